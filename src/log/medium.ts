@@ -124,7 +124,6 @@ export interface MessageRow {
   readonly seqno: number;
   readonly digest: string;
   readonly box: Uint8Array;
-  /** The turn that it started. */
   readonly turnId: TurnId | undefined;
 }
 

@@ -55,7 +55,6 @@ export function outlineOf(body: TurnEventBody): OutlinedBody {
   }
 }
 
-/** An event of a log as its outline. */
 export function outlineEvent(event: TurnEvent): OutlinedEvent {
   return { ...outlineOf(event), eventId: event.eventId, atMs: event.atMs };
 }

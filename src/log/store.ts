@@ -91,7 +91,6 @@ export interface Created {
   readonly writer: LogWriter | undefined;
 }
 
-/** A turn that was taken over. */
 export interface Claimed {
   readonly record: TurnRecord;
   readonly writer: LogWriter;
@@ -146,7 +145,6 @@ export interface ReadLimit {
   readonly limit: number;
 }
 
-/** How a turn is created. */
 export interface CreateOptions {
   /** Seals the turn: it can be read only with this key. */
   readonly clientKey?: Secret | undefined;

@@ -7,7 +7,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { UserStatusSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
-import { keyLeftBehind } from "./account/left-behind.ts";
+import { expiredKey } from "./account/old-data-folder.ts";
 import { RawClient } from "./acp/acp-client.fake.ts";
 import { startControlServer } from "./control-server.ts";
 import { answerOf, clientOf, finalSteps, metadataOf, patience, send } from "./rpc-client.fake.ts";
@@ -141,7 +141,7 @@ describe("Devin Desktop", () => {
     await using simulator = await startSimulator({ profile: "devin-3", upgraded: true, platform: "linux" });
     const { oldStateDatabase, stateDatabase } = simulator.layout;
     expect(oldStateDatabase).toBe(join(simulator.home, ".config/Windsurf/User/globalStorage/state.vscdb"));
-    expect(JSON.parse(rowsOf(oldStateDatabase).get("windsurfAuthStatus") ?? "{}").apiKey).toBe(keyLeftBehind);
+    expect(JSON.parse(rowsOf(oldStateDatabase).get("windsurfAuthStatus") ?? "{}").apiKey).toBe(expiredKey);
     expect(statSync(oldStateDatabase).mtimeMs).toBeLessThan(statSync(stateDatabase).mtimeMs - 86_400_000);
   });
 

@@ -185,8 +185,8 @@ class Editor implements Simulator {
       nowMs,
     });
     if (!config.upgraded) return;
-    const { leaveOldFolder } = await import("./account/left-behind.ts");
-    await leaveOldFolder(layout.oldStateDatabase, this.#installationId, nowMs);
+    const { writeOldDataFolder } = await import("./account/old-data-folder.ts");
+    await writeOldDataFolder(layout.oldStateDatabase, this.#installationId, nowMs);
   }
 
   async startAgentsOfApp(): Promise<void> {

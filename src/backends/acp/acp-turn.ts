@@ -2,7 +2,6 @@ import type { Prompt, RunOptions } from "../backend.ts";
 import type { HeldSession } from "./session/held-session.ts";
 import type { AgentParts } from "./turn-parts.ts";
 
-/** One turn while it runs. */
 export interface AcpTurn {
   readonly parts: AgentParts;
   readonly prompt: Prompt;

@@ -26,7 +26,6 @@ import {
 import type { RunSnapshot } from "./run-snapshot.ts";
 import { isConfirming, wantsRun } from "./turn-progress.ts";
 
-/** How a turn is followed. */
 export interface FollowOptions {
   readonly clock: Clock;
   readonly pace: PollPace;

@@ -7,7 +7,6 @@ import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import type { IdeTools } from "./settings.ts";
 import type { TurnProgress } from "./turn-progress.ts";
 
-/** Where a follower begins. */
 export interface StartPoint {
   /** How many steps the trajectory held before this turn; 0 on a fresh one. */
   readonly fromStep: number;

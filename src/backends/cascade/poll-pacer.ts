@@ -5,7 +5,6 @@ import { waitFor } from "../../base/wait.ts";
 export interface NextPoll {
   /** Not before this: the server has to have room, too. */
   readonly notBeforeMs: number;
-  /** When the last poll was asked. */
   readonly askedAtMs: number;
   /** From one question to the next, at least. 0 asks as soon as the server has room, however many turns run: it is the turn's last poll. */
   readonly intervalMs: number;

@@ -1,4 +1,3 @@
-/** One message of a transcript. */
 export interface TranscriptBlock {
   readonly number: number;
   readonly role: "User" | "Assistant" | "Tool" | "System";

@@ -56,7 +56,6 @@ export function respondError(c: GatewayContext, error: unknown, status?: number)
   return respond(wire, status);
 }
 
-/** An encoded error as a response. */
 export function respond(error: WireError, status?: number): Response {
   return jsonResponse(error.body, status ?? error.status, error.headers);
 }

@@ -17,7 +17,6 @@ import {
 import { type SocketAddress, spellSocketAddress } from "./socket-address.ts";
 import { listenOnPipe, listenOnSocket } from "./unix-socket.ts";
 
-/** A gateway that listens. */
 export interface Listening {
   readonly url: string;
   readonly port: number;

@@ -1,6 +1,5 @@
 import type { RESP_TYPES } from "redis";
 
-/** What the medium needs of a connection. */
 export interface RedisConnection {
   sendCommand(
     words: readonly (string | Buffer)[],

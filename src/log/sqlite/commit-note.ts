@@ -11,7 +11,6 @@ export interface CommitNote {
   readonly atMs: number;
 }
 
-/** Where the note about a log stands. */
 export function notePathOf(path: string): string {
   return `${path}-note`;
 }

@@ -38,7 +38,6 @@ export class CommitPace {
     return Math.max(0, this.#committedAtMs + windowMs - nowMs);
   }
 
-  /** A transaction is over. */
   committed(): void {
     this.#committedAtMs = this.#monotonic();
   }

@@ -24,7 +24,6 @@ export class LockPatience {
     this.#waitsMs = usualMs;
   }
 
-  /** A statement failed. */
   failed(error: unknown): void {
     if (isLocked(error)) this.#wait(onceLockedMs);
   }

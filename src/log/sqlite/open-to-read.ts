@@ -10,7 +10,6 @@ import { isBehind, lostTurns } from "./damage.ts";
 import { lockTimeoutMs } from "./lock-patience.ts";
 import { applicationId, migrations } from "./schema.ts";
 
-/** A log that is open for reading alone. */
 export interface Readable {
   readonly database: DatabaseSync;
   /** Turns that were asked for under a key and are lost, where the log is damaged; undefined where it is whole. */

@@ -4,7 +4,6 @@ import type { Statements } from "./sqlite-streams.ts";
 const turnsAtOnce = 32;
 const eventsAtOnce = 512;
 
-/** What a sweep needs of the medium. */
 export interface Sweeping {
   readonly statements: Statements;
   /** Runs the work in a transaction, which other writes may share; `flush`: on the disk when it resolves. */

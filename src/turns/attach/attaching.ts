@@ -39,7 +39,6 @@ export class Attaching {
     this.#failedBodies = new FailedBodies(() => options.clock.now());
   }
 
-  /** As `StreamTurns.attach`. */
   async attach(name: StreamName, intent: AttachIntent, { graceMs, ...proof }: AttachOptions = {}): Promise<Attachment> {
     const { reading, running } = this.#options;
     const stream = await this.#store.attachStream(name, intent, proof);

@@ -28,7 +28,6 @@ export type RebuildReason =
   | "tools_changed"
   | "history_changed";
 
-/** What to do with a request's history. */
 export type HistoryChoice =
   | { readonly type: "reuse"; readonly cascadeId: CascadeId }
   | { readonly type: "rebuild"; readonly reason: RebuildReason };

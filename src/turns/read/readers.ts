@@ -23,7 +23,6 @@ export class Readers {
     this.#clock = clock;
   }
 
-  /** The readers of one turn. */
   of(turnId: TurnId): TurnReaders {
     const known = this.#turns.get(turnId);
     if (known !== undefined) return known;

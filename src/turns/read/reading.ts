@@ -11,7 +11,6 @@ import type { Readers } from "./readers.ts";
 
 /** The turns that this process runs, as far as reading knows them. */
 export interface RunningTurnsRead {
-  /** Aborts when the turns stop. */
   readonly stopping: AbortSignal;
   isRunning(turnId: TurnId): boolean;
   /** How long a turn that runs here continues without a reader; a longer grace time stays. */
@@ -67,7 +66,6 @@ export class Reading {
     }
   }
 
-  /** As `Turns.follow`. */
   follow(
     turnId: TurnId,
     after: EventId,
@@ -77,7 +75,6 @@ export class Reading {
     return this.#untilStopped(signal, (reading) => readTurn(this.#store, turnId, after, reading, { clientKey }));
   }
 
-  /** As `Turns.outline`. */
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> {
     return this.#untilStopped(signal, (reading) => readOutline(this.#store, turnId, after, reading));
   }

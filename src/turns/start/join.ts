@@ -46,7 +46,6 @@ export function twinsBeingRead(asked: Pick<StartTurn, "session">, twins: readonl
 
 /** The earlier turns that a request may be a repetition of. */
 export interface Twins {
-  /** The one that it joins. */
   readonly twin?: TurnRecord;
   /** Those that it would join if their readers in this process left. */
   readonly beingRead: readonly TurnId[];

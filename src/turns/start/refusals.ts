@@ -162,7 +162,6 @@ function isLimit({ code }: ErrorRecord): boolean {
   return code === "quota_exhausted" || code === "rate_limited";
 }
 
-/** The window that the refusal named. */
 function windowOf({ details }: ErrorRecord): "daily" | "weekly" | undefined {
   const window = typeof details === "object" && details !== null && "window" in details ? details.window : undefined;
   return window === "daily" || window === "weekly" ? window : undefined;

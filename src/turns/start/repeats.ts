@@ -103,7 +103,6 @@ export function waitAfterFirst(error: ErrorRecord): number {
   return repeat.type === "prompt" ? 0 : Math.ceil(repeat.untilMs / second);
 }
 
-/** The rules of a failure. */
 export function rulesFor(error: ErrorRecord): Rules {
   return error.code === "upstream_failed" && reasonOf(error) === unusableAnswer
     ? unusableRules

@@ -10,7 +10,6 @@ export interface SameMomentOptions {
   readonly owner: string;
   readonly implicitJoins: boolean;
   readonly ownerIsGone: (owner: string) => boolean;
-  /** Whether a client reads the turn here. */
   readonly hasReaderHere: (turnId: TurnId) => boolean;
   readonly stopping: AbortSignal;
 }

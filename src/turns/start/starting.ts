@@ -27,7 +27,6 @@ export interface StartingOptions {
   readonly reading: Pick<Reading, "hasReader" | "noteReaderOf">;
   readonly launcher: Launcher;
   readonly running: {
-    /** Aborts when the turns stop. */
     readonly stopping: AbortSignal;
     cancel(turnId: TurnId, by: CancelledBy): Promise<unknown>;
   };
@@ -52,7 +51,6 @@ export class Starting {
     this.#inFlight = new StartsInFlight(options.clock);
   }
 
-  /** As `Turns.start`. */
   async start(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
     signal.throwIfAborted();
     const { earlier, leave } = this.#inFlight.enter(asked, signal);
@@ -70,7 +68,6 @@ export class Starting {
     }
   }
 
-  /** As `Turns.join`. */
   async join(asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined> {
     signal.throwIfAborted();
     const { twin } = await this.#twinsOf(asked);

@@ -60,7 +60,6 @@ export class StartsInFlight {
   }
 }
 
-/** Resolves when the signal aborts. */
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -72,7 +72,6 @@ export class Supervisor {
     this.#background = Promise.all([housekeeping, archiving]);
   }
 
-  /** Aborts when the turns stop. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -101,7 +100,6 @@ export class Supervisor {
     this.#running.get(turnId)?.extendGrace(graceMs);
   }
 
-  /** As `Turns.lastAliveAtMs`. */
   lastAliveAtMs(turnId: TurnId): number | undefined {
     return this.#running.lastAliveAtMs(turnId);
   }
@@ -113,7 +111,6 @@ export class Supervisor {
     return true;
   }
 
-  /** As `Turns.remove`. */
   async remove(turnId: TurnId): Promise<void> {
     await this.#running.get(turnId)?.cancel("client");
     await this.#options.store.remove(turnId);

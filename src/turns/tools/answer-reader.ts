@@ -22,7 +22,6 @@ export interface AnswerResult {
 export interface ReadOptions {
   /** The first one's reader, of a second answer. */
   readonly before?: AnswerReader | undefined;
-  /** Whether the model may be asked again. */
   readonly mayAskAgain: boolean;
 }
 

@@ -240,7 +240,6 @@ export class AnswerScanner {
     return this.#pass(length);
   }
 
-  /** Passes text on as text. */
   #pass(length: number): boolean {
     if (length === 0) return false;
     this.#text.pass(this.#pending.slice(0, length));

@@ -34,7 +34,6 @@ export class AnswerText {
     this.#onText = onText;
   }
 
-  /** The current line so far. */
   get line(): string {
     return this.#line;
   }
@@ -61,7 +60,6 @@ export class AnswerText {
     return !this.#desk.forced && exampleLine.test(this.atLineStart ? this.#lastLine : this.#line);
   }
 
-  /** Passes text on as text. */
   pass(text: string): void {
     if (text.trim() !== "") this.#isEmpty = false;
     const lines = (this.#line + text).split("\n");

@@ -37,7 +37,6 @@ function mayBeEnvelope(text: string): "yes" | "no" | "unknown" {
     : "no";
 }
 
-/** Where in the answer the object stands. */
 export interface ObjectPosition {
   readonly atLineStart: boolean;
   /** Nothing of the answer stands before it. */

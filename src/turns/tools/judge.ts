@@ -12,7 +12,6 @@ export interface AnswerReport {
   readonly asked: "once" | "twice";
 }
 
-/** What follows from the end of an answer. */
 export type AnswerVerdict =
   /** The model is asked again, with this text, on the same trajectory. */
   | { readonly type: "ask_again"; readonly text: string }

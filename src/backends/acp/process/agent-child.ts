@@ -6,7 +6,6 @@ export interface AgentChild {
   write(text: string): void;
   /** Called with each piece of standard output, as one read of the pipe gave it. */
   onText(listener: (text: string) => void): void;
-  /** The last lines of standard error. */
   errorTail(): string;
   /** Resolves when the process is gone, with how it ended: "exit code 1", "signal SIGKILL". */
   readonly exited: Promise<string>;
@@ -19,7 +18,6 @@ export interface AgentChild {
 export interface ChildLaunch {
   readonly command: string;
   readonly args: readonly string[];
-  /** The whole environment. */
   readonly environment: Readonly<Record<string, string>>;
   readonly cwd: string;
 }

@@ -27,7 +27,6 @@ export interface AcpAgentOptions {
   readonly startChild?: StartChild;
 }
 
-/** One process of the agent. */
 export interface AcpProcessStats {
   readonly pid: number;
   /** Resident memory; undefined where the system does not say. */
@@ -43,7 +42,6 @@ export interface AcpStats {
   /** Processes started, and how many of them ended without being told to, since this agent was opened. */
   readonly starts: number;
   readonly crashes: number;
-  /** Prompts sent. */
   readonly prompts: number;
   /** As its last `initialize` said: "affogato 3000.11.3". */
   readonly agentVersion: string | undefined;

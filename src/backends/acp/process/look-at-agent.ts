@@ -105,7 +105,6 @@ async function question(peer: RpcPeer, names: readonly string[], cwd: string, si
   }
 }
 
-/** Removes the session's id from an error. */
 function withoutId(answer: AgentReply, id: string | undefined): AgentReply {
   return answer.ok || id === undefined ? answer : { ...answer, why: answer.why.replaceAll(id, "(session)") };
 }

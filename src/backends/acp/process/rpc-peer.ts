@@ -43,7 +43,6 @@ export class RpcPeer {
     this.#handlers = handlers;
   }
 
-  /** Handles a message from the agent. */
   receive(message: JsonObject): void {
     const { id, method, params, result, error } = message;
     if (typeof method === "string") {

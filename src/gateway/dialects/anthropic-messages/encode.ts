@@ -81,7 +81,6 @@ export class MessagesEncoder implements Encoder {
   }
 }
 
-/** A finished answer as one `message`. */
 export function encodeMessage(context: EncodeContext, answer: Answer): unknown {
   const usage = finalUsage(reportedUsage(answer, context));
   return {

@@ -86,7 +86,6 @@ export class StreamEncoder {
     return this.#fold.answer.blocks;
   }
 
-  /** The next turn of the stream. */
   begin(): void {
     this.#segment++;
     this.#fold = new AnswerFold({ tools: [] });

@@ -151,7 +151,6 @@ function bare(item: JsonObject): JsonObject {
   return item.type === "message" ? { ...item, content: [] } : item;
 }
 
-/** A finished answer as one `response`. */
 export function encodeResponse(context: EncodeContext, answer: Answer): unknown {
   return responseObject(context, answer);
 }

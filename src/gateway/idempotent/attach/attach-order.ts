@@ -25,7 +25,6 @@ export interface AttachPlace {
   readonly isOvertaken: boolean;
   /** Lets later attaches pass: its client has left, or it is over. */
   letPass(): void;
-  /** It is over. */
   close(): void;
 }
 
