@@ -8,6 +8,7 @@ import type { Machine, Target } from "../../src/cli/clients/client.ts";
 import type { SimulatorOptions } from "../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { processorWaitMs } from "../support/processor-wait.ts";
 import { endLeftRunning } from "./left-running.ts";
 import { type Recorder, startRecorder } from "./recorder.ts";
 
@@ -40,8 +41,8 @@ export interface Ran {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** What it wrote to either, piece by piece, and when. */
-  readonly pieces: readonly { readonly atMs: number; readonly text: string }[];
+  /** What it wrote to either, piece by piece, and when; `waitedMs` as in `Recorded`. */
+  readonly pieces: readonly { readonly atMs: number; readonly waitedMs: number; readonly text: string }[];
   /** Whether it had to be killed, because it did not end in time. */
   readonly killed: boolean;
 }
@@ -104,7 +105,7 @@ export class Bench {
       ...(plan === undefined ? {} : { plan }),
     });
     const gateway = await startGatewayProcess({ home: gatewayHome, args: ["--grace", "1s"] });
-    const recorder = await startRecorder(gateway.url);
+    const recorder = await startRecorder(gateway.url, () => waitedMs(gateway));
     return new Bench({ ide, gateway, recorder, clients, gatewayHome, home, work, acp }, options);
   }
 
@@ -173,11 +174,11 @@ export class Bench {
       },
     });
     const written = { stdout: "", stderr: "" };
-    const pieces: { atMs: number; text: string }[] = [];
+    const pieces: { atMs: number; waitedMs: number; text: string }[] = [];
     for (const name of ["stdout", "stderr"] as const) {
       child[name].on("data", (chunk: Buffer) => {
         written[name] += chunk.toString();
-        pieces.push({ atMs: performance.now(), text: chunk.toString() });
+        pieces.push({ atMs: performance.now(), waitedMs: waitedMs(this.gateway), text: chunk.toString() });
       });
     }
     child.stdin.on("error", () => {}); // a program that does not read its input
@@ -227,6 +228,11 @@ export class Bench {
     );
     await this.ide.until((report) => report.cascades.some(({ status }) => status === "running"), patience);
   }
+}
+
+/** How long the gateway and this process, which passes on what is said, have waited for a processor; 0 where nobody tells. */
+function waitedMs({ pid }: GatewayProcess): number {
+  return processorWaitMs([pid, process.pid]) ?? 0;
 }
 
 /** A picture of one colour. */

@@ -9,6 +9,8 @@ export interface Recorded {
   readonly body: string;
   /** When it came; ms of this process's own clock. */
   readonly atMs: number;
+  /** How long the gateway had waited for a processor by then; ms. */
+  readonly waitedMs: number;
   /** The status of its answer; undefined while there is none. */
   status?: number;
   /** When the answer had ended, or the client had left; undefined before. */
@@ -22,7 +24,7 @@ export interface Recorder {
 }
 
 /** Stands between a client and the gateway and remembers what the client asked; answers pass as they come. */
-export async function startRecorder(gatewayUrl: string): Promise<Recorder> {
+export async function startRecorder(gatewayUrl: string, waitedMs: () => number): Promise<Recorder> {
   const target = new URL(gatewayUrl);
   const requests: Recorded[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -31,7 +33,8 @@ export async function startRecorder(gatewayUrl: string): Promise<Recorder> {
     incoming.on("end", () => {
       const { method = "GET", url: path = "/", headers } = incoming;
       const body = Buffer.concat(chunks);
-      const recorded: Recorded = { method, path, headers, body: body.toString("utf8"), atMs: performance.now() };
+      const at = { atMs: performance.now(), waitedMs: waitedMs() };
+      const recorded: Recorded = { method, path, headers, body: body.toString("utf8"), ...at };
       requests.push(recorded);
       const upstream = forward(
         { host: target.hostname, port: target.port, method, path, headers: { ...headers, host: target.host } },

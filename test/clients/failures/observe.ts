@@ -17,7 +17,10 @@ export interface Observed {
   readonly spans: readonly { readonly fromMs: number; readonly toMs: number }[];
   /** What reached the model. */
   readonly prompts: number;
-  /** From its first request until the user could read why; undefined: never. */
+  /**
+   * From its first request until the user could read why, without what the gateway waited for a processor; undefined: never. So the
+   * machine's other work hardly counts.
+   */
   readonly messageAfterMs: number | undefined;
   /** From its first request until it ended; undefined: it had to be killed. */
   readonly endedAfterMs: number | undefined;
@@ -43,7 +46,8 @@ export async function observe(clients: string, client: ClientCase, failure: Fail
     const endedAtMs = performance.now();
     const asked = bench.recorder.requests.filter(({ method, path }) => method === "POST" && asksForAnswer.test(path));
     const since = asked[0]?.atMs ?? endedAtMs;
-    const shownAtMs = firstShown(ran, failure.words);
+    const shown = firstShown(ran, failure.words);
+    const waitedMs = (shown?.waitedMs ?? 0) - (asked[0]?.waitedMs ?? 0);
     return {
       requests: asked.length,
       statuses: asked.map(({ status }) => status),
@@ -52,9 +56,9 @@ export async function observe(clients: string, client: ClientCase, failure: Fail
         toMs: endedAtMs - since,
       })),
       prompts: failure.withoutIde === true ? 0 : ((await bench.ide.report()).calls["SendUserCascadeMessage"] ?? 0),
-      messageAfterMs: shownAtMs === undefined ? undefined : Math.max(0, shownAtMs - since),
+      messageAfterMs: shown === undefined ? undefined : Math.max(0, shown.atMs - since - waitedMs),
       endedAfterMs: ran.killed ? undefined : endedAtMs - since,
-      answered: ran.code === 0 && asked.length > 1 && shownAtMs === undefined && asked.at(-1)?.status === 200,
+      answered: ran.code === 0 && asked.length > 1 && shown === undefined && asked.at(-1)?.status === 200,
       ran,
       userAgent: userAgentOf(asked),
     };
@@ -77,11 +81,11 @@ export function wrongWith(
 }
 
 /** When the words stood in what it wrote, whatever the lines; escape sequences do not count. */
-function firstShown({ pieces }: Ran, words: RegExp): number | undefined {
+function firstShown({ pieces }: Ran, words: RegExp): Ran["pieces"][number] | undefined {
   let text = "";
   for (const piece of pieces) {
     text += piece.text;
-    if (words.test(plain(text))) return piece.atMs;
+    if (words.test(plain(text))) return piece;
   }
   return undefined;
 }
