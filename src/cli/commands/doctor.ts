@@ -129,7 +129,7 @@ async function examine(
   const finder = composeIdeFinder(io, overrides, { schemas });
   const upstream = composeUpstream({ ...options, io, finder });
   try {
-    const ides = await checkIdes(finder, schemas, io.clock.now(), signal);
+    const ides = await checkIdes(finder, schemas, { nowMs: io.clock.now(), asksPlan: true }, signal);
     const found = await finder.find(signal);
     const backend = await checkBackend(upstream.backends, upstream.agents, upstream.models, signal);
     const report = assembleReport({

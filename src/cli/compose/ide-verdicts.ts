@@ -37,7 +37,7 @@ export function ideVerdicts(finder: IdeFinder, schemas: Schemas, clock: Clock): 
   let last: Look | undefined;
   async function look(): Promise<IdeVerdicts> {
     const nowMs = clock.now();
-    const checked = await checkIdes(finder, schemas, nowMs, AbortSignal.timeout(lookMs), { asksPlan: false });
+    const checked = await checkIdes(finder, schemas, { nowMs, asksPlan: false }, AbortSignal.timeout(lookMs));
     return {
       object: "ides",
       looked_at: new Date(nowMs).toISOString(),

@@ -41,18 +41,23 @@ export interface IdeCheck {
   readonly findings: readonly Finding[];
 }
 
+/** `asksPlan`: whether each IDE is asked for the name of its plan. */
+interface IdeQuestion {
+  readonly nowMs: number;
+  readonly asksPlan: boolean;
+}
+
 const askLimitMs = 8_000;
 
 /** Searches for IDEs and asks each for its capabilities and its account (and the plan's name, on request). Spends nothing. */
 export async function checkIdes(
   finder: IdeFinder,
   schemas: Schemas,
-  nowMs: number,
+  { nowMs, asksPlan }: IdeQuestion,
   signal: AbortSignal,
-  { asksPlan = true }: { readonly asksPlan?: boolean } = {},
 ): Promise<IdeCheck> {
   const result = await finder.find(signal);
-  const ides = await Promise.all(result.ides.map((ide) => report(finder, schemas, ide, nowMs, asksPlan, signal)));
+  const ides = await Promise.all(result.ides.map((ide) => report({ finder, schemas, nowMs, asksPlan }, ide, signal)));
   const rejected = rejectionsThatMatter(result.trace).map(({ stage, subject, rule, why }) => ({
     stage,
     subject,
@@ -71,11 +76,8 @@ export async function checkIdes(
 }
 
 async function report(
-  finder: IdeFinder,
-  schemas: Schemas,
+  { finder, schemas, nowMs, asksPlan }: IdeQuestion & { readonly finder: IdeFinder; readonly schemas: Schemas },
   ide: Ide,
-  nowMs: number,
-  asksPlan: boolean,
   signal: AbortSignal,
 ): Promise<IdeReport> {
   const known = {

@@ -9,10 +9,8 @@ const lookEveryMs = 1_000;
 
 /** Keeps an observer's state up with the stream until the signal aborts; `onChange` after each change. Throws `expired`. */
 export async function followState(
-  streams: Pick<StreamTurns, "attach">,
-  { name }: Pick<AttachAsk, "name">,
-  state: StreamProgress,
-  clock: Clock,
+  { streams, clock }: { readonly streams: Pick<StreamTurns, "attach">; readonly clock: Clock },
+  { ask: { name }, state }: { readonly ask: Pick<AttachAsk, "name">; readonly state: StreamProgress },
   onChange: () => void,
   signal: AbortSignal,
 ): Promise<void> {

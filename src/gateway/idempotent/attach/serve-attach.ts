@@ -59,7 +59,7 @@ export async function* serveAttach(
     bell,
   );
   const working = observes
-    ? followState(parts.streams, ask, state, clock, () => session.noteChange(), here).catch((error: unknown) => {
+    ? followState(parts, attach, () => session.noteChange(), here).catch((error: unknown) => {
         if (!here.aborted) session.fail(error);
       })
     : session.run(stop.signal);
