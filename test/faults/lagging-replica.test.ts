@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { APIError } from "openai";
 import { expect, onTestFinished, test } from "vitest";
+import { until } from "../../src/base/wait.fake.ts";
 import { RedisPair } from "../shared/redis-pair.ts";
 import { Balancer } from "../support/balancer.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
@@ -44,7 +45,7 @@ test.skipIf(!redisInstalled)(
         return [response.headers.get("x-millrace-turn"), response.headers.get("x-millrace-store")];
       } catch (error) {
         if (!(error instanceof APIError) || error.status !== 503) throw error;
-        await expect.poll(() => degradedGauge(served), { timeout: patienceMs }).toBe(0);
+        await until(async () => (await degradedGauge(served)) === 0);
         return asked(served, name);
       }
     };
