@@ -67,7 +67,7 @@ test.runIf(existsSync("/usr/bin/script"))(
       text += chunk.toString();
     });
     const [code] = (await once(terminal, "close")) as [number];
-    expect(code, text).toBe(0);
+    expect(code).toBe(0);
     expect(text).toMatch(/Start the gateway in the background\s+Millrace \S+ serves on/);
     expect(text).toContain("Done. What you can type now:");
     expect(text).not.toContain("Open the dashboard\r\nhttp");

@@ -39,7 +39,7 @@ export const logsCommand = defineCommand({
         hint: "A gateway writes it after `millrace serve --background` or `millrace service install`.",
       });
     }
-    const print = (line: string) => void (options.json ? context.out.line(line) : printLine(line, context));
+    const print = (line: string) => (options.json ? context.out.line(line) : printLine(line, context));
     const earlier = existsSync(`${file}.1`) ? readFileSync(`${file}.1`, "utf8") : "";
     const tail = openTail(file);
     const lines = [...earlier.split("\n").filter((line) => line !== ""), ...tail.read()];

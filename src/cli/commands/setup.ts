@@ -63,7 +63,7 @@ export const setupCommand = defineCommand({
     const notes = planned.flatMap((each) => each.notes);
     if (planned.every(({ client }) => client.edits === undefined)) {
       if (options.json) out.json({ client: args[0] ?? null, changes: [], notes });
-      else for (const note of notes) out.prose(note);
+      else for (const note of notes) out.line(note); // commands to copy: they are not broken
       return exitCodes.ok;
     }
     if (
@@ -78,7 +78,7 @@ export const setupCommand = defineCommand({
     for (const { client, changes, notes: own } of planned) {
       if (client.edits !== undefined) applyChanges(settings.folder, client.name, changes);
       out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up.`);
-      for (const note of own) out.note(note);
+      for (const note of own) out.talk(`${note}\n`); // commands to copy: they are not broken
     }
     return exitCodes.ok;
   },
