@@ -75,7 +75,8 @@ test("a wrong value exits 64 and says what would be right, also from the environ
 test("an unknown command or option exits 64 with the nearest name", async () => {
   expect(await millrace(["prope"])).toMatchObject({
     code: 64,
-    stderr: "error: Unknown command 'prope'.\nhint: Did you mean probe? Type `millrace --help` for the commands.\n",
+    stderr:
+      "error: Unknown command 'prope'.\nhint: Did you mean probe? `millrace --help` lists the commands and their options.\n",
   });
   expect(await millrace(["probe", "--prot", "1"])).toMatchObject({
     code: 64,
@@ -83,7 +84,7 @@ test("an unknown command or option exits 64 with the nearest name", async () => 
   });
 });
 
-test("a wrong command line is told in the style of every other error", async () => {
+test("a wrong command line is reported in the style of every other error", async () => {
   expect((await millrace(["probe", "--prot", "1"])).stderr).toBe(
     "error: Unknown option '--prot'.\nhint: Did you mean --port? `millrace probe --help` lists its options.\n",
   );

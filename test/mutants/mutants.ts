@@ -91,7 +91,7 @@ export const mutants: readonly Mutant[] = [
     name: "G8: a session's earlier turn is ended before the message is accepted",
     file: "src/turns/attach/attaching.ts",
     in: "Attaching.#begun",
-    code: "const admitted = await this.#store.admit(stream, message, { turn: prepared.turn, owner });",
+    code: "const admitting = this.#store.admit(stream, message, { turn: prepared.turn, owner });",
     becomes:
       'const earlier = { ...prepared.turn, turnId: "", createdAtMs: Infinity }; await starting.supersedeOthers(earlier as unknown as Parameters<typeof starting.supersedeOthers>[0]); $&',
     tests: [orders, ...turns],

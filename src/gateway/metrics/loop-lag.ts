@@ -12,6 +12,7 @@ const unreadMs = 120_000;
 const quantiles = [0.5, 0.99, 1] as const;
 
 type IntervalHistogram = ReturnType<typeof monitorEventLoopDelay>;
+type Monitor = typeof monitorEventLoopDelay;
 
 /** What is kept while the lag is looked at. */
 interface Look {
@@ -29,14 +30,16 @@ interface Look {
  */
 export class LoopLag {
   readonly #gauge: Gauge<"quantile">;
+  readonly #monitor: Monitor;
   #isServed = false;
   #look: Look | undefined;
   #unread: NodeJS.Timeout | undefined;
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, monitor: Monitor = monitorEventLoopDelay) {
+    this.#monitor = monitor;
     this.#gauge = new Gauge({
       name: "millrace_event_loop_lag_seconds",
-      help: "How late the event loop was for what was due, since about the last reading",
+      help: "How late the event loop was in the last ten seconds or since the last reading; quantile 1 is the worst.",
       labelNames: ["quantile"],
       registers: [registry],
     });
@@ -77,7 +80,7 @@ export class LoopLag {
     clearTimeout(this.#unread);
     this.#unread = setTimeout(() => this.#stop(), unreadMs).unref();
     if (this.#look !== undefined) return this.#look;
-    this.#look = startLooking();
+    this.#look = startLooking(this.#monitor);
     return undefined;
   }
 
@@ -91,11 +94,8 @@ export class LoopLag {
   }
 }
 
-function startLooking(): Look {
-  const [histogram, recent] = [
-    monitorEventLoopDelay({ resolution: everyMs }),
-    monitorEventLoopDelay({ resolution: everyMs }),
-  ];
+function startLooking(monitor: Monitor): Look {
+  const [histogram, recent] = [monitor({ resolution: everyMs }), monitor({ resolution: everyMs })];
   histogram.enable();
   recent.enable();
   const turning = setInterval(() => {

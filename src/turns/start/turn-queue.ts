@@ -8,7 +8,7 @@ import type { Exchange } from "../run/exchange.ts";
 const lookAgainMs = 1_000;
 /** From this lag of the event loop on, new turns wait for as long as it is late, and for `longestLateMs` at most; ms. */
 const lateMs = 250;
-const longestLateMs = 5_000;
+const longestLateMs = 10_000;
 /** How many turns that waited for the event loop begin together once it is in time again, and how far such groups are apart; ms. */
 const atOnce = 16;
 const groupMs = 50;
