@@ -102,6 +102,22 @@ describe("Continuity", () => {
     expect(archived).toEqual([id(1), id(2)]);
   });
 
+  it("notes that a trajectory is no longer kept if it cannot be archived, so that it is not left for minutes", async () => {
+    const notes: string[] = [];
+    const note = (what: string) => (cascadeId: CascadeId) => void notes.push(`${what} ${cascadeId}`);
+    const clock = new FakeClock();
+    const continuity = new Continuity({
+      clock,
+      idleMs,
+      archive: () => Promise.reject(new Error("it did not work")),
+      notes: { kept: note("kept"), taken: note("taken"), archived: note("archived") },
+    });
+    continuity.keep(asker({}), id(1), said("Hi."));
+    await clock.advance(idleMs * 1.5);
+    expect(notes).toEqual(["kept cascade-1", "taken cascade-1"]);
+    await continuity.close();
+  });
+
   it("never gives a trajectory to two turns, reuses only equal histories, and archives each once, for any events", async () => {
     const act = fc.record({
       what: fc.constantFrom("ask", "finish", "fail", "wait"),

@@ -23,7 +23,7 @@ export interface ContinuityOptions {
   /** Cleans up a trajectory that will not be continued. */
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
   /** Told of every trajectory that is kept, and what becomes of it. */
-  readonly notes?: TrajectoryNotes | undefined;
+  readonly notes?: Pick<TrajectoryNotes, "kept" | "taken" | "archived"> | undefined;
 }
 
 /** Whose request it is: trajectories never cross callers, nor the sessions that clients name. */
@@ -113,10 +113,15 @@ export class Continuity {
     for (const cascadeId of cascadeIds) void this.#archived(cascadeId);
   }
 
-  /** One that could not be archived stays noted, and is archived later. */
+  /** One that could not be archived is noted as no longer kept, so the next look for orphans archives it. */
   async #archived(cascadeId: CascadeId): Promise<void> {
     const { archive, notes } = this.#options;
-    await bestEffort(archive(cascadeId).then(() => notes?.archived(cascadeId)));
+    try {
+      await archive(cascadeId);
+      notes?.archived(cascadeId);
+    } catch {
+      notes?.taken(cascadeId);
+    }
   }
 }
 
