@@ -1,3 +1,4 @@
+import { afterEach } from "vitest";
 import type { Prompt } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
@@ -113,6 +114,19 @@ export class FakeReader {
     this.#signal.abort();
     await this.done;
   }
+}
+
+/** `fakeTurns`, which stops what it made after each test of the file that calls this. */
+export function stoppedTurns(): typeof fakeTurns {
+  const open: Turns[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((turns) => turns.stop()));
+  });
+  return (overrides) => {
+    const made = fakeTurns(overrides);
+    open.push(made.turns);
+    return made;
+  };
 }
 
 /** A memory log that says it outlives the process: what a test needs of a restart, or of two processes, without a disk. */

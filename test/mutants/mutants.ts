@@ -17,7 +17,12 @@ const streams = [
 ];
 const orders = "src/gateway/idempotent/interleavings.test.ts";
 const takeOver = "src/gateway/idempotent/attach/take-over.test.ts";
-const turns = ["src/turns/open-turns.test.ts", "src/turns/attach/attachment.test.ts"];
+const turns = [
+  "src/turns/open-turns.test.ts",
+  "src/turns/open-turns-repeats.test.ts",
+  "src/turns/open-turns-restart.test.ts",
+  "src/turns/attach/attachment.test.ts",
+];
 const client = ["src/client/stream/stream.test.ts", "src/client/stream/decide.test.ts"];
 const sealing = ["src/log/sealing/sealing.test.ts"];
 

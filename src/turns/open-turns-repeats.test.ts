@@ -1,0 +1,337 @@
+import { describe, expect, test } from "vitest";
+import type { Backend } from "../backends/backend.ts";
+import { FakeClock } from "../base/clock.fake.ts";
+import { MillraceError } from "../base/errors.ts";
+import { idle, until } from "../base/wait.fake.ts";
+import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { FakeBackend } from "./backend.fake.ts";
+import { asking, durable, FakeReader, stoppedTurns } from "./turns.fake.ts";
+
+const never = new AbortController().signal;
+/** Turns that are stopped after the test. */
+const begin = stoppedTurns();
+
+describe("an idempotency key", () => {
+  test("with the same request joins the turn, running or finished", async () => {
+    const { turns, backend } = begin();
+    const keyed = asking({ idempotencyKey: "k" });
+    const first = await turns.start(keyed, never);
+    const second = await turns.start(keyed, never);
+    expect(second).toMatchObject({ turnId: first.turnId, joined: "key" });
+    await backend.prompted();
+    backend.last.finish("x");
+    await new FakeReader(turns, first.turnId).done;
+    backend.missing = new MillraceError("ide_not_running", "No IDE runs.");
+    expect(await turns.start(keyed, never)).toMatchObject({ turnId: first.turnId, joined: "key" });
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("sent twice at the same moment starts one turn", async () => {
+    const { turns, backend } = begin();
+    const keyed = asking({ idempotencyKey: "k" });
+    const [a, b] = await Promise.all([turns.start(keyed, never), turns.start(keyed, never)]);
+    expect(a.turnId).toBe(b.turnId);
+    expect([a.joined, b.joined].sort()).toEqual(["key", "no"]);
+    await idle();
+    expect(backend.answers.filter(({ promptSent }) => promptSent)).toHaveLength(1);
+    // the conversation that was started for the other one is closed before it gets a prompt
+    expect(backend.answers.filter(({ stoppedBy, closed }) => closed && stoppedBy === "cancel")).toHaveLength(1);
+  });
+
+  test("with another request is a conflict", async () => {
+    const { turns } = begin();
+    await turns.start(asking({ idempotencyKey: "k" }), never);
+    const other = asking({ idempotencyKey: "k", fingerprint: "body-2" });
+    await expect(turns.start(other, never)).rejects.toMatchObject({ code: "idempotency_conflict" });
+  });
+
+  test("of another caller is another key", async () => {
+    const { turns } = begin();
+    const mine = await turns.start(asking({ idempotencyKey: "k" }), never);
+    const theirs = await turns.start(asking({ idempotencyKey: "k", caller: "caller-2" }), never);
+    expect(theirs).toMatchObject({ joined: "no" });
+    expect(theirs.turnId).not.toBe(mine.turnId);
+  });
+});
+
+describe("the same request again without a key", () => {
+  test("joins its twin that runs without a reader", async () => {
+    const { turns } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await reader.seen("started");
+    await reader.leave();
+    expect(await turns.start(asking(), never)).toMatchObject({ turnId: first.turnId, joined: "implicit" });
+  });
+
+  test("is a new turn where the client has what it asked for while the turn runs, but for one that says it is a retry", async () => {
+    const { turns } = begin();
+    const first = await turns.start(asking({ graceMs: Number.POSITIVE_INFINITY }), never);
+    await turns.noteDelivered(first.turnId);
+    expect(await turns.start(asking({ retry: true }), never)).toMatchObject({
+      turnId: first.turnId,
+      joined: "implicit",
+    });
+    expect(await turns.start(asking(), never)).toMatchObject({ joined: "no" });
+  });
+
+  test("joins its twin that finished while its reader was gone, and replays it", async () => {
+    const { turns, backend } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await reader.seen("started");
+    await reader.leave();
+    backend.last.text("answer");
+    backend.last.finish("answer");
+    await turns.untilEnded(first.turnId, never);
+    const again = await turns.start(asking(), never);
+    expect(again).toMatchObject({ turnId: first.turnId, joined: "implicit" });
+    const replay = new FakeReader(turns, again.turnId);
+    await replay.done;
+    expect(replay.text).toBe("answer");
+  });
+
+  test.each([
+    [
+      "joins it too if the process that ran it has certainly ended, because it has no reader there any more",
+      true,
+      "implicit",
+    ],
+    ["is a new turn while a process that may live had a reader a moment ago", false, "no"],
+  ])("%s", async (_, gone, joined) => {
+    const clock = new FakeClock();
+    const store = openMemoryLog({ clock });
+    const { turns, backend } = begin({ store, clock });
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await reader.seen("started");
+    await reader.leave();
+    backend.last.text("answer");
+    backend.last.finish("answer");
+    await turns.untilEnded(first.turnId, never);
+    const next = begin({ store, clock, owner: "owner-2", ownerIsGone: () => gone });
+    expect(await next.turns.start(asking(), never)).toMatchObject({ joined });
+  });
+
+  test("is a new turn where the answer was delivered whole, failed, or is being read", async () => {
+    const { turns, backend, clock } = begin();
+    const delivered = await turns.start(asking(), never);
+    await backend.prompted();
+    backend.last.finish("x");
+    await new FakeReader(turns, delivered.turnId).done;
+    await clock.advance(1); // turns of one millisecond have no order
+    const failed = await turns.start(asking(), never);
+    expect(failed.joined).toBe("no");
+    await backend.prompted();
+    backend.last.end();
+    await turns.untilEnded(failed.turnId, never);
+    await clock.advance(1);
+    expect((await turns.start(asking(), never)).joined).toBe("no");
+    const read = await turns.start(asking({ fingerprint: "read" }), never);
+    const reader = new FakeReader(turns, read.turnId);
+    await reader.seen("started");
+    const again = turns.start(asking({ fingerprint: "read" }), never);
+    await clock.advance(250);
+    expect((await again).joined).toBe("no");
+    await reader.leave();
+  });
+
+  test("waits a quarter of a second for the reader of its twin to leave, and joins as soon as it does", async () => {
+    const { turns, clock, backend } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await reader.seen("started");
+    const again = turns.start(asking(), never);
+    await clock.advance(249);
+    expect(await turns.list({ limit: 5 })).toHaveLength(1);
+    await reader.leave();
+    expect(await again).toMatchObject({ turnId: first.turnId, joined: "implicit" });
+    await clock.advance(1_000);
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("waits for a client too that vanishes before its first read, whichever of several twins it left", async () => {
+    const { turns, clock, backend } = begin();
+    const client = new AbortController();
+    const left = await turns.start(asking(), client.signal);
+    const second = turns.start(asking(), never);
+    await clock.advance(250);
+    expect(await second).toMatchObject({ joined: "no" });
+    const again = turns.start(asking(), never);
+    await clock.advance(100);
+    client.abort();
+    expect(await again).toMatchObject({ turnId: left.turnId, joined: "implicit" });
+    expect(backend.answers).toHaveLength(2);
+  });
+
+  test("joins one that was not even stored when its client vanished", async () => {
+    const found = Promise.withResolvers<void>();
+    const backend = new FakeBackend();
+    const { turns } = begin({
+      backends: { choose: () => found.promise.then(() => backend), holding: () => found.promise.then(() => backend) },
+    });
+    const client = new AbortController();
+    const first = turns.start(asking(), client.signal);
+    await idle();
+    const again = turns.start(asking(), never);
+    await idle();
+    client.abort();
+    await idle();
+    expect(await turns.list({ limit: 5 })).toHaveLength(0);
+    found.resolve();
+    expect(await again).toMatchObject({ turnId: (await first).turnId, joined: "implicit" });
+    await idle();
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("is not held up by one that failed before it was stored", async () => {
+    const found = Promise.withResolvers<Backend>();
+    const backend = new FakeBackend();
+    let looks = 0;
+    const { turns } = begin({
+      backends: {
+        choose: () => (++looks === 1 ? found.promise : Promise.resolve(backend)),
+        holding: () => (++looks === 1 ? found.promise : Promise.resolve(backend)),
+      },
+    });
+    const first = turns.start(asking(), never);
+    await until(() => looks === 1);
+    const again = turns.start(asking(), never);
+    await idle();
+    expect(looks).toBe(1);
+    found.reject(new MillraceError("ide_not_running", "No IDE runs."));
+    await expect(first).rejects.toMatchObject({ code: "ide_not_running" });
+    expect(await again).toMatchObject({ joined: "no" });
+  });
+
+  test("that says it is a retry waits for the first one to be stored, however long that takes", async () => {
+    const found = Promise.withResolvers<void>();
+    const backend = new FakeBackend();
+    const { turns, clock } = begin({
+      backends: { choose: () => found.promise.then(() => backend), holding: () => found.promise.then(() => backend) },
+    });
+    const first = turns.start(asking(), never);
+    await idle();
+    const again = turns.start(asking({ retry: true }), never);
+    await clock.advance(10_000);
+    found.resolve();
+    expect(await again).toMatchObject({ turnId: (await first).turnId, joined: "implicit" });
+  });
+
+  test("is another turn where both clients are there: each in its own time", async () => {
+    const found = Promise.withResolvers<void>();
+    const backend = new FakeBackend();
+    const { turns, clock } = begin({
+      backends: { choose: () => found.promise.then(() => backend), holding: () => found.promise.then(() => backend) },
+    });
+    const asked = [turns.start(asking(), never), turns.start(asking(), never), turns.start(asking(), never)];
+    await clock.advance(250);
+    found.resolve();
+    await clock.advance(500);
+    const started = await Promise.all(asked);
+    expect(started.map(({ joined }) => joined)).toEqual(["no", "no", "no"]);
+    expect(new Set(started.map(({ turnId }) => turnId)).size).toBe(3);
+  });
+
+  test("waits no longer than its own client does, and starts nothing then", async () => {
+    const { turns, clock, backend } = begin();
+    await turns.start(asking(), never);
+    const client = new AbortController();
+    const again = turns.start(asking(), client.signal);
+    await clock.advance(100);
+    client.abort(new Error("gone"));
+    await expect(again).rejects.toThrow("gone");
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test.each([
+    ["whose implicit joins are off", { implicitJoins: false }, asking()],
+    ["that has a key of its own", {}, asking({ idempotencyKey: "k" })],
+    ["of another session", {}, asking({ session: "s2" })],
+  ])("does not wait in a request %s", async (_, options, other) => {
+    const { turns } = begin(options);
+    await turns.start(asking(), never);
+    expect((await turns.start(other, never)).joined).toBe("no"); // the clock stands still
+  });
+
+  test("at two gateways on one log in the same moment is one prompt", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const gateways = [begin({ store, clock, owner: "owner-1" }), begin({ store, clock, owner: "owner-2" })];
+    const starting = Promise.all(gateways.map(({ turns }) => turns.start(asking(), never)));
+    await clock.advance(1_000);
+    const started = await starting;
+    expect(new Set(started.map(({ turnId }) => turnId)).size).toBe(1);
+    expect(started.map(({ joined }) => joined).toSorted()).toEqual(["implicit", "no"]);
+    await idle();
+    const prompts = gateways.flatMap(({ backend }) => backend.answers).filter(({ promptSent }) => promptSent);
+    expect(prompts).toHaveLength(1);
+    expect(await store.list({ limit: 9 })).toHaveLength(1);
+  });
+
+  test("waits for no reader of a turn that another process runs", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const one = begin({ store, clock, owner: "one" });
+    const first = await one.turns.start(asking(), never);
+    const two = begin({ store, clock, owner: "two" });
+    const reader = new FakeReader(two.turns, first.turnId);
+    await reader.seen("started");
+    expect((await two.turns.start(asking(), never)).joined).toBe("no");
+    await reader.leave();
+  });
+
+  test("that says it is a retry joins although the first reader seems to be there", async () => {
+    const { turns } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await reader.seen("started");
+    expect(await turns.start(asking({ retry: true }), never)).toMatchObject({
+      turnId: first.turnId,
+      joined: "implicit",
+    });
+    await reader.leave();
+  });
+
+  test.each([
+    ["another caller", asking({ caller: "caller-2" })],
+    ["another body", asking({ fingerprint: "body-2" })],
+    ["another session", asking({ session: "s2" })],
+  ])("of %s is a new turn", async (_, other) => {
+    const { turns } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await reader.seen("started");
+    await reader.leave();
+    expect((await turns.start(other, never)).joined).toBe("no");
+  });
+
+  test("is a new turn where implicit joins are off", async () => {
+    const { turns } = begin({ implicitJoins: false });
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await reader.seen("started");
+    await reader.leave();
+    expect((await turns.start(asking(), never)).joined).toBe("no");
+  });
+});
+
+describe("a new request of the same session", () => {
+  test("ends the turn that the client left behind, and only that one", async () => {
+    const { turns } = begin();
+    const left = await turns.start(asking({ session: "s" }), never);
+    const reader = new FakeReader(turns, left.turnId);
+    const read = await turns.start(asking({ session: "s", fingerprint: "title" }), never);
+    const other = new FakeReader(turns, read.turnId);
+    const background = await turns.start(asking({ session: "s", fingerprint: "bg", graceMs: Infinity }), never);
+    const gone = new FakeReader(turns, background.turnId);
+    await Promise.all([reader, other, gone].map((present) => present.seen("started")));
+    await gone.leave();
+    await reader.leave();
+    await turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
+    expect(await turns.get(left.turnId)).toMatchObject({ outcome: "cancelled" });
+    expect(await turns.get(read.turnId)).toMatchObject({ ended: false });
+    expect(await turns.get(background.turnId)).toMatchObject({ ended: false });
+    await other.leave();
+  });
+});

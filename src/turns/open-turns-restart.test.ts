@@ -1,0 +1,349 @@
+import { describe, expect, test } from "vitest";
+import type { Backend } from "../backends/backend.ts";
+import { FakeClock } from "../base/clock.fake.ts";
+import { Emitter } from "../base/emitter.ts";
+import { MillraceError } from "../base/errors.ts";
+import type { TurnId } from "../base/ids.ts";
+import { idle, until } from "../base/wait.fake.ts";
+import type { LogMedium } from "../log/medium.ts";
+import { MemoryMedium } from "../log/memory/memory-medium.ts";
+import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { openLog } from "../log/open-log.ts";
+import { readAll } from "../log/read-all.ts";
+import { defaultRetention } from "../log/retention.ts";
+import { encodeKey } from "../log/sealing/keys.ts";
+import { sealedCodec } from "../log/sealing/sealed-codec.ts";
+import type { LogStore } from "../log/store.ts";
+import { plainRequest } from "../log/turn.fake.ts";
+import { FakeBackend, fakeCascade } from "./backend.fake.ts";
+import type { TurnLifecycle } from "./lifecycle.ts";
+import { asking, durable, FakeReader, stoppedTurns } from "./turns.fake.ts";
+
+const never = new AbortController().signal;
+/** Turns that are stopped after the test. */
+const begin = stoppedTurns();
+
+describe("a stop of the gateway", () => {
+  test("ends turns that only memory holds, and their readers see it", async () => {
+    const { turns, backend } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, turnId);
+    await reader.seen("started");
+    await turns.stop();
+    await reader.done;
+    expect(reader.events.at(-1)).toMatchObject({ type: "cancelled", by: "shutdown" });
+    expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
+  });
+
+  test("hands over turns that a durable log holds; the next process adopts them and adds what is missing", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const backend = new FakeBackend();
+    const first = begin({ store, clock, backends: backend, owner: "owner-1" });
+    const { turnId } = await first.turns.start(asking(), never);
+    const reader = new FakeReader(first.turns, turnId);
+    await backend.prompted();
+    backend.last.text("Hello ");
+    await reader.seen("text");
+    await first.turns.stop();
+    await expect(reader.done).rejects.toMatchObject({ code: "unavailable" });
+    expect(backend.last).toMatchObject({ stoppedBy: "detach" });
+    expect(await store.get(turnId)).toMatchObject({ ended: false });
+
+    const adopted: (readonly string[])[] = [];
+    const events = new Emitter<TurnLifecycle>();
+    events.on("turn_adopted", (record) => adopted.push([record.turnId, record.lastEventId]));
+    const second = begin({ store, clock, backends: backend, owner: "owner-2", events });
+    await until(() => backend.answers.length === 2);
+    expect(backend.last.resumedFrom).toEqual({ cascadeId: fakeCascade, text: "", thinking: "", answered: true });
+    expect(adopted).toEqual([[turnId, reader.events.at(-1)?.eventId]]);
+    const resumed = new FakeReader(second.turns, turnId, reader.events.at(-1)?.eventId);
+    backend.last.text("Hel", "lo wor");
+    await resumed.seen("text");
+    backend.last.text("ld");
+    backend.last.finish("Hello world");
+    await resumed.done;
+    expect(reader.text + resumed.text).toBe("Hello world");
+    expect(resumed.types).not.toContain("rewritten");
+    expect(resumed.types).not.toContain("started");
+  });
+
+  test("leaves a turn that never got its prompt to the next process, which sends it", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const crashed = await store.create({ ...record(clock), request: plainRequest }, "gone");
+    const { backend, turns } = begin({ store, clock });
+    await backend.prompted();
+    expect(backend.last.resumedFrom).toBeUndefined();
+    backend.last.finish("x");
+    await turns.untilEnded(crashed.record.turnId, never);
+    expect(await turns.get(crashed.record.turnId)).toMatchObject({ outcome: "finished" });
+  });
+
+  test("with a thousand running turns leaves none behind: each continues once, and adds what its log lacked", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    const ids = Array.from({ length: 1_000 }, (_, n) => `turn_${n}` as TurnId);
+    for (const [n, turnId] of ids.entries()) {
+      const { writer } = await store.create({ ...record(clock), turnId, fingerprint: turnId }, "gone");
+      if (n % 3 === 0) continue; // it died before its prompt was sent
+      await writer?.append([started], clock.now());
+      if (n % 3 === 2) await writer?.append([{ type: "text", delta: "half " }], clock.now());
+    }
+    const { backend, turns } = begin({ store, clock });
+    await expect.poll(() => backend.answers.length).toBe(1_000);
+    expect(backend.answers.filter(({ resumedFrom }) => resumedFrom === undefined)).toHaveLength(334);
+    for (const [n, answer] of backend.answers.entries()) {
+      answer.text("half ", `and whole ${n}`);
+      answer.finish(`half and whole ${n}`);
+    }
+    await expect.poll(() => turns.list({ open: true, limit: 1 })).toEqual([]);
+    await clock.advance(30_000);
+    expect(backend.answers).toHaveLength(1_000);
+    for (const turnId of ids) {
+      const events = await readAll(store, turnId);
+      const said = events.map((event) => (event.type === "text" ? event.delta : "")).join("");
+      expect(said).toMatch(/^half and whole \d+$/);
+      expect(events.map(({ type }) => type).filter((type) => type !== "text")).toEqual(["started", "finished"]);
+    }
+  });
+
+  test("with a cancel not yet carried out leaves it to the next process, which ends and archives the turn", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { writer } = await store.create(record(clock), "gone");
+    if (writer === undefined) throw new Error("not created");
+    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    await writer.append([started], clock.now());
+    await store.requestCancel(writer.turnId, "client");
+    const { backend, turns } = begin({ store, clock });
+    await turns.untilEnded(writer.turnId, never);
+    expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
+    expect(backend.answers).toHaveLength(1);
+    expect(backend.last).toMatchObject({ resumedFrom: { cascadeId: fakeCascade }, stoppedBy: "cancel", closed: true });
+  });
+
+  test.each([
+    { by: "client", cleanUpMs: 300 },
+    { by: "client", cleanUpMs: 5_000 },
+    { by: "superseded", cleanUpMs: 300 },
+    { by: "superseded", cleanUpMs: 5_000 },
+    { by: "abandoned", cleanUpMs: 300 },
+    { by: "abandoned", cleanUpMs: 5_000 },
+  ] as const)(
+    "is ended as $by once its backend has cleaned up ($cleanUpMs ms), or after a second, and a crash meanwhile loses nothing",
+    async ({ by, cleanUpMs }) => {
+      const clock = new FakeClock();
+      const store = openMemoryLog({ clock });
+      const inner = new FakeBackend();
+      const slow: Backend = {
+        kind: "cascade",
+        resume: (...asked) => inner.resume(...asked),
+        archive: () => Promise.resolve(),
+        async *run(prompt, options, signal) {
+          try {
+            yield* inner.run(prompt, options, signal);
+          } finally {
+            await clock.sleep(cleanUpMs, never);
+          }
+        },
+      };
+      const { turns } = begin({
+        store,
+        clock,
+        backends: { choose: () => Promise.resolve(slow), holding: () => Promise.resolve(slow) },
+      });
+      const client = new AbortController();
+      const { turnId } = await turns.start(asking({ session: "s", graceMs: 10_000 }), client.signal);
+      client.abort();
+      await inner.prompted();
+      if (by === "client") void turns.cancel(turnId, by);
+      if (by === "superseded") void turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
+      await idle();
+      if (by === "abandoned") await clock.advance(10_000);
+      await clock.advance(Math.min(cleanUpMs, 1_000) - 1);
+      expect(inner.answers[0]?.stoppedBy).toBe("cancel");
+      expect(await turns.get(turnId)).toMatchObject({ ended: false, cancelRequested: by });
+      await clock.advance(1);
+      expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
+      const stopped = turns.stop();
+      await clock.advance(10_000);
+      await stopped;
+    },
+  );
+
+  test("that was taken over by another process is not ended by the process that finds no reader", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { turns, backend } = begin({ store, clock });
+    const { turnId } = await turns.start(asking({ graceMs: 1_000 }), never);
+    const reader = new FakeReader(turns, turnId);
+    await reader.seen("started");
+    await reader.leave();
+    await store.claim(turnId, "owner-2");
+    await clock.advance(1_000);
+    expect(backend.last).toMatchObject({ stoppedBy: "detach", closed: true });
+    expect(await store.get(turnId)).toMatchObject({ ended: false, cancelRequested: undefined });
+  });
+
+  test.each([{ found: "within a second" }, { found: "later" }])(
+    "takes a cancel while it looks for the IDE, and passes it on when the IDE is found $found",
+    async ({ found }) => {
+      const clock = new FakeClock();
+      const store = durable(openMemoryLog({ clock }));
+      const { writer } = await store.create(record(clock), "gone");
+      if (writer === undefined) throw new Error("not created");
+      const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+      await writer.append([started], clock.now());
+      const backend = new FakeBackend();
+      backend.missing = new MillraceError("ide_not_running", "Not yet.");
+      const { turns } = begin({ store, clock, backends: backend });
+      await clock.advance(2_500);
+      const cancelled = turns.cancel(writer.turnId, "client");
+      if (found === "within a second") backend.missing = undefined;
+      await clock.advance(499);
+      expect(await turns.get(writer.turnId)).toMatchObject({ ended: false, cancelRequested: "client" });
+      await clock.advance(501);
+      await cancelled;
+      expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
+      expect(backend.answers).toHaveLength(found === "later" ? 0 : 1);
+      backend.missing = undefined;
+      await clock.advance(2_000);
+      expect(backend.answers).toHaveLength(1);
+      expect(backend.last).toMatchObject({
+        resumedFrom: { cascadeId: fakeCascade },
+        stoppedBy: "cancel",
+        closed: true,
+      });
+    },
+  );
+
+  test("continues where the prompt stands in a conversation that held others before", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { writer } = await store.create(record(clock), "gone");
+    const body = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    await writer?.append([{ ...body, fromStep: 7 }], clock.now());
+    const { backend } = begin({ store, clock });
+    await backend.prompted();
+    expect(backend.last.resumedFrom).toMatchObject({ cascadeId: fakeCascade, fromStep: 7, answered: false });
+  });
+
+  test("that finds an IDE of another kind asks it nothing, and fails the turn in words", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { writer } = await store.create(record(clock), "gone");
+    const body = { type: "started", modelUid: "m" as never, backend: "raw_chat", cascadeId: undefined } as const;
+    await writer?.append([body, { type: "text", delta: "half" }], clock.now());
+    const { backend, turns } = begin({ store, clock });
+    const reader = new FakeReader(turns, "turn_left" as TurnId);
+    await reader.done;
+    expect(reader.text).toBe("half");
+    expect(reader.events.at(-1)).toMatchObject({
+      type: "failed",
+      error: { code: "upstream_failed", message: expect.stringContaining("raw_chat") as string },
+    });
+    expect(backend.answers).toHaveLength(0);
+  });
+
+  test("with a log that was changed since leaves a turn that ends as failed, once", async () => {
+    const clock = new FakeClock();
+    const medium = new MemoryMedium();
+    const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
+    const store = durable(openLog({ medium: tampering(medium), codec, clock, retention: defaultRetention }));
+    const { writer } = await store.create(record(clock), "gone");
+    await writer?.append(
+      [{ type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade }],
+      clock.now(),
+    );
+    const problems: string[] = [];
+    const events = new Emitter<TurnLifecycle>();
+    events.on("turn_problem", ({ event }) => problems.push(event));
+    const { backend } = begin({ store, clock, events });
+    await clock.advance(10_000);
+    expect(await store.get("turn_left" as TurnId)).toMatchObject({ outcome: "failed" });
+    expect(problems).toEqual(["turn_adopt_failed"]);
+    expect(backend.answers).toHaveLength(0);
+  });
+
+  test("that finds a failing store changes nothing, and continues the turn once the store works", async () => {
+    const clock = new FakeClock();
+    const inner = durable(openMemoryLog({ clock }));
+    const { writer } = await inner.create(record(clock), "gone");
+    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    await writer?.append([started, { type: "text", delta: "half " }], clock.now());
+    let failures = 2;
+    const store: LogStore = {
+      ...inner,
+      async claim(turnId, owner) {
+        const claimed = await inner.claim(turnId, owner);
+        const readAll = async () => {
+          if (failures-- > 0) throw new MillraceError("degraded", "The disk is away.");
+          return claimed?.readAll() ?? [];
+        };
+        return claimed && { ...claimed, readAll };
+      },
+    };
+    const { backend, turns } = begin({ store, clock });
+    await clock.advance(2_000);
+    expect(backend.answers).toHaveLength(0);
+    expect(await turns.get("turn_left" as TurnId)).toMatchObject({ ended: false });
+    await clock.advance(10_000);
+    expect(backend.answers).toHaveLength(1);
+    backend.last.text("half and whole");
+    backend.last.finish("half and whole");
+    await turns.untilEnded("turn_left" as TurnId, never);
+    expect(await turns.get("turn_left" as TurnId)).toMatchObject({ outcome: "finished" });
+  });
+
+  test("of another process that lives leaves its turns alone until its lease is over", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    await store.renewOwner("neighbour", clock.now() + 10_000);
+    await store.create(record(clock), "neighbour");
+    const { backend } = begin({ store, clock });
+    await clock.advance(9_000);
+    expect(backend.answers).toHaveLength(0);
+    await clock.advance(3_000);
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("makes an adopted turn wait for the IDE, and fail in its words when none comes", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { record: left } = await store.create(record(clock), "gone");
+    const backend = new FakeBackend();
+    backend.missing = new MillraceError("ide_not_running", "No IDE runs.");
+    const { turns } = begin({ store, clock, backends: backend });
+    await clock.advance(29_000);
+    expect(await turns.get(left.turnId)).toMatchObject({ ended: false });
+    const reader = new FakeReader(turns, left.turnId);
+    await clock.advance(32_000);
+    await reader.done;
+    expect(reader.events.at(-1)).toMatchObject({ type: "failed", error: { code: "ide_not_running" } });
+  });
+});
+
+function record(clock: FakeClock) {
+  return {
+    ...asking(),
+    turnId: "turn_left" as TurnId,
+    createdAtMs: clock.now(),
+    graceMs: 120_000,
+  };
+}
+
+/** A medium that changes a byte of every record that is read. */
+function tampering(medium: MemoryMedium): LogMedium {
+  return new Proxy(medium, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== "read") return typeof value === "function" ? value.bind(target) : value;
+      return async (...values: Parameters<LogMedium["read"]>) => {
+        const found = await target.read(...values);
+        return found && { ...found, events: found.events.map((event) => ({ ...event, atMs: event.atMs + 1 })) };
+      };
+    },
+  });
+}
