@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
@@ -107,7 +108,7 @@ class Talk {
       out.note("This is a new conversation.");
     } else if (command === "/model") await this.#choose(argument);
     else if (command === "/file") {
-      this.#attached = [...this.#attached, await readTextFile(argument)];
+      this.#attached = [...this.#attached, await readTextFile(this.#pathOf(argument))];
       out.note(`${argument} goes with the next message.`);
     } else if (command === "/save") await this.#save(argument);
     else
@@ -123,13 +124,18 @@ class Talk {
       for (const name of names) out.note(`${name === this.#model ? "*" : " "} ${name}`);
       return;
     }
-    if (!names.includes(wanted)) {
+    if (!names.some((name) => name === wanted || name.startsWith(`${wanted}:`))) {
       const close = names.filter((name) => name.includes(wanted)).slice(0, 5);
       const hint = close.length > 0 ? `Did you mean ${close.join(", ")}?` : "/model lists the names.";
       throw new MillraceError("unknown_model", `There is no model ${wanted}.`, { hint });
     }
     this.#model = wanted;
     out.note(`${wanted} answers from now on.`);
+  }
+
+  /** A path as a shell would read it: no shell has replaced the home folder here. */
+  #pathOf(path: string): string {
+    return path.startsWith("~/") ? join(this.#context.io.homeFolder, path.slice(2)) : path;
   }
 
   async #ask(text: string, stop: AbortSignal): Promise<void> {
@@ -155,7 +161,7 @@ class Talk {
     const names = this.#answeredBy.flatMap((model) => ["You", model]);
     const parts = this.#messages.map(({ text }, at) => `## ${names[at]}\n\n${text}\n`);
     try {
-      await writeFile(path, parts.join("\n"), { flag: "wx", mode: 0o600 });
+      await writeFile(this.#pathOf(path), parts.join("\n"), { flag: "wx", mode: 0o600 });
     } catch (error) {
       const why = (error as NodeJS.ErrnoException).code === "EEXIST" ? "exists already" : "cannot be written";
       throw new MillraceError("invalid_request", `${path} ${why}.`, { hint: "Choose another file name." });
