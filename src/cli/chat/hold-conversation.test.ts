@@ -1,0 +1,51 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import type { StreamOptions } from "../../client/stream/stream-options.ts";
+import type { CommandContext } from "../command.ts";
+import { readSettings } from "../compose/settings.ts";
+import { fakeIo } from "../terminal/io.fake.ts";
+import { openOutput } from "../terminal/output.ts";
+import { holdConversation } from "./hold-conversation.ts";
+
+/** A conversation in which no question is asked; answers what it wrote. */
+async function typed(homeFolder: string, ...lines: readonly string[]): Promise<string> {
+  const io = fakeIo({ homeFolder });
+  const out = openOutput(io.stdout, io.stderr, {});
+  const context: CommandContext = { io, out, settings: readSettings(io), json: false, signal: io.signal };
+  const begin = {
+    model: "swe-2:medium",
+    system: undefined,
+    thinking: false,
+    streams: {} as StreamOptions, // nothing is asked
+    listModels: async () => ["swe-2:medium", "swe-2:high", "other"],
+  };
+  const held = holdConversation(begin, context);
+  const answered = (times: number) => expect.poll(() => io.written.stdout().split("> ").length - 1).toBe(times);
+  await answered(1);
+  for (const [at, line] of lines.entries()) {
+    (io.stdin as PassThrough).write(`${line}\r`);
+    await answered(at + 2);
+  }
+  (io.stdin as PassThrough).write("\u0004");
+  expect(await held).toBe(0);
+  return io.written.stdout() + io.written.stderr();
+}
+
+test("/model takes a name of the list, and the name alone of a model with variants", async () => {
+  const written = await typed("/nowhere", "/model swe-2", "/model swe-2:high", "/model swe");
+  expect(written).toContain("swe-2 answers from now on.");
+  expect(written).toContain("swe-2:high answers from now on.");
+  expect(written).toContain("There is no model swe.");
+});
+
+test("/file and /save read ~ as the home folder", async () => {
+  const home = mkdtempSync(join(tmpdir(), "millrace-talk-"));
+  writeFileSync(join(home, "note.txt"), "a note");
+  const written = await typed(home, "/file ~/note.txt", "/save ~/talk.md");
+  expect(written).toContain("~/note.txt goes with the next message.");
+  expect(written).toContain("The conversation is in ~/talk.md.");
+  expect(readFileSync(join(home, "talk.md"), "utf8")).toBe("");
+});
