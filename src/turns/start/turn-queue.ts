@@ -7,7 +7,7 @@ import type { Exchange } from "../run/exchange.ts";
 /** How often to check whether the pause is over, while turns wait for that; ms. A row of docs/retries.md. */
 const lookAgainMs = 1_000;
 /** From this lag of the event loop on, new turns wait for as long as it is late, and for `longestLateMs` at most; ms. */
-const lateMs = 250;
+const lateMs = 1_000;
 const longestLateMs = 10_000;
 /** How many turns that waited for the event loop begin together once it is in time again, and how far such groups are apart; ms. */
 const atOnce = 16;
