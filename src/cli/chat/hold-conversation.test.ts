@@ -23,7 +23,9 @@ async function typed(homeFolder: string, ...lines: readonly string[]): Promise<s
     listModels: async () => ["swe-2:medium", "swe-2:high", "other"],
   };
   const held = holdConversation(begin, context);
-  const answered = (times: number) => expect.poll(() => io.written.stdout().split("> ").length - 1).toBe(times);
+  const answered = async (times: number) => {
+    await expect.poll(() => io.written.stdout().split("> ").length - 1).toBe(times);
+  };
   await answered(1);
   for (const [at, line] of lines.entries()) {
     (io.stdin as PassThrough).write(`${line}\r`);
