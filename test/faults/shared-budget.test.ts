@@ -1,9 +1,8 @@
-import { join } from "node:path";
 import { APIError } from "openai";
 import { expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
-import { redisInstalled, redisServer } from "../support/redis.ts";
+import { redisInstalled, redisServer, sharedStore } from "../support/redis.ts";
 import { ask, gateway, openai, patienceMs, simulator } from "../support/world.ts";
 
 const clients = 4;
@@ -17,13 +16,7 @@ test.skipIf(!redisInstalled).each(["tokens", "turns"] as const)(
     const home = temporaryHome();
     const redis = await redisServer();
     const ide = await simulator({ home, turn: { rate: 5_000, firstMs: 20 }, plan: { unlimited: true } });
-    const env = (name: string) => ({
-      MILLRACE_STORE: "redis",
-      MILLRACE_REDIS_URL: redis.url,
-      MILLRACE_KEY_FILE: join(home, "key"),
-      MILLRACE_LOG_KEY_FILE: join(home, "log-key"),
-      MILLRACE_HOME: join(home, name),
-    });
+    const env = (name: string) => sharedStore(redis.url, home, name);
     const start = (name: string) => gateway({ home, args: ["--continuity", "off"], env: env(name) });
     const gateways = await Promise.all(["a", "b", "c"].map(start));
     const at = (i: number) => gateways[i % gateways.length] as (typeof gateways)[number]; // there are three

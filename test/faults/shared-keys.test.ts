@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
-import { redisInstalled, redisServer } from "../support/redis.ts";
+import { redisInstalled, redisServer, sharedStore } from "../support/redis.ts";
 import { degradedGauge, gateway, patienceMs, simulator } from "../support/world.ts";
 
 test.skipIf(!redisInstalled)(
@@ -11,13 +11,7 @@ test.skipIf(!redisInstalled)(
     const home = temporaryHome();
     const redis = await redisServer();
     await simulator({ home });
-    const env = (name: string) => ({
-      MILLRACE_STORE: "redis",
-      MILLRACE_REDIS_URL: redis.url,
-      MILLRACE_KEY_FILE: join(home, "key"),
-      MILLRACE_LOG_KEY_FILE: join(home, "log-key"),
-      MILLRACE_HOME: join(home, name),
-    });
+    const env = (name: string) => sharedStore(redis.url, home, name);
     const start = (name: string) => gateway({ home, env: env(name) });
     const run = async (name: string, ...args: string[]) => {
       const ended = await millrace(["keys", ...args], { home, env: env(name) });

@@ -1,6 +1,6 @@
 import { createClient, RESP_TYPES } from "redis";
 import { redisClientOptions } from "./client-options.ts";
-import { translateRedisError } from "./redis-errors.ts";
+import { askedOfRedis } from "./redis-errors.ts";
 import { Replicas } from "./replicas.ts";
 
 /** One small text that several machines change. Every method throws `degraded` while the server cannot be reached. */
@@ -43,17 +43,10 @@ export async function openRedisText({ url, prefix = "millrace:", name }: RedisTe
       asBuffers,
     );
   const replicas = new Replicas({ sendCommand: send });
-  const asked = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      throw translateRedisError(error);
-    }
-  };
   return {
-    read: () => asked(async () => ((await send(["GET", key])) as unknown as Buffer | null) ?? undefined), // redis.io, GET
+    read: () => askedOfRedis(async () => ((await send(["GET", key])) as unknown as Buffer | null) ?? undefined), // redis.io, GET
     replace: (before, after) =>
-      asked(async () => {
+      askedOfRedis(async () => {
         await replicas.look();
         const done = await send(["EVAL", replaceScript, "1", key, before ?? "", after]);
         await replicas.follow();

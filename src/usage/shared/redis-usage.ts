@@ -1,7 +1,7 @@
 import { createClient } from "redis";
 import type { Clock } from "../../base/clock.ts";
 import { redisClientOptions } from "../../log/redis/client-options.ts";
-import { translateRedisError } from "../../log/redis/redis-errors.ts";
+import { askedOfRedis } from "../../log/redis/redis-errors.ts";
 import type { BudgetPeriod, SharedUsage, UsageNote } from "./shared-usage.ts";
 
 export interface RedisUsageOptions {
@@ -30,33 +30,26 @@ export function openRedisUsage({ url, prefix = "millrace:", clock, keepDays }: R
   const connecting = client.connect().catch(() => undefined); // as above
   const notesKey = `${prefix}usage`;
   const budgetKey = ({ keyId, sinceMs }: BudgetPeriod) => `${prefix}budget:${keyId}:${sinceMs}`;
-  const asked = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      throw translateRedisError(error);
-    }
-  };
   return {
     add: (notes) =>
-      asked(async () => {
+      askedOfRedis(async () => {
         const threshold = clock.now() - keepDays * dayMs;
         const TRIM = { strategy: "MINID", strategyModifier: "~", threshold } as const;
         await Promise.all(notes.map((note) => client.xAdd(notesKey, "*", { note: JSON.stringify(note) }, { TRIM })));
       }),
     after: (cursor, limit) =>
-      asked(async () => {
+      askedOfRedis(async () => {
         const entries = (await client.xRange(notesKey, `(${cursor}`, "+", { COUNT: limit })) ?? [];
         const notes = entries.map(({ message }) => JSON.parse(message["note"] ?? "{}") as UsageNote); // as `add` wrote them
         return { notes, cursor: entries.at(-1)?.id ?? cursor };
       }),
     hold: (period, turnId, most) =>
-      asked(async () => {
+      askedOfRedis(async () => {
         const words = [turnId, String(most), String(period.untilMs)];
         return (await client.eval(holdScript, { keys: [budgetKey(period)], arguments: words })) === 1;
       }),
-    withdraw: (period, turnId) => asked(async () => void (await client.sRem(budgetKey(period), turnId))),
-    held: (period) => asked(() => client.sCard(budgetKey(period))),
+    withdraw: (period, turnId) => askedOfRedis(async () => void (await client.sRem(budgetKey(period), turnId))),
+    held: (period) => askedOfRedis(() => client.sCard(budgetKey(period))),
     async close() {
       client.destroy();
       await connecting;
