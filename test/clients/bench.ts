@@ -230,7 +230,7 @@ export class Bench {
   }
 }
 
-/** How long the gateway and this process, which passes on what is said, have waited for a processor; 0 where nobody tells. */
+/** How long the gateway and this process, which forwards its answers, have waited for a processor; 0 if the system does not report it. */
 function waitedMs({ pid }: GatewayProcess): number {
   return processorWaitMs([pid, process.pid]) ?? 0;
 }

@@ -55,7 +55,7 @@ test.each([
   ["a bit flipped at 40 of the WAL", inTheWal(40)],
   ["a bit flipped at 60 of the WAL", inTheWal(60)],
   ["an emptied file", (folder: string) => truncateSync(join(folder, "turns.db"), 0)],
-])("%s is said, the files are kept, and a key whose turn is lost sends no second prompt", async (_, damage) => {
+])("%s is reported, the files are kept, and a key whose turn is lost sends no second prompt", async (_, damage) => {
   const { home, folder, prompts, start } = await damaged(damage);
   expect((await millrace(["doctor"], { home })).stdout).toContain("is damaged");
   expect((await millrace(["usage"], { home })).stderr).toContain("is damaged"); // and leaves its files as they are

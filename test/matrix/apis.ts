@@ -32,7 +32,7 @@ export interface Cell {
   readonly how: string;
   readonly api: "Chat Completions" | "Responses" | "Messages" | "the stream protocol";
   readonly keyed: boolean;
-  /** Fails when nothing is said within 10 s. */
+  /** Fails if the client has no message within 10 s. */
   ask(gateway: GatewayProcess, question: Question): Promise<Told>;
 }
 

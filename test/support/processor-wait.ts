@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 /**
  * How long the main threads of these processes have waited for a processor since they began; ms. On an idle machine it hardly
- * grows. Undefined where the system does not tell it: only Linux does.
+ * grows. Undefined if the system does not report it: only Linux does.
  */
 export function processorWaitMs(pids: readonly number[]): number | undefined {
   try {

@@ -140,7 +140,7 @@ describe.skipIf(!redisInstalled)("with a redis-server on PATH", () => {
     expect(a.issued.callerOf(key)?.name).toBe("ci");
   });
 
-  test("a copy that cannot be written is said, and the keys count all the same", async () => {
+  test("a copy that cannot be written is reported, and the keys of the store still work", async () => {
     const { url } = await redisServer();
     const [a, b] = [await machine(url), await machine(url)];
     await openKeysFile(b.file).change((keys) => keys);

@@ -44,7 +44,7 @@ const impatient = { firstRefusalIsFinal: true, lostPromptIsFinal: true } as cons
  * - OpenCode and Kilo wait for `retry-after` in silence, and repeat a 4xx whose body has one of their words. So does pi.
  * - Qwen Code, the Vercel AI SDK, and Cline with it, wait for `retry-after` in silence.
  * - droid repeats a 429 five times in 90 s, and a 5xx ten times in four minutes, in silence. It repeats an error in a stream after
- *   four seconds, whatever the error says, and again after seven.
+ *   four seconds and again after seven, for any error.
  * - All of these but Codex wait two to six seconds before they repeat a 5xx.
  * - Qwen Code waits a minute after a rate limit in a stream and asks again, ten times. After any other error of a stream it asks
  *   for the rest of the answer, three times. It does neither where the error's type is `invalid_request_error`.
