@@ -192,7 +192,7 @@ async function resumption(): Promise<void> {
   for (let cut = 0; cut < 1_000; cut++) {
     const cursor = ids[(cut * 1_733) % (ids.length - 1)] ?? startOfLog; // all over the turn, in no order
     const startedAt = performance.now();
-    for await (const event of readTurn(store, turnId, cursor, never)) {
+    for await (const event of readTurn(store, { turnId, after: cursor }, never)) {
       tookMs.push(performance.now() - startedAt);
       if (event.eventId <= cursor) resent += 1;
       break;
@@ -214,7 +214,7 @@ async function followers(count: number): Promise<void> {
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   const reading = Array.from({ length: count }, async () => {
-    for await (const _event of readTurn(store, turnId, startOfLog, leaving.signal));
+    for await (const _event of readTurn(store, { turnId, after: startOfLog }, leaving.signal));
   });
   await systemClock.sleep(500, never);
   collectGarbage();

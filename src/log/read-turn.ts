@@ -7,26 +7,28 @@ import type { LogStore, Opening } from "./store.ts";
 const firstBatch = 16;
 const largestBatch = 256;
 
+interface Wanted {
+  readonly turnId: TurnId;
+  readonly after: EventId;
+}
+
 /**
  * Every event of a turn after the cursor, live ones too, until the terminal one. Reads at the consumer's pace and holds at
  * most 256 events or 256 KiB of them, or one that is larger. Throws what `LogStore.readAfter` throws, and the signal's reason while it waits.
  */
 export function readTurn(
   log: Pick<LogStore, "readAfter" | "untilPast">,
-  turnId: TurnId,
-  after: EventId,
+  { turnId, after, clientKey }: Wanted & Opening,
   signal: AbortSignal,
-  opening: Opening = {},
 ): AsyncGenerator<TurnEvent, void> {
-  const read = (cursor: EventId, limit: number) => log.readAfter(turnId, cursor, { limit, ...opening });
+  const read = (cursor: EventId, limit: number) => log.readAfter(turnId, cursor, { limit, clientKey });
   return readPages(read, (cursor) => log.untilPast(turnId, cursor, signal), after, signal);
 }
 
 /** As `readTurn`, of any turn, but without what was said in it. */
 export function readOutline(
   log: Pick<LogStore, "readOutlineAfter" | "untilPast">,
-  turnId: TurnId,
-  after: EventId,
+  { turnId, after }: Wanted,
   signal: AbortSignal,
 ): AsyncGenerator<OutlinedEvent, void> {
   const read = (cursor: EventId, limit: number) => log.readOutlineAfter(turnId, cursor, { limit });

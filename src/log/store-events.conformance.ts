@@ -159,7 +159,7 @@ export function describeEvents(world: StoreWorld, capabilities: StoreCapabilitie
 
     async function outlined(turnId: TurnId, after: EventId = startOfLog): Promise<OutlinedEvent[]> {
       const events: OutlinedEvent[] = [];
-      for await (const event of readOutline(world.store, turnId, after, never)) events.push(event);
+      for await (const event of readOutline(world.store, { turnId, after }, never)) events.push(event);
       return events;
     }
 

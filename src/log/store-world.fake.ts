@@ -79,7 +79,7 @@ export class StoreWorld {
 
   readonly collect = async (turnId: TurnId, after: EventId = startOfLog): Promise<TurnEvent[]> => {
     const events: TurnEvent[] = [];
-    for await (const event of readTurn(this.store, turnId, after, never)) events.push(event);
+    for await (const event of readTurn(this.store, { turnId, after }, never)) events.push(event);
     return events;
   };
 }

@@ -80,7 +80,7 @@ export function describeLogStore(
         const { turnId, writer } = await begin();
         const seen: string[] = [];
         const reading = (async () => {
-          for await (const event of readTurn(other, turnId, startOfLog, never)) {
+          for await (const event of readTurn(other, { turnId, after: startOfLog }, never)) {
             seen.push(event.type);
             if (event.type === "text") await writer.append([finished], 2);
           }

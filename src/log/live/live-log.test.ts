@@ -88,7 +88,7 @@ describe("a store that fails", () => {
       const { writer, turnId } = await created(log);
       const live: string[] = [];
       const reading = (async () => {
-        for await (const event of readTurn(log, turnId, startOfLog, never)) live.push(event.eventId);
+        for await (const event of readTurn(log, { turnId, after: startOfLog }, never)) live.push(event.eventId);
       })();
       await writer.append([text("a")], now);
       await writer.append([text("b")], now);
@@ -105,7 +105,7 @@ describe("a store that fails", () => {
   test("when a turn has just ended costs those who still read it nothing, and nothing of it is left here once they have", async () => {
     const { clock, failing, primary, log } = await begin();
     const { writer, turnId } = await created(log);
-    const reader = readTurn(log, turnId, startOfLog, never);
+    const reader = readTurn(log, { turnId, after: startOfLog }, never);
     await writer.append([text("a")], now);
     expect((await reader.next()).value).toMatchObject({ eventId: "a1" });
     await writer.append([text("b"), finished], now);
@@ -130,7 +130,7 @@ describe("a store that fails", () => {
     await before.writer.append([text("b")], now);
     const during = await created(log, { idempotencyKey: "k" });
     await during.writer.append([text("x"), finished], now);
-    const reader = readTurn(log, before.turnId, startOfLog, never);
+    const reader = readTurn(log, { turnId: before.turnId, after: startOfLog }, never);
     await reader.next();
     await clock.advance(5_000);
     failing.fault = "none";

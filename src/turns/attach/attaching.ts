@@ -25,6 +25,13 @@ export interface AttachingOptions {
   };
 }
 
+/** A message that starts a turn. `body` is the digest of what it asks. */
+interface Sending {
+  readonly stream: AttachedStream;
+  readonly message: StreamMessage;
+  readonly body: string | undefined;
+}
+
 /** Attaches clients to their streams, and starts the turns that the messages of a stream ask for. */
 export class Attaching {
   readonly #options: AttachingOptions;
@@ -85,17 +92,11 @@ export class Attaching {
   async #start(stream: AttachedStream, message: StreamMessage, start: StartTurn, signal: AbortSignal): Promise<Sent> {
     const { body } = start;
     if (body !== undefined) refuseRepeat(this.#failedBodies.seriesOf(body), this.#clock.now(), "stream");
-    const begun = (prepared: PreparedTurn) => this.#begun(stream, message, prepared, body, signal);
+    const begun = (prepared: PreparedTurn) => this.#begun({ stream, message, body }, prepared, signal);
     return this.#options.launcher.starting(start, signal, begun);
   }
 
-  async #begun(
-    stream: AttachedStream,
-    message: StreamMessage,
-    prepared: PreparedTurn,
-    body: string | undefined,
-    signal: AbortSignal,
-  ): Promise<Sent> {
+  async #begun({ stream, message, body }: Sending, prepared: PreparedTurn, signal: AbortSignal): Promise<Sent> {
     const { launcher, starting, owner } = this.#options;
     const watches = body === undefined ? [] : [this.#failedBodies.watch(body)];
     const admitting = this.#store.admit(stream, message, { turn: prepared.turn, owner });

@@ -72,11 +72,11 @@ export class Reading {
     signal: AbortSignal,
     { clientKey }: Opening = {},
   ): AsyncGenerator<TurnEvent, void> {
-    return this.#untilStopped(signal, (reading) => readTurn(this.#store, turnId, after, reading, { clientKey }));
+    return this.#untilStopped(signal, (reading) => readTurn(this.#store, { turnId, after, clientKey }, reading));
   }
 
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> {
-    return this.#untilStopped(signal, (reading) => readOutline(this.#store, turnId, after, reading));
+    return this.#untilStopped(signal, (reading) => readOutline(this.#store, { turnId, after }, reading));
   }
 
   /** Whether the turn has a reader, in this process or in another. Other processes note their readers every few seconds. */

@@ -43,10 +43,10 @@ export async function adoptOrphanedTurns(options: AdoptionOptions, signal: Abort
     strays.add(turnId); // it may be about to begin: only one that is seen twice is left
     return strayedBefore.has(turnId);
   };
-  const left = ({ turnId, owner: its }: TurnRecord) =>
+  const isLeft = ({ turnId, owner: its }: TurnRecord) =>
     its === owner ? again.has(turnId) || isStray(turnId) : ownerIsGone(its);
   const leftHere = strays !== undefined || again.size > 0;
-  const orphans = await orphanedTurns(store, owner, clock.now(), left, leftHere);
+  const orphans = await orphanedTurns(store, { self: owner, nowMs: clock.now(), isLeft, leftHere });
   for (const { turnId, graceMs, owner: its } of (await leftToOthers?.taken(orphans, signal)) ?? orphans) {
     if (signal.aborted) return;
     try {

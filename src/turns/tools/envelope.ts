@@ -3,7 +3,7 @@ import { type CallAttempt, callsFromJson } from "./call-shapes.ts";
 import { wholeJson } from "./foreign-forms.ts";
 import { closingBracket } from "./loose-json.ts";
 import type { ToolNames } from "./names.ts";
-import { type BlockReading, bareJsonReader, type WholeReader } from "./whole-blocks.ts";
+import { bareJsonReader, type WholeReader } from "./whole-blocks.ts";
 
 /** What a JSON object around an answer holds: calls of offered tools, or the text of an answer without calls. */
 export type Envelope =
@@ -63,23 +63,15 @@ export function envelopeReader(names: ToolNames, place: ObjectPosition): WholeRe
     const envelope = readEnvelope(json, names);
     if (envelope === undefined) return other(text, end);
     const rest = text.slice(length);
-    if (envelope.holds === "text") return finalText(envelope.text, text.length, rest, place, end);
+    if (envelope.holds === "text") {
+      if (!place.first || rest.trim() !== "") return { is: "text", length: 1 };
+      return end === undefined ? "more" : { is: "said", length: text.length, text: envelope.text };
+    }
     if (!isObject(json) || json["action"] === undefined) return other(text, end);
     if (rest.trim() === "" && !rest.includes("\n") && end === undefined) return "more";
     if (!beginsSentence(place) || !endsBefore(rest)) return { is: "text", length };
     return { is: "calls", length, calls: envelope.calls, explicit: true, mayBeShown: true };
   };
-}
-
-function finalText(
-  said: string,
-  length: number,
-  rest: string,
-  place: ObjectPosition,
-  end: unknown,
-): BlockReading | "more" {
-  if (!place.first || rest.trim() !== "") return { is: "text", length: 1 };
-  return end === undefined ? "more" : { is: "said", length, text: said };
 }
 
 function beginsSentence({ atLineStart, before }: ObjectPosition): boolean {
