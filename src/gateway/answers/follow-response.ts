@@ -33,9 +33,10 @@ export async function followResponse(gateway: Gateway, c: GatewayContext, record
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const resumed = resumedAt(c, record);
-  const place = resumed ?? (await startedAfter(gateway, c, context, record, signal));
+  const place = resumed ?? (await startedAfter(gateway, c, { context, record }, signal));
   const sequence = place?.snapshot === undefined ? undefined : `#${c.req.query("starting_after")}`;
-  noteResumption(gateway, c.req.raw.headers, record.turnId, "cursor", sequence ?? place?.cursor.eventId);
+  const after = sequence ?? place?.cursor.eventId;
+  noteResumption(gateway, c.req.raw.headers, { turnId: record.turnId, how: "cursor", after });
   const reader = new PatientReader(gateway.turns.read(record.turnId, startOfLog, signal), gateway.clock, signal);
   const texts = streamTurn(
     {
@@ -83,8 +84,7 @@ function resumedAt(c: GatewayContext, record: TurnRecord): ReadFrom | undefined 
 async function startedAfter(
   gateway: Gateway,
   c: GatewayContext,
-  context: EncodeContext,
-  record: TurnRecord,
+  { context, record }: { readonly context: EncodeContext; readonly record: TurnRecord },
   signal: AbortSignal,
 ): Promise<ReadFrom | undefined> {
   const after = c.req.query("starting_after");

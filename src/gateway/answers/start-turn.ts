@@ -38,22 +38,23 @@ export interface OpenTurn {
 type JoinedBy = StartedTurn["joined"] | "last_event_id";
 
 /** What a started turn and one that is resumed have in common. */
-type CameTo = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy };
+type CameTo = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy; readonly resumeAfter?: WireCursor };
+
+/** A request for a turn, in its dialect. `body` is what the client sent; `parsed` is how the dialect reads it. */
+export interface AskedTurn {
+  readonly dialect: Dialect;
+  readonly parsed: ParsedTurn;
+  readonly body: unknown;
+}
 
 /**
  * The turn of a request: a new turn, the turn that it joins, or the turn of its `Last-Event-ID`.
  *
  * @throws MillraceError what resolving the model, the keys or the turns throw.
  */
-export async function startTurn(
-  gateway: Gateway,
-  c: GatewayContext,
-  dialect: Dialect,
-  parsed: ParsedTurn,
-  body: unknown,
-): Promise<OpenTurn> {
-  const fingerprint = fingerprintOf(dialect.name, body);
-  const turn = await turnOf(gateway, c, dialect, parsed, fingerprint);
+export async function startTurn(gateway: Gateway, c: GatewayContext, wanted: AskedTurn): Promise<OpenTurn> {
+  const fingerprint = fingerprintOf(wanted.dialect.name, wanted.body);
+  const turn = await turnOf(gateway, c, wanted, fingerprint);
   if ((turn.record.idempotencyKey ?? idempotencyKeyOf(c.req.raw.headers)) !== undefined) return turn;
   const delivered = () => gateway.turns.noteDelivered(turn.turnId);
   return { ...turn, handOver: () => gateway.handovers.hold(c.req.raw, questionOf(c, fingerprint), delivered) };
@@ -67,8 +68,7 @@ function questionOf(c: GatewayContext, fingerprint: string): string {
 async function turnOf(
   gateway: Gateway,
   c: GatewayContext,
-  dialect: Dialect,
-  parsed: ParsedTurn,
+  { dialect, parsed }: AskedTurn,
   fingerprint: string,
 ): Promise<OpenTurn> {
   const { headers, signal } = c.req.raw;
@@ -76,11 +76,11 @@ async function turnOf(
   const resumed = await resumedTurn(gateway, c, fingerprint);
   if (resumed !== undefined) {
     const { found, cursor } = resumed;
-    noteResumption(gateway, headers, found.turnId, "last_event_id", cursor.eventId);
+    noteResumption(gateway, headers, { turnId: found.turnId, how: "last_event_id", after: cursor.eventId });
     const record = await gateway.turns.noteReader(found, graceMs);
-    const started = resumedFrom(record);
+    const started = resumedFrom(record, cursor);
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
-    return openTurn(gateway, c, parsed, started, cursor);
+    return openTurn(gateway, c, parsed, started);
   }
   const asked: JoinTurn = {
     caller: callerOf(c).digest,
@@ -92,9 +92,10 @@ async function turnOf(
     settle: () => gateway.handovers.settle(questionOf(c, fingerprint)),
   };
   const opened = (started: StartedTurn) => {
-    if (started.joined !== "no") noteResumption(gateway, headers, started.turnId, started.joined);
-    gateway.metrics.turn(dialect.name, started.joined, started.degraded);
-    return openTurn(gateway, c, parsed, started, undefined);
+    const { turnId, joined } = started;
+    if (joined !== "no") noteResumption(gateway, headers, { turnId, how: joined });
+    gateway.metrics.turn(dialect.name, joined, started.degraded);
+    return openTurn(gateway, c, parsed, started);
   };
   // before the model is looked for: an answer that is here is given again although the IDE is gone
   const there = await gateway.turns.join(asked, signal);
@@ -142,19 +143,13 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
   return { found, cursor };
 }
 
-function resumedFrom(record: TurnRecord): CameTo {
+function resumedFrom(record: TurnRecord, resumeAfter: WireCursor): CameTo {
   const { turnId, degraded, expiresAtMs } = record;
-  return { turnId, record, joined: "last_event_id", continuity: () => "joined", degraded, expiresAtMs };
+  return { turnId, record, joined: "last_event_id", continuity: () => "joined", degraded, expiresAtMs, resumeAfter };
 }
 
-function openTurn(
-  gateway: Gateway,
-  c: GatewayContext,
-  parsed: ParsedTurn,
-  started: CameTo,
-  resumeAfter: WireCursor | undefined,
-): OpenTurn {
-  const { turnId, record, joined } = started;
+function openTurn(gateway: Gateway, c: GatewayContext, parsed: ParsedTurn, started: CameTo): OpenTurn {
+  const { turnId, record, joined, resumeAfter } = started;
   const size = sizeOf(gateway, record);
   gateway.log.write("debug", "turn requested", { requestId: c.var.requestId, turnId, joined });
   Object.assign(c.var.logFields, { turnId, joined, model: record.modelUid, client: record.client });

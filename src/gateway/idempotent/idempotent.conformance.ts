@@ -14,6 +14,7 @@ import { detailsOf, type RawAttach, say, type TierName } from "./raw-client.fake
 import { chainDigest } from "./stream/chain.ts";
 import {
   attach,
+  headersOf,
   newNames,
   type StreamNames,
   type StreamWorld,
@@ -68,7 +69,7 @@ async function whole(tier: TierName) {
  */
 export function describeStream(tier: TierName): void {
   const again = (world: StreamWorld, names: StreamNames, cursor: string, more: Readonly<Record<string, string>> = {}) =>
-    attach(world, tier, names, cursor, more);
+    world.client.attach(tier, headersOf(names, cursor, more));
 
   describe(`a stream over tier ${tier}`, () => {
     test("R1: begins with a welcome, which says where the stream stands", async () => {

@@ -120,12 +120,6 @@ export function headersOf(
 }
 
 /** One attach of a stream. */
-export function attach(
-  { client }: Pick<StreamWorld, "client">,
-  tier: TierName,
-  names: StreamNames,
-  cursor = "0",
-  more: Readonly<Record<string, string>> = {},
-) {
-  return client.attach(tier, headersOf(names, cursor, more));
+export function attach({ client }: Pick<StreamWorld, "client">, tier: TierName, names: StreamNames, cursor = "0") {
+  return client.attach(tier, headersOf(names, cursor));
 }

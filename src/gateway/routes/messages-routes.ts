@@ -22,7 +22,7 @@ export const messagesRoutes = [
     handle(gateway, c, { json }) {
       const probed = answerQuotaProbe(json, c.var.requestId);
       if (probed !== undefined) return jsonResponse(probed, 200, { "x-millrace-answered-by": "gateway" });
-      return answerTurn(gateway, c, anthropicMessages, anthropicMessages.parse(json), json);
+      return answerTurn(gateway, c, anthropicMessages, json);
     },
   }),
   defineRoute("POST /v1/messages/count_tokens", {

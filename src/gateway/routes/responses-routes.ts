@@ -92,7 +92,7 @@ async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown
   }
   const parsed = parseResponsesRequest(json, previous);
   const detached = parsed.wire.background;
-  const turn = await startTurn(gateway, c, openAiResponses, { ...parsed, detached }, json);
+  const turn = await startTurn(gateway, c, { dialect: openAiResponses, parsed: { ...parsed, detached }, body: json });
   if (detached && !parsed.stream) {
     const answer = await answerNow(gateway, c, turn.record);
     const handOver = turn.handOver ?? (() => bestEffort(gateway.turns.noteDelivered(turn.turnId))); // a failure costs an answer given twice

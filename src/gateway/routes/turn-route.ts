@@ -9,7 +9,7 @@ import { endedEarly, streamTurn } from "../answers/stream-turn.ts";
 import { type AnswerEnd, AnswerFold } from "../dialects/answer.ts";
 import { encoderForClient, forClient } from "../dialects/by-client.ts";
 import { cancelledError } from "../dialects/cancelled.ts";
-import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
+import type { Dialect } from "../dialects/dialect.ts";
 import { type Gateway, type GatewayContext, jsonHeaders, respond, respondError } from "../http/context.ts";
 import { headerSafe } from "../http/request-headers.ts";
 import { pulledBody, restOfStream, sseHeaders } from "../http/sse-body.ts";
@@ -17,18 +17,18 @@ import type { Route } from "./route.ts";
 
 /** The handler of a dialect: turn started or joined, answer out, streamed or whole. */
 export function turnRoute(dialect: Dialect): Route["handle"] {
-  return (gateway, c, { json }) => answerTurn(gateway, c, dialect, dialect.parse(json), json);
+  return (gateway, c, { json }) => answerTurn(gateway, c, dialect, json);
 }
 
-/** Starts or joins the turn of a body that was understood, and answers it. */
+/** Starts or joins the turn of a body, and answers it. Throws what the dialect throws for a body that it cannot read. */
 export async function answerTurn(
   gateway: Gateway,
   c: GatewayContext,
   dialect: Dialect,
-  parsed: ParsedTurn,
   body: unknown,
 ): Promise<Response> {
-  return answerOpenTurn(gateway, c, dialect, await startTurn(gateway, c, dialect, parsed, body));
+  const turn = await startTurn(gateway, c, { dialect, parsed: dialect.parse(body), body });
+  return answerOpenTurn(gateway, c, dialect, turn);
 }
 
 /** The answer of a turn, streamed or whole, as its request asks. */
@@ -69,8 +69,8 @@ async function streamedAnswer(
   if (last?.type === "failed" && turn.resumeAfter === undefined) {
     await reader.delivered();
     await reader.close();
-    const known = { started: startedOf(early), ideTools: ideToolsOf(last) };
-    return failedAnswer(c, dialect, turn, known, MillraceError.fromRecord(last.error));
+    const error = MillraceError.fromRecord(last.error);
+    return failedAnswer(c, dialect, turn, { error, started: startedOf(early), ideTools: ideToolsOf(last) });
   }
   const texts = streamTurn(
     {
@@ -136,14 +136,10 @@ async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect
   }
   await reader.delivered();
   await reader.close();
-  const error =
-    answer.end === undefined
-      ? endedEarly()
-      : answer.end.type === "failed"
-        ? answer.end.error
-        : cancelledError(answer.end.by);
   const { end } = answer;
-  return failedAnswer(c, dialect, turn, { started, ideTools: ideToolsOf(end) }, MillraceError.fromRecord(error));
+  const record = end === undefined ? endedEarly() : end.type === "failed" ? end.error : cancelledError(end.by);
+  const error = MillraceError.fromRecord(record);
+  return failedAnswer(c, dialect, turn, { error, started, ideTools: ideToolsOf(end) });
 }
 
 /** Everything up to the terminal event. */
@@ -166,6 +162,12 @@ function startedOf(events: readonly TurnEvent[]): Started | undefined {
 
 type Started = Extract<TurnEvent, { readonly type: "started" }>;
 
+interface Failure {
+  readonly error: MillraceError;
+  readonly started: Started | undefined;
+  readonly ideTools: IdeToolNames | undefined;
+}
+
 /**
  * A failed turn as a status. Once the conversation existed upstream, the prompt may have cost credits, so a header tells
  * the SDKs not to retry. Source: docs/wire/clients.md, "HTTP and model lists".
@@ -174,10 +176,8 @@ function failedAnswer(
   c: GatewayContext,
   dialect: Dialect,
   turn: OpenTurn,
-  known: { readonly started: Started | undefined; readonly ideTools: IdeToolNames | undefined },
-  error: MillraceError,
+  { error, started, ideTools }: Failure,
 ): Response {
-  const { started, ideTools } = known;
   c.var.logFields.code = error.code;
   const record = error.toRecord();
   const response = respond(

@@ -138,7 +138,8 @@ async function turnResponse(
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const { turns } = gateway;
   const cursor = cursorOf(c, turn);
-  if (attaches || cursor !== startOfLog) noteResumption(gateway, c.req.raw.headers, turn.turnId, "cursor", cursor);
+  if (attaches || cursor !== startOfLog)
+    noteResumption(gateway, c.req.raw.headers, { turnId: turn.turnId, how: "cursor", after: cursor });
   const before = await chainUpTo(turns, turn.turnId, cursor, signal);
   const events = attaches ? turns.read(turn.turnId, cursor, signal) : turns.follow(turn.turnId, cursor, signal);
   const reader = new PatientReader(events, gateway.clock, signal);

@@ -80,8 +80,7 @@ export function refusal(
   code: ErrorCode,
   reason: Reason,
   message: string,
-  hint: string,
-  retryAfterMs?: number,
+  { hint, retryAfterMs }: { readonly hint: string; readonly retryAfterMs?: number },
 ): MillraceError {
   return new MillraceError(code, message, {
     hint,

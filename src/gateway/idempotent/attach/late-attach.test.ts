@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import { until } from "../../../base/wait.fake.ts";
 import { detailsOf, say, tierNames } from "../raw-client.fake.ts";
-import { attach, newNames, streamWorld } from "../stream-world.fake.ts";
+import { attach, headersOf, newNames, streamWorld } from "../stream-world.fake.ts";
 
 /** Until as many of the gateway's parts wait for the clock. */
 async function sleeping(clock: FakeClock, many: (count: number) => boolean): Promise<void> {
@@ -16,7 +16,7 @@ describe.each(tierNames)("over %s, an attach that the gateway works on after a l
     const names = newNames();
     const as = (number: number): Record<string, string> =>
       numbered ? { "x-millrace-attach": `a-life.${number}` } : {};
-    const living = attach(world, tier, names, "0", as(2)).send(say.request("Hello"));
+    const living = world.client.attach(tier, headersOf(names, "0", as(2))).send(say.request("Hello"));
     await living.until(({ acks, chunks }) => acks.includes(0) && chunks.length > 0);
     return { clock, world, names, living, as };
   }
@@ -61,7 +61,7 @@ describe.each(tierNames)("over %s, an attach that the gateway works on after a l
 
   test("gets `superseded` at once if its client counts attaches", async () => {
     const all = await begun(true);
-    const late = attach(all.world, tier, all.names, "0", all.as(1)).send(say.request("Hello"));
+    const late = all.world.client.attach(tier, headersOf(all.names, "0", all.as(1))).send(say.request("Hello"));
     expect(detailsOf(await late.ended).info).toMatchObject({ reason: "superseded" });
     expect(await goneOn(all)).toEqual(untouched);
   });

@@ -35,8 +35,7 @@ export function nextTurn(
   ask: AttachAsk,
   segment: number,
   last: TurnRecord | undefined,
-  blocks: readonly Block[],
-  results: ReadonlyMap<string, ToolResult>,
+  { blocks, results }: { readonly blocks: readonly Block[]; readonly results: ReadonlyMap<string, ToolResult> },
 ): StartTurn {
   if (last === undefined) throw new MillraceError("expired", "The earlier answer is no longer kept.");
   const request = continueRequest(last.request, blocks, results);

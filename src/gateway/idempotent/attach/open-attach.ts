@@ -72,7 +72,7 @@ export async function openAttach(
   signal.addEventListener("abort", left, { once: true });
   if (signal.aborted) left();
   try {
-    if (place !== undefined && !(await takesOver(streams, ask, place, incoming, signal))) {
+    if (place !== undefined && !(await takesOver(streams, { name: ask.name, place, incoming }, signal))) {
       close();
       return undefined;
     }

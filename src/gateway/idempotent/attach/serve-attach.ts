@@ -42,7 +42,7 @@ export async function* serveAttach(
   signal: AbortSignal,
 ): AsyncGenerator<ServerMessage, void> {
   const { clock, metrics, waits } = parts;
-  const { session, attachment, state, ask, stored } = attach;
+  const { session, attachment, state, ask } = attach;
   const stop = new AbortController();
   const here = AbortSignal.any([signal, stop.signal]);
   const bell = new Bell();
@@ -98,7 +98,7 @@ export async function* serveAttach(
         beatAt = nextBeatAt();
       } else beatAt = clock.monotonic() + lookAgainMs;
     }
-    await lastWords(attach, stored.ended, bell, clock, here);
+    await lastWords(attach, bell, clock, here);
     if (session.failure !== undefined) throw session.failure;
     for (const seqno of session.takeAcks()) yield message({ case: "seqnoAck", value: seqno });
     outcome = encoder.ended?.type ?? "left";
@@ -173,8 +173,7 @@ function isAlive({ turns, clock, waits }: StreamParts, ids: readonly TurnId[], e
 
 /** Messages that are there are accepted before the call ends; to a stream that had ended before, a late one may still come. */
 async function lastWords(
-  { session }: OpenAttach,
-  hadEnded: boolean,
+  { session, stored }: OpenAttach,
   bell: Bell,
   clock: Clock,
   signal: AbortSignal,
@@ -182,7 +181,7 @@ async function lastWords(
   const until = clock.monotonic() + lastWordsMs;
   while (!signal.aborted && session.failure === undefined) {
     const leftMs = until - clock.monotonic();
-    if (leftMs <= 0 || (session.idle && (session.inputEnded || !hadEnded))) return;
+    if (leftMs <= 0 || (session.idle && (session.inputEnded || !stored.ended))) return;
     await waitFor(bell, clock, leftMs);
   }
 }

@@ -47,7 +47,7 @@ function stream() {
       place.letPass();
       here.abort(new Error("left"));
     };
-    const begin = async () => takesOver(streams, { name }, place, new Incoming(messages(said)), here.signal);
+    const begin = async () => takesOver(streams, { name, place, incoming: new Incoming(messages(said)) }, here.signal);
     return { place, leave, begin };
   };
   const onLook = (what: () => void) => void (whileLookedAt = what);

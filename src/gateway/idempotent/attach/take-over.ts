@@ -9,6 +9,13 @@ import type { AttachPlace } from "./attach-order.ts";
 type Streams = Pick<StreamTurns, "attach">;
 type Name = AttachAsk["name"];
 
+/** An attach that has come, its place among the attaches of its stream, and its messages. */
+interface Arriving {
+  readonly name: Name;
+  readonly place: AttachPlace;
+  readonly incoming: Incoming<ClientMessage>;
+}
+
 const never = new AbortController().signal;
 
 /**
@@ -21,9 +28,7 @@ const never = new AbortController().signal;
  */
 export async function takesOver(
   streams: Streams,
-  { name }: Pick<AttachAsk, "name">,
-  place: AttachPlace,
-  incoming: Incoming<ClientMessage>,
+  { name, place, incoming }: Arriving,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (await livesUntilFree(place, signal)) return true;

@@ -80,5 +80,5 @@ function wrongLength({ headers }: RpcRequest, mostBytes: number): RefusedCall | 
 }
 
 function refuse(reason: Reason, message: string, hint: string): ConnectError {
-  return encodeRefusal(refusal("invalid_request", reason, message, hint).toRecord(), false);
+  return encodeRefusal(refusal("invalid_request", reason, message, { hint }).toRecord(), false);
 }

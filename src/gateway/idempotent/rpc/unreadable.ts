@@ -15,5 +15,7 @@ export function unreadable(cause: unknown, mostBytes: number): MillraceError {
 
 /** The refusal of a message that is larger than the gateway takes. */
 export function messageTooLarge(mostBytes: number): MillraceError {
-  return refusal("invalid_request", "too_large", `The message is larger than ${mostBytes} bytes.`, "Send less.");
+  return refusal("invalid_request", "too_large", `The message is larger than ${mostBytes} bytes.`, {
+    hint: "Send less.",
+  });
 }

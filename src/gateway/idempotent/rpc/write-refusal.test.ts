@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { BidiService, ChatService } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { fakeKey } from "../../gateway.fake.ts";
 import { detailsOf, rawClient, say, tierNames } from "../raw-client.fake.ts";
-import { attach, newNames, streamWorld } from "../stream-world.fake.ts";
+import { headersOf, newNames, streamWorld } from "../stream-world.fake.ts";
 
 const unauthorized = { number: 38, info: { code: "unauthenticated" } };
 const failureOf = (call: Promise<unknown>): Promise<ConnectError> =>
@@ -16,12 +16,13 @@ describe("a call that the guard turns away has details, so that an original clie
   test.each(tierNames)("over %s", async (tier) => {
     const world = await streamWorld();
     const wrong = { authorization: "Bearer of another key altogether" };
-    const refused = attach(world, tier, newNames(), "0", wrong).send(say.request("Hello"));
+    const refused = world.client.attach(tier, headersOf(newNames(), "0", wrong)).send(say.request("Hello"));
     const error = await refused.ended;
     expect(error?.code).toBe(Code.Unauthenticated);
     expect(detailsOf(error)).toMatchObject(unauthorized);
     expect(refused.messages).toHaveLength(0);
-    const foreign = await attach(world, tier, newNames(), "0", { origin: "http://evil.example" }).ended;
+    const foreign = await world.client.attach(tier, headersOf(newNames(), "0", { origin: "http://evil.example" }))
+      .ended;
     expect(foreign?.code).toBe(Code.PermissionDenied);
     expect(detailsOf(foreign)).toMatchObject({ number: 38, info: { reason: "foreign" } });
   });

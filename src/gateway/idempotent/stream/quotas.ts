@@ -61,7 +61,10 @@ export class Quotas {
     }
     if (use.open >= openStreams) {
       const message = `${openStreams} streams of this key are open.`;
-      throw refusal("rate_limited", "too_many_streams", message, "Close one, then attach.", minuteMs);
+      throw refusal("rate_limited", "too_many_streams", message, {
+        hint: "Close one, then attach.",
+        retryAfterMs: minuteMs,
+      });
     }
     use.attaches -= 1;
     use.open += 1;
@@ -85,7 +88,10 @@ export class Quotas {
     }
     if (kept + bytes > retainedBytes) {
       const message = `The streams of this key keep ${kept} bytes of messages; ${retainedBytes} are the most.`;
-      throw refusal("rate_limited", "too_many_bytes", message, "Wait until older streams have expired.", minuteMs);
+      throw refusal("rate_limited", "too_many_bytes", message, {
+        hint: "Wait until older streams have expired.",
+        retryAfterMs: minuteMs,
+      });
     }
     use.bytes.set(minute, (use.bytes.get(minute) ?? 0) + bytes);
   }

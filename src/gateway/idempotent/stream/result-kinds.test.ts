@@ -4,7 +4,7 @@ import type { TurnEventBody } from "../../../log/event.ts";
 import { SettableClock } from "../../../log/turn.fake.ts";
 import { StreamEnd_Outcome } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { detailsOf, type RawAttach, say } from "../raw-client.fake.ts";
-import { attach, newNames, type StreamWorld, streamWorld } from "../stream-world.fake.ts";
+import { attach, headersOf, newNames, type StreamWorld, streamWorld } from "../stream-world.fake.ts";
 
 const keptMs = 7_200_000;
 const tombstoneMs = 86_400_000;
@@ -91,7 +91,7 @@ test.each(steps)(
       await first.cut();
       clock.move(laterMs);
       const cursor = first.chunks.at(-1)?.eventId ?? "0";
-      const back = attach(world, "bidi", names, cursor, { "x-millrace-intent": "resume" });
+      const back = world.client.attach("bidi", headersOf(names, cursor, { "x-millrace-intent": "resume" }));
       await Promise.race([back.ended, back.until(({ welcome }) => welcome !== undefined)]);
       const isKept = laterMs < keptMs;
       expect(back.welcome !== undefined).toBe(isKept);
@@ -140,7 +140,7 @@ async function expired(
     [keptMs, "create"],
   ] as const) {
     clock.move(moveMs);
-    const again = attach(world, "bidi", names, "0", { "x-millrace-intent": intent }).send(request);
+    const again = world.client.attach("bidi", headersOf(names, "0", { "x-millrace-intent": intent })).send(request);
     expect(detailsOf(await again.ended).info).toMatchObject({ reason: "expired" });
   }
   return world.backend.answers.length;

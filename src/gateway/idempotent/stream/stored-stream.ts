@@ -65,10 +65,8 @@ function isSame(claimed: Uint8Array | undefined, chain: Uint8Array): boolean {
 }
 
 function diverged(): MillraceError {
-  return refusal(
-    "invalid_request",
-    "diverged",
-    "The cursor is not in this stream's log, or the log before it is another one.",
-    "The client or the gateway went back to an older copy of its data. Start a new stream.",
-  );
+  const message = "The cursor is not in this stream's log, or the log before it is another one.";
+  return refusal("invalid_request", "diverged", message, {
+    hint: "The client or the gateway went back to an older copy of its data. Start a new stream.",
+  });
 }

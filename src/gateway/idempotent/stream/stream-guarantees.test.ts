@@ -157,7 +157,9 @@ describe("a stream", () => {
     await attach(world, "bidi", names).endInput().ended;
     clock.move(7_200_001);
     for (const intent of ["create", "resume"]) {
-      const late = attach(world, "bidi", names, "0", { "x-millrace-intent": intent }).send(say.request("Hello"));
+      const late = world.client
+        .attach("bidi", headersOf(names, "0", { "x-millrace-intent": intent }))
+        .send(say.request("Hello"));
       expect(detailsOf(await late.ended).info).toMatchObject({ reason: "expired" });
     }
     expect(world.backend.answers).toHaveLength(1);
@@ -175,7 +177,7 @@ describe("a stream", () => {
     await first.cut();
     failing.fault = "gone";
     for (const intent of ["create", "resume"]) {
-      const refused = await attach(world, "bidi", names, "0", { "x-millrace-intent": intent }).ended;
+      const refused = await world.client.attach("bidi", headersOf(names, "0", { "x-millrace-intent": intent })).ended;
       expect(detailsOf(refused).number).toBeUndefined(); // it passes
     }
     const other = attach(world, "bidi", newNames()).send(say.request("Meanwhile"));
@@ -206,7 +208,7 @@ describe("a stream", () => {
     expect(detailsOf(often).number).toBeUndefined();
     expect(Number(often?.metadata.get("retry-after"))).toBeGreaterThan(0);
     const guest = { authorization: "Bearer mr-guest-key-0123456789abcdef" };
-    await attach(world, "bidi", newNames(), "0", guest).until(({ welcome }) => welcome !== undefined);
+    await world.client.attach("bidi", headersOf(newNames(), "0", guest)).until(({ welcome }) => welcome !== undefined);
   });
 
   test("gives a sign of life in silence while the model's server answers, and none when it does not", async () => {
@@ -340,7 +342,7 @@ describe("a key or a cursor of another form", () => {
     ["half a ticket", { "x-millrace-ticket": "AAAA" }],
   ])("is refused before anything is looked up: %s", async (_name, headers) => {
     const world = await streamWorld();
-    const refused = await attach(world, "bidi", newNames(), "0", headers).ended;
+    const refused = await world.client.attach("bidi", headersOf(newNames(), "0", headers)).ended;
     expect(detailsOf(refused)).toMatchObject({ number: 36, info: { code: "invalid_request" } });
   });
 });
@@ -355,7 +357,10 @@ test("a key in any form of base64 is the same key", async () => {
   await first.until(({ acks }) => acks.length > 0);
   await first.cut();
   for (const encryptionKey of [standard, standard.replace("=", ""), `${url}=`]) {
-    const again = attach(world, "bidi", { ...names, encryptionKey }, "0", { "x-millrace-intent": "resume" });
+    const again = world.client.attach(
+      "bidi",
+      headersOf({ ...names, encryptionKey }, "0", { "x-millrace-intent": "resume" }),
+    );
     await again.until(({ welcome }) => welcome !== undefined);
     await again.cut();
   }

@@ -234,7 +234,7 @@ export class StreamSession {
     }
     const results = new Map([[result.callId, result], ...state.results]); // the first one for a call counts
     if (!calls.every(({ callId }) => results.has(callId))) return undefined;
-    return nextTurn(ask, state.turns.length, await attachment.get(turnId), blocks, results);
+    return nextTurn(ask, state.turns.length, await attachment.get(turnId), { blocks, results });
   }
 
   #answerOf(turnId: TurnId, signal: AbortSignal): Promise<EndedAnswer> {
@@ -252,23 +252,19 @@ function misplaced(message: string, hint: string): MillraceError {
 }
 
 function conflict(seqno: number): MillraceError {
-  return refusal(
-    "idempotency_conflict",
-    "seqno_conflict",
-    `Number ${seqno} was used for another message.`,
-    "Use each number once, and store it before you send the message.",
-  );
+  return refusal("idempotency_conflict", "seqno_conflict", `Number ${seqno} was used for another message.`, {
+    hint: "Use each number once, and store it before you send the message.",
+  });
 }
 
 function gap(seqno: number, expected: number): MillraceError {
-  return refusal(
-    "invalid_request",
-    "seqno_gap",
-    `Number ${seqno} came before number ${expected}.`,
-    "Send what was not acknowledged again, in order.",
-  );
+  return refusal("invalid_request", "seqno_gap", `Number ${seqno} came before number ${expected}.`, {
+    hint: "Send what was not acknowledged again, in order.",
+  });
 }
 
 function observers(): MillraceError {
-  return refusal("invalid_request", "observer", "An observer sends nothing.", "Attach with `resume` to send.");
+  return refusal("invalid_request", "observer", "An observer sends nothing.", {
+    hint: "Attach with `resume` to send.",
+  });
 }
