@@ -14,7 +14,7 @@ function ports(random = 0.5) {
       slept.push(ms);
     },
   };
-  return { slept, clock, random: () => random };
+  return { slept, clock, random: () => random, mayRepeat: () => true };
 }
 
 describe("retry", () => {
@@ -25,7 +25,6 @@ describe("retry", () => {
         if (attempt < 4) throw new Error("not yet");
         return attempt;
       },
-      () => true,
       policy,
       p,
       new AbortController().signal,
@@ -37,13 +36,15 @@ describe("retry", () => {
   it("throws the last failure when the attempts are used up", async () => {
     let tries = 0;
     const work = () => Promise.reject(new Error(`try ${++tries}`));
-    await expect(retry(work, () => true, policy, ports(), new AbortController().signal)).rejects.toThrow("try 4");
+    await expect(retry(work, policy, ports(), new AbortController().signal)).rejects.toThrow("try 4");
   });
 
   it("does not repeat what may not be repeated", async () => {
     let tries = 0;
     const work = () => Promise.reject(new Error(`try ${++tries}`));
-    await expect(retry(work, () => false, policy, ports(), new AbortController().signal)).rejects.toThrow("try 1");
+    await expect(
+      retry(work, policy, { ...ports(), mayRepeat: () => false }, new AbortController().signal),
+    ).rejects.toThrow("try 1");
   });
 
   it("does not start another attempt once its signal aborted", async () => {
@@ -54,7 +55,7 @@ describe("retry", () => {
       controller.abort(new Error("enough"));
       return Promise.reject(new Error("broken"));
     };
-    await expect(retry(work, () => true, policy, ports(), controller.signal)).rejects.toThrow("broken");
+    await expect(retry(work, policy, ports(), controller.signal)).rejects.toThrow("broken");
     expect(tries).toBe(1);
   });
 
@@ -67,9 +68,7 @@ describe("retry", () => {
           const p = ports(random);
           let tries = 0;
           const work = () => Promise.reject(new Error(`${++tries}`));
-          await expect(retry(work, () => true, drawn, p, new AbortController().signal)).rejects.toThrow(
-            `${drawn.attempts}`,
-          );
+          await expect(retry(work, drawn, p, new AbortController().signal)).rejects.toThrow(`${drawn.attempts}`);
           expect(tries).toBe(drawn.attempts);
           expect(p.slept.every((ms) => ms >= 0 && ms <= drawn.capMs)).toBe(true);
         },

@@ -15,6 +15,10 @@ export interface RetryPorts {
   readonly random: () => number;
 }
 
+export interface RetryOptions extends RetryPorts {
+  readonly mayRepeat: (error: unknown) => boolean;
+}
+
 /**
  * Does work again while `mayRepeat` says that its failure may pass: bounded, with full jitter, abortable. The only place
  * that repeats anything; each use is a row in `docs/retries.md`.
@@ -23,9 +27,8 @@ export interface RetryPorts {
  */
 export async function retry<T>(
   work: (attempt: number) => Promise<T>,
-  mayRepeat: (error: unknown) => boolean,
   policy: RetryPolicy,
-  ports: RetryPorts,
+  { clock, random, mayRepeat }: RetryOptions,
   signal: AbortSignal,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -35,6 +38,6 @@ export async function retry<T>(
       if (attempt >= policy.attempts || signal.aborted || !mayRepeat(error)) throw error;
     }
     const ceilingMs = Math.min(policy.capMs, policy.baseMs * 2 ** (attempt - 1));
-    await ports.clock.sleep(ports.random() * ceilingMs, signal);
+    await clock.sleep(random() * ceilingMs, signal);
   }
 }

@@ -66,11 +66,10 @@ export class Calls {
     policy: RetryPolicy,
     signal: AbortSignal,
   ): Promise<T> {
-    return retry(work, (error) => !this.#closed && mayRepeat(error), policy, this.#ports, signal).catch(
-      (error: unknown) => {
-        throw this.translate(error, signal);
-      },
-    );
+    const options = { ...this.#ports, mayRepeat: (error: unknown) => !this.#closed && mayRepeat(error) };
+    return retry(work, policy, options, signal).catch((error: unknown) => {
+      throw this.translate(error, signal);
+    });
   }
 
   /** @throws `cancelled` once the connection has been closed here. */

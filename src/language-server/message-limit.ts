@@ -1,11 +1,10 @@
-import type { Client } from "@connectrpc/connect";
+import type { CallOptions, Client } from "@connectrpc/connect";
 import type { ModelUid } from "../base/ids.ts";
 import type {
   CheckChatCapacityResponse,
   CheckUserMessageRateLimitResponse,
   LanguageServerService,
 } from "../proto/windsurf/exa/language_server_pb.ts";
-import type { Calls } from "./calls.ts";
 import { upstreamReason } from "./errors/errors.ts";
 import type { metadataFor } from "./metadata.ts";
 
@@ -21,14 +20,12 @@ export interface MessageLimit {
 /** Asks both RPCs for one model, without a prompt. Undefined where the build lacks them, or they say nothing. */
 export async function askMessageLimit(
   client: Pick<Client<typeof LanguageServerService>, "checkUserMessageRateLimit" | "checkChatCapacity">,
-  calls: Calls,
   request: { readonly metadata: ReturnType<typeof metadataFor>; readonly modelUid: ModelUid },
-  timeoutMs: number,
-  signal: AbortSignal,
+  read: <T>(rpc: (options: CallOptions) => Promise<T>) => Promise<T>,
 ): Promise<MessageLimit | undefined> {
   const [messages, chat] = await Promise.all([
-    orMissing(calls.read((call) => client.checkUserMessageRateLimit(request, call), timeoutMs, signal)),
-    orMissing(calls.read((call) => client.checkChatCapacity(request, call), timeoutMs, signal)),
+    orMissing(read((call) => client.checkUserMessageRateLimit(request, call))),
+    orMissing(read((call) => client.checkChatCapacity(request, call))),
   ]);
   return messageLimit(messages, chat);
 }

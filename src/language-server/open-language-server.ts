@@ -250,7 +250,7 @@ class RpcLanguageServer implements LanguageServer {
 
   messageLimit(modelUid: ModelUid, signal: AbortSignal) {
     const request = { metadata: this.#metadata(), modelUid };
-    return askMessageLimit(this.#client, this.#calls, request, this.#deadlines.read, signal);
+    return askMessageLimit(this.#client, request, (rpc) => this.#calls.read(rpc, this.#deadlines.read, signal));
   }
 
   async ping(signal: AbortSignal): Promise<void> {

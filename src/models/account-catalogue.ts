@@ -40,6 +40,9 @@ interface Read extends Pick<AccountList, "beside" | "isMoved"> {
   readonly listed: readonly AccountModel[];
 }
 
+/** Looks for the model that a request names. */
+type ResolveAmong = (models: readonly AccountModel[]) => Resolution;
+
 interface Made {
   readonly own: Read;
   readonly offered: readonly AgentModel[];
@@ -99,15 +102,16 @@ export class AccountCatalogue {
     signal: AbortSignal,
   ): Promise<Resolution> {
     const { keepMs, doubtMs } = this.#options;
+    const among: ResolveAmong = (models) => resolveModel(models, name, effort, words);
     const first = await this.#own.read(keepMs, signal);
     try {
-      return resolveModel(this.#all(first, []), name, effort, words);
+      return among(this.#all(first, []));
     } catch (error) {
       if (!isMissing(error, first)) throw error;
       // A model may have come since; a misspelt name must not make every request ask the server.
       const second = await this.#own.read(doubtMs, signal);
       if (second === first && first.beside === undefined) throw error;
-      return this.#resolveAnywhere(second, name, effort, words, signal);
+      return this.#resolveAnywhere(second, among, signal);
     }
   }
 
@@ -123,20 +127,14 @@ export class AccountCatalogue {
     return byUid()?.backend === "acp";
   }
 
-  async #resolveAnywhere(
-    own: Read,
-    name: string,
-    effort: string | undefined,
-    words: UnknownWords,
-    signal: AbortSignal,
-  ): Promise<Resolution> {
+  async #resolveAnywhere(own: Read, among: ResolveAmong, signal: AbortSignal): Promise<Resolution> {
     try {
-      return resolveModel(this.#all(own, []), name, effort, words);
+      return among(this.#all(own, []));
     } catch (error) {
       if (!isMissing(error, own) || own.beside === undefined) throw error;
       const patience = { maxAgeMs: besideDoubtMs, waitMs: nameWaitMs };
       const offered = await this.#beside.read(own.beside, patience, signal);
-      return resolveModel(this.#all(own, offered), name, effort, words);
+      return among(this.#all(own, offered));
     }
   }
 

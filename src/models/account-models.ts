@@ -33,12 +33,17 @@ export function modelsOf(status: UserStatus, catalogue: Catalogue): readonly Acc
   }
   const names = uniqueNames(new Map([...configs].map(([uid, { label }]) => [uid, label])), catalogue);
   const defaultUid = data?.defaultOverrideModelConfig?.modelUid ?? "";
-  const list = { defaultUid, isPriced: [...configs.values()].some((config) => config.creditMultiplier !== 0) };
-  return [...configs].map(([uid, config]) => model(uid, names.get(uid) ?? uid, config, list, catalogue));
+  const list = {
+    catalogue,
+    defaultUid,
+    isPriced: [...configs.values()].some((config) => config.creditMultiplier !== 0),
+  };
+  return [...configs].map(([uid, config]) => model(uid, names.get(uid) ?? uid, config, list));
 }
 
 /** What the whole list says of each of its models. `isPriced`: at least one model has a price in credits. */
 interface ListFacts {
+  readonly catalogue: Catalogue;
   readonly defaultUid: string;
   readonly isPriced: boolean;
 }
@@ -47,8 +52,7 @@ function model(
   uid: string,
   name: string,
   config: ClientModelConfig,
-  { defaultUid, isPriced }: ListFacts,
-  catalogue: Catalogue,
+  { catalogue, defaultUid, isPriced }: ListFacts,
 ): AccountModel {
   const number = numberOf(config) ?? (isEnumName(uid) ? numberByName.get(uid) : undefined);
   const shape = shapeOf(name);

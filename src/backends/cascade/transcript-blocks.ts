@@ -106,6 +106,7 @@ function chooseHeaders(
   prompt: string,
 ): readonly Header[] {
   if (candidates.length <= 1) return candidates;
+  const text = { transcript, prompt };
   const limit = total > 0 ? Math.min(total, candidates.length) : candidates.length;
   interface Reading {
     readonly price: number;
@@ -118,14 +119,13 @@ function chooseHeaders(
     if (header === undefined || row === undefined) continue;
     for (let n = 1; n <= limit; n++) {
       let best: Reading | undefined;
-      if (n === 1)
-        best = { price: bodyPrice(transcript, header, undefined, candidates.length - 1 - i, prompt), next: -1 };
+      if (n === 1) best = { price: bodyPrice(text, header, undefined, candidates.length - 1 - i), next: -1 };
       else {
         for (let j = i + 1; j < candidates.length; j++) {
           const next = candidates[j];
           const rest = readings[j]?.[n - 1];
           if (next === undefined || rest === undefined) continue;
-          const price = rest.price + stepPrice(header, next) + bodyPrice(transcript, header, next, j - i - 1, prompt);
+          const price = rest.price + stepPrice(header, next) + bodyPrice(text, header, next, j - i - 1);
           if (best === undefined || price <= best.price) best = { price, next: j };
         }
       }
@@ -155,11 +155,10 @@ function stepPrice(header: Header, next: Header): number {
 
 /** `inside`: how many look-alikes the body would hold. An answer may hold any number of them. */
 function bodyPrice(
-  transcript: string,
+  { transcript, prompt }: { readonly transcript: string; readonly prompt: string },
   header: Header,
   next: Header | undefined,
   inside: number,
-  prompt: string,
 ): number {
   const length = (next?.at ?? transcript.length) - header.bodyAt;
   switch (header.role) {

@@ -60,6 +60,7 @@ export function startProgress(sent: AnswerSoFar): TurnProgress {
 }
 
 /** Takes in what the trajectory shows now. `whole`: the turn was read from its start, so a closing turn can end. */
+// oxlint-disable-next-line max-params -- every poll comes through here, so no object is made for one call
 export function advance(
   progress: TurnProgress,
   view: TurnView,

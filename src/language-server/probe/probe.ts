@@ -5,7 +5,7 @@ import type { Secret } from "../../base/secret.ts";
 import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
 import { translateError, upstreamReason } from "../errors/errors.ts";
 import { isLoopback } from "../transport/base-url.ts";
-import type { IdeVariant, WireProtocol } from "../transport/endpoint.ts";
+import type { Endpoint, IdeVariant, WireProtocol } from "../transport/endpoint.ts";
 import { openWire } from "../transport/open-transport.ts";
 import type { UnaryWire } from "../transport/unary-wire.ts";
 
@@ -56,7 +56,7 @@ export async function probePort(target: ProbeTarget, signal: AbortSignal): Promi
         : ["grpc", "connect", "connect-json"];
   const failures: ProbeFailure[] = [];
   for (const protocol of order) {
-    const attempt = await ask(target, protocol, tls, attemptMs, signal);
+    const attempt = await ask({ ...target, protocol, tls }, attemptMs, signal);
     signal.throwIfAborted();
     if (attempt === "answered") return { ok: true, protocol, tls };
     if (attempt === "replied") return { ok: true, protocol, tls, unsure: true };
@@ -114,14 +114,8 @@ const methods = [LanguageServerService.method.getUnleashData, LanguageServerServ
 const readMaxBytes = 16 * 1024 * 1024;
 
 /** What a port shows in one protocol: the first RPC that answers, else the most telling attempt. */
-async function ask(
-  target: ProbeTarget,
-  protocol: WireProtocol,
-  tls: boolean,
-  attemptMs: number,
-  signal: AbortSignal,
-): Promise<Attempt> {
-  const connection = openWire({ ...target, protocol, tls }, readMaxBytes);
+async function ask(endpoint: Endpoint, attemptMs: number, signal: AbortSignal): Promise<Attempt> {
+  const connection = openWire(endpoint, readMaxBytes);
   const attempts: Attempt[] = [];
   try {
     for (const { name } of methods) {

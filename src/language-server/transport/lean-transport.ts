@@ -42,6 +42,7 @@ export interface LeanOptions {
 export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport {
   const { interceptors, stamp, baseUrl } = options;
 
+  // oxlint-disable-next-line max-params -- every poll comes through here, so no object is made for one call
   function exchange<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     signal: AbortSignal | undefined,
@@ -108,6 +109,7 @@ export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport 
 
   return {
     stream: (...call) => options.streams.stream(...call),
+    // oxlint-disable-next-line max-params -- the library's interface
     unary(method, signal, timeoutMs, header, input, contextValues) {
       if (interceptors.length === 0) return exchange(method, signal, timeoutMs, plainHeaders(header), input);
       const next = (request: UnaryRequest) =>

@@ -117,6 +117,7 @@ function stamping(
 ): Pick<Transport, "stream"> {
   if (stamp === undefined) return streams;
   return {
+    // oxlint-disable-next-line max-params -- the library's interface
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       let leave = () => {};
       const turn = async () => {
