@@ -29,22 +29,20 @@ interface Common {
 }
 
 function spec<T>(
-  summary: string,
-  value: string | undefined,
-  initial: T,
-  parse: (raw: string) => T,
-  common: Common,
+  own: Pick<OptionSpec<T>, "summary" | "value" | "initial" | "parse">,
+  { short, env, defaultText }: Common,
 ): OptionSpec<T> {
-  return { summary, value, initial, parse, short: common.short, env: common.env, defaultText: common.defaultText };
+  return { ...own, short, env, defaultText };
 }
 
 /** A switch: off unless given (or its variable is `1`, `true`, `yes` or `on`). */
 export function flag(summary: string, common: Common = {}): OptionSpec<boolean> {
-  return spec(summary, undefined, false, (raw) => /^(1|true|yes|on)$/i.test(raw), common);
+  const parse = (raw: string) => /^(1|true|yes|on)$/i.test(raw);
+  return spec({ summary, value: undefined, initial: false, parse }, common);
 }
 
 export function text(summary: string, value: string, common: Common = {}): OptionSpec<string | undefined> {
-  return spec<string | undefined>(summary, value, undefined, (raw) => raw, common);
+  return spec<string | undefined>({ summary, value, initial: undefined, parse: (raw) => raw }, common);
 }
 
 /** A program and its arguments, as words of one text. */
@@ -53,22 +51,17 @@ export function commandLine(
   value: string,
   common: Common = {},
 ): OptionSpec<readonly string[] | undefined> {
-  return spec<readonly string[] | undefined>(
-    summary,
-    value,
-    undefined,
-    (raw) => {
-      const words = splitCommand(raw);
-      if (words?.[0] !== undefined && words[0] !== "") return words;
-      throw wrong(raw, 'a command such as "devin acp"');
-    },
-    common,
-  );
+  const parse = (raw: string) => {
+    const words = splitCommand(raw);
+    if (words?.[0] !== undefined && words[0] !== "") return words;
+    throw wrong(raw, 'a command such as "devin acp"');
+  };
+  return spec<readonly string[] | undefined>({ summary, value, initial: undefined, parse }, common);
 }
 
 /** May be given several times. */
 export function texts(summary: string, value: string, common: Common = {}): OptionSpec<readonly string[]> {
-  return spec<readonly string[]>(summary, `${value}...`, [], (raw) => [raw], common);
+  return spec<readonly string[]>({ summary, value: `${value}...`, initial: [], parse: (raw) => [raw] }, common);
 }
 
 export function integer<D extends number | undefined>(
@@ -77,17 +70,13 @@ export function integer<D extends number | undefined>(
   range: { readonly min: number; readonly max: number; readonly initial: D },
   common: Common = {},
 ): OptionSpec<number | D> {
-  return spec<number | D>(
-    summary,
-    value,
-    range.initial,
-    (raw) => {
-      const parsed = Number(raw);
-      if (Number.isInteger(parsed) && parsed >= range.min && parsed <= range.max) return parsed;
-      throw wrong(raw, `a whole number from ${range.min} to ${range.max}`);
-    },
-    common,
-  );
+  const { min, max, initial } = range;
+  const parse = (raw: string) => {
+    const parsed = Number(raw);
+    if (Number.isInteger(parsed) && parsed >= min && parsed <= max) return parsed;
+    throw wrong(raw, `a whole number from ${min} to ${max}`);
+  };
+  return spec<number | D>({ summary, value, initial, parse }, common);
 }
 
 export function choice<const C extends string, D extends C | undefined>(
@@ -101,7 +90,8 @@ export function choice<const C extends string, D extends C | undefined>(
     if (found !== undefined) return found;
     throw wrong(raw, `one of ${choices.join(", ")}`);
   };
-  return { ...spec<C | D>(`${summary} (${choices.join(", ")})`, "<which>", initial, parse, common), choices };
+  const own = { summary: `${summary} (${choices.join(", ")})`, value: "<which>", initial, parse };
+  return { ...spec<C | D>(own, common), choices };
 }
 
 /** The same options for a command whose help shall only name them, and send the reader to `command` for the rest. */
@@ -122,7 +112,7 @@ export function duration<D extends number | undefined>(
   initial: D,
   common: Common = {},
 ): OptionSpec<number | D> {
-  return spec<number | D>(summary, "<time>", initial, parseDuration, common);
+  return spec<number | D>({ summary, value: "<time>", initial, parse: parseDuration }, common);
 }
 
 /** Parses `2m` and the like into ms. Throws `invalid_request`. */
@@ -137,7 +127,8 @@ export function parseDuration(raw: string): number {
 /** The address of a Redis server on this machine, unless said. */
 export function redisAddress(summary: string, common: Common = {}): OptionSpec<RedisAddress> {
   const initial = parseRedisAddress(defaultRedisAddress);
-  return spec(summary, "<url>", initial, parseRedisAddress, { defaultText: defaultRedisAddress, ...common });
+  const own = { summary, value: "<url>", initial, parse: parseRedisAddress };
+  return spec(own, { defaultText: defaultRedisAddress, ...common });
 }
 
 function wrong(raw: string, wanted: string): MillraceError {

@@ -43,7 +43,7 @@ export async function* followTurn(
   let isAway = false;
   for (;;) {
     try {
-      for await (const { event, data } of followOnce(turnId, cursor, await find(signal), clock, signal)) {
+      for await (const { event, data } of followOnce(await find(signal), { turnId, cursor }, clock, signal)) {
         if (isAway) onAway(false);
         isAway = false;
         fruitless = 0;
@@ -89,9 +89,8 @@ function lost(cause: unknown): Lost {
 
 /** One connection. Ends only when the gateway says that there is nothing more; throws `Lost` otherwise. */
 async function* followOnce(
-  turnId: string,
-  cursor: string,
   gateway: GatewayClient | undefined,
+  { turnId, cursor }: { readonly turnId: string; readonly cursor: string },
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly event: TurnEvent; readonly data: string }, void> {

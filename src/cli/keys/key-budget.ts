@@ -35,7 +35,7 @@ export class KeyBudgets {
     const { shared, history } = this.#options;
     const { budget } = key;
     if (budget === undefined || shared === undefined) return this.#holdHere(key, turnId);
-    if (budget.unit === "turns") return this.#holdShared(shared, key, budget, turnId, this.#holdHere(key, turnId));
+    if (budget.unit === "turns") return this.#holdShared(shared, key, budget, turnId);
     return this.#caughtUp(history.catchUp?.()).then(() => this.#holdHere(key, turnId));
   }
 
@@ -55,14 +55,14 @@ export class KeyBudgets {
     }
   }
 
-  /** The same in the shared store, so that of two requests to two gateways only one gets the last turn. */
+  /** Here, and in the shared store too, so that of two requests to two gateways only one gets the last turn. */
   async #holdShared(
     shared: Pick<SharedUsage, "hold" | "withdraw">,
     key: KeyRecord,
     budget: Budget,
     turnId: TurnId,
-    withdraw: () => void,
   ): Promise<() => void> {
+    const withdraw = this.#holdHere(key, turnId);
     const period = { keyId: key.id, ...this.#periodOf(budget) };
     try {
       if (!(await shared.hold(period, turnId, budget.most))) throw this.#usedUp(key, budget);

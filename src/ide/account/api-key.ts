@@ -78,15 +78,16 @@ export async function readAccount(
   signal: AbortSignal,
 ): Promise<Account> {
   const missing: string[] = [];
+  const look: Look = { host, missing, trace };
   for (const { files, by } of statePlaces(question)) {
     if (question.variant === "antigravity") {
-      const account = await readAntigravity(host, files, missing, trace, signal);
+      const account = await readAntigravity(look, files, signal);
       if (account !== undefined) return account;
       continue;
     }
-    const readings = await readAll(host, files, missing, trace, signal);
+    const readings = await readAll(look, files, signal);
     if (readings.length === 0) continue;
-    const account = await newestOf(readings, by, question, trace, signal);
+    const account = await newestOf({ readings, by }, question, trace, signal);
     if (account !== undefined) return account;
     const [first] = readings;
     if (readings.some(({ hasStatus }) => hasStatus)) return { apiKey: noKey, signedIn: false, file: first?.file };
@@ -102,11 +103,16 @@ export async function readAccount(
   return legacy ?? { apiKey: noKey, signedIn: false, file: undefined };
 }
 
+/** One search for an account. `missing` collects the files that are not there. */
+interface Look {
+  readonly host: Host;
+  readonly missing: string[];
+  readonly trace: Trace;
+}
+
 async function readAntigravity(
-  host: Host,
+  { host, missing, trace }: Look,
   files: readonly string[],
-  missing: string[],
-  trace: Trace,
   signal: AbortSignal,
 ): Promise<Account | undefined> {
   for (const file of files) {
@@ -125,10 +131,8 @@ async function readAntigravity(
 
 /** The databases among these that can be read. */
 async function readAll(
-  host: Host,
+  { host, missing, trace }: Look,
   files: readonly string[],
-  missing: string[],
-  trace: Trace,
   signal: AbortSignal,
 ): Promise<readonly Reading[]> {
   const readings: Reading[] = [];
@@ -157,8 +161,7 @@ async function lastChange(host: Host, file: string, signal: AbortSignal): Promis
 
 /** The account of one place, and in the trace why this one; undefined if no account is signed in. */
 async function newestOf(
-  readings: readonly Reading[],
-  by: StatePlace["by"],
+  { readings, by }: { readonly readings: readonly Reading[]; readonly by: StatePlace["by"] },
   question: StateQuestion,
   trace: Trace,
   signal: AbortSignal,

@@ -60,14 +60,14 @@ export async function findAgents(
   const taken = new Set<string>();
   for (const found of checked) {
     if (found === undefined) continue;
-    const { path, realPath, candidate, problem } = found;
+    const { path, realPath, problem } = found;
     if (taken.has(realPath)) continue;
     taken.add(realPath);
     if (problem !== undefined) {
       trace.rejected("agents", path, "program", problem);
       continue;
     }
-    const agent = await describeAgent(options, candidate, path, realPath, accounts, signal);
+    const agent = await describeAgent(options, found, accounts, signal);
     trace.kept("agents", path, "program", `${agent.product}: ${signInWords[agent.signedIn]}`);
     agents.push(agent);
   }
@@ -163,9 +163,7 @@ async function isWindowProgram(host: DiscoverOptions["host"], path: string, sign
 
 async function describeAgent(
   options: DiscoverOptions,
-  { app }: Candidate,
-  path: string,
-  realPath: string,
+  { candidate: { app }, path, realPath }: Checked,
   accounts: Accounts,
   signal: AbortSignal,
 ): Promise<AgentProgram> {

@@ -15,22 +15,29 @@ const askLimitMs = 3_000;
 /** One language and one time zone, so that what is printed has one form. */
 const environment = { LC_ALL: "C", TZ: "UTC" };
 
+/** `at`: where the system keeps it. */
+interface SystemProgram {
+  readonly name: string;
+  readonly at: string;
+}
+
+const psProgram: SystemProgram = { name: "ps", at: "/bin/ps" };
+const lsofProgram: SystemProgram = { name: "lsof", at: "/usr/sbin/lsof" };
+
 /** macOS through `ps` and `lsof`, both part of the system. Source: docs/wire/processes.md, "Reading the process list". */
 export function openDarwinHost(options: DarwinHostOptions): Host {
   /** By name on the PATH, else where the system keeps it: a service may run with a short PATH. */
   async function run(
-    program: string,
-    at: string,
+    { name, at }: SystemProgram,
     args: readonly string[],
     limitMs: number,
     signal: AbortSignal,
   ): Promise<HostResult<CommandOutput>> {
-    const byName = await options.run(program, args, { limitMs, environment }, signal);
+    const byName = await options.run(name, args, { limitMs, environment }, signal);
     if (byName.ok || !byName.why.includes("PATH")) return byName;
     return options.run(at, args, { limitMs, environment }, signal);
   }
-  const ps = (args: readonly string[], limitMs: number, signal: AbortSignal) =>
-    run("ps", "/bin/ps", args, limitMs, signal);
+  const ps = (args: readonly string[], limitMs: number, signal: AbortSignal) => run(psProgram, args, limitMs, signal);
 
   function rowOf(row: PsRow): ProcessRow {
     const { pid, parentPid, startedAtMs, zombie, command } = row;
@@ -76,7 +83,7 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
     /** All listeners at once, because another holder of the same port matters as much as our own. */
     async listListening(pid, signal): Promise<HostResult<readonly ListeningSocket[]>> {
       const args = ["-nP", "-w", "-iTCP", "-sTCP:LISTEN", "-Fpn"];
-      const answer = await run("lsof", "/usr/sbin/lsof", args, askLimitMs, signal);
+      const answer = await run(lsofProgram, args, askLimitMs, signal);
       return answer.ok ? { ok: true, value: holdings(parseLsof(answer.value.stdout), pid) } : answer;
     },
 

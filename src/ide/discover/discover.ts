@@ -37,8 +37,9 @@ export async function discover(options: DiscoverOptions, signal: AbortSignal): P
   const trace = new Trace();
   const { host, overrides } = options;
   const given = overrides.tokenFile === undefined ? undefined : await readTokenFile(host, overrides.tokenFile, signal);
-  if (overrides.endpoint !== undefined && given !== undefined) {
-    const ide = await examineOverride(options, overrides.endpoint, given, trace, signal);
+  const { endpoint } = overrides;
+  if (endpoint !== undefined && given !== undefined) {
+    const ide = await examineOverride(options, { endpoint, given }, trace, signal);
     return { ides: ide === undefined ? [] : [ide], apps: [], agents: [], stateFileOf: async () => undefined, trace };
   }
   const { servers, programs } = await listCandidates(host, trace, signal);

@@ -10,6 +10,13 @@ export interface Build {
   readonly extensionPath: string;
 }
 
+/** How a server was started. */
+interface ServerCommand {
+  readonly program: string;
+  readonly flags: Flags;
+  readonly environment: ReadonlyMap<string, string> | undefined;
+}
+
 const manifest = z.object({ version: z.string() });
 const product = z.object({
   windsurfVersion: z.string().optional(),
@@ -26,9 +33,7 @@ const sane = /^[\w.+-]{1,64}$/;
  */
 export async function describeBuild(
   host: Host,
-  program: string,
-  flags: Flags,
-  environment: ReadonlyMap<string, string> | undefined,
+  { program, flags, environment }: ServerCommand,
   signal: AbortSignal,
 ): Promise<Build> {
   const extensionPath = extensionFolderOf(program);

@@ -7,11 +7,15 @@ import { probePorts } from "./probe-ports.ts";
 import type { GivenTokens } from "./token-file.ts";
 import { isLoopbackAddress } from "./verify-holder.ts";
 
+interface Override {
+  readonly endpoint: { readonly host: string; readonly port: number };
+  readonly given: GivenTokens;
+}
+
 /** The server that the user named, with the token from the user's file: no process is looked for, and none is checked. */
 export async function examineOverride(
   options: DiscoverOptions,
-  endpoint: { readonly host: string; readonly port: number },
-  given: GivenTokens,
+  { endpoint, given }: Override,
   trace: Trace,
   signal: AbortSignal,
 ): Promise<Ide | undefined> {

@@ -56,7 +56,7 @@ export async function examineServer(
   }
   const isStandIn = variables?.get(standInVariable) === "1";
   if (isStandIn) trace.note("classify", subject, "stand-in", "a stand-in: used only if no real IDE runs");
-  const tokens = tokensOf(server, variables, options.given, lastGood?.token, trace);
+  const tokens = tokensOf(server, { variables, given: options.given, lastGood: lastGood?.token }, trace);
   if (tokens.length === 0) return undefined;
 
   const ports = await listPorts(host, { row, flags, lastGood: lastGood?.port }, trace, signal);
@@ -89,7 +89,7 @@ export async function examineServer(
     options.given?.apiKey === undefined
       ? await readAccount(host, await stateQuestion(options, server, variables, signal), trace, signal)
       : { apiKey: options.given.apiKey, signedIn: true, file: undefined };
-  const build = await describeBuild(host, row.command.program, flags, variables, signal);
+  const build = await describeBuild(host, { program: row.command.program, flags, environment: variables }, signal);
   const apiServer = hostOf(lastFlag(flags, "api_server_url"));
   const identity: IdeIdentity = { variant, ...build, apiKey: account.apiKey };
   return {
@@ -124,11 +124,16 @@ export function isAskedFor({ variant }: IdeOverrides, subject: string, found: Id
   return false;
 }
 
+/** Where a token may be, beside the command line. */
+interface TokenPlaces {
+  readonly variables: ReadonlyMap<string, string> | undefined;
+  readonly given: GivenTokens | undefined;
+  readonly lastGood: Secret | undefined;
+}
+
 function tokensOf(
   { row, variant, flags }: ServerProcess,
-  variables: ReadonlyMap<string, string> | undefined,
-  given: GivenTokens | undefined,
-  lastGood: Secret | undefined,
+  { variables, given, lastGood }: TokenPlaces,
   trace: Trace,
 ): readonly FoundToken[] {
   const subject = `pid ${row.pid}`;

@@ -9,29 +9,38 @@ interface AgentModel {
   readonly context: number;
 }
 
-const model = (id: string, name: string, family: string, credits: number, thinks = true, context = 200_000) => ({
-  id,
-  name,
-  family,
-  credits,
-  thinks,
-  context,
-});
+const usual = { thinks: true, context: 200_000 };
 
 const paid: readonly AgentModel[] = [
-  model("swe-2-medium", "SWE-2 Medium", "SWE-2", 0.5),
-  model("swe-2-high", "SWE-2 High", "SWE-2", 1),
-  model("swe-2-max", "SWE-2 Max", "SWE-2", 2),
-  model("claude-opus-5-medium", "Claude Opus 5 Medium", "Claude Opus 5", 6),
-  model("claude-opus-5-high", "Claude Opus 5 High", "Claude Opus 5", 8),
-  model("claude-sonnet-5", "Claude Sonnet 5", "Claude Sonnet 5", 2, false),
-  model("gpt-5-6-low", "GPT-5.6 Low Thinking", "GPT-5.6", 1, true, 400_000),
-  model("gpt-5-6-high", "GPT-5.6 High Thinking", "GPT-5.6", 2, true, 400_000),
-  model("fusion-opus-swe", "Fusion (Opus and SWE)", "Fusion", 4),
-  model("MODEL_GOOGLE_GEMINI_3_FLASH", "Gemini 3 Flash", "Gemini 3 Flash", 1, false, 1_048_576),
+  { ...usual, id: "swe-2-medium", name: "SWE-2 Medium", family: "SWE-2", credits: 0.5 },
+  { ...usual, id: "swe-2-high", name: "SWE-2 High", family: "SWE-2", credits: 1 },
+  { ...usual, id: "swe-2-max", name: "SWE-2 Max", family: "SWE-2", credits: 2 },
+  { ...usual, id: "claude-opus-5-medium", name: "Claude Opus 5 Medium", family: "Claude Opus 5", credits: 6 },
+  { ...usual, id: "claude-opus-5-high", name: "Claude Opus 5 High", family: "Claude Opus 5", credits: 8 },
+  { ...usual, id: "claude-sonnet-5", name: "Claude Sonnet 5", family: "Claude Sonnet 5", credits: 2, thinks: false },
+  { ...usual, id: "gpt-5-6-low", name: "GPT-5.6 Low Thinking", family: "GPT-5.6", credits: 1, context: 400_000 },
+  { ...usual, id: "gpt-5-6-high", name: "GPT-5.6 High Thinking", family: "GPT-5.6", credits: 2, context: 400_000 },
+  { ...usual, id: "fusion-opus-swe", name: "Fusion (Opus and SWE)", family: "Fusion", credits: 4 },
+  {
+    ...usual,
+    id: "MODEL_GOOGLE_GEMINI_3_FLASH",
+    name: "Gemini 3 Flash",
+    family: "Gemini 3 Flash",
+    credits: 1,
+    thinks: false,
+    context: 1_048_576,
+  },
 ];
 
-const freeModel = model("swe-1-6-slow", "SWE-1.6 Slow", "SWE-1.6", 0, false, 128_000);
+const freeModel = {
+  ...usual,
+  id: "swe-1-6-slow",
+  name: "SWE-1.6 Slow",
+  family: "SWE-1.6",
+  credits: 0,
+  thinks: false,
+  context: 128_000,
+};
 
 /** The models of an account, its default first. A free account has one. */
 export function agentModels(free: boolean): readonly AgentModel[] {
@@ -39,7 +48,9 @@ export function agentModels(free: boolean): readonly AgentModel[] {
 }
 
 /** Ids that `devin models list` names and ACP refuses. */
-const listedOnly: readonly AgentModel[] = [model("adaptive", "Adaptive", "Adaptive", 1)];
+const listedOnly: readonly AgentModel[] = [
+  { ...usual, id: "adaptive", name: "Adaptive", family: "Adaptive", credits: 1 },
+];
 
 /** `devin models list --format json`. */
 export function modelList(free: boolean) {

@@ -23,10 +23,9 @@ const callLimitMs = 20_000;
  * @throws `unknown_model` for a model that the account does not have; what connecting throws.
  */
 export async function cascadeToAsk(
-  finder: IdeFinder,
+  { finder, clock }: { readonly finder: IdeFinder; readonly clock: Clock },
   ide: Ide,
   wanted: string | undefined,
-  clock: Clock,
   signal: AbortSignal,
 ): Promise<CascadeToAsk | undefined> {
   if (ide.build === "" || isWithoutCascade(ide.build)) return undefined;

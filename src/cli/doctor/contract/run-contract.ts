@@ -142,7 +142,7 @@ async function spend(
     const id = first === undefined || model === undefined ? undefined : await idOf(first.agent, model, signal);
     const ways: AskedWay[] = agents.map((one) => ({ style: one.style, backend: noted(one.agent.backend), model: id }));
     for (const ide of ides) {
-      const cascade = await cascadeToAsk(finder, ide, model, clock, signal);
+      const cascade = await cascadeToAsk({ finder, clock }, ide, model, signal);
       if (cascade === undefined) continue;
       ways.push({ style: "cascade", backend: noted(cascade.backend), model: cascade.model });
     }
