@@ -241,15 +241,15 @@ function regressions(figures: readonly ReturnType<typeof figuresOf>[]): readonly
   for (const gateway of figures.filter(({ who }) => who === "gateway")) {
     const { way, streams } = gateway;
     const beside = figures.find((row) => row.who === "bare" && row.way === way && row.streams === streams);
-    const check = (what: string, value: number, bareValue: number, times: number, slackMs: number) => {
-      if (value > bareValue * times + slackMs)
+    const check = (what: string, value: number, bareValue: number, allowed: { times: number; slack: number }) => {
+      if (value > bareValue * allowed.times + allowed.slack)
         problems.push(`${way}, ${streams} streams: ${what} ${value.toFixed(1)}, bare ${bareValue.toFixed(1)}`);
     };
     if (gateway.failures > 0) problems.push(`${way}, ${streams} streams: ${gateway.failures} answers failed`);
     if (beside === undefined) continue;
-    check("median lag of a delta (ms)", gateway.deltaMs.p50, beside.deltaMs.p50, 4, 60);
-    check("median lag of the end (ms)", gateway.endMs.p50, beside.endMs.p50, 4, 150);
-    check("processor time (s)", gateway.cpuSeconds.median, beside.cpuSeconds.median, 8, 0.6);
+    check("median lag of a delta (ms)", gateway.deltaMs.p50, beside.deltaMs.p50, { times: 4, slack: 60 });
+    check("median lag of the end (ms)", gateway.endMs.p50, beside.endMs.p50, { times: 4, slack: 150 });
+    check("processor time (s)", gateway.cpuSeconds.median, beside.cpuSeconds.median, { times: 8, slack: 0.6 });
   }
   return problems;
 }

@@ -21,28 +21,38 @@ export function askChat(gateway: GatewayProcess, name: string, taking: Taking = 
     content: `Step ${i} of ${name}: ${"what was said before, ".repeat(10)}`,
   }));
   const messages = [...earlier, { role: "user", content: name }];
-  return drain(gateway, "/v1/chat/completions", { model, stream: true, messages }, "[DONE]", taking);
+  return drain(
+    gateway,
+    { path: "/v1/chat/completions", body: { model, stream: true, messages }, end: "[DONE]" },
+    taking,
+  );
 }
 
 export function askResponses(gateway: GatewayProcess, name: string, taking: Taking = {}): Promise<void> {
-  return drain(gateway, "/v1/responses", { model, stream: true, input: name }, "response.completed", taking);
+  return drain(
+    gateway,
+    { path: "/v1/responses", body: { model, stream: true, input: name }, end: "response.completed" },
+    taking,
+  );
 }
 
 export function askMessages(gateway: GatewayProcess, name: string, taking: Taking = {}): Promise<void> {
   const body = { model, stream: true, max_tokens: 100_000, messages: [{ role: "user", content: name }] };
-  return drain(gateway, "/v1/messages", body, "message_stop", taking);
+  return drain(gateway, { path: "/v1/messages", body, end: "message_stop" }, taking);
 }
 
 export function askCompletions(gateway: GatewayProcess, name: string, taking: Taking = {}): Promise<void> {
-  return drain(gateway, "/v1/completions", { model, stream: true, prompt: name }, "[DONE]", taking);
+  return drain(
+    gateway,
+    { path: "/v1/completions", body: { model, stream: true, prompt: name }, end: "[DONE]" },
+    taking,
+  );
 }
 
 /** Reads an answer to its end, or as long as the client stays; throws when the end does not come. */
 async function drain(
   gateway: GatewayProcess,
-  path: string,
-  body: unknown,
-  end: string,
+  { path, body, end }: { readonly path: string; readonly body: unknown; readonly end: string },
   { headers = {}, pauseMs, leaveMs, onFirst }: Taking,
 ): Promise<void> {
   const response = await post(gateway, path, body, headers);

@@ -136,6 +136,7 @@ function draw(
         setCursor: [({ cursor: { idx, left } }) => onChoose(idx == null || (left ?? -1) < 0 ? undefined : idx)],
       },
       axes: [
+        // oxlint-disable-next-line max-params -- the library's interface
         { ...axis, space: 72, values: (_, splits, __, ___, step) => splits.map((at) => tickInWords(at, step)) },
         { ...axis, size: 58, values: (_, splits) => splits.map((split) => `${Math.round(split * 100)} %`) },
       ],
