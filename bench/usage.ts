@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { writeLimitsFile } from "../src/cli/compose/limits-file.ts";
+import { writeLimitsFile } from "../src/cli/limits/limits-file.ts";
 import { encodeLimits } from "../src/usage/envelope.ts";
 import { turnFake } from "../src/usage/history/history.fake.ts";
 import { spendDimensions } from "../src/usage/history/history.ts";

@@ -36,3 +36,11 @@ export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
     return () => undefined;
   });
 }
+
+/** Resolves when the signal aborts. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

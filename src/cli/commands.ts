@@ -1,5 +1,5 @@
 import type { Command } from "./command.ts";
-import type { OpenLimitsSource } from "./compose/limits-source.ts";
+import type { OpenLimitsSource } from "./limits/limits-source.ts";
 import { type CommandOutline, outlines } from "./outlines.ts";
 
 /** Loads each command. Each is a separate chunk of the built program, so that one command loads no other. */
@@ -38,8 +38,8 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
 
 async function openLimits(): Promise<OpenLimitsSource> {
   const [{ limitsSource }, { openLocalMeter }] = await Promise.all([
-    import("./compose/limits-source.ts"),
-    import("./compose/local-meter.ts"),
+    import("./limits/limits-source.ts"),
+    import("./limits/local-meter.ts"),
   ]);
   return limitsSource(openLocalMeter);
 }

@@ -4,8 +4,8 @@ import { discover, promptedHere } from "../gateway-process/ask-consent.ts";
 import { giveConsent, readConsent, spellConsent, withdrawConsent } from "../gateway-process/consent.ts";
 import { explainedBy, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { gatewayOptions } from "./serve.ts";
-import { choosePrompted } from "./servers.ts";
+import { gatewayOptions } from "../serve/gateway-options.ts";
+import { choosePrompted } from "../serve/servers.ts";
 
 const { ide, home, pid, endpoint, tokenFile } = gatewayOptions;
 

@@ -2,11 +2,11 @@ import type { KeyForm } from "../../ide/account/api-key.ts";
 import { type AccountEntry, readAccounts } from "../account/read-accounts.ts";
 import { defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
-import { overridesOf } from "../compose/ide-options.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { ownGatewayOptions } from "../serve/gateway-options.ts";
+import { overridesOf } from "../serve/ide-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { ownGatewayOptions } from "./serve.ts";
 
 const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
 

@@ -6,7 +6,6 @@ import { productName } from "../../language-server/product-name.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
-import { overridesOf } from "../compose/ide-options.ts";
 import {
   type CascadesOnDisk,
   lastUsedMs,
@@ -20,8 +19,9 @@ import {
 import { spellAge, spellBytes, spellCount } from "../doctor/spell.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { gatewayOptions } from "../serve/gateway-options.ts";
+import { overridesOf } from "../serve/ide-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
-import { gatewayOptions } from "./serve.ts";
 
 const ideOptions = {
   ide: gatewayOptions.ide,

@@ -10,8 +10,8 @@ import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { withGateway } from "../gateway-process/reach-gateway.ts";
 import { flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { ownGatewayOptions } from "./serve.ts";
 
 export const chatCommand = defineCommand({
   ...outlines.chat,

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type OpenAI from "openai";
+import { untilAborted } from "../../base/async.ts";
 import { startSimulator } from "../../simulator/start.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import type { Composed } from "../compose/compose.ts";
@@ -12,7 +13,9 @@ import { readOrMakeKey } from "../gateway-process/key-file.ts";
 import { flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
-import { defaultPort, gatewayOptions, listenSomewhere, openComposed, untilAborted } from "./serve.ts";
+import { defaultPort, gatewayOptions } from "../serve/gateway-options.ts";
+import { listenSomewhere } from "../serve/listen-somewhere.ts";
+import { openComposed } from "../serve/open-composed.ts";
 
 const question = "What are you, and is a real model behind this answer?";
 

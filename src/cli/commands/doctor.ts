@@ -7,9 +7,7 @@ import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
 import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
-import { overridesOf } from "../compose/ide-options.ts";
 import { openOwnJournal, readCascades } from "../compose/own-cascades.ts";
-import { readPlans } from "../compose/read-plan.ts";
 import { bundleFiles, writeBundle } from "../doctor/bundle.ts";
 import { checkAgents } from "../doctor/check-agents.ts";
 import { checkBackend } from "../doctor/check-backend.ts";
@@ -29,11 +27,13 @@ import { render } from "../doctor/render.ts";
 import { assembleReport, type DoctorReport } from "../doctor/report.ts";
 import { sendQuestion } from "../doctor/send-question.ts";
 import { readKey } from "../gateway-process/key-file.ts";
+import { readPlans } from "../limits/read-plan.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
+import { defaultPort, ownGatewayOptions } from "../serve/gateway-options.ts";
+import { overridesOf } from "../serve/ide-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { defaultPort, ownGatewayOptions } from "./serve.ts";
 
 const planLimitMs = 8_000;
 /** No clock is right that is before this; epoch ms. */

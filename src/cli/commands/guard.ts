@@ -2,7 +2,7 @@ import { MillraceError } from "../../base/errors.ts";
 import type { LimitsEnvelope, LimitsWindowEnvelope } from "../../usage/envelope.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { type Command, defineCommand } from "../command.ts";
-import type { OpenLimitsSource } from "../compose/limits-source.ts";
+import type { OpenLimitsSource } from "../limits/limits-source.ts";
 import { duration, flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { toolCallsSchema } from "../../usage/envelope.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
-import { fakeLimits, fixtureNowMs, runAt } from "../compose/limits-source.fake.ts";
+import { fakeLimits, fixtureNowMs, runAt } from "../limits/limits-source.fake.ts";
 import { modelsCommand } from "./models.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-models-"));

@@ -7,14 +7,14 @@ import { parseSince } from "../../usage/since.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
-import { overridesOf } from "../compose/ide-options.ts";
-import type { OpenLimitsSource } from "../compose/limits-source.ts";
 import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
+import type { OpenLimitsSource } from "../limits/limits-source.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { gatewayOptions } from "../serve/gateway-options.ts";
+import { overridesOf } from "../serve/ide-options.ts";
 import { familiesOf, familyColumns, familyRow, modelColumns, modelRow } from "../terminal/model-table.ts";
 import { type Column, printTable } from "../terminal/table.ts";
-import { gatewayOptions } from "./serve.ts";
 
 /** `millrace models`: what the account can call, and with `--tools` how its models fared at calling tools. */
 export function modelsCommand(openSource: OpenLimitsSource): Command {

@@ -12,8 +12,8 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { withGateway } from "../gateway-process/reach-gateway.ts";
 import { text } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { ownGatewayOptions } from "./serve.ts";
 
 const runnable = clients.filter(({ launch }) => launch !== undefined);
 const names = runnable.map(({ name }) => name).join(", ");

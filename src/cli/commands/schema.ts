@@ -7,9 +7,9 @@ import type { BuildSchema } from "../../schema/open-schemas.ts";
 import { protoText } from "../../schema/proto-text.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
-import { overridesOf } from "../compose/ide-options.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { overridesOf } from "../serve/ide-options.ts";
 import { describeBuild } from "../terminal/describe-build.ts";
 
 const file = text("path of an `extension.js` (default: that of the running IDE)", "<path>", { short: "f" });

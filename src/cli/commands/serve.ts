@@ -1,128 +1,27 @@
-import { backendModes } from "../../backends/choose-backend.ts";
-import { MillraceError } from "../../base/errors.ts";
-import { isPortTaken, type Listening, type ListenOptions } from "../../gateway/http/listen.ts";
-import type { GatewayLog } from "../../gateway/http/log.ts";
-import { readSocketAddress, type SocketAddress, spellSocketGuard } from "../../gateway/http/socket-address.ts";
-import { openTlsFiles } from "../../gateway/http/tls-files.ts";
-import type { OpenGateway } from "../../gateway/open-gateway.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
-import { type Composed, compose } from "../compose/compose.ts";
-import type { AskingOptions } from "../compose/compose-upstream.ts";
-import { connectionLimitsOf } from "../compose/connection-limits.ts";
-import { overridesOf } from "../compose/ide-options.ts";
-import type { RedisAddress } from "../compose/redis-address.ts";
-import { retentionOf } from "../compose/retention-options.ts";
-import { readConfig } from "../config/read-config.ts";
+import { untilAborted } from "../../base/async.ts";
+import { readSocketAddress } from "../../gateway/http/socket-address.ts";
+import { defineCommand } from "../command.ts";
 import { openReload } from "../config/reload.ts";
-import { spellCount } from "../doctor/spell.ts";
 import { askConsent } from "../gateway-process/ask-consent.ts";
-import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
+import { startedBy, startInBackground } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { keepGatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { logFormats, openGatewayLog } from "../gateway-process/gateway-log.ts";
-import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
-import { keepKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
-import { type LogLevel, logLevels, openLogLines } from "../gateway-process/log-lines.ts";
-import { nextSteps } from "../gateway-process/next-steps.ts";
-import { readPause } from "../gateway-process/pause-file.ts";
-import { findPortHolder } from "../gateway-process/port-holder.ts";
-import { alreadyServes, type PortReason, portReason, portTaken } from "../gateway-process/port-taken.ts";
+import { keepKeyFile } from "../gateway-process/key-file.ts";
+import type { LogLevel } from "../gateway-process/log-lines.ts";
+import { alreadyServes, portReason } from "../gateway-process/port-taken.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
-import { choice, commandLine, duration, explainedBy, flag, integer, text, texts } from "../options.ts";
+import { choice, flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
-import { storeOptions } from "../store-options.ts";
-import { type OtlpReceiver, otlpReceiver } from "../telemetry/otlp-receiver.ts";
-import { describeDamage } from "../terminal/describe-damage.ts";
+import { firstLines } from "../serve/first-lines.ts";
+import { gatewayOptions } from "../serve/gateway-options.ts";
+import { listenSomewhere } from "../serve/listen-somewhere.ts";
+import { openComposed } from "../serve/open-composed.ts";
+import { tlsOf } from "../serve/port-tls.ts";
+import { otlpReceiver } from "../telemetry/otlp-receiver.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { spellChosenIde } from "./servers.ts";
 
-export const defaultPort = 42_100;
-
-/** How long an idle trajectory is kept for the next turn of its conversation. */
-export const continuityIdleMs = 300_000;
-
-/** Options that every command which runs a gateway has. */
-export const gatewayOptions = {
-  port: integer(
-    "port to listen on; 0 picks any free one. If the default is in use, Millrace picks a free one and prints it, until a client is set up; a port that you set is never replaced",
-    "<port>",
-    { min: 0, max: 65_535, initial: defaultPort },
-    { env: "MILLRACE_PORT" },
-  ),
-  ...storeOptions,
-  grace: duration("how long an answer continues after its client disconnects", 120_000, {
-    env: "MILLRACE_GRACE",
-    defaultText: "2m",
-  }),
-  maxTurns: integer(
-    "how many turns may run at the same time in one IDE; the others wait in a queue that is fair across keys",
-    "<number>",
-    { min: 1, max: 10_000, initial: undefined },
-    { env: "MILLRACE_MAX_TURNS", defaultText: "no limit" },
-  ),
-  retention: duration("how long a finished answer is kept; the time starts again when someone reads it", 7_200_000, {
-    env: "MILLRACE_RETENTION",
-    defaultText: "2h",
-  }),
-  retentionCap: duration("maximum time a finished answer is kept, even if it is still being read", undefined, {
-    env: "MILLRACE_RETENTION_CAP",
-    defaultText: "2h, or --retention if that is longer",
-  }),
-  continuity: choice("reuse the IDE's conversation for follow-up messages", ["on", "off"], "on", {
-    env: "MILLRACE_CONTINUITY",
-  }),
-  noImplicitJoin: flag("do not merge identical requests that lack an idempotency key", {
-    env: "MILLRACE_NO_IMPLICIT_JOIN",
-  }),
-  ide: choice("use only this IDE", ["windsurf", "windsurf-next"], undefined, { env: "MILLRACE_IDE_VARIANT" }),
-  home: text("use only the IDE whose home folder this is, for example a stand-in", "<folder>", {
-    env: "MILLRACE_IDE_ONLY_HOME",
-  }),
-  pid: integer(
-    "use only the language server with this process id",
-    "<pid>",
-    { min: 1, max: 4_294_967_295, initial: undefined },
-    { env: "MILLRACE_IDE_PID" },
-  ),
-  endpoint: text("use this language server and do not search for others", "<host:port>", {
-    env: "MILLRACE_IDE_ENDPOINT",
-  }),
-  tokenFile: text("file with the CSRF token of that server; its API key may follow on a second line", "<file>", {
-    env: "MILLRACE_IDE_TOKEN_FILE",
-  }),
-  backend: choice(
-    "how Millrace reaches the models: the IDE's agent program, Cascade, or raw chat; auto picks what the installed build supports",
-    backendModes,
-    "auto",
-    { env: "MILLRACE_BACKEND" },
-  ),
-  ideTools: choice(
-    "when the IDE's agent uses its own tools to look something up: read lets it, stop ends the turn with an error",
-    ["read", "stop"],
-    "read",
-    { env: "MILLRACE_IDE_TOOLS" },
-  ),
-  acpCommand: commandLine("start this program in place of the installed agent", "<command>", {
-    env: "MILLRACE_ACP_COMMAND",
-  }),
-  accept: flag(
-    "agree once, in place of `millrace accept`, that prompts go to the IDE and use the plan of its account",
-    {
-      env: "MILLRACE_ACCEPT",
-    },
-  ),
-  logLevel: choice("write log lines of this level and above", logLevels, undefined, {
-    env: "MILLRACE_LOG_LEVEL",
-    defaultText: "warn; info on a terminal and in a file",
-  }),
-} as const;
-
-/** Options of a gateway that a command runs for itself: without a port. */
-const { port: _port, ...unlistened } = gatewayOptions;
-export const ownGatewayOptions = explainedBy("serve", unlistened);
-
-/** Longer than 300 lines: a third of it is the table of options, which other commands share. */
 export const serveCommand = defineCommand({
   ...outlines.serve,
   description:
@@ -183,7 +82,7 @@ export const serveCommand = defineCommand({
     }
     const { host = "127.0.0.1", allowCleartext } = options;
     const socket = options.socket === undefined ? undefined : readSocketAddress(options.socket, io.platform);
-    const givenTls = tlsOf(options, context);
+    const givenTls = tlsOf(options, out);
     let tls = givenTls;
     const where = { host, allowCleartext, socket, tls: givenTls && (() => (tls ?? givenTls)()) };
     const log = openGatewayLog(io, settings, options);
@@ -231,17 +130,8 @@ export const serveCommand = defineCommand({
         }),
       );
     else {
-      out.prose(`Millrace ${version()} serves on ${listening.url}`);
-      if (socket !== undefined) out.prose(`  guard             ${spellSocketGuard(socket)}`);
-      out.prose(`  OpenAI base URL   ${base}/v1`);
-      out.prose(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
-      out.prose(`  prompts go to     ${await spellBackend(composed, signal)}`);
-      const ide = spellChosenIde(await composed.finder.find(signal), options);
-      if (ide !== undefined) out.prose(`  IDE               ${ide}`);
-      if (readPause(settings.pauseFile) !== undefined)
-        out.prose("  PAUSED            no prompt is sent until `millrace resume`");
-      for (const line of await nextSteps(context)) out.prose(line);
-      out.prose(howToStop(address.startedBy));
+      const at = { url: listening.url, base, socket, startedBy: address.startedBy };
+      for await (const line of firstLines(composed, at, options, context)) out.prose(line);
     }
     const reload = openReload({ command: serveCommand, argv, io, file: settings.configFile, options }, [
       { of: ["logLevel"], apply: ({ logLevel }) => log.setLevel(logLevel as LogLevel | undefined) },
@@ -249,7 +139,7 @@ export const serveCommand = defineCommand({
       {
         of: ["tlsCert", "tlsKey"],
         isLive: (now) => givenTls !== undefined && now["tlsCert"] !== undefined && now["tlsKey"] !== undefined,
-        apply: (now) => (tls = tlsOf(now as typeof options, context)),
+        apply: (now) => (tls = tlsOf(now as typeof options, out)),
       },
     ]);
     io.onHangUp?.(() => void reload().then((lines) => lines.forEach((line) => out.note(line))));
@@ -260,145 +150,3 @@ export const serveCommand = defineCommand({
     return exitCodes.ok;
   },
 });
-
-/** The certificate of the port, where there is to be one. Throws `invalid_request`. */
-function tlsOf(
-  { tlsCert, tlsKey, socket }: { readonly [_ in "tlsCert" | "tlsKey" | "socket"]: string | undefined },
-  { out }: CommandContext,
-): ListenOptions["tls"] {
-  if (tlsCert === undefined && tlsKey === undefined) return undefined;
-  if (tlsCert === undefined || tlsKey === undefined)
-    throw new MillraceError("invalid_request", "TLS needs both --tls-cert and --tls-key.", { hint: "Give both." });
-  if (socket !== undefined)
-    throw new MillraceError("invalid_request", "A socket or a pipe needs no TLS.", {
-      hint: "Leave one of both out.",
-    });
-  const onProblem = ({ message }: Error) => out.note(`${message} Millrace keeps using the earlier certificate.`);
-  return openTlsFiles({ certFile: tlsCert, keyFile: tlsKey, onProblem });
-}
-
-/** Where prompts go now, and why; while nothing can be asked, why not. A later prompt looks again. */
-async function spellBackend({ backends }: Composed, signal: AbortSignal): Promise<string> {
-  let described: BackendInUse;
-  try {
-    described = await describeBackend(backends, signal);
-  } catch (error) {
-    if (signal.aborted) return "nothing: it is being stopped";
-    throw error;
-  }
-  const { kind, why, product, beside } = described;
-  if (kind === "none") return `nothing yet: ${why}`;
-  const to = product ?? { acp: "the agent program", cascade: "Cascade", raw_chat: "raw chat" }[kind];
-  const others = beside === undefined ? "" : `; models that only its agent offers go to ${beside} (ACP)`;
-  return `${to}${kind === "acp" ? " (ACP)" : ""}: ${why}${others}`;
-}
-
-/** What the options of a gateway command parse to. */
-export interface GatewayCommandOptions extends AskingOptions {
-  readonly store: "sqlite" | "redis" | "memory";
-  readonly redisUrl: RedisAddress;
-  readonly grace: number;
-  readonly maxTurns?: number | undefined;
-  readonly retention: number;
-  readonly retentionCap: number | undefined;
-  readonly continuity: "on" | "off";
-  readonly noImplicitJoin: boolean;
-  readonly ide: "windsurf" | "windsurf-next" | undefined;
-  readonly home?: string | undefined;
-  readonly pid?: number | undefined;
-  readonly endpoint: string | undefined;
-  readonly tokenFile: string | undefined;
-  readonly accept?: boolean | undefined;
-  readonly logLevel: LogLevel | undefined;
-}
-
-/** The parts of a gateway as its command's options want them. */
-export async function openComposed(
-  options: GatewayCommandOptions,
-  { io, out, settings }: CommandContext,
-  extra: {
-    readonly allowedHosts?: readonly string[];
-    readonly allowedOrigins?: readonly string[];
-    readonly onlyHome?: string;
-    readonly dashboardText?: boolean;
-    readonly log?: GatewayLog;
-    readonly otlp?: OtlpReceiver | undefined;
-  } = {},
-): Promise<Composed> {
-  const asked = overridesOf(io, options);
-  const overrides = extra.onlyHome === undefined ? asked : { ...asked, onlyHome: extra.onlyHome };
-  const composed = await compose({
-    io,
-    overrides,
-    config: readConfig(settings.configFile),
-    backend: options.backend,
-    acpCommand: options.acpCommand,
-    ideTools: options.ideTools,
-    log: extra.log ?? openLogLines(io, options.logLevel ?? "warn"),
-    key: readOrMakeKey(settings.keyFile),
-    keyFile: settings.keyFile,
-    keysFile: settings.keysFile,
-    folder: settings.folder,
-    logKeyFile: settings.logKeyFile,
-    storeFile: options.store === "memory" ? undefined : settings.storeFile,
-    redis: options.store === "redis" ? options.redisUrl : undefined,
-    graceMs: options.grace,
-    mostTurns: options.maxTurns,
-    pauseFile: settings.pauseFile,
-    accept: options.accept ?? false,
-    retention: retentionOf(options.retention, options.retentionCap),
-    implicitJoins: !options.noImplicitJoin,
-    dashboardText: extra.dashboardText ?? false,
-    otlp: extra.otlp,
-    continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,
-    allowedHosts: extra.allowedHosts ?? [],
-    allowedOrigins: extra.allowedOrigins ?? [],
-  });
-  if (composed.damage !== undefined) out.note(describeDamage(composed.damage));
-  if (composed.unreadableTurns > 0)
-    out.note(
-      `The key of the log (${settings.logKeyFile}) was missing, so Millrace made a new one. ${spellCount(composed.unreadableTurns, "turn")} of the old key cannot be read. If you have the old key: stop, put it back, and start again.`,
-    );
-  if (composed.degradedBy !== undefined)
-    out.note(
-      `${composed.degradedBy.message} Until it can be used, Millrace keeps answers in memory only. ${composed.degradedBy.hint}`,
-    );
-  return composed;
-}
-
-/** Listens on the port. If a fixed port is in use, throws an error that names its process. Otherwise picks a free one and prints it. */
-export async function listenSomewhere(
-  gateway: OpenGateway,
-  {
-    fixedBy,
-    ...where
-  }: {
-    readonly host: string;
-    readonly port: number;
-    readonly allowCleartext?: boolean;
-    readonly tls?: ListenOptions["tls"];
-    readonly socket?: SocketAddress | undefined;
-    readonly fixedBy?: PortReason | undefined;
-  },
-  { io, out, signal }: CommandContext,
-): Promise<Listening> {
-  const limits = connectionLimitsOf(io.env);
-  try {
-    return await gateway.listen({ ...where, limits });
-  } catch (error) {
-    if (!isPortTaken(error)) throw error;
-    if (fixedBy !== undefined)
-      throw portTaken(where.port, await findPortHolder(where.port, io.platform, signal), fixedBy);
-    const listening = await gateway.listen({ ...where, limits, port: 0 });
-    out.note(`Port ${where.port} is in use by another program. Millrace uses port ${listening.port}.`);
-    return listening;
-  }
-}
-
-/** Resolves when the signal aborts. */
-export function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}

@@ -11,9 +11,9 @@ import { findGateway } from "../gateway-process/gateway-client.ts";
 import { withGateway } from "../gateway-process/reach-gateway.ts";
 import { explainedBy, flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { gatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { lineDiff } from "../terminal/line-diff.ts";
-import { gatewayOptions } from "./serve.ts";
 
 export const setupCommand = defineCommand({
   ...outlines.setup,

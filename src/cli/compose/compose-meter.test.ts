@@ -9,8 +9,8 @@ import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import { asking, fakeTurns } from "../../turns/turns.fake.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
+import { lastAsked, markAsked, readLimitsFile } from "../limits/limits-file.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
-import { lastAsked, markAsked, readLimitsFile } from "./limits-file.ts";
 
 const never = new AbortController().signal;
 const nobody: IdeFinder = {

@@ -13,10 +13,10 @@ import { type Meter, openMeter } from "../../usage/meter.ts";
 import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
 import { type SharingHistory, sharingHistory } from "../../usage/shared/sharing-history.ts";
 import { openUsageRecorder, type TurnSource } from "../../usage/usage-recorder.ts";
+import { lastAsked, writeLimitsFile } from "../limits/limits-file.ts";
+import { openOwnHistory } from "../limits/open-own-history.ts";
+import { readPlans } from "../limits/read-plan.ts";
 import type { Io } from "../terminal/io.ts";
-import { lastAsked, writeLimitsFile } from "./limits-file.ts";
-import { openOwnHistory } from "./open-own-history.ts";
-import { readPlans } from "./read-plan.ts";
 
 export interface MeterParts {
   readonly io: Pick<Io, "clock" | "env">;

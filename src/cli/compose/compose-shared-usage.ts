@@ -1,6 +1,6 @@
 import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
+import { keepDaysOf } from "../limits/open-own-history.ts";
 import type { Io } from "../terminal/io.ts";
-import { keepDaysOf } from "./open-own-history.ts";
 import type { RedisAddress } from "./redis-address.ts";
 
 /** What gateways of one Redis server share besides their turns; undefined without Redis. The store has loaded its client. */

@@ -7,7 +7,7 @@ import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import { productToday } from "../../language-server/product-name.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
-import { nameOfRunning, signedOutHere } from "../commands/servers.ts";
+import { nameOfRunning, signedOutHere } from "../serve/servers.ts";
 import { checkSchema, type SchemaReport } from "./check-schema.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,8 +1,8 @@
 import { isMillraceError } from "../../base/errors.ts";
 import type { CommandContext } from "../command.ts";
-import type { GatewayCommandOptions } from "../commands/serve.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { withGateway } from "../gateway-process/reach-gateway.ts";
+import type { GatewayCommandOptions } from "../serve/gateway-options.ts";
 import type { Finding } from "./finding.ts";
 
 /** Asks one short question end to end. The only thing the doctor does that costs: done when asked for, once. */

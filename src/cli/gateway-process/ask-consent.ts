@@ -2,9 +2,9 @@ import type { PromptedIde } from "../../backends/agents.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
 import type { CommandContext } from "../command.ts";
-import { foundByItself, promptable } from "../commands/servers.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
-import { type IdeOptions, overridesOf } from "../compose/ide-options.ts";
+import { type IdeOptions, overridesOf } from "../serve/ide-options.ts";
+import { foundByItself, promptable } from "../serve/servers.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { giveConsent, hasConsented, readConsent, spellConsent } from "./consent.ts";
 

@@ -1,5 +1,7 @@
 import type { CommandContext } from "../command.ts";
-import { type GatewayCommandOptions, listenSomewhere, openComposed } from "../commands/serve.ts";
+import type { GatewayCommandOptions } from "../serve/gateway-options.ts";
+import { listenSomewhere } from "../serve/listen-somewhere.ts";
+import { openComposed } from "../serve/open-composed.ts";
 import { askConsent } from "./ask-consent.ts";
 import { findGateway, type GatewayClient } from "./gateway-client.ts";
 import { readOrMakeKey } from "./key-file.ts";

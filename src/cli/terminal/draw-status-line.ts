@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type StatusLineOptions, statusLine } from "../../usage/status-line.ts";
-import { markAsked, readLimitsFile } from "../compose/limits-file.ts";
+import { markAsked, readLimitsFile } from "../limits/limits-file.ts";
 
 /**
  * The status line from the limits file of the running gateway. Notes that the limits were read. Asks no IDE.

@@ -11,11 +11,11 @@ import { namedVendorSpec, type SpecParts, vendorSpec } from "../../agents/agent-
 import { journalled } from "../../agents/journalled.ts";
 import { vendorProgram } from "../../agents/vendor-program.ts";
 import type { CommandContext } from "../../command.ts";
-import { nameWithKind, promptable } from "../../commands/servers.ts";
 import { openOwnJournal } from "../../compose/own-cascades.ts";
 import { readConfig } from "../../config/read-config.ts";
 import { ownerName } from "../../gateway-process/owner.ts";
 import { version } from "../../package-files.ts";
+import { nameWithKind, promptable } from "../../serve/servers.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
 import { type AskedWay, askStyles, promptCount, type StyleResult } from "./ask-styles.ts";
 import { cascadeToAsk } from "./cascade-to-ask.ts";

@@ -13,8 +13,8 @@ export function openLocalMeter({ io, settings }: CommandContext): LocalMeter {
     history,
     async meter() {
       const [{ composeIdeFinder }, { meterOver }] = await Promise.all([
-        import("./compose-ide.ts"),
-        import("./compose-meter.ts"),
+        import("../compose/compose-ide.ts"),
+        import("../compose/compose-meter.ts"),
       ]);
       finder ??= composeIdeFinder(io, overrides);
       return meterOver(history, { io, finder, folder: settings.folder });

@@ -1,0 +1,54 @@
+import { type SocketAddress, spellSocketGuard } from "../../gateway/http/socket-address.ts";
+import type { CommandContext } from "../command.ts";
+import type { Composed } from "../compose/compose.ts";
+import { howToStop } from "../gateway-process/background.ts";
+import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
+import { nextSteps } from "../gateway-process/next-steps.ts";
+import { readPause } from "../gateway-process/pause-file.ts";
+import { version } from "../package-files.ts";
+import { spellChosenIde } from "./servers.ts";
+
+/** Where a gateway listens. `base`: the address that a client uses. */
+interface ServingAt {
+  readonly url: string;
+  readonly base: string;
+  readonly socket: SocketAddress | undefined;
+  readonly startedBy: Parameters<typeof howToStop>[0];
+}
+
+/** The lines that `millrace serve` prints once it listens. They come one by one, because some of them ask the IDE. */
+export async function* firstLines(
+  composed: Composed,
+  { url, base, socket, startedBy }: ServingAt,
+  named: Parameters<typeof spellChosenIde>[1],
+  context: CommandContext,
+): AsyncGenerator<string, void> {
+  const { settings, signal } = context;
+  yield `Millrace ${version()} serves on ${url}`;
+  if (socket !== undefined) yield `  guard             ${spellSocketGuard(socket)}`;
+  yield `  OpenAI base URL   ${base}/v1`;
+  yield `  key               ${settings.keyFile} (\`millrace key --value\` prints it)`;
+  yield `  prompts go to     ${await spellBackend(composed, signal)}`;
+  const ide = spellChosenIde(await composed.finder.find(signal), named);
+  if (ide !== undefined) yield `  IDE               ${ide}`;
+  if (readPause(settings.pauseFile) !== undefined)
+    yield "  PAUSED            no prompt is sent until `millrace resume`";
+  yield* await nextSteps(context);
+  yield howToStop(startedBy);
+}
+
+/** Where prompts go now, and why; while nothing can be asked, why not. A later prompt looks again. */
+async function spellBackend({ backends }: Composed, signal: AbortSignal): Promise<string> {
+  let described: BackendInUse;
+  try {
+    described = await describeBackend(backends, signal);
+  } catch (error) {
+    if (signal.aborted) return "nothing: it is being stopped";
+    throw error;
+  }
+  const { kind, why, product, beside } = described;
+  if (kind === "none") return `nothing yet: ${why}`;
+  const to = product ?? { acp: "the agent program", cascade: "Cascade", raw_chat: "raw chat" }[kind];
+  const others = beside === undefined ? "" : `; models that only its agent offers go to ${beside} (ACP)`;
+  return `${to}${kind === "acp" ? " (ACP)" : ""}: ${why}${others}`;
+}
