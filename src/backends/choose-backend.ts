@@ -12,7 +12,7 @@ export interface BackendChoice {
   readonly why: string;
 }
 
-/** What the machine offers. An error says why something is missing. */
+/** The servers and agents of this machine. An error says why one is missing. */
 export interface Offered {
   readonly server: ServerOffer | MillraceError;
   readonly agent: { readonly product: string } | MillraceError;

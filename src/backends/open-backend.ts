@@ -37,7 +37,7 @@ export interface BackendsOptions extends ServerSource {
   readonly mode?: BackendMode;
   /** Throws where no prompt may go to this IDE; prompts may go to any without it. */
   readonly checkConsent?: (ide: PromptedIde) => void;
-  /** What the agent calls a model of the language server's list; undefined where it has none of that name. */
+  /** The agent's name for a model of the language server's list; undefined if the agent has no such model. */
   readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
   /** Whether only the vendor's agent offers a model, where the account's prompts go to the language server; none by default. */
   readonly isOnlyAgents?: (uid: ModelUid, signal: AbortSignal) => Promise<boolean>;
@@ -91,7 +91,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   const moved = new Set<string>();
   let ide: IdeVariant | undefined;
 
-  /** What the user named by hand needs no consent: naming it is one. */
+  /** An IDE that the user named by hand needs no further consent. */
   function consent(ide: PromptedIde | undefined): void {
     if (ide !== undefined) options.checkConsent?.(ide);
   }

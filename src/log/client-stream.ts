@@ -18,9 +18,9 @@ export interface AttachNumber {
   readonly number: number;
 }
 
-/** What shows that an attach is the newest of its client. */
+/** Proof that an attach is the newest of its client. */
 export interface AttachProof {
-  /** What the last attach was given. */
+  /** The ticket that the client's last attach received. */
   readonly ticket?: Secret | undefined;
   readonly number?: AttachNumber | undefined;
 }

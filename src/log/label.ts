@@ -1,6 +1,6 @@
 import type { TurnHeader } from "./header.ts";
 
-/** What the gateway's key opens of a turn that its client sealed: the model, the dialect, the client and the project, never a text. */
+/** The label of a turn that its client sealed, which the gateway's key opens: model, dialect, client and project, never a text. */
 type Label = Pick<TurnHeader, "dialect" | "modelUid" | "modelNumber" | "client" | "project"> & {
   readonly model: string;
 };

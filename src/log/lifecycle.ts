@@ -3,7 +3,7 @@ import type { MillraceError } from "../base/errors.ts";
 import type { Damage } from "./sqlite/damage.ts";
 import type { StoreWeakness } from "./weakness.ts";
 
-/** What happens to the store of the log. */
+/** Events of the log's store. */
 export interface StoreLifecycle {
   /** The store begins to fail, or a retry fails for another reason: turns stay in memory. */
   readonly store_failed: { readonly error: MillraceError };
@@ -13,6 +13,6 @@ export interface StoreLifecycle {
   readonly store_restored: NoDetails;
   /** Its file was found damaged, as it was opened. */
   readonly store_damaged: Damage;
-  /** What may lose what it acknowledged is another thing now; empty once nothing may. */
+  /** The causes that can lose acknowledged writes have changed; empty once there are none. */
   readonly store_weakened: { readonly weaknesses: readonly StoreWeakness[] };
 }

@@ -9,13 +9,13 @@ export interface TurnRow {
   readonly turnId: TurnId;
   readonly createdAtMs: number;
   readonly caller: string;
-  /** What the idempotency key, the fingerprint and the session are looked up by. */
+  /** The lookup keys of the idempotency key, the fingerprint and the session. */
   readonly keyIndex: string | undefined;
   readonly matchIndex: string;
   readonly sessionIndex: string | undefined;
   /** The rest of the turn's description, sealed. */
   readonly header: Uint8Array;
-  /** What the gateway may say of a turn that its client sealed, sealed by the gateway; empty for any other turn. */
+  /** The label of a turn that its client sealed, sealed by the gateway; empty for any other turn. */
   readonly label: Uint8Array;
   /** The turn's own key, wrapped; empty when nothing is sealed. */
   readonly wrappedKey: Uint8Array;
@@ -46,7 +46,7 @@ export interface EventRow {
   readonly atMs: number;
   readonly payload: Uint8Array;
   readonly mac: Uint8Array;
-  /** What the gateway itself keeps of an event that its client sealed, sealed by the gateway; empty for any other. */
+  /** The gateway's outline of an event that its client sealed, sealed by the gateway; empty for any other event. */
   readonly outline: Uint8Array;
 }
 
@@ -58,7 +58,7 @@ export interface Page extends Taken<EventRow> {
   readonly previousMac: Uint8Array | undefined;
 }
 
-/** What the end of a turn changes in its row. */
+/** The columns that a turn's end changes in its row. */
 export interface EndRow {
   readonly outcome: TerminalEventType;
   readonly atMs: number;
@@ -92,7 +92,7 @@ export interface HolderRow {
   readonly epoch: number;
 }
 
-/** What `mark` changes; a cancel request only if there was none and the turn runs, the grace time only to a longer one. */
+/** The changes that `mark` makes. A cancel request counts only if there was none and the turn runs. The grace time can only grow. */
 export interface RowChange {
   readonly attachedAtMs?: number;
   readonly longerGraceMs?: number;
@@ -101,7 +101,7 @@ export interface RowChange {
   readonly cancelRequested?: CancelledBy;
 }
 
-/** What a client sent on one stream of the idempotent protocol: numbered messages, and under which attach. */
+/** The messages that a client sent on one stream of the idempotent protocol: numbered, with the attach that sent each. */
 export interface StreamRow {
   /** Digest of the caller, the client's name for the stream and its key: another key is another stream. */
   readonly streamId: string;

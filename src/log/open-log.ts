@@ -331,7 +331,7 @@ class Log implements LogStore {
     return records;
   }
 
-  /** What the caller may see of the turn: all, only the label if a client sealed it and no key was given, or nothing. */
+  /** The part of the turn that the caller may see: all of it, nothing, or only the label if a client sealed the turn and the caller gave no key. */
   #shown(row: TurnRow, codec: TurnCodec | undefined, access: Access): TurnRecord | undefined {
     if (codec !== undefined) return this.#recordOf(row, codec);
     if (access === "runner" || access.clientKey !== undefined) return undefined;

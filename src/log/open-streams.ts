@@ -10,9 +10,9 @@ import { damagedLog } from "./record-text.ts";
 import type { Retention } from "./retention.ts";
 import { superseded } from "./superseded.ts";
 
-/** What stands for an attach without a ticket. */
+/** Stored for an attach without a ticket. */
 const noTicket = "";
-/** What stands for the life of a client that does not count its attaches. */
+/** Stored as the life of a client that does not number its attaches. */
 const notCounted = "";
 
 interface Payload {

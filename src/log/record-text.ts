@@ -1,7 +1,7 @@
 import { MillraceError } from "../base/errors.ts";
 import { isTerminal, type TurnEventBody } from "./event.ts";
 
-/** What a terminal record carries beside its event: how many records the log has with it, and the chain up to it. */
+/** The extra fields of a terminal record: the number of records in the log with it, and the chain up to it. */
 export interface EndMark {
   readonly count: number;
   /** MAC of the record before it, hex; empty where nothing is chained. */

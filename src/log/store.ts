@@ -36,11 +36,11 @@ export interface NewTurn {
   readonly project?: string | undefined;
   /** How long the turn continues without a reader; `Infinity`: to its end. In a record: the longest time that any reader asked for. */
   readonly graceMs: number;
-  /** What the dialect needs to show the turn again after a restart: plain JSON, opaque to every other layer. */
+  /** The dialect's own data for showing the turn again after a restart: plain JSON, opaque to every other layer. */
   readonly wire?: unknown;
 }
 
-/** What is known of a turn beside its events. */
+/** The facts of a turn beside its events. */
 export interface TurnRecord extends NewTurn {
   readonly ended: boolean;
   /** How it ended; undefined while it runs. */
@@ -63,7 +63,7 @@ export interface TurnRecord extends NewTurn {
   readonly expiresAtMs: number;
 }
 
-/** What a store can do, so that suites skip by capability, never by name. */
+/** The abilities of a store, so that suites skip by capability, never by name. */
 export interface StoreCapabilities {
   readonly survivesRestart: boolean;
   readonly sharedBetweenProcesses: boolean;
@@ -124,8 +124,8 @@ export interface Looking extends Opening {
 }
 
 /**
- * What became of a message. `admitted` and `repeated` are acknowledged; `conflict`: that number was used for another
- * payload; `gap`: an earlier number is missing; `fenced`: a newer attach has the stream.
+ * The outcome of a message. `admitted` and `repeated` are acknowledged. `conflict`: the number was used for another payload. `gap`: an
+ * earlier number is missing. `fenced`: a newer attach has the stream.
  */
 export type Admitted =
   | {
@@ -213,7 +213,7 @@ export interface TurnReading {
   noteDelivered(turnId: TurnId): Promise<void>;
 }
 
-/** What clients sent, numbered. The part of a log that makes sending a message twice the same as sending it once. */
+/** The numbered messages that clients sent. With them, sending a message twice has the same effect as sending it once. */
 export interface StreamStore {
   /**
    * Attaches to a stream; `create` makes it if there is none. Throws `expired` if another intent finds none, or the stream is no

@@ -22,7 +22,7 @@ export interface StartTurn {
   readonly idempotencyKey: string | undefined;
   readonly session: string | undefined;
   readonly client: string | undefined;
-  /** What the client says it works on (`X-Millrace-Project`), for the usage history. */
+  /** The client's project (`X-Millrace-Project`), for the usage history. */
   readonly project?: string | undefined;
   /** Stored unchanged with the turn (`TurnRecord.wire`): plain JSON that only the dialect reads. */
   readonly wire?: unknown;
@@ -42,7 +42,7 @@ export interface StartTurn {
   readonly repeatsLate?: boolean;
 }
 
-/** What finds the turn that a request repeats (its caller, body, key and session), and the grace time that this reader asks for. */
+/** Identifies the turn that a request repeats (caller, body, key and session), and gives the grace time that this reader asks for. */
 export type JoinTurn = Pick<
   StartTurn,
   "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs" | "settle"

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What an agent says in `initialize` that it can do. */
+/** The abilities that an agent declares in `initialize`. */
 export interface Abilities {
   readonly name: string | undefined;
   readonly version: string | undefined;

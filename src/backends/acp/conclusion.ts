@@ -12,7 +12,7 @@ import {
 import type { PromptEnd } from "./running-prompt.ts";
 import type { UpdateReader } from "./updates.ts";
 
-/** What ACP's stop reasons, and Devin's causes beside them, mean. */
+/** The meaning of ACP's stop reasons, and of Devin's causes beside them. */
 const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> = {
   end_turn: "stop",
   complete: "stop",

@@ -9,7 +9,7 @@ import { isObject } from "../../base/json.ts";
 import { parseResetTime, windowNamed } from "../../language-server/errors/reset-time.ts";
 import { ProcessGone, RpcError } from "./process/rpc-peer.ts";
 
-/** What a translation needs to know: which agent spoke, and the time. */
+/** The facts that translating an error needs: the agent that sent it, and the time. */
 export interface AgentErrorContext {
   readonly agent: string;
   readonly vendor: "devin" | "other";
@@ -30,8 +30,8 @@ interface Row {
 const signInHint = "Run `devin auth login` in a terminal, or sign in inside Devin Desktop, then try again.";
 
 /**
- * What an agent's error means; the first row that fits wins: by text, then by cause, then by code. An agent's own
- * `retryable` is not read: quota errors were seen with it. Source: docs/wire/acp.md, "Errors".
+ * The meaning of an agent's errors. The first row that fits wins: by text, then by cause, then by code. An agent's own `retryable` is
+ * not read: quota errors were seen with it. Source: docs/wire/acp.md, "Errors".
  */
 const table: readonly Row[] = [
   {

@@ -13,7 +13,7 @@ export function styleFor({ vendor, styles }: AcpAgentSpec, form: PromptForm): Ac
   return vendor === "devin" ? (styles?.[form] ?? devinStyles[form]) : "ask";
 }
 
-/** What a process is started with: it can serve every session of the same launch. */
+/** The launch of a process: the process can serve every session of the same launch. */
 export interface AgentLaunch {
   readonly style: AcpStyle;
   /** Equal for launches that one process can serve. */

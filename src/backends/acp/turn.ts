@@ -241,7 +241,7 @@ async function* drain(
   }
 }
 
-/** What the agent would say of a turn that a tool step ends; the step is named by the reader. */
+/** The end that the agent would report for a turn that a tool step ends; the reader adds the step's name. */
 const stoppedByUs: PromptEnd = { type: "answered", stopReason: "cancelled", tokens: undefined };
 
 /** Usage and the terminal event. The session is discarded after that: until the end is stored it is the only evidence. */

@@ -54,7 +54,7 @@ export class UpdateReader {
     return [...new Set([...this.#tools.values()].flatMap((tool) => (isLook(tool) ? [tool.kind] : [])))];
   }
 
-  /** What the agent counted so far, where it said so in an update. */
+  /** The agent's token counts so far, if an update gave them. */
   get tokens(): TokenCounts | undefined {
     return this.#tokens;
   }

@@ -4,7 +4,7 @@ import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import type { TurnView } from "./turn-view.ts";
 
-/** What an execution's end means: a finish reason, or the way in which the turn went wrong. */
+/** The meaning of an execution's end: a finish reason, or the way in which the turn went wrong. */
 type Ending = FinishReason["unified"] | "failed" | "cancelled" | "blocked";
 
 const endings: Readonly<Record<keyof typeof ExecutorTerminationReason, Ending>> = {

@@ -21,7 +21,7 @@ const gridMs = 4;
 const manyTurns = 8;
 /** Each poll may be this much later than it has to be, if fewer turns wake up then. */
 const spread = 0.25;
-/** What one turn of n waits at least is this times the root of n: 60 ms for 64 turns, 106 for 200. */
+/** With n turns, each waits at least this times the root of n: 60 ms for 64 turns, 106 for 200. */
 const perRootMs = 7.5;
 /** Up to 44 turns wait longer, up to a limit: people notice no difference, and the processor does. 50 ms from 16 turns on. */
 const perRootOfFewMs = 12.5;

@@ -40,7 +40,7 @@ const readPerMs = 10_000;
 /** A slow server is not left alone for longer than this. */
 const mostPoliteMs = 500;
 
-/** What past polls came to. */
+/** The outcome of past polls. */
 export interface PollHistory {
   /** Of the last 15 polls, oldest first: whether the server answered with an error. */
   readonly recentErrors: readonly boolean[];
@@ -63,7 +63,7 @@ const mostOfRemembered = 5;
 const firstRetryMs = 100;
 const slowestRetryMs = 2_000;
 
-/** What an answered poll says of the next one. Monotonic times in ms. */
+/** The facts of an answered poll that set the time of the next one. Monotonic times in ms. */
 export interface AnsweredPoll {
   readonly askedAtMs: number;
   readonly answeredAtMs: number;

@@ -21,14 +21,14 @@ export interface CascadeParts {
   readonly settings: CascadeSettings;
 }
 
-/** What is asked. `from`: how far another process came. */
+/** A turn to run. `from`: the progress that another process made. */
 export interface CascadeRun {
   readonly prompt: Prompt;
   readonly from: ResumePoint | undefined;
   readonly options: RunOptions;
 }
 
-/** What a prompt is sent with. */
+/** A turn to run, with the settings for sending its prompt. */
 interface Sending extends CascadeRun {
   readonly settings: CascadeSettings;
 }

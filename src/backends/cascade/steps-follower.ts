@@ -100,7 +100,7 @@ function callUse({ name }: { readonly name: string }): ToolUse {
   return { name, kind: kind === "memory" ? "effect" : kind };
 }
 
-/** What a planner step's status says of its text; all others leave it open. */
+/** The phase that a planner step's status gives its text; all other statuses leave it open. */
 const phases: ReadonlyMap<CortexStepStatus, AnswerPhase> = new Map([
   [CortexStepStatus.DONE, "done"],
   [CortexStepStatus.CLEARED, "done"],

@@ -12,7 +12,7 @@ export interface ShownError {
   readonly details: CortexErrorDetails | string | undefined;
 }
 
-/** What a trajectory shows of one turn, whichever way it was read. Nothing of earlier or later turns is in it. */
+/** One turn, as a trajectory shows it, independent of how it was read. It holds nothing of earlier or later turns. */
 export interface TurnView {
   /** The user's message is there: the server accepted the prompt. */
   readonly prompted: boolean;

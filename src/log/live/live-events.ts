@@ -5,7 +5,7 @@ import { pageBytes } from "../page-limit.ts";
 /** How much of a turn stays in memory beyond what is not stored yet; about bytes. It is dropped in halves. */
 const keptBytes = pageBytes;
 
-/** What an event takes beside its text. */
+/** The size of an event beside its text, in bytes. */
 const overheadBytes = 64;
 
 /** The newest events of one turn, in order. Those before them are in the store, and nowhere else. */

@@ -40,7 +40,7 @@ const healBatch = 256;
  */
 export class LiveTurn {
   readonly turn: NewTurn;
-  /** What is known of the turn beside its events, where the store cannot say it. */
+  /** The facts of the turn beside its events, for when the store cannot give them. */
   readonly record: UnstoredRecord;
   readonly #events: LiveEvents;
   readonly #options: LiveTurnOptions;

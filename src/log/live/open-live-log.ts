@@ -48,7 +48,7 @@ import { probeOwner, StoreHealth } from "./store-health.ts";
 export interface LiveLogOptions {
   /** Opens the store; called again while it fails. Throws `degraded`. */
   readonly open: () => Promise<LogStore>;
-  /** What the store can do once it is open. */
+  /** The abilities of the open store. */
   readonly capabilities: StoreCapabilities;
   readonly clock: Clock;
   /** How long memory keeps what ended and could not be stored; the default where not said. */
@@ -403,7 +403,7 @@ class Live implements LiveLog {
     return this.#owed.has(record.turnId) ? { ...record, delivered: true } : record;
   }
 
-  /** What only memory holds goes back into the store. */
+  /** Writes the events that only memory holds back into the store. */
   async #bringBack(store: LogStore): Promise<void> {
     for (const live of this.#turns.all()) await live.heal(store);
     await this.#owed.pay(store);

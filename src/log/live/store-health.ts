@@ -43,7 +43,7 @@ export class StoreHealth {
     throw this.why();
   }
 
-  /** What to throw where the store is needed and fails. */
+  /** The error to throw when the store is needed and fails. */
   why(): MillraceError {
     return this.#degradedBy ?? new MillraceError("degraded", "The log is not open.");
   }
@@ -56,7 +56,7 @@ export class StoreHealth {
     });
   }
 
-  /** What the work answers, or undefined while the store fails. Other errors pass. */
+  /** The result of the work, or undefined while the store fails. Other errors pass. */
   async orDegraded<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();

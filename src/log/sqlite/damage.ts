@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { type CommitNote, readCommitNote, removeNote } from "./commit-note.ts";
 import { type KeyedTurn, KeyJournal } from "./key-journal.ts";
 
-/** What was found broken as a log was opened. */
+/** Damage that was found when a log was opened. */
 export interface Damage {
   /** Where the old file is kept, with SQLite's files beside it; undefined if it was not moved. */
   readonly copy: string | undefined;

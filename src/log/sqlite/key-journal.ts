@@ -16,7 +16,7 @@ const smallBytes = 1 << 16;
 /** How many turns are looked up in one turn of the event loop: a few milliseconds. */
 const turnsAtOnce = 500;
 
-/** What a caller's idempotency key is found by in the journal. It says nothing of the key. */
+/** The journal's digest of a caller's idempotency key. The key cannot be read from it. */
 export function digestOfKey(caller: string, keyIndex: string): string {
   return digestOf("key", caller, keyIndex);
 }

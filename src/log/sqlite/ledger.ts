@@ -5,7 +5,7 @@ import { NoteWriter } from "./commit-note.ts";
 import { digestOfKey, digestOfMessage, type KeyedTurn, KeyJournal } from "./key-journal.ts";
 import type { Statements } from "./sqlite-streams.ts";
 
-/** What stands beside a log so that damage to it is noticed: a note of the last commit, and the keys of its turns. */
+/** Two files beside a log that reveal damage to it: a note of the last commit, and the keys of its turns. */
 export class Ledger {
   readonly #clock: Pick<Clock, "now">;
   readonly #note: NoteWriter;

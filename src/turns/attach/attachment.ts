@@ -14,7 +14,7 @@ import type { Admitted, StreamStore, TurnRecord } from "../../log/store.ts";
 import { superseded } from "../../log/superseded.ts";
 import type { StartedTurn, StartTurn, Turns } from "../turns.ts";
 
-/** What became of a message (see `Admitted`), and the turn that it started. */
+/** The outcome of a message (see `Admitted`), and the turn that the message started. */
 export interface Sent {
   readonly outcome: Admitted["outcome"];
   readonly turn: StartedTurn | undefined;
@@ -31,7 +31,7 @@ export interface StreamReading {
 /** The writing end of one client stream of the idempotent protocol. One is effective at a time: the newest. */
 export interface Attachment extends StreamReading {
   readonly epoch: number;
-  /** What was accepted before, in order: the next number is their count. */
+  /** The messages accepted before, in order: the next number is their count. */
   readonly accepted: readonly AcceptedMessage[];
   /** When the stream is no longer kept, and what time it is here, both epoch ms. */
   readonly expiresAtMs: number;
@@ -55,7 +55,7 @@ export interface Attachment extends StreamReading {
   close(): void;
 }
 
-/** What a client brings to an attach beside the stream's name. */
+/** A client's options for an attach, beside the stream's name. */
 export interface AttachOptions extends AttachProof {
   /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
   readonly graceMs?: number | undefined;

@@ -48,7 +48,7 @@ export class Conversation {
     this.#travelled = `rebuilt(${choice.type === "reuse" ? "trajectory_gone" : choice.reason})`;
   }
 
-  /** What the client will see of the answer, besides its text. */
+  /** Notes the visible parts of the answer that are not text. */
   note(events: readonly TurnEventBody[]): void {
     for (const event of events) {
       if (event.type !== "tool_call") continue;

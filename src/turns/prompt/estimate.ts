@@ -1,8 +1,8 @@
 import type { Prompt } from "../../backends/backend.ts";
 
-/** What one image is counted as: the upper end of what vendors bill for a full-size picture. */
+/** Tokens counted for one image: the upper end of what vendors bill for a full-size picture. */
 const imageTokens = 1_600;
-/** What the IDE's own planner text adds to a turn. Source: docs/wire/cascade.md, "Token usage". */
+/** Tokens that the IDE's own planner text adds to a turn. Source: docs/wire/cascade.md, "Token usage". */
 const plannerTokens = 1_700;
 
 const asciiCharsPerToken = 3.8;

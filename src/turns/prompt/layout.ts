@@ -8,7 +8,7 @@ import { estimatePromptTokens } from "./estimate.ts";
 import { formatInstructions, splitSystem, toolInstructions } from "./instructions.ts";
 import { promptBudget, tooLong, toolsBytes } from "./limits.ts";
 
-/** What a layout needs to know of a model. `contextTokens` undefined: the list does not say. */
+/** The facts of a model that a layout needs. `contextTokens` is undefined if the list of models does not give it. */
 export interface LayoutModel {
   readonly uid: ModelUid;
   readonly number: number | undefined;

@@ -8,7 +8,7 @@ import { type CancelledBy, isTerminal, type TurnEventBody } from "../../log/even
  */
 export type TurnState = "created" | "prompted" | "streaming" | "finished" | "failed" | "cancelled" | "handed_over";
 
-/** What can happen to a turn. */
+/** An input of the turn's state machine. */
 export type TurnInput =
   /** An event for the log, from the backend through the turn's stages. */
   | { readonly type: "event"; readonly body: TurnEventBody }

@@ -35,8 +35,8 @@ export type Exchange = (deliver: Deliver, signal: AbortSignal) => Promise<void>;
 const archiveMs = 10_000;
 
 /**
- * What a turn says to a backend, in order: its prompt, into the trajectory that holds its history or else a fresh one; and, where
- * `judge` says so, one more prompt after the answer. A trajectory that is not kept is archived before the terminal event: a turn
+ * Talks with a backend for one turn. The prompt goes into the trajectory that holds the turn's history, else into a fresh one. If
+ * `judge` asks for it, one more prompt follows the answer. A trajectory that is not kept is archived before the terminal event: a turn
  * whose log has that event is never resumed, not even after a crash.
  */
 export function exchange(options: ExchangeOptions): Exchange {

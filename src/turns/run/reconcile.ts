@@ -7,7 +7,7 @@ interface LoggedCall {
   done: boolean;
 }
 
-/** What a log amounts to: the text as it stands, and what was said of calls and usage. */
+/** The answer that a log holds: its text after all rewrites, its calls and its usage. */
 export interface LoggedAnswer {
   readonly text: string;
   readonly thinking: string;

@@ -9,7 +9,7 @@ import { continuedPromptOf, type Planning } from "./turn-plan.ts";
 
 type Turn = Pick<NewTurn, "turnId" | "request" | "modelUid" | "modelNumber" | "caller" | "session">;
 
-/** What is asked, and over what. */
+/** A turn's prompt, and the backend to send it to. */
 export interface ExchangeInput {
   readonly backend: Backend;
   readonly prompt: Prompt;

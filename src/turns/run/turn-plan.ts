@@ -42,7 +42,7 @@ export function continuedPromptOf(
   return prompt.continues === cascadeId ? prompt : undefined;
 }
 
-/** What every answer passes on its way to the log, once its plan has read it. */
+/** The stages between an answer's plan and the log; the same for every turn. */
 export function stagesOf(
   planning: Planning,
   { turnId, request }: Pick<NewTurn, "turnId" | "request">,

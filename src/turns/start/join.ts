@@ -9,7 +9,7 @@ export function refuseConflict(asked: Pick<StartTurn, "fingerprint">, held: Pick
   throw new MillraceError("idempotency_conflict", "This idempotency key was used for a different request.");
 }
 
-/** What is known of an earlier turn of the same caller with the same fingerprint. */
+/** An earlier turn of the same caller with the same fingerprint. */
 export interface Twin {
   readonly record: TurnRecord;
   /** Whether it has a reader now, as far as this process knows. */

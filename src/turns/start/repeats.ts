@@ -59,7 +59,7 @@ export const repeatRules: Readonly<Record<ErrorCode, Rules>> = {
 /** The rule of an answer that stayed unusable: the turn itself has asked the model twice already. */
 const unusableRules: Rules = noMore;
 
-/** What is known of the failed turns of one body, newest first. */
+/** The failed turns of one body, newest first. */
 export interface FailedSeries {
   readonly error: ErrorRecord;
   readonly reached: Reached;
@@ -69,7 +69,7 @@ export interface FailedSeries {
   readonly prompts: number;
 }
 
-/** What follows from a repeated body: a new prompt, or the same failure until `untilMs` (epoch ms). */
+/** The answer to a repeated body: a new prompt, or the same failure until `untilMs` (epoch ms). */
 export type Repeat = { readonly type: "prompt" } | { readonly type: "tell"; readonly untilMs: number };
 
 /** Applies the table. Pure. A known reset ends the wait earlier, and so does the wait that the first refusal named. */

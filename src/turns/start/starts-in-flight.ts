@@ -13,7 +13,7 @@ interface Start {
   readonly settled: Promise<void>;
 }
 
-/** What a request that begins now finds. */
+/** The result of `StartsInFlight.enter`. */
 export interface Entered {
   /** The same request, without a key, that began before it and has no turn yet. */
   readonly earlier: readonly Start[];

@@ -46,7 +46,7 @@ const mostRefusals = 5;
 const firstPauseMs = 60_000;
 const longestPauseMs = 3_600_000;
 
-/** What this process keeps open it archives itself; it is left behind when that did not happen for so long. */
+/** This process archives the trajectories that it keeps open. One that is still open after this time counts as orphaned; ms. */
 const ownKeptMs = 300_000;
 
 /** How far the clocks of two processes may be apart, ms: a running turn may use a trajectory that began after it. */

@@ -13,14 +13,11 @@ interface Tentative {
 const exampleLine =
   /\b(?:examples?|e\.g\.|for instance|syntax|format|looks? like|like (?:this|so)|would (?:be|look|call|write|use)|could (?:be|look|call|write|use)|such as|template|instead of|do not|don't|never)\b/i;
 
-/**
- * What becomes of the parts that an answer was split into: text goes to the readers, and calls to the desk. What may be either is
- * held until more of the answer says which.
- */
+/** Sends the parts of a split answer on: text to the readers, calls to the desk. A part that may be either is held until more of the answer decides. */
 export class AnswerText {
   readonly #desk: CallDesk;
   readonly #onText: (text: string) => void;
-  /** What stands on the current line, and the last line before it that is not blank. */
+  /** The text of the current line, and the last line before it that is not blank. */
   #line = "";
   #lastLine = "";
   #tentative: Tentative[] = [];
@@ -68,7 +65,7 @@ export class AnswerText {
     this.#say(text);
   }
 
-  /** What comes next begins a line. */
+  /** Marks that the next text begins a line. */
   beginLine(): void {
     this.#line = "";
   }

@@ -13,7 +13,7 @@ type Expect = "object" | "key" | "colon" | "value" | "comma";
 export class ArgumentStream {
   /** The text taken so far, as the model wrote it. */
   raw = "";
-  /** What was answered so far: the beginning of strict JSON. */
+  /** The arguments passed on so far: the beginning of strict JSON. */
   sent = "";
   /** Whether the closing brace was taken. */
   closed = false;

@@ -5,7 +5,7 @@ import { closingBracket } from "./loose-json.ts";
 import type { ToolNames } from "./names.ts";
 import { type BlockReading, bareJsonReader, type WholeReader } from "./whole-blocks.ts";
 
-/** What a JSON object around an answer holds: calls of offered tools, or the text of an answer without calls. */
+/** The content of a JSON object around an answer: calls of offered tools, or the text of an answer without calls. */
 export type Envelope =
   | { readonly holds: "calls"; readonly calls: readonly CallAttempt[] }
   | { readonly holds: "text"; readonly text: string };

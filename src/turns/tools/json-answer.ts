@@ -36,7 +36,7 @@ export class JsonAnswer {
     this.#sentBefore = sentBefore;
   }
 
-  /** What readers got so far. */
+  /** The text that readers received so far. */
   get sent(): string {
     return this.#sentBefore ?? this.#stream.sent;
   }

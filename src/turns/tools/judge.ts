@@ -4,7 +4,7 @@ import type { End } from "../run/answer.ts";
 import type { CallRepair } from "./call-desk.ts";
 import type { PlannedAnswer } from "./planned-answer.ts";
 
-/** What became of a turn's calls. */
+/** A report on a turn's calls. */
 export interface AnswerReport {
   /** One entry a call. */
   readonly outcomes: readonly CallRepair[];
@@ -56,7 +56,7 @@ export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: 
   return { type: "end", usage, end: withIdeTools(judged, first.end, second?.end), report };
 }
 
-/** What the IDE's agent read is part of the turn, whichever of its answers stands. */
+/** Adds the tools that the IDE's agent used in any of the turn's answers. */
 function withIdeTools(end: End, ...ends: readonly (End | undefined)[]): End {
   if (end.type === "cancelled") return end;
   const names = ends.flatMap((each) => (each === undefined || each.type === "cancelled" ? [] : (each.ideTools ?? [])));

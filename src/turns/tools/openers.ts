@@ -1,7 +1,7 @@
 import { findTool } from "./call-shapes.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
 
-/** What a piece of text that begins a call turns out to be. `length` is how much of the text the opening takes. */
+/** The reading of a text that begins a call. `length` is the number of characters that the opening takes. */
 export type Opener =
   /** A tag that names its tool. `tool` undefined: no such tool. `clean`: exactly as taught. */
   | {

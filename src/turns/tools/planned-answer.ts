@@ -10,7 +10,7 @@ import { AnswerReader, type AnswerResult } from "./answer-reader.ts";
 export class PlannedAnswer implements PromptAnswer {
   usage: Usage | undefined;
   end: End | undefined;
-  /** What the plan found, once the answer has finished. */
+  /** The plan's verdict, once the answer has finished. */
   result: AnswerResult | undefined;
   readonly reader: AnswerReader;
   readonly #isSecond: boolean;

@@ -39,7 +39,7 @@ export function repairArguments(value: unknown, check: SchemaCheck): Repaired {
   return { ok: false, misfits, changed, ...(misfits.every(({ isFine }) => isFine) && { value: current }) };
 }
 
-/** What models write where a call takes no arguments. */
+/** The values that models write where a call takes no arguments. */
 function isNothing(value: unknown): boolean {
   return value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
 }

@@ -18,7 +18,7 @@ export interface BegunTurn {
   readonly deaths: number;
 }
 
-/** What the stored session says of such a turn. */
+/** The turn, as the stored session shows it. */
 export type Found =
   /** The agent never accepted the prompt; it may be sent, to this session. */
   | { readonly type: "absent"; readonly process: AgentProcess; readonly session: OpenSession }
