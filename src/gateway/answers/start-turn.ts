@@ -37,7 +37,7 @@ export interface OpenTurn {
 /** How a request came to its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
 type JoinedBy = StartedTurn["joined"] | "last_event_id";
 
-/** What a started turn and one that is resumed have in common. */
+/** The common part of a started turn and a resumed one. */
 type CameTo = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy };
 
 /**
@@ -182,7 +182,7 @@ export function sizeOf(gateway: Gateway, { request, modelUid }: Pick<TurnRecord,
   return sizeOfAccepted(request, gateway.contextTokens?.(modelUid));
 }
 
-/** What an encoder needs of a turn: all from its record, but how this reader wants it (`parsed.stream`, `parsed.wire`). */
+/** The context that an encoder needs. It comes from the turn's record, except for this reader's own wishes (`parsed.stream`, `parsed.wire`). */
 export function contextOf(
   c: GatewayContext,
   record: Pick<TurnRecord, "turnId" | "createdAtMs" | "request">,

@@ -26,7 +26,7 @@ export interface TurnSummary {
   readonly project: string | null;
   /** The name of the key that asked. */
   readonly key: string | null;
-  /** What it does now, or did last. */
+  /** The current phase of the turn, or its last one. */
   readonly phase: "waiting" | "opened" | "thinking" | "text" | "tool_call" | "ended";
   readonly first_token_ms: number | null;
   /** Of the answer: text, thinking and arguments. */
@@ -126,7 +126,7 @@ export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSumma
   };
 }
 
-/** What a timeline may show of an event beside its outline: not of a turn that its client sealed. */
+/** The extra facts of an event in a timeline, beside its outline; none for a turn that its client sealed. */
 interface Shown {
   readonly tool?: string | undefined;
   readonly text?: string | null;

@@ -49,8 +49,8 @@ export interface Answer {
 }
 
 /**
- * What one event changed. `rewritten`: text that was already sent is no longer right; `text` is the whole visible text after
- * this step, `delta` is the text that is still to send so that the end is complete (see `afterRewrite`).
+ * The change that one event made. `rewritten`: text that was already sent is no longer right. `text` is the whole visible text after
+ * this step. `delta` is the text that must still be sent so that the end is complete (see `afterRewrite`).
  */
 export type AnswerStep =
   | { readonly type: "open" | "close"; readonly block: Block }

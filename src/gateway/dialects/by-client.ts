@@ -16,7 +16,7 @@ interface Client {
   readonly repeatsLate?: true;
   /** It shows the whole body to its user: only the message stays. */
   readonly showsBody?: true;
-  /** What in a final error's body makes it repeat the request, with any status. */
+  /** A pattern in a final error's body that makes the client repeat the request, with any status. */
   readonly repeatsOn?: RegExp;
   /** It goes on by itself after an error in a stream, with another body each time: such an error is final from the first on. */
   readonly streamErrorIsFinal?: true;

@@ -31,7 +31,7 @@ export function openAiUsage(usage: Usage): Readonly<Record<string, unknown>> {
   };
 }
 
-/** What we know beside the API's own members: whether the counts are estimates, and the credits. */
+/** Usage facts that the API has no member for: whether the counts are estimates, and the credits. */
 export function millraceUsage(usage: Usage): Readonly<Record<string, unknown>> {
   const credits = usage.creditsHundredths === undefined ? {} : { credits_hundredths: usage.creditsHundredths };
   return { millrace: { estimated: usage.estimated, ...credits } };

@@ -6,7 +6,7 @@ const longestWaitSeconds = 60;
 /** The longest wait after which a client may repeat the request by itself; seconds. Past it a person reads the error first. */
 const patientSeconds = 10;
 
-/** What gets no better by sending the same request again soon: an exhausted plan, a bug of ours, a turn that was ended, no IDE. */
+/** Errors that repeating the same request soon cannot solve: an exhausted plan, a bug of ours, a turn that was ended, no IDE. */
 const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
   ide_not_running: true,
   not_signed_in: true,

@@ -12,7 +12,7 @@ import type { Caller } from "./guard.ts";
 import type { Handovers } from "./handovers.ts";
 import type { Timing } from "./timing.ts";
 
-/** What every route has of its request. */
+/** The variables of a request that every route can read. */
 export interface GatewayVariables {
   readonly requestId: string;
   readonly caller: Caller | undefined;

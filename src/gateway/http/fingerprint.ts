@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** What says how to deliver an answer, not which answer: a client that gives up streaming asks for the same one without. */
+/** Members that choose the delivery and not the answer: a client that gives up streaming asks for the same answer without it. */
 const delivery = new Set(["stream", "stream_options"]);
 
 /**

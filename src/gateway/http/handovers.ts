@@ -104,7 +104,7 @@ class OpenHandovers implements Handovers {
     }, lookAfterMs).unref();
   }
 
-  /** What stays open and unread is looked at again when its question is asked again, or its connection closes. */
+  /** Looks at every open and unread answer again, when its request is repeated or its connection closes. */
   async #lookAtAll(): Promise<void> {
     const closedBefore = [...this.#bySocket.values()].filter(({ socket }) => socket.closed);
     await this.#look(this.#bySocket.values());

@@ -24,7 +24,7 @@ export function clientOf(headers: Headers): string | undefined {
   return product.exec(named?.trim() ?? "")?.[0] ?? product.exec(agent ?? "")?.[0];
 }
 
-/** What the client says it works on; for the usage history. */
+/** The client's project, for the usage history. */
 export function projectOf(headers: Headers): string | undefined {
   const project = textOf(headers.get("x-millrace-project")?.trim() ?? "");
   return project === "" ? undefined : project.slice(0, longestKey);

@@ -11,9 +11,9 @@ export interface TlsFiles {
 }
 
 /**
- * What a new connection is secured with; the files are read again when they have changed.
+ * Opens the certificate and key for new connections; changed files are read again.
  *
- * @throws MillraceError `invalid_request` where they cannot be used at first.
+ * @throws MillraceError `invalid_request` if they cannot be used at first.
  */
 export function openTlsFiles({ certFile, keyFile, onProblem }: TlsFiles): () => SecureContext {
   const versionOf = () =>

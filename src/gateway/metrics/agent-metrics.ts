@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
 
-/** What an agent program did and does now. Sizes in bytes, times in ms. */
+/** An agent program's past and present work. Sizes in bytes, times in ms. */
 export interface AgentStats {
   readonly agent: string;
   readonly processes: readonly {

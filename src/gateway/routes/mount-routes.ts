@@ -51,7 +51,7 @@ export function isForDashboard(method: string, path: string): boolean {
   return served.some((route) => route.dashboard === true && route.method === method && route.shape.test(path));
 }
 
-/** What other gateways have and the models behind this one cannot do. */
+/** Routes that other gateways have and that the models behind this one cannot serve. */
 const unsupported =
   /^\/v1\/(embeddings|audio|images|moderations|files|batches|fine_tuning|assistants|threads|vector_stores|realtime|videos)(\/|$)/;
 

@@ -124,7 +124,7 @@ function wireOf(record: TurnRecord): ResponsesWire {
   return record.wire as ResponsesWire;
 }
 
-/** What a request that continues this response starts from: its input and answer, without its instructions. */
+/** The history for a request that continues this response: the response's input and answer, without its instructions. */
 async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<readonly Message[]> {
   const answer = await answerNow(gateway, c, record);
   if (answer.end?.type !== "finished") {

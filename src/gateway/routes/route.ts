@@ -19,7 +19,7 @@ export interface Route {
   readonly body?: z.ZodType;
   /** The answer where it is JSON of our own. */
   readonly answer?: z.ZodType;
-  /** What it answers beside JSON: always, or when asked. */
+  /** The answer's type if it is not JSON: always, or when the client asks for it. */
   readonly answers?: "event-stream" | "html" | "text";
   readonly headers?: RouteHeaders;
   handle(gateway: Gateway, c: GatewayContext, asked: RouteInput): Response | Promise<Response>;

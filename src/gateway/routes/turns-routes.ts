@@ -102,7 +102,7 @@ function serverNow(gateway: Gateway): string {
   return new Date(gateway.clock.now()).toISOString();
 }
 
-/** What a list shows of a turn: never its prompt. */
+/** A turn's entry in a list: never with its prompt. */
 function describeTurn(turn: TurnRecord): object {
   return {
     object: "turn",

@@ -24,7 +24,7 @@ export const messagesBody = z.object({
   mcp_servers: z.array(z.unknown()).nullish(),
 });
 
-/** What the answer echoes beside what the turn itself holds: the model's name as it was asked for. */
+/** The echoed part of a request that the turn itself does not hold: the model's name as the client wrote it. */
 export interface MessagesWire {
   readonly model: string;
 }

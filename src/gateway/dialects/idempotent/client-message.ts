@@ -8,7 +8,7 @@ import {
 } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { refuseForeignResult } from "./unread.ts";
 
-/** What the client gives: the request, the result of a call, its wish to end, or that nothing more will come. */
+/** One message of a client: the request, the result of a call, its wish to end, or the end of its messages. */
 export type ClientInput =
   | { readonly type: "request"; readonly chat: StreamUnifiedChatRequest }
   | ({ readonly type: "tool_result" } & ToolResult)
@@ -45,7 +45,7 @@ export function parseMessage(message: ClientMessage): ParsedMessage {
   return { seqno, input, payload: toBinary(ClientMessageSchema, create(ClientMessageSchema, content)) };
 }
 
-/** What a stored payload says. */
+/** Decodes a stored payload. */
 export function readPayload(payload: Uint8Array): ClientInput {
   return inputOf(fromBinary(ClientMessageSchema, payload));
 }

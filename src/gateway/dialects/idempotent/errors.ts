@@ -97,7 +97,7 @@ export function encodeRefusal(error: ErrorRecord, begun: boolean): ConnectError 
   return encode(error, toldAgain || passes === "never" || (passes === "begun" && !begun));
 }
 
-/** What ends the call after a `stream_end` that is no complete answer: another attach would only show the same end. */
+/** The error that closes the call after a `stream_end` of an incomplete answer: another attach would only repeat that end. */
 export function encodeFailedEnd(error: ErrorRecord): ConnectError {
   return encode(error, true);
 }

@@ -30,7 +30,7 @@ const responseFormatSchema = z
   ])
   .nullish();
 
-/** What every OpenAI surface calls effort. */
+/** The effort levels of every OpenAI surface. */
 export const effortSchema = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullish();
 
 /** `stop`: one text or up to four; empty ones mean nothing. */
@@ -64,7 +64,7 @@ export const chatBody = z.object({
   web_search_options: z.unknown().optional(),
 });
 
-/** What a reader of the stream asked of it, beside the answer itself. */
+/** The reader's wishes for the stream, beside the answer. */
 export interface ChatWire {
   readonly includeUsage: boolean;
 }

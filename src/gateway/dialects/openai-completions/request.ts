@@ -18,7 +18,7 @@ export const completionBody = z.object({
   logprobs: z.number().nullish(),
 });
 
-/** What a reader of the stream asked of it, beside the answer itself. */
+/** The reader's wishes for the stream, beside the answer. */
 export interface CompletionWire {
   readonly includeUsage: boolean;
 }

@@ -17,7 +17,7 @@ import { itemId, itemOf, responseObject, summaryPart, textPart } from "./respons
 export class ResponsesEncoder implements Encoder {
   readonly #context: EncodeContext;
   readonly #fold: AnswerFold;
-  /** What was sent of the open item: after a rewrite, not what is true of it. */
+  /** The sent part of the open item; after a rewrite it differs from the item's true content. */
   #sent = "";
   #sequence = 0;
 

@@ -40,7 +40,7 @@ export const responsesBody = z.object({
   top_logprobs: z.number().nullish(),
 });
 
-/** What a response shows of its request: kept with the turn, so that it can be shown again after a restart. */
+/** The request's part of a response, kept with the turn for showing the response again after a restart. */
 export interface ResponsesWire {
   readonly store: boolean;
   readonly background: boolean;

@@ -11,7 +11,7 @@ import type { ResponsesWire } from "./request.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
 
-/** What every response id begins with. */
+/** The prefix of every response id. */
 export const responsePrefix = "resp_";
 
 /** The `response` object of an answer as far as it goes. */

@@ -32,7 +32,7 @@ export class ResponseSnapshot {
   }
 }
 
-/** What a client knows of a response after one more event, by the API's own rules. */
+/** The response that a client holds after one more event, by the API's own rules. */
 export function accumulate(response: JsonObject | undefined, event: JsonObject): JsonObject {
   if (typeof event.response === "object" && event.response !== null) return event.response as JsonObject; // lifecycle events hold it whole
   const output = [...((response?.output ?? []) as JsonObject[])]; // a list of items, as responseObject makes it

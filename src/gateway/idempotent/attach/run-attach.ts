@@ -10,7 +10,7 @@ import type { StreamSession } from "../stream/stream-session.ts";
 import { openAttach, type StreamParts } from "./open-attach.ts";
 import { encodeAny, serveAttach } from "./serve-attach.ts";
 
-/** What carries one attach: the call of tier 1, or the calls of the others. */
+/** The carrier of one attach: the call of tier 1, or the calls of the other tiers. */
 export interface Carrier {
   /** Digest of the caller's API key. */
   readonly caller: string;

@@ -187,7 +187,7 @@ async function lastWords(
   }
 }
 
-/** What had come of a client that has left is worked on under the epoch of its attach, until nothing more can come. */
+/** Works off the messages of a client that has left, under the epoch of its attach, until nothing more can come. */
 async function workOff({ session, attachment }: OpenAttach, bell: Bell, stopping: AbortSignal): Promise<void> {
   const isDone = () => session.idle && session.inputEnded;
   const isOver = () => session.failure !== undefined || attachment.superseded.aborted || stopping.aborted;

@@ -5,7 +5,7 @@ import { parseKey } from "../../../log/sealing/keys.ts";
 import { beforeFirst, parseEventId } from "../../dialects/idempotent/event-id.ts";
 import { clientOf, graceMsOf, projectOf, sessionOf } from "../../http/request-headers.ts";
 
-/** What an attach asks for, as its headers say. */
+/** An attach's request, from its headers. */
 export interface AttachAsk {
   readonly name: StreamName;
   readonly intent: "create" | "resume" | "observe";

@@ -1,4 +1,4 @@
-/** What comes over one connection; it can be looked at before it is taken. One asks at a time. */
+/** The messages that arrive on one connection. The next message can be seen before it is taken. Only one caller may wait at a time. */
 export class Incoming<Message> implements AsyncIterable<Message> {
   readonly #messages: AsyncIterator<Message>;
   /** Looked at, and not taken. */

@@ -2,7 +2,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { refusal } from "../../dialects/idempotent/errors.ts";
 
-/** What one caller may use of the streaming protocol. Another caller's use does not count. */
+/** The limits of one caller's use of the streaming protocol. Another caller's use does not count. */
 export interface StreamQuotas {
   /** Attaches open at once, of writers and observers. */
   readonly openStreams: number;

@@ -217,7 +217,7 @@ export class StreamSession {
     return this.#afterResult(input, signal);
   }
 
-  /** What follows a result is known once the turn with its call has ended. */
+  /** Finds what follows a result, once the turn with its call has ended. */
   async #afterResult(result: ToolResult, signal: AbortSignal): Promise<StartTurn | undefined> {
     const { state, ask, attachment } = this.#options;
     const turnId = state.turns.at(-1);

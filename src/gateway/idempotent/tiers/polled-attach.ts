@@ -48,7 +48,7 @@ export class PolledAttach {
     this.#stop = stop;
   }
 
-  /** What there is now; waits for one message if there is none. Throws how the way down ended, if not well. */
+  /** The messages that are waiting now; waits for one message if there is none. Throws if the way down ended with an error. */
   async *poll(signal: AbortSignal): AsyncGenerator<PollAnswer, void> {
     if (this.#polled) throw encodeInterruption("Another poll of this attach is open.");
     this.#polled = true;

@@ -5,7 +5,7 @@ import type { Clock } from "../../../base/clock.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { encodeInterruption } from "../../dialects/idempotent/errors.ts";
 
-/** What one append brings. */
+/** The content of one append. */
 export interface Append {
   readonly headers: Headers;
   /** Its place among the appends of its attach. */
@@ -180,7 +180,7 @@ class Meeting {
     this.#left = true;
   }
 
-  /** What has come is handed on, and nothing more comes. */
+  /** Ends the input: messages that arrived are passed on, and no more arrive. */
   endInput(): void {
     this.#inputEnded = true;
     this.#bell.ring();
