@@ -293,7 +293,7 @@ async function spellBackend({ backends }: Composed, signal: AbortSignal): Promis
   return `${to}${kind === "acp" ? " (ACP)" : ""}: ${why}${others}`;
 }
 
-/** What the options of a gateway command parse to. */
+/** The parsed options of a gateway command. */
 export interface GatewayCommandOptions extends AskingOptions {
   readonly store: "sqlite" | "redis" | "memory";
   readonly redisUrl: RedisAddress;
