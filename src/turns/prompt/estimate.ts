@@ -9,8 +9,8 @@ const asciiCharsPerToken = 3.8;
 const otherTokensPerChar = 0.8;
 
 /**
- * About how many tokens a text is, without a tokenizer: 3.8 ASCII characters a token, 0.8 tokens for every other
- * character. An estimate: shown as one wherever it is shown.
+ * An estimate of a text's tokens, without a tokenizer: 3.8 ASCII characters a token, 0.8 tokens for every other character. It is
+ * marked as an estimate in all output.
  */
 export function estimateTokens(text: string): number {
   let other = 0;

@@ -109,14 +109,14 @@ function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions
   return { prompt: laidOut.prompt, tokens, compacted };
 }
 
-/** Said in the user's place when the last message is the assistant's own beginning of an answer. */
+/** Sent in the user's place when the last message is the assistant's own beginning of an answer. */
 const goOn = "Go on with your last message exactly where it ends, without repeating any of it.";
 
 function joined(messages: readonly WrittenMessage[]): string {
   return messages.map(({ text }) => text).join("\n\n");
 }
 
-/** The history in tags, and after it, bare, what the model is to answer: the messages after the last answer. */
+/** The history in tags, and after it, without tags, the messages to answer: those after the last answer. */
 function conversationText(messages: readonly WrittenMessage[], suffix: string): string {
   const lastAnswer = messages.findLastIndex((message) => message.role === "assistant");
   const history = messages

@@ -26,8 +26,8 @@ export interface ReadOptions {
 }
 
 /**
- * Reads one answer as it grows: text in, events out. A second answer (`before`: the first one's reader) completes what
- * the first left open; its prose is not shown.
+ * Reads one answer as it grows: text in, events out. A second answer (`before`: the first one's reader) completes the parts that the
+ * first left open; its prose is not shown.
  */
 export class AnswerReader {
   /** The answer as the model wrote it. */
@@ -91,7 +91,7 @@ export class AnswerReader {
     return this.#emission.take();
   }
 
-  /** The upstream changed what it had said: `text` is the answer as it now stands. */
+  /** The upstream changed its text: `text` is the answer as it now reads. */
   rewrite(text: string): readonly TurnEventBody[] {
     this.raw = "";
     if (this.#before === undefined) this.#emission.restart();

@@ -1,7 +1,7 @@
 import type { CallDesk } from "./call-desk.ts";
 import type { CallAttempt } from "./call-shapes.ts";
 
-/** A block that is a call if nothing but calls follows it, and an example if text does. */
+/** A block that is a call if only calls follow it, and an example if text does. */
 interface Tentative {
   raw: string;
   /** White space after it. */
@@ -21,7 +21,7 @@ export class AnswerText {
   #line = "";
   #lastLine = "";
   #tentative: Tentative[] = [];
-  /** White space that goes out only if text follows: a call swallows what is around it. */
+  /** White space that goes out only if text follows: a call swallows the space around it. */
   #space = "";
   #sawCall = false;
   #isEmpty = true;
@@ -39,7 +39,7 @@ export class AnswerText {
     return this.#line.trim() === "";
   }
 
-  /** Nothing but white space came before. */
+  /** Only white space came before. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }
@@ -52,7 +52,7 @@ export class AnswerText {
     return this.#sawCall || this.#tentative.some(({ calls }) => calls.length > 0);
   }
 
-  /** Whether what comes next is introduced as an example. */
+  /** Whether the text introduces its continuation as an example. */
   get introducesExample(): boolean {
     return !this.#desk.forced && exampleLine.test(this.atLineStart ? this.#lastLine : this.#line);
   }
@@ -70,7 +70,7 @@ export class AnswerText {
     this.#line = "";
   }
 
-  /** Holds a block that may be these calls; none of them for what only stands around calls. */
+  /** Holds a block that may be these calls. Text that only surrounds calls has none. */
   hold(raw: string, calls: readonly CallAttempt[]): void {
     this.#isEmpty = false;
     this.#tentative.push({ raw, space: "", calls });
@@ -84,13 +84,13 @@ export class AnswerText {
     last.space = "";
   }
 
-  /** A call is certain: what was held before it was meant as calls too. */
+  /** A call is certain, so the blocks held before it are calls too. */
   called(): void {
     this.#noteCall();
     this.settle(true);
   }
 
-  /** Decides what was tentative: calls, or the text they were written as. */
+  /** Decides the held blocks: as calls, or as the text in which they were written. */
   settle(asCalls: boolean): void {
     const held = this.#tentative;
     if (held.length === 0) return;

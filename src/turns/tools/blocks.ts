@@ -10,7 +10,7 @@ export type EndCause = "stop" | "length";
 /** The result of showing text to a block. `taken` is undefined while the block needs more text. */
 export interface BlockProgress {
   readonly taken: number;
-  /** The block is over; `back` is text that it took and that belongs to what follows. */
+  /** The block is over; `back` is text that it took and that belongs to the text after it. */
   readonly over: boolean;
   readonly back?: string;
 }
@@ -139,7 +139,7 @@ function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownT
   }
 }
 
-/** Closing brackets too many belong to the call; what follows them does not. */
+/** Surplus closing brackets belong to the call; the text after them does not. */
 function strayLength(text: string): number {
   return /^(?:\s*[}\]);])*/.exec(text)?.[0].length ?? 0;
 }

@@ -86,7 +86,7 @@ function beginsSentence({ atLineStart, before }: ObjectPosition): boolean {
   return atLineStart || /[.!?:…"”)\]]\s+$/.test(before);
 }
 
-/** Whether what follows is no rest of a sentence that the object stands in. */
+/** Whether the text after the object begins something new, so that the object is not inside a sentence. */
 function endsBefore(rest: string): boolean {
   return /^[ \t]*(?:$|[\r\n]|[\p{Lu}"“(*#-])/u.test(rest);
 }

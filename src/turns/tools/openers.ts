@@ -92,10 +92,7 @@ export function plainTokens(text: string): string {
   return text.replaceAll("｜", "|").replaceAll("▁", "_");
 }
 
-/**
- * Reads what opens at the start of `text`, which begins with `<` or `[`. "more": cannot be said yet. Undefined: nothing
- * that belongs to a call.
- */
+/** Reads the opening at the start of `text`, which begins with `<` or `[`. "more": undecided yet. Undefined: not part of a call. */
 export function readOpener(text: string, names: ToolNames): Opener | "more" | undefined {
   return readToken(text) ?? (text.startsWith("<") ? readTag(text, names) : undefined);
 }

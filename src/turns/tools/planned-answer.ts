@@ -4,7 +4,7 @@ import type { AnswerPlan } from "./answer-plan.ts";
 import { AnswerReader, type AnswerResult } from "./answer-reader.ts";
 
 /**
- * One answer, read by its plan as it arrives: what the model wrote as calls becomes `tool_call` events, and an answer that has to
+ * One answer, read by its plan as it arrives: text that the model wrote as calls becomes `tool_call` events, and an answer that must
  * be JSON is checked. Usage and the end are kept back, since `judge` decides on them.
  */
 export class PlannedAnswer implements PromptAnswer {

@@ -5,8 +5,8 @@ import type { Misfit, SchemaCheck } from "./schema-check.ts";
 type Arguments = Readonly<Record<string, unknown>>;
 
 /**
- * Arguments after loss-free repair, or what is still wrong with them. `value` is present if they break only finer rules of the
- * schema; the client can then decide.
+ * Arguments after loss-free repair, or their remaining problem. `value` is present if they break only finer rules of the schema; the
+ * client can then decide.
  */
 export type Repaired =
   | { readonly ok: true; readonly value: Arguments; readonly changed: boolean }

@@ -7,7 +7,7 @@ import { readTokenCalls, tokenBlockLength } from "./token-forms.ts";
 
 /** The reading of a block that had to be complete before it could be read. */
 export type BlockReading =
-  /** No call: its text goes on as text. */
+  /** Not a call: its text is passed on as text. */
   | { readonly is: "text"; readonly length: number }
   /** Calls; `explicit` when only a call is written like this. */
   | {
