@@ -29,7 +29,7 @@ export interface TurnCodec {
 export interface OutlineCodec {
   /** `text` is the outline, not the event. */
   seal(record: ClearRecord): Uint8Array;
-  /** Throws `internal` when anything of it, or of its place, was changed. */
+  /** Throws `internal` if any part of it, or its place, was changed. */
   open(row: EventRow): string;
 }
 
@@ -47,7 +47,7 @@ export interface LogCodec {
   ): { readonly wrappedKey: Uint8Array; readonly codec: TurnCodec };
   /** Seals the label of a turn that its client sealed: the facts that the gateway may still show. */
   sealLabel(turnId: TurnId, text: string): Uint8Array;
-  /** Undefined when there is none, or the gateway's key is another one now. */
+  /** Undefined if there is none, or if the gateway's key has changed. */
   openLabel(row: Pick<TurnRow, "turnId" | "label">): string | undefined;
   outlines(turnId: TurnId): OutlineCodec;
   /** Undefined when the row was sealed with another key. Takes as long for a row that is not there. */

@@ -4,7 +4,7 @@ import type { CascadeId, EventId, ModelUid } from "../base/ids.ts";
 /** Which way a prompt went: Cascade (2.x), raw chat (1.x), or an agent that speaks ACP. */
 export type BackendKind = "cascade" | "raw_chat" | "acp";
 
-/** Why an answer ended, and what the upstream itself called it. */
+/** Why an answer ended, and the upstream's own name for the reason. */
 export interface FinishReason {
   readonly unified: "stop" | "length" | "tool_calls" | "content_filter";
   readonly raw: string | undefined;

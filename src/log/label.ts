@@ -10,7 +10,7 @@ export function encodeLabel(header: TurnHeader): string {
   return JSON.stringify({ dialect, modelUid, modelNumber, client, project, model: request.model } satisfies Label);
 }
 
-/** The label as a turn's header: what it does not say is empty. */
+/** The label as a turn's header: members that it lacks are empty. */
 export function decodeLabel(text: string): TurnHeader {
   const { dialect, modelUid, modelNumber, client, project, model } = JSON.parse(text) as Label; // written by encodeLabel
   return {

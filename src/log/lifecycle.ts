@@ -7,7 +7,7 @@ import type { StoreWeakness } from "./weakness.ts";
 export interface StoreLifecycle {
   /** The store begins to fail, or a retry fails for another reason: turns stay in memory. */
   readonly store_failed: { readonly error: MillraceError };
-  /** It takes writes again, and has what it lacked. */
+  /** The store takes writes again and has received the events that it lacked. */
   readonly store_recovered: NoDetails;
   /** Its file was gone and is back, with all that it held: others that have it open must open it anew. */
   readonly store_restored: NoDetails;

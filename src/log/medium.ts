@@ -4,7 +4,7 @@ import type { CancelledBy, TerminalEventType, TurnEventBody } from "./event.ts";
 import type { PageLimit, Taken } from "./page-limit.ts";
 import type { StoreCapabilities } from "./store.ts";
 
-/** A turn as a medium keeps it: what it must look up or change in the open, and sealed bytes that it cannot read. */
+/** A turn as a medium keeps it: fields that it must look up or change, in the open, and sealed bytes that it cannot read. */
 export interface TurnRow {
   readonly turnId: TurnId;
   readonly createdAtMs: number;
@@ -34,7 +34,7 @@ export interface TurnRow {
   readonly cancelRequested: CancelledBy | undefined;
   /** When the content was erased and the tombstone began. */
   readonly erasedAtMs: number | undefined;
-  /** Grows with every append, claim and cancel request: what a waiter compares. */
+  /** Grows with every append, claim and cancel request; waiters compare it. */
   readonly version: number;
 }
 
@@ -110,7 +110,7 @@ export interface StreamRow {
   readonly epoch: number;
   /** How many messages were accepted, which is the number of the next one. */
   readonly accepted: number;
-  /** Digests of the ticket that was handed out last, and of the one that was spent for it; "" is no ticket. */
+  /** Digests of the ticket that was handed out last, and of the one that was spent for it; "" means no ticket. */
   readonly ticket: string;
   readonly ticketBefore: string;
   /** Which attach the newest was that its client counted: a digest of the client's life, and its number; "" and 0 for none. */
@@ -140,7 +140,7 @@ export interface AttachAttempt {
   readonly nowMs: number;
 }
 
-/** The stream as an attach found it, or why it did not take it over; undefined where there is none. */
+/** The stream as an attach found it, or why the attach did not take it over; undefined if there is no stream. */
 export type AttachedRow =
   | { readonly row: StreamRow; readonly messages: readonly MessageRow[] }
   | "spent"
@@ -149,16 +149,16 @@ export type AttachedRow =
 
 export type Admission = "admitted" | "repeated" | "conflict" | "gap" | "fenced" | "unknown";
 
-/** The part of a medium that keeps what clients sent. */
+/** The part of a medium that keeps clients' messages. */
 export interface StreamMedium {
   /**
-   * Raises the epoch of a stream, moves its expiry and hands out the row's ticket for the given one, unless the expiry has
-   * passed: then it is erased. Makes it from the row where there is none and the intent is `create`. `observe` only looks.
-   * `spent`: the given ticket is neither of the two; the epoch is raised all the same. `late`: the row's number is lower than that
-   * of the newest attach of the same life, and nothing is changed.
+   * Raises the epoch of a stream, moves its expiry and hands out the row's ticket for the given one. If the expiry has passed, the
+   * stream is erased instead. Creates the stream from the row if there is none and the intent is `create`. `observe` only looks.
+   * `spent`: the given ticket is neither of the two; the epoch is raised all the same. `late`: the row's number is lower than that of
+   * the newest attach of the same life, and nothing is changed.
    */
   attachStream(row: StreamRow, ask: AttachAttempt): Promise<AttachedRow>;
-  /** Accepts the next message, and creates the turn that it starts, in one step. Nothing of it otherwise. */
+  /** Accepts the next message, and creates the turn that it starts, in one step; or does neither. */
   admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission>;
   /** Resolves once the stream's epoch is another (at once if it is), or it is gone. */
   untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void>;

@@ -217,7 +217,7 @@ class Log implements LogStore {
       ...(session === undefined ? {} : { sessionIndex: this.#codec.index(`session:${session}`) }),
       ...(idempotencyKey === undefined ? {} : { keyIndex: this.#codec.index(`key:${idempotencyKey}`) }),
     });
-    // A key has one turn at most. One that has expired is never answered by another prompt, also where that cannot be noted.
+    // A key has at most one turn. A key whose turn has expired never gets another prompt, also if that cannot be noted.
     if (idempotencyKey !== undefined) for (const row of rows) await this.#refuseExpired(row);
     return this.#recordsOf(rows, keyless);
   }

@@ -20,13 +20,13 @@ interface Payload {
   readonly base64: string;
 }
 
-/** Streams over a medium: seals what clients sent, and says what became of it. */
+/** Streams over a medium: seals clients' messages, and reports the outcome of each. */
 export class Streams {
   readonly #medium: StreamMedium;
   readonly #codec: LogCodec;
   readonly #clock: Clock;
   readonly #retention: Retention;
-  /** The codec that seals what clients send to attached streams; dropped with the last reference to the stream's name. */
+  /** The codec that seals clients' messages on attached streams; dropped with the last reference to the stream's name. */
   readonly #sealing = new WeakMap<StreamName, TurnCodec>();
 
   constructor(medium: StreamMedium, codec: LogCodec, clock: Clock, retention: Retention) {

@@ -158,8 +158,8 @@ export class LiveTurn {
   }
 
   /**
-   * Hands the store what it lacks. Throws `degraded` where it fails again. A turn that another process took over meanwhile is lost;
-   * one whose idempotency key the store has for another turn stays here.
+   * Gives the store the events that it lacks. Throws `degraded` if it fails again. A turn that another process took over meanwhile is
+   * lost. A turn whose idempotency key belongs to another turn in the store stays here.
    */
   heal(store: LogStore): Promise<void> {
     return this.#inTurn(async () => {

@@ -51,9 +51,9 @@ export interface LiveLogOptions {
   /** The abilities of the open store. */
   readonly capabilities: StoreCapabilities;
   readonly clock: Clock;
-  /** How long memory keeps what ended and could not be stored; the default where not said. */
+  /** How long memory keeps ended turns that could not be stored; unset: the default. */
   readonly retention?: Retention;
-  /** How memory keeps the streams that the store will not take; as they are where not said. */
+  /** The codec for streams that the store does not take; unset: they are kept in the clear. */
   readonly codec?: LogCodec;
   readonly events?: EventSink<StoreLifecycle>;
 }

@@ -16,7 +16,7 @@ export interface StoreHealthOptions {
   readonly open: () => Promise<LogStore>;
   readonly clock: Clock;
   readonly events?: EventSink<StoreLifecycle> | undefined;
-  /** Hands a store that takes writes again what it lacks. Throws `degraded` where it fails once more. */
+  /** Gives a store that takes writes again the events that it lacks. Throws `degraded` if it fails once more. */
   readonly bringBack: (store: LogStore) => Promise<void>;
 }
 

@@ -39,7 +39,7 @@ export class KeyJournal {
     this.#path = `${path}-keys`;
   }
 
-  /** Its size in bytes; undefined where there is none. */
+  /** The file's size in bytes; undefined without a file. */
   get bytes(): number | undefined {
     return statSync(this.#path, { throwIfNoEntry: false })?.size;
   }
@@ -58,7 +58,7 @@ export class KeyJournal {
     this.#append(`- ${turnId}\n`);
   }
 
-  /** All that can be read of it. */
+  /** Every key that can be read. */
   read(): readonly KeyedTurn[] {
     const turns = new Map<string, KeyedTurn>();
     readLines(textOf(this.#path).split("\n"), turns);

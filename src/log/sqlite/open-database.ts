@@ -23,7 +23,7 @@ import { isDamaged, translateSqliteError } from "./sqlite-errors.ts";
 
 export interface OpenedDatabase {
   readonly database: DatabaseSync;
-  /** Opens what stands at the path now, in the same way; damaged or not, it is left there. Throws what SQLite throws. */
+  /** Opens the file at the path now, in the same way; a damaged file is left there. Throws SQLite's errors. */
   readonly reopen: () => DatabaseSync;
   /** The damage that was found; the damaged files are kept beside the log. */
   readonly damage: Damage | undefined;
