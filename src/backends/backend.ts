@@ -86,7 +86,7 @@ export interface RunOptions {
 
 /** Finds the backend for a turn. Throws `ide_not_running`, `not_signed_in`, `backend_retired`, `upstream_failed`. */
 export interface Backends {
-  /** For a new prompt: by its model (`<agent>/<model>` names an agent), else what works for the IDE that runs now. */
+  /** The backend for a new prompt: by its model (`<agent>/<model>` names an agent), else the one that works with the IDE that runs now. */
   choose(prompt: Pick<Prompt, "modelUid" | "form">, signal: AbortSignal): Promise<Backend>;
   /** For a conversation that was begun before, by this process or another one. */
   holding(begun: Begun, signal: AbortSignal): Promise<Backend>;

@@ -156,7 +156,7 @@ export async function twiceIfKilled<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A process that ends by itself while it starts would do so again. */
+/** Whether a process was killed while it started; a process that exits on its own at the start would do so again. */
 function wasKilledAtStart(error: unknown): boolean {
   return isMillraceError(error) && error.cause instanceof ProcessGone && error.cause.message.startsWith("signal ");
 }
@@ -214,7 +214,7 @@ function hintFor(code: ErrorCode, { agent, vendor }: AgentErrorContext): string 
   return undefined;
 }
 
-/** A line of the agent's own words, without what looks like a credential. */
+/** A line of the agent's text, without parts that look like a credential. */
 export function clean(text: string): string {
   const line = text
     .replaceAll(/\s+/g, " ")

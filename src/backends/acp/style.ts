@@ -34,8 +34,8 @@ export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | 
 }
 
 /**
- * The texts of a `session/prompt`, one block each: the instructions, then the conversation. `told` means that this session
- * already has the same instructions.
+ * The texts of a `session/prompt`, one block each: the instructions, then the conversation. `told`: this session already has the same
+ * instructions, so they are left out.
  */
 export function promptBlocks(
   style: AcpStyle,

@@ -19,7 +19,7 @@ export interface AgentParts {
   readonly silenceMs: number;
   /** How long a session that another process holds is waited for. */
   readonly lockedMs: number;
-  /** Told of each prompt that is sent. */
+  /** Called for each prompt that is sent. */
   readonly onPrompt: () => void;
 }
 

@@ -209,7 +209,7 @@ async function* fromReplay(
   yield* conclusion(turn, { type: "answered", stopReason: "end_turn", tokens: undefined }, { reader });
 }
 
-/** Hands on what the agent sends, one batch a read of its pipe, until the prompt has ended or must be stopped. */
+/** Passes on the agent's updates, one batch for each read of its pipe, until the prompt has ended or must be stopped. */
 async function* drain(
   { parts, options, signal }: AcpTurn,
   before: AnswerSoFar,

@@ -44,7 +44,7 @@ export class PollPacer {
   readonly #slots = new Map<number, Slot>();
   #turns = 0;
   #latenessMs = 0;
-  /** Until when the timer sleeps that wakes the next turns. One that an earlier poll replaced ends without a word. */
+  /** The time at which the timer for the next turns wakes. A timer that an earlier poll replaced does nothing when it wakes. */
   #sleepsUntilMs = Number.POSITIVE_INFINITY;
   readonly #always = new AbortController().signal;
 

@@ -27,7 +27,7 @@ export interface TranscriptState {
   readonly wholeFrom: number;
   /** The last snapshot. An equal one brings nothing new and is not parsed again. */
   readonly seen: TranscriptSnapshot | undefined;
-  /** Steps and messages were not one to one: nothing but the whole can be asked for. */
+  /** Steps and messages did not match one to one, so only the whole transcript can be read. */
   readonly uneven: boolean;
 }
 

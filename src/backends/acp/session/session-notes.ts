@@ -4,7 +4,7 @@ import { bestEffort } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 
-/** A note is of no use to any turn after this time. */
+/** No turn needs a note that is older than this. */
 const oldMs = 30 * 24 * 3_600_000;
 const maxReplacements = 8;
 
@@ -48,7 +48,7 @@ export class SessionNotes {
     await this.#write(sessionId, "");
   }
 
-  /** Removes what is noted of the session and of those that took its place. */
+  /** Removes the notes on the session and on the sessions that replaced it. */
   async forget(sessionId: string): Promise<void> {
     const { ids } = await this.#chain(sessionId);
     for (const id of ids.reverse()) await rm(this.#path(id), { force: true });
