@@ -109,7 +109,7 @@ export interface GatewayOptions {
   readonly ides?: () => Promise<unknown>;
   /** Where the dashboard's sessions outlive the gateway; they end with it otherwise. */
   readonly sessionStore?: SessionStore;
-  /** The window of a model by its UID as prompts are laid out for it; undefined where nothing is known of it yet. */
+  /** The window of a model by its UID, as prompts are laid out for it; undefined while it is unknown. */
   readonly contextTokens?: (modelUid: string) => number | undefined;
   /** The details of `/health` for a caller with the key: plain JSON without secrets. */
   readonly healthDetails?: () => Promise<unknown>;

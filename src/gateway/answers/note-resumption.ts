@@ -4,10 +4,10 @@ import type { Gateway } from "../http/context.ts";
 import { clientOf } from "../http/request-headers.ts";
 
 /**
- * Keeps that a request came to a turn that was there, for the turn's page. Nothing without a meter, or where its history
- * cannot be written: the answer does not depend on it.
+ * Records for the turn's page that a request joined an existing turn. Does nothing without a meter or if its history cannot be
+ * written: the answer does not depend on it.
  *
- * @param after the event id that the reader goes on from; the start of the log by default.
+ * @param after the event id that the reader continues from; the start of the log by default.
  */
 export function noteResumption(
   gateway: Pick<Gateway, "meter" | "clock">,

@@ -21,7 +21,7 @@ import { type PromptSize, sizeOfAccepted } from "../routes/count-tokens.ts";
 import { handedOut, parseCursor, type WireCursor } from "./cursor.ts";
 import { noteResumption } from "./note-resumption.ts";
 
-/** A turn that a request has: what to read, how to encode it, and what its headers say. */
+/** The turn of a request: its reader, its encoder and its headers. */
 export interface OpenTurn {
   readonly turnId: TurnId;
   readonly context: EncodeContext;
@@ -34,7 +34,7 @@ export interface OpenTurn {
   readonly handOver?: () => Promise<void>;
 }
 
-/** How a request came to its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
+/** The way in which a request got its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
 type JoinedBy = StartedTurn["joined"] | "last_event_id";
 
 /** The common part of a started turn and a resumed one. */
@@ -59,7 +59,7 @@ export async function startTurn(
   return { ...turn, handOver: () => gateway.handovers.hold(c.req.raw, questionOf(c, fingerprint), delivered) };
 }
 
-/** Who asks what, for finding the answers that were given to the same question. */
+/** Identifies caller and question, to find answers that were given to the same question. */
 function questionOf(c: GatewayContext, fingerprint: string): string {
   return `${callerOf(c).digest} ${fingerprint}`;
 }

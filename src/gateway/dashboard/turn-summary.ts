@@ -6,10 +6,7 @@ import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Resumption } from "../../usage/history/resumption.ts";
 
-/**
- * The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Null is what is not known,
- * or not yet; never a zero in its place.
- */
+/** The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Unknown values are null, never zero. */
 export interface TurnSummary {
   readonly object: "turn.summary";
   readonly id: string;
@@ -49,7 +46,7 @@ export interface TurnSummary {
   readonly sealed: boolean;
   /** How often a client came back to it. */
   readonly returns: number | null;
-  /** The end of what it has said so far, where texts are shown; only while it runs. */
+  /** The end of the answer so far, if texts are shown; only while the turn runs. */
   readonly tail?: string;
 }
 

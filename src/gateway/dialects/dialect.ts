@@ -37,7 +37,7 @@ export interface EncodeContext {
   readonly createdAtMs: number;
   readonly parsed: ParsedTurn;
   readonly requestId: string;
-  /** About how many tokens the prompt is: what usage says where the upstream reported none. At least 1. */
+  /** The estimated tokens of the prompt: usage reports them if the upstream reported none. At least 1. */
   readonly promptTokens: number;
   /** The one estimator of the gateway: tokens of a text, about. */
   readonly estimateTokens: (text: string) => number;

@@ -2,7 +2,7 @@ import type { Usage } from "../../log/event.ts";
 import type { Answer } from "./answer.ts";
 import type { EncodeContext } from "./dialect.ts";
 
-/** The turn's usage as reported; where nothing was, as estimated (and said so). Completion tokens include the thinking ones. */
+/** The turn's usage as the upstream reported it, else an estimate that is marked as one. Completion tokens include the thinking ones. */
 export function reportedUsage(answer: Answer, context: EncodeContext): Usage {
   if (answer.usage !== undefined) return answer.usage;
   let visible = 0;

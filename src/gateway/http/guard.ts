@@ -27,7 +27,7 @@ export interface Caller {
   readonly owner: boolean;
 }
 
-/** A request that is turned away, with the status that says so in every API. */
+/** A refused request, with the same status for every API. */
 export interface Refusal {
   readonly status: 400 | 401 | 403;
   readonly error: ErrorRecord;

@@ -22,7 +22,7 @@ export interface RpcHandler {
   handle(request: RpcRequest, response: RpcResponse, caller: Caller): void;
   /** Answers with the refusal, in this protocol's error format. */
   refuse(request: RpcRequest, response: RpcResponse, refusal: Refusal): void;
-  /** Ends what is open, so that clients come back later. */
+  /** Ends the open calls in such a way that clients come back later. */
   close?(): Promise<void>;
 }
 

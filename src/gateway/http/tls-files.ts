@@ -6,7 +6,7 @@ import { MillraceError } from "../../base/errors.ts";
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** New files cannot be used, and the old ones stay in use; told once for each version of them. */
+  /** Called when new files cannot be used and the old ones stay in use; once for each version of the files. */
   readonly onProblem: (error: Error) => void;
 }
 

@@ -49,7 +49,7 @@ export class LimitMetrics {
     });
   }
 
-  /** Replaces every series by what is known now. */
+  /** Replaces every series with the known values. */
   set(limits: Limits | undefined): void {
     for (const gauge of [this.#left, this.#leftRatio, this.#reset, this.#read, this.#stale]) gauge.reset();
     for (const { snapshot, stale } of limits?.readings ?? []) {

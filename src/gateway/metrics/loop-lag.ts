@@ -25,8 +25,8 @@ interface Look {
 }
 
 /**
- * How late the event loop comes to what is due. To know it, the process wakes up fifty times a second, also when it has nothing else to
- * do. So it looks only while the lag is read, by a scraper or by the queue of turns.
+ * Measures how late the event loop runs due work. For this, the process wakes up fifty times a second, also when it has nothing else
+ * to do. So it measures only while the lag is read, by a scraper or by the queue of turns.
  */
 export class LoopLag {
   readonly #gauge: Gauge<"quantile">;

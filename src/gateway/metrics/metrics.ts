@@ -158,7 +158,7 @@ export class GatewayMetrics {
     this.#heartbeats.inc();
   }
 
-  /** All of it as Prometheus reads it, and the content type that says so. */
+  /** All metrics in Prometheus' format, and their content type. */
   async write({
     limits,
     logBytes,

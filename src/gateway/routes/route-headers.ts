@@ -81,7 +81,7 @@ const ideInfo: HeaderInfo = {
   sometimes: true,
 };
 
-/** On every answer to a caller with a key, while the store may lose what it acknowledges. */
+/** On every answer to a caller with a key, while the store may lose acknowledged writes. */
 const storeInfo: HeaderInfo = {
   name: "x-millrace-store",
   description: "Why the shared store may lose this answer: `replica_behind`, `replica_gone`, `not_persistent`.",

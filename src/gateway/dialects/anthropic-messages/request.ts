@@ -61,7 +61,7 @@ function modelName(id: string): string {
   return id.startsWith("anthropic/") ? id.slice("anthropic/".length) : id;
 }
 
-/** The effort that is named, else the one that a thinking budget amounts to; `adaptive` leaves it to the model. */
+/** The named effort, else the one that matches the thinking budget; `adaptive` leaves the effort to the model. */
 function parseEffort(body: z.infer<typeof messagesBody>): ReasoningEffort | undefined {
   const named = efforts.find((effort) => effort === body.output_config?.effort);
   if (named !== undefined || body.thinking?.type !== "enabled") return named;

@@ -24,7 +24,7 @@ export interface ParsedMessage {
   /** Absent where an original client closes or aborts. */
   readonly seqno: number | undefined;
   readonly input: ClientInput;
-  /** The message without its number: what is stored, and what a repetition must equal. Fields we do not know stay in it. */
+  /** The message without its number. It is stored, and a repetition must equal it. Unknown fields are kept. */
   readonly payload: Uint8Array;
 }
 

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorCode, type ErrorRecord, MillraceError } from "../../../base/errors.ts";
 import { ErrorDetails_Error as E, ErrorDetailsSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
 
-/** Why a stream is refused, closer than a code says it. */
+/** The exact reason why a stream is refused, finer than the code. */
 export type Reason =
   | "expired"
   | "diverged"

@@ -70,8 +70,8 @@ export interface ChatWire {
 }
 
 /**
- * A chat completion request. Refused by name: what would change the answer and cannot be done (`n`, `logprobs`, audio, web search);
- * ignored: hints (`store`, `metadata`, `temperature`, `seed`, `user`) and members that are not known.
+ * Parses a chat completion request. Members that would change the answer and that Millrace cannot honour are refused by name (`n`,
+ * `logprobs`, audio, web search). Hints (`store`, `metadata`, `temperature`, `seed`, `user`) and unknown members are ignored.
  *
  * @throws MillraceError `invalid_request`. Source: docs/wire/clients.md, "Chat Completions".
  */

@@ -24,8 +24,8 @@ export interface CompletionWire {
 }
 
 /**
- * A legacy completion: one prompt, as the user's only message. The models here are chat models; what only a base model
- * can do (a suffix, an echo, token ids) is refused by name.
+ * Parses a legacy completion: one prompt, as the user's only message. The models here are chat models; features of base models (a
+ * suffix, an echo, token ids) are refused by name.
  *
  * @throws MillraceError `invalid_request` with the path of the field.
  */

@@ -77,7 +77,7 @@ export function summaryPart(text: string): JsonObject {
   return { type: "summary_text", text };
 }
 
-/** The last block of an answer that did not come to its end is not complete either. */
+/** The last block of an unfinished answer is not complete either. */
 function itemStatus(answer: Answer, block: Block): ItemStatus {
   if (block !== answer.blocks.at(-1)) return "completed";
   if (answer.end === undefined) return "in_progress";

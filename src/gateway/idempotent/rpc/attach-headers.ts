@@ -9,7 +9,7 @@ import { clientOf, graceMsOf, projectOf, sessionOf } from "../../http/request-he
 export interface AttachAsk {
   readonly name: StreamName;
   readonly intent: "create" | "resume" | "observe";
-  /** The client said so itself. One that knows only the original's headers cannot: it may believe that the stream is there. */
+  /** Whether the client sent the intent itself. A client that knows only the original's headers cannot: it may believe that the stream exists. */
   readonly saidIntent: boolean;
   readonly cursor: string;
   /** The digest at the cursor, as the client has it. */

@@ -20,7 +20,7 @@ export class Incoming<Message> implements AsyncIterable<Message> {
     return this.#held;
   }
 
-  /** Every message, once. Throws what the connection threw. */
+  /** Every message, once. Throws the connection's error. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void> {
     for (;;) {
       yield* this.#held.splice(0);
