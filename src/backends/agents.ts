@@ -9,12 +9,12 @@ export interface PromptedIde {
   readonly standIn?: true;
 }
 
-/** The vendor's agent, and what a person calls it. */
+/** The vendor's agent, and its name for people. */
 export interface VendorAgent {
   readonly agent: AcpAgent;
   /** "Devin Desktop 3.10 (formerly Windsurf)", "Devin CLI". */
   readonly product: string;
-  /** The program that discovery found; undefined for one that the user named. */
+  /** The program that discovery found; undefined if the user named the program. */
   readonly program?: PromptedIde;
 }
 

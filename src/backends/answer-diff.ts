@@ -9,12 +9,11 @@ export interface AnswerSoFar {
 export const emptyAnswer: AnswerSoFar = { text: "", thinking: "" };
 
 /**
- * The events between the text that was passed on (`sent`) and the server's text (`now`), and the text that is passed on after
- * them.
+ * The events that lead from the text passed on before (`sent`) to the server's text (`now`), and the text passed on after them.
  *
- * Text that grew is a delta; any other change is `rewritten`. Text that is merely shorter is taken for a rewrite only when
- * `settled`: until then it may grow back, as it does when a server restarts or a model begins again. Thinking cannot be taken
- * back: it goes on once what the server shows begins with what was sent, and is silent otherwise.
+ * Text that grew is a delta; any other change is `rewritten`. Text that only became shorter counts as a rewrite only when `settled`:
+ * until then it may grow back, as it does when a server restarts or a model begins again. Thinking cannot be taken back. It continues
+ * once the server's thinking begins with the part that was sent, and is silent otherwise.
  */
 export function answerDiff(
   sent: AnswerSoFar,

@@ -27,7 +27,7 @@ export interface BackendHarness {
   close(): Promise<void>;
 }
 
-/** What a kind of backend can do; cases that need more are skipped for that reason. */
+/** The abilities of a kind of backend; cases that need more are skipped for that reason. */
 export interface BackendCapabilities {
   /** A turn is a trajectory on the server, which can be cancelled, archived, resumed and continued. */
   readonly trajectories: boolean;

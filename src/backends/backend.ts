@@ -7,7 +7,7 @@ export interface PromptMessage {
   readonly text: string;
 }
 
-/** What goes upstream for one turn: made by `turns/prompt`, sent by a backend as its wire wants it. */
+/** The upstream prompt of one turn: made by `turns/prompt`, sent by a backend in the form of its wire. */
 export interface Prompt {
   readonly modelUid: ModelUid;
   /** The number of the model where it has one (`MODEL_…` enum); string-only models have none. */
@@ -22,7 +22,7 @@ export interface Prompt {
   readonly maxOutputTokens: number | undefined;
   /** A live conversation that already holds all but the last message; then `text` is that message alone. */
   readonly continues: CascadeId | undefined;
-  /** What the answer has to be; an agent may be asked in another style for each. */
+  /** The required form of the answer; an agent may be asked in another style for each form. */
   readonly form: PromptForm;
 }
 
@@ -32,7 +32,7 @@ export type PromptForm = "text" | "tools" | "json";
 /** Events that came together, in order, as one poll or one read of a pipe answered them. Never empty. */
 export type Batch = readonly TurnEventBody[];
 
-/** What the log already holds of a turn that another process began: its `started`, and the text and thinking since. */
+/** The logged part of a turn that another process began: its `started`, and the text and thinking since. */
 export interface ResumePoint {
   readonly cascadeId: CascadeId | undefined;
   /** `fromStep` of `started`. */
@@ -86,7 +86,7 @@ export interface RunOptions {
 
 /** Finds the backend for a turn. Throws `ide_not_running`, `not_signed_in`, `backend_retired`, `upstream_failed`. */
 export interface Backends {
-  /** For a new prompt: by its model (`<agent>/<model>` names an agent), else what works for the IDE that runs now. */
+  /** The backend for a new prompt: by its model (`<agent>/<model>` names an agent), else the one that works with the IDE that runs now. */
   choose(prompt: Pick<Prompt, "modelUid" | "form">, signal: AbortSignal): Promise<Backend>;
   /** For a conversation that was begun before, by this process or another one. */
   holding(begun: Begun, signal: AbortSignal): Promise<Backend>;

@@ -12,7 +12,7 @@ import { openBackends } from "./open-backend.ts";
 import { replay } from "./replay.fake.ts";
 import { SimulatedSource } from "./simulated-source.fake.ts";
 
-/** What a server can do to a turn, and what the turn makes of it. All ways of reading a trajectory, unless one is named. */
+/** A server's behaviour in a turn, and the turn's result. Runs with all ways of reading a trajectory, unless one is named. */
 interface Behaviour {
   readonly name: string;
   readonly plan: TurnPlan;
@@ -130,7 +130,7 @@ const behaviours: readonly Behaviour[] = [
 
 type Way = "steps" | "transcript" | "bare";
 
-/** What a server that tells neither steps nor whether it is idle can still be understood by. */
+/** The behaviours that are still read correctly from a server that reports neither steps nor its run status. */
 const bare: ReadonlySet<string> = new Set([
   "text that grows",
   "an answer all at once",

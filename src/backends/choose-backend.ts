@@ -2,7 +2,7 @@ import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { Capabilities } from "../language-server/language-server.ts";
 import type { BackendKind } from "../log/event.ts";
 
-/** Which backend the user wants. `auto`: the one that works for the build that is here. */
+/** The user's choice of backend. `auto`: the one that works with the installed build. */
 export const backendModes = ["auto", "acp", "cascade", "raw"] as const;
 export type BackendMode = (typeof backendModes)[number];
 
@@ -12,7 +12,7 @@ export interface BackendChoice {
   readonly why: string;
 }
 
-/** What the machine offers. An error says why something is missing. */
+/** The servers and agents of this machine. An error says why one is missing. */
 export interface Offered {
   readonly server: ServerOffer | MillraceError;
   readonly agent: { readonly product: string } | MillraceError;
@@ -22,7 +22,7 @@ export interface ServerOffer {
   /** Version of the editor: `3.10.48`; empty where its process does not say. */
   readonly build: string;
   readonly capabilities: Capabilities;
-  /** Its server has said that Cascade was removed. */
+  /** Whether its server has reported that Cascade was removed. */
   readonly retired: boolean;
 }
 

@@ -8,7 +8,7 @@ export interface ServerSource {
   find(signal: AbortSignal): Promise<LanguageServer>;
   /** A call to this server failed as if it were gone, or another program: `find` must look again. */
   forget(server: LanguageServer, error?: unknown): void;
-  /** The version of the editor that a server belongs to (`3.10.48`); undefined where nothing says it. */
+  /** The version of the editor that a server belongs to (`3.10.48`); undefined if it is unknown. */
   buildOf?(server: LanguageServer): string | undefined;
   /** The IDE that discovery found for a server; undefined for a server that the user named by its address. */
   ideOf?(server: LanguageServer): PromptedIde | undefined;

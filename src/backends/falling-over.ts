@@ -3,18 +3,18 @@ import type { UpstreamReason } from "../language-server/errors/error-table.ts";
 import type { Backend, Batch, Prompt, RunOptions } from "./backend.ts";
 
 export interface FallingOver {
-  /** Cascade said that it was removed from this build. */
+  /** Called when Cascade reports that it was removed from this build. */
   readonly onRetired: () => void;
-  /** Cascade said that it no longer answers this model. */
+  /** Called when Cascade reports that it no longer answers this model. */
   readonly onMoved: (uid: ModelUid) => void;
-  /** The backend to ask instead; undefined where there is none. */
+  /** The backend to ask instead; undefined if there is none. */
   readonly instead: (signal: AbortSignal) => Promise<Backend | undefined>;
 }
 
 /**
- * A Cascade backend whose turns go to another backend when Cascade turns out to be retired before a conversation exists: then
- * nothing was sent, so nothing is sent twice. A row of docs/retries.md. Later the error stands, and what it says is remembered: a
- * refusal that came before a conversation knew of no model, so it is about the build.
+ * Wraps a Cascade backend. If Cascade turns out to be retired before a conversation exists, the turn goes to another backend: no
+ * prompt was sent yet, so none is sent twice. A row of docs/retries.md. Once a conversation exists, the error stays the turn's, and
+ * later turns remember it. A refusal before a conversation was about no particular model, so it applies to the build.
  */
 export function fallingOver(inner: Backend, { onRetired, onMoved, instead }: FallingOver): Backend {
   return {
@@ -55,7 +55,7 @@ export function fallingOver(inner: Backend, { onRetired, onMoved, instead }: Fal
   }
 }
 
-/** Why Cascade does not answer any more, as the error's details say it; undefined for any other batch. */
+/** The reason in an error's details why Cascade no longer answers; undefined for any other batch. */
 function refusalIn(batch: Batch): UpstreamReason | undefined {
   for (const event of batch) {
     if (event.type !== "failed" || event.error.code !== "backend_retired") continue;

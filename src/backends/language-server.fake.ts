@@ -7,7 +7,7 @@ import { FakeTrajectory } from "./trajectory.fake.ts";
 
 type Call = keyof LanguageServer;
 
-/** What a turn does, one entry a poll of its content: the server's work, made visible step by step. */
+/** The server's work in a turn: each poll of the content runs one entry. */
 export type Script = ((trajectory: FakeTrajectory) => void)[];
 
 /**
@@ -40,7 +40,7 @@ export class FakeLanguageServer implements LanguageServer {
   /** Called before each call is served, which waits for what it gives. */
   onCall: (call: Call) => void | Promise<void> = () => {};
 
-  /** What happens from the next accepted message on. */
+  /** Sets the script of the turns that begin from now on. */
   set script(script: Script) {
     this.#script = [...script];
     this.#armed = false;

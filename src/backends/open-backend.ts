@@ -27,7 +27,7 @@ export interface BackendsOptions extends ServerSource {
   readonly pace?: Partial<PollPace>;
   /** How long a turn may show no sign of life; 10 min by default: a thinking model pauses for minutes. */
   readonly silenceMs?: number;
-  /** How long to look for a prompt whose sending was cut off; 3 s by default, and one that arrived shows within a second. */
+  /** How long to look for a prompt whose sending was cut off; 3 s by default. A prompt that arrived shows within a second. */
   readonly acceptGraceMs?: number;
   /** Whether the IDE's agent may look things up while it answers; `read` by default. */
   readonly ideTools?: IdeTools;
@@ -37,7 +37,7 @@ export interface BackendsOptions extends ServerSource {
   readonly mode?: BackendMode;
   /** Throws where no prompt may go to this IDE; prompts may go to any without it. */
   readonly checkConsent?: (ide: PromptedIde) => void;
-  /** What the agent calls a model of the language server's list; undefined where it has none of that name. */
+  /** The agent's name for a model of the language server's list; undefined if the agent has no such model. */
   readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
   /** Whether only the vendor's agent offers a model, where the account's prompts go to the language server; none by default. */
   readonly isOnlyAgents?: (uid: ModelUid, signal: AbortSignal) => Promise<boolean>;
@@ -49,7 +49,7 @@ export interface Chosen extends BackendChoice {
   readonly agent: VendorAgent | undefined;
   /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
   readonly beside: VendorAgent | undefined;
-  /** Whether the language server has said that it no longer answers this model, and the agent does. */
+  /** Whether the language server has reported that it no longer answers this model, and the agent offers the model. */
   readonly isMoved: (uid: string) => boolean;
 }
 
@@ -91,7 +91,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   const moved = new Set<string>();
   let ide: IdeVariant | undefined;
 
-  /** What the user named by hand needs no consent: naming it is one. */
+  /** An IDE that the user named by hand needs no further consent. */
   function consent(ide: PromptedIde | undefined): void {
     if (ide !== undefined) options.checkConsent?.(ide);
   }
@@ -180,7 +180,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   };
 }
 
-/** Stands for what is not looked at, since the mode or the caller leaves it out. */
+/** Stands in for a program that the mode or the caller leaves out of the search. */
 const notAsked = new MillraceError("ide_not_running", "No agent program of the IDE was found here.", {
   hint: "Install Devin Desktop or the Devin CLI, and sign in there.",
 });

@@ -1,7 +1,7 @@
 import type { TurnEventBody } from "../log/event.ts";
 import { type AnswerSoFar, emptyAnswer } from "./answer-diff.ts";
 
-/** What a reader of events holds. */
+/** The answer that a reader of these events holds. */
 export function replay(events: readonly TurnEventBody[], from: AnswerSoFar = emptyAnswer): AnswerSoFar {
   let { text, thinking } = from;
   for (const event of events) {

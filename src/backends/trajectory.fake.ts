@@ -23,7 +23,7 @@ export class FakeTrajectory {
   errorRole: string | undefined;
   #messages = 0;
 
-  /** What a server writes when it takes a message. */
+  /** Writes the steps that a server writes when it accepts a message. */
   accept(text: string, images: readonly { readonly mimeType: string; readonly base64Data: string }[] = []): void {
     this.status = CascadeRunStatus.RUNNING;
     this.memory();

@@ -6,9 +6,9 @@ import type { Prompt } from "./backend.ts";
 type UsageEvent = Extract<TurnEventBody, { readonly type: "usage" }>;
 
 /**
- * The tokens and credits of one turn, summed over its calls of the model; undefined when the server reports none. Input,
- * cache-read and cache-write tokens are separate counters there and one here. Thinking is part of the output there, and not
- * told apart. Source: docs/wire/cascade.md, "Token usage".
+ * The tokens and credits of one turn, summed over its calls of the model; undefined when the server reports none. The server counts
+ * input, cache-read and cache-write tokens separately; we add them up. Its output includes thinking. Source: docs/wire/cascade.md,
+ * "Token usage".
  */
 export function reportedUsage(
   entries: readonly CortexStepGeneratorMetadata[],

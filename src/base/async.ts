@@ -18,7 +18,7 @@ export function deadline(signal: AbortSignal, ms: number): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
 }
 
-/** What the work answers, or undefined when that takes longer than `ms`. Rejects with what the work throws before that. */
+/** The result of the work, or undefined when the work takes longer than `ms`. Rejects with the work's own error if that comes first. */
 export async function within<T>(work: Promise<T>, ms: number, clock: Clock): Promise<T | undefined> {
   const done = new AbortController();
   const longEnough = bestEffort(clock.sleep(ms, done.signal)).then(() => undefined);
@@ -29,7 +29,7 @@ export async function within<T>(work: Promise<T>, ms: number, clock: Clock): Pro
   }
 }
 
-/** What `work` gives, unless the signal aborts before; then its reason is thrown and the work is left alone. */
+/** The result of `work`. If the signal aborts first, its reason is thrown and the work runs on unobserved. */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return waitFor(signal, (resolve, reject) => {
     work.then(resolve, reject);

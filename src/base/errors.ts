@@ -1,4 +1,4 @@
-/** What can go wrong, as every layer and every API knows it. The one closed list; each dialect maps it with a total record. */
+/** The kinds of failure, the same for every layer and every API. This list is closed; each dialect maps it with a total record. */
 export type ErrorCode =
   | "ide_not_running"
   | "not_signed_in"
@@ -60,7 +60,7 @@ export const defaultHints: Readonly<Record<ErrorCode, string>> = {
 };
 
 export interface MillraceErrorOptions {
-  /** What the user can do next; a default for the code otherwise. */
+  /** The user's next step; without one, the default for the code. */
   readonly hint?: string;
   /** How long to wait before the same request may succeed. */
   readonly retryAfterMs?: number;

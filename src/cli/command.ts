@@ -3,7 +3,7 @@ import type { OptionSpec } from "./options.ts";
 import type { Io } from "./terminal/io.ts";
 import type { Output } from "./terminal/output.ts";
 
-/** What a command's handler is handed. */
+/** The arguments of a command's handler. */
 export interface CommandContext {
   readonly io: Io;
   readonly out: Output;
@@ -26,7 +26,7 @@ type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 /** The values that a command's options parse to. */
 export type OptionValues<O extends Options> = { readonly [K in keyof O]: O[K] extends OptionSpec<infer T> ? T : never };
 
-/** What the command line, the environment and the configuration file say to a command. */
+/** A command's input from the command line, the environment and the configuration file. */
 export interface CommandInput<O extends Options> {
   readonly options: OptionValues<O>;
   readonly args: readonly string[];

@@ -5,7 +5,7 @@ import { splitCommand } from "./config/split-command.ts";
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {
   readonly summary: string;
-  /** What stands for the value in help (`<port>`); undefined for a flag. */
+  /** The placeholder of the value in help (`<port>`); undefined for a flag. */
   readonly value: string | undefined;
   /** One letter, without the dash. */
   readonly short: string | undefined;

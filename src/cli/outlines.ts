@@ -1,6 +1,6 @@
 import type { ArgumentSpec, CommandGroup } from "./command.ts";
 
-/** What the list of commands says of one: to print the list, no command is loaded. */
+/** A command's entry in the list of commands: printing the list loads no command. */
 export interface CommandOutline {
   readonly name: string;
   readonly summary: string;

@@ -7,7 +7,7 @@ import { exitCodeMeanings } from "./terminal/exit-codes.ts";
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 
-/** What the parser found: which command, with which input. */
+/** The parser's result: the command and its input. */
 interface Parsed {
   readonly command: Command;
   readonly input: Omit<CommandInput<Options>, "argv">;
@@ -21,7 +21,7 @@ interface ParserPort {
   readonly problem: (problem: { readonly message: string; readonly hint: string }) => void;
   /** Columns of the terminal that help is written to; 80 by default. */
   readonly columns?: number;
-  /** What the configuration file sets for this command's options: raw values by option name. */
+  /** The values of the configuration file for this command's options: raw, by option name. */
   readonly configured?: (command: Command) => Promise<Readonly<Record<string, unknown>>>;
   /** Told as soon as a command is chosen, before its options are parsed. */
   readonly found: (parsed: Parsed) => Promise<void>;

@@ -16,7 +16,7 @@ import { startMark } from "./records/record.ts";
 
 type ChunkBody = Omit<MessageInitShape<typeof ServerChunkSchema>, "eventId" | "$typeName">;
 
-/** What the model says: stages, each after the results of the calls in the one before. */
+/** The model's answer in stages; each stage follows the results of the calls in the one before. */
 export type Script = readonly (readonly ChunkBody[])[];
 
 export const says = (text: string): ChunkBody => ({
@@ -59,7 +59,7 @@ export class FakeStreamServer {
   #wake: () => void = () => undefined;
   /** Messages that came, accepted or not. */
   taken = 0;
-  /** What each attach said of itself, in the order in which they came: its client's life and a number. */
+  /** The numbers that the attaches sent, in their order of arrival: the life of the client, and a count. */
   readonly attaches: (string | null)[] = [];
   #change = new Promise<void>((resolve) => (this.#wake = resolve));
 

@@ -15,7 +15,7 @@ export const guestKey = "mr-guest-key-0123456789abcdef";
 export interface FakeGateway {
   readonly gateway: OpenGateway;
   readonly turns: ScriptedTurns;
-  /** What the gateway subscribes to, unless the test gave another source. */
+  /** The source of the gateway's events, unless the test gave another one. */
   readonly events: Emitter<TurnLifecycle & UsageLifecycle>;
   readonly models: FakeModels;
   readonly clock: FakeClock;

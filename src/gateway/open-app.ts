@@ -88,8 +88,8 @@ function finish(gateway: Gateway, c: GatewayContext, requestId: string): void {
 }
 
 /**
- * The client's own request id where it is a plain one, ours otherwise. Ours has no 4 and no 5: OpenCode takes an error
- * whose body has 429 or 503 anywhere in it for one that passes.
+ * The client's own request id if it is a plain one, ours otherwise. Ours has no 4 and no 5: OpenCode treats an error whose body has
+ * 429 or 503 anywhere in it as temporary.
  */
 function requestIdOf(headers: Headers, nowMs: number): string {
   const given = headers.get("x-request-id") ?? headers.get("x-client-request-id");

@@ -31,17 +31,17 @@ export type GatewayMeter = Pick<
   | "resumptions"
 >;
 
-/** What the dashboard subscribes to. */
+/** The events that the dashboard subscribes to. */
 export type GatewayEvents = EventSource<Pick<TurnLifecycle, "turn_started"> & Pick<UsageLifecycle, "turn_resumed">>;
 
 /** The event log's medium. */
 export interface StoreState {
   /** Answers flow, but live in memory only: they cannot be resumed after a restart. */
   readonly degraded: boolean;
-  /** What is wrong and what to do about it, while it is. */
+  /** The problem and the user's next step, while the problem lasts. */
   readonly why: string | null;
   readonly hint: string | null;
-  /** What may lose what the store acknowledged. */
+  /** The reasons why the store may lose an acknowledged write. */
   readonly weaknesses?: readonly StoreWeakness[];
   /** The store was found damaged when it was opened: where its files are kept, and how many keyed turns are lost. */
   readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
@@ -56,7 +56,7 @@ export interface PauseState {
 export interface IdeConsent {
   readonly ide: string;
   readonly product: string;
-  /** What the user agrees to. */
+  /** The text that the user agrees to. */
   readonly text: string;
   readonly acceptedAt: string | null;
 }
@@ -87,9 +87,9 @@ export interface GatewayOptions {
   readonly version: string;
   /** Random, made at each start: `/health` shows it, so that other commands know this gateway from a stranger on its port. */
   readonly instance: string;
-  /** What is left of the plans, for `/v1/limits` and `/v1/usage`, and who came back to a turn; without it those say so. */
+  /** The plans' limits and use, for `/v1/limits` and `/v1/usage`, and the count of readers who came back. Without a meter these routes report its absence. */
   readonly meter?: GatewayMeter;
-  /** What this gateway counts, where other parts count into it too. */
+  /** The gateway's metrics, if other parts count into them as well. */
   readonly metrics?: GatewayMetrics;
   /** The agent programs that were started, for `/metrics`. */
   readonly agents?: () => Promise<readonly AgentStats[]>;
@@ -109,9 +109,9 @@ export interface GatewayOptions {
   readonly ides?: () => Promise<unknown>;
   /** Where the dashboard's sessions outlive the gateway; they end with it otherwise. */
   readonly sessionStore?: SessionStore;
-  /** The window of a model by its UID as prompts are laid out for it; undefined where nothing is known of it yet. */
+  /** The window of a model by its UID, as prompts are laid out for it; undefined while it is unknown. */
   readonly contextTokens?: (modelUid: string) => number | undefined;
-  /** What `/health` shows to a caller with the key: plain JSON without secrets. */
+  /** The details of `/health` for a caller with the key: plain JSON without secrets. */
   readonly healthDetails?: () => Promise<unknown>;
   /** Host names that requests may carry beside the loopback ones; no ports. */
   readonly allowedHosts?: readonly string[];
@@ -123,7 +123,7 @@ export interface GatewayOptions {
   readonly timing?: Partial<Timing>;
   /** Takes `/aiserver.v1.*` paths and, on the same port, HTTP/2. */
   readonly rpc?: OpenRpc;
-  /** What happens to the turns and the meter, for the dashboard; without it, pages that are open learn of changes late. */
+  /** Events of the turns and the meter, for the dashboard; without them, open pages learn of changes late. */
   readonly events?: GatewayEvents;
   /** The built dashboard, served at `/`; a short page stands there without it. */
   readonly dashboard?: DashboardFiles | undefined;

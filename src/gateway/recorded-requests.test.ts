@@ -9,7 +9,7 @@ import type { Dialect } from "./dialects/dialect.ts";
 import { openAiChat } from "./dialects/openai-chat/dialect.ts";
 import { openAiResponses } from "./dialects/openai-responses/dialect.ts";
 
-/** What real clients sent, with every text replaced by ours: recorded by `npm run test:clients -- --update`. */
+/** Requests of real clients, with every text replaced by ours: recorded by `npm run test:clients -- --update`. */
 const corpus = new URL("../../test/corpus/requests/", import.meta.url);
 const dialects: readonly (readonly [RegExp, Dialect])[] = [
   [/^\/v1\/chat\/completions/, openAiChat],
@@ -55,7 +55,7 @@ function raise(name: string): never {
   throw new Error(`${name} is not recorded`);
 }
 
-/** What becomes of a body; throws whatever is no error of ours. */
+/** The outcome of parsing a body; throws any error that is not ours. */
 function outcome(dialect: Dialect, body: unknown): string {
   try {
     layoutPrompt(dialect.parse(body).request, model);

@@ -20,7 +20,7 @@ interface HeldTurn {
 
 const keptMs = 7_200_000;
 
-/** What a turn's backend would say, at once; more may come through `emit`. */
+/** The events of a turn's backend, all at once; more may come through `emit`. */
 export type Script = (turn: StartTurn) => readonly TurnEventBody[];
 
 /** Turns in memory, answered by a script: for tests of the layers above turns. Joins, cursors and delivery are real. */
@@ -29,7 +29,7 @@ export class ScriptedTurns implements Turns {
   readonly started: StartTurn[] = [];
   degraded = false;
   script: Script = () => [];
-  /** What `start` throws, where a test wants no turn. */
+  /** The error that `start` throws, for tests without a turn. */
   refuses: MillraceError | undefined;
   readonly #clock: Clock;
   readonly #events: EventSink<Pick<TurnLifecycle, "turn_started">> | undefined;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 /** Programs of another system, as executables in a folder that goes on a PATH. */
 export interface FakeSystem {
   readonly folder: string;
-  /** What the programs are run with: the PATH, and which processes they show. */
+  /** The programs' environment: the PATH, and the processes that they show. */
   environment(pids: readonly number[], mode?: string): Readonly<Record<string, string>>;
 }
 

@@ -25,7 +25,7 @@ const environ = "HOME=/home/me\0WINDSURF_CSRF_TOKEN=0f0e\0APPDATA=C:\\a\0";
 const json =
   '{"Looked":3,"Processes":[{"ProcessId":1,"CommandLine":"\\"C:\\\\a b\\\\x.exe\\" --a b","CreationDate":"/Date(1706695331000)/","Mine":true}]}';
 
-/** What each parser is given on a good day. */
+/** A well-formed input for each parser. */
 const samples = [
   tcp,
   tcp6,

@@ -5,7 +5,7 @@ import type { Endpoint, IdeIdentity, IdeVariant } from "../language-server/trans
 /** A running IDE whose language server answered. */
 export interface Ide {
   readonly variant: IdeVariant;
-  /** What a person calls it: "Devin Desktop 3.10 (formerly Windsurf)", "Windsurf 2.2". */
+  /** The product's name for people: "Devin Desktop 3.10 (formerly Windsurf)", "Windsurf 2.2". */
   readonly product: string;
   /** Names this server process: variant, pid and start time. Changes when the IDE restarts. */
   readonly id: string;
@@ -30,7 +30,7 @@ export interface Ide {
 export interface AgentProgram {
   /** Whose plan its prompts are paid from; the ids that APIs use. */
   readonly variant: IdeVariant;
-  /** What a person calls it: "Devin Desktop 3.10 (formerly Windsurf)", "Devin CLI". */
+  /** The product's name for people: "Devin Desktop 3.10 (formerly Windsurf)", "Devin CLI". */
   readonly product: string;
   /** The executable. */
   readonly path: string;
@@ -63,7 +63,7 @@ export interface InstalledApp {
   readonly running: boolean;
 }
 
-/** What an app saved of the plan of the account that is signed in there, unread. */
+/** The plan that an app saved for its signed-in account, not yet parsed. */
 export interface SavedPlan {
   readonly variant: InstalledApp["variant"];
   /** The app's version; "" where nothing says it. */

@@ -12,7 +12,7 @@ export interface StandIn {
 }
 
 export interface StandInOptions {
-  /** What stands in argv[0]. */
+  /** The value of argv[0]. */
   readonly program: string;
   readonly flags: readonly string[];
   readonly environment: Readonly<Record<string, string>>;

@@ -68,7 +68,7 @@ export interface LanguageServer {
   ping(signal: AbortSignal): Promise<void>;
   /** The 1.x way: one server stream. An in-band `is_error` is thrown, not yielded. */
   rawChat(chat: RawChat, signal: AbortSignal): AsyncIterable<RawChatMessage>;
-  /** What this build answers, probed once and remembered. */
+  /** The abilities of this build, probed once and remembered. */
   capabilities(signal: AbortSignal): Promise<Capabilities>;
   close(): void;
 }
@@ -80,7 +80,7 @@ export interface CascadeStatus {
   readonly executors: readonly ExecutorMetadata[];
 }
 
-/** What a server build offers; found by probing, kept per build. */
+/** The abilities of a server build; found by probing, kept per build. */
 export interface Capabilities {
   readonly cascade: boolean;
   readonly steps: boolean;

@@ -28,7 +28,7 @@ export function createWireIds(clock: Clock, newUuid: () => string = () => crypto
   };
 }
 
-/** What `Metadata` says of this machine; all of it may be empty. */
+/** The description of this machine in `Metadata`; every field may be empty. */
 export interface MachineIdentity {
   /** `linux`, `darwin`, `windows`. */
   readonly os: string;

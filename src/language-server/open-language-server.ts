@@ -36,7 +36,7 @@ export interface LanguageServerOptions {
   readonly readMaxBytes?: number;
   /** Asked once for each new connection, before anything is sent over it. */
   readonly checkHolder?: CheckHolder;
-  /** What builds offer, by `variant@version`; share one map to probe each build once. */
+  /** The abilities of builds, by `variant@version`; share one map to probe each build once. */
   readonly builds?: Map<string, Capabilities>;
   /** Our schema with the field numbers of the server's build, from `schema/`; by default our schema unchanged. */
   readonly spoken?: SpokenSchema;

@@ -9,8 +9,8 @@ const withoutCascade: readonly [major: number, minor: number] = [3, 9];
 export const productToday = "Devin Desktop (formerly Windsurf)";
 
 /**
- * What a person calls a build: "Devin Desktop 3.10 (formerly Windsurf)", "Windsurf 2.2", "Windsurf Next". A version that
- * is not known leaves the decision to `isDevin`: whether its files or its program carry the new name.
+ * The name of a build for people: "Devin Desktop 3.10 (formerly Windsurf)", "Windsurf 2.2", "Windsurf Next". For an unknown version
+ * `isDevin` decides: whether the build's files or program carry the new name.
  */
 export function productName(variant: IdeVariant, version: string, isDevin = false): string {
   const [major, minor] = numbersOf(version);

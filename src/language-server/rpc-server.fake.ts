@@ -12,7 +12,7 @@ import type { Endpoint, WireProtocol } from "./transport/endpoint.ts";
 
 export const fakeToken = "0c0ffee0-csrf-4000-8000-000000000001";
 
-/** What a test's server answers; a method that is left out is unimplemented, or has no path at all. */
+/** The methods of a test's server; a method that is left out is unimplemented, or has no path at all. */
 export type FakeMethods = Partial<ServiceImpl<typeof LanguageServerService>>;
 
 export interface RpcServer extends AsyncDisposable {

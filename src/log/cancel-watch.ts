@@ -19,7 +19,7 @@ export class CancelWatch {
     this.#medium = medium;
   }
 
-  /** Resolves once a cancel is requested. Rejects with the signal's reason, and with what the medium throws. Registers before it returns. */
+  /** Resolves once a cancel is requested. Rejects with the signal's reason and with the medium's errors. Registers before it returns. */
   wait(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
     return waitFor(signal, (resolve, reject) => {
       const waiting: Waiting = {

@@ -7,7 +7,7 @@ export interface StreamName {
   readonly caller: string;
   /** The client's own name for it, a UUID. */
   readonly name: string;
-  /** 32 bytes, base64url: seals what was sent and the turns that it started. */
+  /** 32 bytes, base64url: seals the client's messages and the turns that they started. */
   readonly clientKey: Secret | undefined;
 }
 
@@ -18,9 +18,9 @@ export interface AttachNumber {
   readonly number: number;
 }
 
-/** What shows that an attach is the newest of its client. */
+/** Proof that an attach is the newest of its client. */
 export interface AttachProof {
-  /** What the last attach was given. */
+  /** The ticket that the client's last attach received. */
   readonly ticket?: Secret | undefined;
   readonly number?: AttachNumber | undefined;
 }
@@ -43,9 +43,9 @@ export interface AttachedStream {
   /** Grows with each attach, from 1. */
   readonly epoch: number;
   readonly accepted: readonly AcceptedMessage[];
-  /** When what was accepted is no longer kept, epoch ms; an attach and each message move it on. */
+  /** When the accepted messages expire, epoch ms; an attach and each message move it on. */
   readonly expiresAtMs: number;
-  /** 32 bytes, base64url: what the next attach brings. Undefined for who observes. */
+  /** 32 bytes, base64url: the ticket for the next attach. Undefined for an observer. */
   readonly nextTicket: Secret | undefined;
   /** True when only memory holds it. */
   readonly degraded: boolean;

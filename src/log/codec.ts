@@ -25,29 +25,29 @@ export interface TurnCodec {
   decode(row: SealedRecord, previousMac: Uint8Array): string;
 }
 
-/** What the gateway keeps for itself of each event of one turn that its client sealed; bound to the event's place. */
+/** Seals the gateway's own outline of each event of a turn that its client sealed. An outline is bound to the event's place. */
 export interface OutlineCodec {
   /** `text` is the outline, not the event. */
   seal(record: ClearRecord): Uint8Array;
-  /** Throws `internal` when anything of it, or of its place, was changed. */
+  /** Throws `internal` if any part of it, or its place, was changed. */
   open(row: EventRow): string;
 }
 
-/** What a reader brings to open a turn: its client's key, or the gateway's own right to continue a running turn. */
+/** The right to open a turn: its client's key, or the gateway's own right to continue a running turn. */
 export type Access = { readonly clientKey: Secret | undefined } | "runner";
 
 /** How a log's bytes are made. */
 export interface LogCodec {
-  /** What a value is looked up by, when it must not stand in the store itself. */
+  /** The lookup key for a value that must not be in the store in the clear. */
   index(value: string): string;
   /** Makes the key of a new turn. If the client brought a key, only that key opens the turn after its end. */
   newTurn(
     turnId: TurnId,
     clientKey: Secret | undefined,
   ): { readonly wrappedKey: Uint8Array; readonly codec: TurnCodec };
-  /** What the gateway itself may say of a turn that its client sealed. */
+  /** Seals the label of a turn that its client sealed: the facts that the gateway may still show. */
   sealLabel(turnId: TurnId, text: string): Uint8Array;
-  /** Undefined when there is none, or the gateway's key is another one now. */
+  /** Undefined if there is none, or if the gateway's key has changed. */
   openLabel(row: Pick<TurnRow, "turnId" | "label">): string | undefined;
   outlines(turnId: TurnId): OutlineCodec;
   /** Undefined when the row was sealed with another key. Takes as long for a row that is not there. */

@@ -4,7 +4,7 @@ import type { CascadeId, EventId, ModelUid } from "../base/ids.ts";
 /** Which way a prompt went: Cascade (2.x), raw chat (1.x), or an agent that speaks ACP. */
 export type BackendKind = "cascade" | "raw_chat" | "acp";
 
-/** Why an answer ended, and what the upstream itself called it. */
+/** Why an answer ended, and the upstream's own name for the reason. */
 export interface FinishReason {
   readonly unified: "stop" | "length" | "tool_calls" | "content_filter";
   readonly raw: string | undefined;
@@ -22,9 +22,8 @@ export interface Usage {
 }
 
 /**
- * What happens in a turn: the only vocabulary between backends and dialects. A log starts with `started` (unless the
- * turn ended before that) and ends with exactly one of `finished`, `failed`, `cancelled`.
- * Source: docs/turn-machine.md, "Transitions".
+ * The events of a turn: the only vocabulary between backends and dialects. A log starts with `started` (unless the turn ended before
+ * that) and ends with exactly one of `finished`, `failed`, `cancelled`. Source: docs/turn-machine.md, "Transitions".
  */
 export type TurnEventBody =
   /** The conversation exists upstream; logged before the prompt is sent, so that a restart can find it. */
@@ -63,7 +62,7 @@ export type TurnEventBody =
 /** The tools with which the IDE's agent looked something up in a turn: `VIEW_FILE`, each once. Absent where it used none. */
 export type IdeToolNames = readonly string[];
 
-/** What ended a turn early: the client's cancel, a grace time without a reader, the stop of the gateway, or the IDE. */
+/** The cause of an early end: the client's cancel, a grace time without a reader, the stop of the gateway, or the IDE. */
 export type CancelledBy = "client" | "abandoned" | "superseded" | "shutdown" | "ide";
 
 /** An event as the log holds it. `atMs` is epoch ms. */

@@ -13,7 +13,7 @@ export function decodeHeader(text: string): TurnHeader {
   return headerOf({ ...stored, graceMs: stored.graceMs === "to_end" ? Infinity : stored.graceMs });
 }
 
-/** The header of a turn, and nothing else of it. */
+/** Keeps only a turn's header. */
 export function headerOf(turn: TurnHeader): TurnHeader {
   return {
     dialect: turn.dialect,

@@ -1,7 +1,7 @@
 import type { Schedule } from "./schedule.fake.ts";
 import type { LogStore, LogWriter } from "./store.ts";
 
-/** What a store did, in the order in which it did it. */
+/** One action on a store. Actions are kept in their order. */
 export interface Done {
   readonly actor: string;
   readonly method: string;
@@ -49,7 +49,7 @@ export function heldStore({ store, schedule, hold, passing = [], onDone }: HeldO
       return work;
     };
 
-  /** What answers a writer answers one that is held. */
+  /** The answer of a writer, with that writer held as well. */
   const withHeldWriter = (result: unknown): unknown => {
     if (typeof result !== "object" || result === null) return result;
     if ("writer" in result && result.writer !== undefined)

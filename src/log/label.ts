@@ -1,6 +1,6 @@
 import type { TurnHeader } from "./header.ts";
 
-/** What the gateway's key opens of a turn that its client sealed: the model, the dialect, the client and the project, never a text. */
+/** The label of a turn that its client sealed, which the gateway's key opens: model, dialect, client and project, never a text. */
 type Label = Pick<TurnHeader, "dialect" | "modelUid" | "modelNumber" | "client" | "project"> & {
   readonly model: string;
 };
@@ -10,7 +10,7 @@ export function encodeLabel(header: TurnHeader): string {
   return JSON.stringify({ dialect, modelUid, modelNumber, client, project, model: request.model } satisfies Label);
 }
 
-/** The label as a turn's header: what it does not say is empty. */
+/** The label as a turn's header: members that it lacks are empty. */
 export function decodeLabel(text: string): TurnHeader {
   const { dialect, modelUid, modelNumber, client, project, model } = JSON.parse(text) as Label; // written by encodeLabel
   return {

@@ -13,9 +13,9 @@ export interface WriterOptions {
   readonly codec: TurnCodec;
   readonly retention: Retention;
   readonly row: TurnRow;
-  /** What becomes of the turn's wrapped key at its end; undefined when it stays. */
+  /** The turn's wrapped key after its end; undefined when the key stays the same. */
   readonly closedKey: Uint8Array | undefined;
-  /** How what the gateway keeps of each event is sealed; undefined where it can read the turn anyway. */
+  /** Seals the gateway's outlines of events; undefined if the gateway can read the turn anyway. */
   readonly outlines: OutlineCodec | undefined;
 }
 

@@ -4,18 +4,18 @@ import type { CancelledBy, TerminalEventType, TurnEventBody } from "./event.ts";
 import type { PageLimit, Taken } from "./page-limit.ts";
 import type { StoreCapabilities } from "./store.ts";
 
-/** A turn as a medium keeps it: what it must look up or change in the open, and sealed bytes that it cannot read. */
+/** A turn as a medium keeps it: fields that it must look up or change, in the open, and sealed bytes that it cannot read. */
 export interface TurnRow {
   readonly turnId: TurnId;
   readonly createdAtMs: number;
   readonly caller: string;
-  /** What the idempotency key, the fingerprint and the session are looked up by. */
+  /** The lookup keys of the idempotency key, the fingerprint and the session. */
   readonly keyIndex: string | undefined;
   readonly matchIndex: string;
   readonly sessionIndex: string | undefined;
   /** The rest of the turn's description, sealed. */
   readonly header: Uint8Array;
-  /** What the gateway may say of a turn that its client sealed, sealed by the gateway; empty for any other turn. */
+  /** The label of a turn that its client sealed, sealed by the gateway; empty for any other turn. */
   readonly label: Uint8Array;
   /** The turn's own key, wrapped; empty when nothing is sealed. */
   readonly wrappedKey: Uint8Array;
@@ -34,7 +34,7 @@ export interface TurnRow {
   readonly cancelRequested: CancelledBy | undefined;
   /** When the content was erased and the tombstone began. */
   readonly erasedAtMs: number | undefined;
-  /** Grows with every append, claim and cancel request: what a waiter compares. */
+  /** Grows with every append, claim and cancel request; waiters compare it. */
   readonly version: number;
 }
 
@@ -46,7 +46,7 @@ export interface EventRow {
   readonly atMs: number;
   readonly payload: Uint8Array;
   readonly mac: Uint8Array;
-  /** What the gateway itself keeps of an event that its client sealed, sealed by the gateway; empty for any other. */
+  /** The gateway's outline of an event that its client sealed, sealed by the gateway; empty for any other event. */
   readonly outline: Uint8Array;
 }
 
@@ -58,7 +58,7 @@ export interface Page extends Taken<EventRow> {
   readonly previousMac: Uint8Array | undefined;
 }
 
-/** What the end of a turn changes in its row. */
+/** The columns that a turn's end changes in its row. */
 export interface EndRow {
   readonly outcome: TerminalEventType;
   readonly atMs: number;
@@ -92,7 +92,7 @@ export interface HolderRow {
   readonly epoch: number;
 }
 
-/** What `mark` changes; a cancel request only if there was none and the turn runs, the grace time only to a longer one. */
+/** The changes that `mark` makes. A cancel request counts only if there was none and the turn runs. The grace time can only grow. */
 export interface RowChange {
   readonly attachedAtMs?: number;
   readonly longerGraceMs?: number;
@@ -101,7 +101,7 @@ export interface RowChange {
   readonly cancelRequested?: CancelledBy;
 }
 
-/** What a client sent on one stream of the idempotent protocol: numbered messages, and under which attach. */
+/** The messages that a client sent on one stream of the idempotent protocol: numbered, with the attach that sent each. */
 export interface StreamRow {
   /** Digest of the caller, the client's name for the stream and its key: another key is another stream. */
   readonly streamId: string;
@@ -110,7 +110,7 @@ export interface StreamRow {
   readonly epoch: number;
   /** How many messages were accepted, which is the number of the next one. */
   readonly accepted: number;
-  /** Digests of the ticket that was handed out last, and of the one that was spent for it; "" is no ticket. */
+  /** Digests of the ticket that was handed out last, and of the one that was spent for it; "" means no ticket. */
   readonly ticket: string;
   readonly ticketBefore: string;
   /** Which attach the newest was that its client counted: a digest of the client's life, and its number; "" and 0 for none. */
@@ -140,7 +140,7 @@ export interface AttachAttempt {
   readonly nowMs: number;
 }
 
-/** The stream as an attach found it, or why it did not take it over; undefined where there is none. */
+/** The stream as an attach found it, or why the attach did not take it over; undefined if there is no stream. */
 export type AttachedRow =
   | { readonly row: StreamRow; readonly messages: readonly MessageRow[] }
   | "spent"
@@ -149,16 +149,16 @@ export type AttachedRow =
 
 export type Admission = "admitted" | "repeated" | "conflict" | "gap" | "fenced" | "unknown";
 
-/** The part of a medium that keeps what clients sent. */
+/** The part of a medium that keeps clients' messages. */
 export interface StreamMedium {
   /**
-   * Raises the epoch of a stream, moves its expiry and hands out the row's ticket for the given one, unless the expiry has
-   * passed: then it is erased. Makes it from the row where there is none and the intent is `create`. `observe` only looks.
-   * `spent`: the given ticket is neither of the two; the epoch is raised all the same. `late`: the row's number is lower than that
-   * of the newest attach of the same life, and nothing is changed.
+   * Raises the epoch of a stream, moves its expiry and hands out the row's ticket for the given one. If the expiry has passed, the
+   * stream is erased instead. Creates the stream from the row if there is none and the intent is `create`. `observe` only looks.
+   * `spent`: the given ticket is neither of the two; the epoch is raised all the same. `late`: the row's number is lower than that of
+   * the newest attach of the same life, and nothing is changed.
    */
   attachStream(row: StreamRow, ask: AttachAttempt): Promise<AttachedRow>;
-  /** Accepts the next message, and creates the turn that it starts, in one step. Nothing of it otherwise. */
+  /** Accepts the next message, and creates the turn that it starts, in one step; or does neither. */
   admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission>;
   /** Resolves once the stream's epoch is another (at once if it is), or it is gone. */
   untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void>;

@@ -217,7 +217,7 @@ class Log implements LogStore {
       ...(session === undefined ? {} : { sessionIndex: this.#codec.index(`session:${session}`) }),
       ...(idempotencyKey === undefined ? {} : { keyIndex: this.#codec.index(`key:${idempotencyKey}`) }),
     });
-    // A key has one turn at most. One that has expired is never answered by another prompt, also where that cannot be noted.
+    // A key has at most one turn. A key whose turn has expired never gets another prompt, also if that cannot be noted.
     if (idempotencyKey !== undefined) for (const row of rows) await this.#refuseExpired(row);
     return this.#recordsOf(rows, keyless);
   }
@@ -331,7 +331,7 @@ class Log implements LogStore {
     return records;
   }
 
-  /** What the caller may see of the turn: all, only the label if a client sealed it and no key was given, or nothing. */
+  /** The part of the turn that the caller may see: all of it, nothing, or only the label if a client sealed the turn and the caller gave no key. */
   #shown(row: TurnRow, codec: TurnCodec | undefined, access: Access): TurnRecord | undefined {
     if (codec !== undefined) return this.#recordOf(row, codec);
     if (access === "runner" || access.clientKey !== undefined) return undefined;

@@ -10,9 +10,9 @@ import { damagedLog } from "./record-text.ts";
 import type { Retention } from "./retention.ts";
 import { superseded } from "./superseded.ts";
 
-/** What stands for an attach without a ticket. */
+/** Stored for an attach without a ticket. */
 const noTicket = "";
-/** What stands for the life of a client that does not count its attaches. */
+/** Stored as the life of a client that does not number its attaches. */
 const notCounted = "";
 
 interface Payload {
@@ -20,13 +20,13 @@ interface Payload {
   readonly base64: string;
 }
 
-/** Streams over a medium: seals what clients sent, and says what became of it. */
+/** Streams over a medium: seals clients' messages, and reports the outcome of each. */
 export class Streams {
   readonly #medium: StreamMedium;
   readonly #codec: LogCodec;
   readonly #clock: Clock;
   readonly #retention: Retention;
-  /** The codec that seals what clients send to attached streams; dropped with the last reference to the stream's name. */
+  /** The codec that seals clients' messages on attached streams; dropped with the last reference to the stream's name. */
   readonly #sealing = new WeakMap<StreamName, TurnCodec>();
 
   constructor(medium: StreamMedium, codec: LogCodec, clock: Clock, retention: Retention) {

@@ -3,8 +3,8 @@ import type { ModelUid } from "../base/ids.ts";
 import type { BackendKind, CancelledBy, FinishReason, IdeToolNames, TurnEvent, TurnEventBody, Usage } from "./event.ts";
 
 /**
- * An event without what was said in it: no text, no tool of the client, no argument, no error message. What onlookers and the usage
- * history need of a turn, and all that the gateway itself keeps of one that its client sealed. Sizes are in characters.
+ * An event without its content: no text, no tool of the client, no argument, no error message. Observers and the usage history need
+ * only this. It is all that the gateway itself keeps of a turn that its client sealed. Sizes are in characters.
  */
 export type OutlinedBody =
   | {
@@ -16,7 +16,7 @@ export type OutlinedBody =
     }
   | { readonly type: "text" | "thinking"; readonly characters: number }
   | { readonly type: "tool_call"; readonly characters: number; readonly done: boolean }
-  /** The size is that of the whole text as it then stands. */
+  /** The size is that of the whole text after the rewrite. */
   | { readonly type: "rewritten"; readonly characters: number }
   | ({ readonly type: "usage" } & Usage)
   | { readonly type: "finished"; readonly reason: FinishReason["unified"]; readonly ideTools?: IdeToolNames }
@@ -66,7 +66,7 @@ export function endsTurn<E extends OutlinedBody>(
   return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
 }
 
-/** JSON of what is kept of an event, without its type, which its record has. */
+/** JSON of the outline's members, without its type, which its record has. */
 export function encodeOutline(body: TurnEventBody): string {
   const { type: _type, ...kept } = outlineOf(body);
   return JSON.stringify(kept);
@@ -80,7 +80,7 @@ function ideToolsOf({ ideTools }: { readonly ideTools?: IdeToolNames }): { reado
   return ideTools === undefined ? {} : { ideTools };
 }
 
-/** Member by member: what else an event may come to carry is not kept unasked. */
+/** Copies known members only: a member that events gain later is not kept by accident. */
 function usageOf(usage: Usage): OutlinedBody {
   const { promptTokens, completionTokens, thinkingTokens, cachedPromptTokens, creditsHundredths, estimated } = usage;
   return {

@@ -8,7 +8,7 @@ export interface PageLimit {
 /** The most that a reader holds at a time, for deltas of any size: this bounds the memory of slow readers. */
 export const pageBytes = 256 * 1024;
 
-/** What of a record is large. */
+/** The large parts of a record. */
 interface Boxes {
   readonly payload: Uint8Array;
   readonly outline: Uint8Array;

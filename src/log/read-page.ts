@@ -29,7 +29,7 @@ export function openPage(page: Page, ask: PageAsk, codec: TurnCodec): Opened<Tur
   });
 }
 
-/** What the gateway keeps of the events of a turn that its client sealed. Throws as `openPage` does. */
+/** Opens the gateway's outlines of the events of a turn that its client sealed. Throws as `openPage` does. */
 export function openOutline(page: Page, ask: PageAsk, codec: OutlineCodec): Opened<OutlinedEvent> {
   checkPlace(page, ask);
   return inOrder(page, ask, (record, seq) => {

@@ -25,7 +25,7 @@ export function readTurn(
   return readPages(read, (cursor) => log.untilPast(turnId, cursor, signal), after, signal);
 }
 
-/** As `readTurn`, of any turn, but without what was said in it. */
+/** As `readTurn`, for any turn, but without the content. */
 export function readOutline(
   log: Pick<LogStore, "readOutlineAfter" | "untilPast">,
   { turnId, after }: Wanted,

@@ -52,7 +52,7 @@ export type ResponseFormat =
 
 export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
-/** What a client asked for, in no API's words: every dialect parses into it, every backend is fed from it. */
+/** A client's request, independent of any API: every dialect parses into it, and every backend reads it. */
 export interface TurnRequest {
   /** The model's name as the client wrote it. */
   readonly model: string;

@@ -1,6 +1,6 @@
 import type { RowFilter, TurnRow } from "./medium.ts";
 
-/** Whether a row is one of those that the filter asks for, its limit apart. What is erased never is. */
+/** Whether a row passes the filter, its limit apart. An erased row never does. */
 export function passes(row: TurnRow, filter: RowFilter): boolean {
   const { open, exceptOwner, caller, matchIndex, sessionIndex, keyIndex } = filter;
   return (

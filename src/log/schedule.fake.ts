@@ -110,8 +110,8 @@ export class Schedule {
 }
 
 /**
- * Every schedule with at most as many delays, depth first: `run` is called with each, lets it pick to its end, and throws
- * when what it saw is wrong. The error then says which steps led there. Answers how many there are.
+ * Every schedule with at most `delays` delays, depth first. `run` is called with each, lets it pick to its end, and throws on a wrong
+ * result. The error then names the steps that led there. Returns the number of schedules.
  */
 export async function everySchedule(delays: number, run: (schedule: Schedule) => Promise<void>): Promise<number> {
   let prefix: readonly number[] | undefined = [];

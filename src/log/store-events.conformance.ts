@@ -9,7 +9,7 @@ import type { StoreCapabilities } from "./store.ts";
 import { bodiesOf, finished, never, type StoreWorld, text } from "./store-world.fake.ts";
 import { newTurn } from "./turn.fake.ts";
 
-/** What every log store promises of events: append, read, outline, wait. Called inside its suite. */
+/** The cases for events that every log store passes: append, read, outline, wait. Called inside its suite. */
 export function describeEvents(world: StoreWorld, capabilities: StoreCapabilities): void {
   const { begin, collect } = world;
 

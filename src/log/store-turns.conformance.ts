@@ -4,7 +4,7 @@ import type { LogStore } from "./store.ts";
 import { finished, never, type StoreWorld, text } from "./store-world.fake.ts";
 import { newTurn } from "./turn.fake.ts";
 
-/** What every log store promises of turns: keys, writers, cancel requests, retention. Called inside its suite. */
+/** The cases for turns that every log store passes: keys, writers, cancel requests, retention. Called inside its suite. */
 export function describeTurns(world: StoreWorld): void {
   const { begin, collect } = world;
 

@@ -25,7 +25,7 @@ export interface StoreHarness {
   dispose(): Promise<void>;
 }
 
-/** The store that the running test has, its clock, and what most tests do with it. */
+/** The running test's store, its clock, and the steps that most tests share. */
 export class StoreWorld {
   readonly #makeHarness: () => Promise<StoreHarness>;
   #opened: { readonly harness: StoreHarness; readonly clock: SettableClock; store: LogStore } | undefined;

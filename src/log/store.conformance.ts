@@ -18,7 +18,7 @@ type AnyStep =
   | { readonly do: "zombie" };
 type Step<Kind extends AnyStep["do"]> = AnyStep & { readonly do: Kind };
 
-/** What every log store promises; the same cases in the same order for each. */
+/** The cases that every log store passes; the same cases in the same order for each. */
 export function describeLogStore(
   name: string,
   capabilities: StoreCapabilities,

@@ -36,11 +36,11 @@ export interface NewTurn {
   readonly project?: string | undefined;
   /** How long the turn continues without a reader; `Infinity`: to its end. In a record: the longest time that any reader asked for. */
   readonly graceMs: number;
-  /** What the dialect needs to show the turn again after a restart: plain JSON, opaque to every other layer. */
+  /** The dialect's own data for showing the turn again after a restart: plain JSON, opaque to every other layer. */
   readonly wire?: unknown;
 }
 
-/** What is known of a turn beside its events. */
+/** The facts of a turn beside its events. */
 export interface TurnRecord extends NewTurn {
   readonly ended: boolean;
   /** How it ended; undefined while it runs. */
@@ -63,7 +63,7 @@ export interface TurnRecord extends NewTurn {
   readonly expiresAtMs: number;
 }
 
-/** What a store can do, so that suites skip by capability, never by name. */
+/** The abilities of a store, so that suites skip by capability, never by name. */
 export interface StoreCapabilities {
   readonly survivesRestart: boolean;
   readonly sharedBetweenProcesses: boolean;
@@ -85,7 +85,7 @@ export interface LogWriter {
   append(bodies: readonly TurnEventBody[], atMs: number): Promise<Appended>;
 }
 
-/** A turn that was created, with the right to write it; or one that was there. */
+/** A created turn with the right to write it, or an existing turn. */
 export interface Created {
   readonly record: TurnRecord;
   readonly writer: LogWriter | undefined;
@@ -110,9 +110,8 @@ export interface TurnFilter {
 }
 
 /**
- * The right to read a turn that its client sealed: that client's key (32 bytes, base64url). With another one such a turn
- * is unknown; without any it has a record that says when, which model and how it ended, and an outline (`readOutlineAfter`)
- * of what happened, and no more.
+ * The right to read a turn that its client sealed: that client's key (32 bytes, base64url). With another key the turn is unknown.
+ * Without a key the turn has only a record (its time, its model and its end) and an outline (`readOutlineAfter`).
  */
 export interface Opening {
   readonly clientKey?: Secret | undefined;
@@ -124,8 +123,8 @@ export interface Looking extends Opening {
 }
 
 /**
- * What became of a message. `admitted` and `repeated` are acknowledged; `conflict`: that number was used for another
- * payload; `gap`: an earlier number is missing; `fenced`: a newer attach has the stream.
+ * The outcome of a message. `admitted` and `repeated` are acknowledged. `conflict`: the number was used for another payload. `gap`: an
+ * earlier number is missing. `fenced`: a newer attach has the stream.
  */
 export type Admitted =
   | {
@@ -157,15 +156,13 @@ export interface CreateOptions {
 
 /** Writing turns: for the processes that start and run them. */
 export interface TurnWriting {
-  /**
-   * Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created.
-   */
+  /** Creates the turn, or returns the one that holds the same (caller, idempotency key). Atomic; `writer` when created. */
   create(turn: NewTurn, owner: string, options?: CreateOptions): Promise<Created>;
   /** Takes a running turn over from its writer; undefined when it has ended or is unknown. */
   claim(turnId: TurnId, owner: string): Promise<Claimed | undefined>;
   /**
-   * Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. False,
-   * and nothing is asked, where it is for a stream that a newer attach has.
+   * Asks the turn's writer, in any process, to end the turn. Durable. The first request stays; after the end none counts. Returns
+   * false, and asks nothing, if the request is for a stream that a newer attach has.
    */
   requestCancel(turnId: TurnId, by: CancelledBy, stream?: StreamHolder): Promise<boolean>;
   /** Resolves once a cancel of the turn was requested; at once if it already was. Rejects with the signal's reason. */
@@ -187,10 +184,7 @@ export interface TurnReading {
     after: EventId,
     options: ReadLimit & Opening,
   ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }>;
-  /**
-   * As `readAfter`, but without what was said, and without a key: also of a turn that its client sealed, running or ended.
-   * For onlookers and for counting.
-   */
+  /** As `readAfter`, but without content and without a key: also for a turn that its client sealed, running or ended. For observers and for counting. */
   readOutlineAfter(
     turnId: TurnId,
     after: EventId,
@@ -213,15 +207,15 @@ export interface TurnReading {
   noteDelivered(turnId: TurnId): Promise<void>;
 }
 
-/** What clients sent, numbered. The part of a log that makes sending a message twice the same as sending it once. */
+/** The numbered messages that clients sent. With them, sending a message twice has the same effect as sending it once. */
 export interface StreamStore {
   /**
    * Attaches to a stream; `create` makes it if there is none. Throws `expired` if another intent finds none, or the stream is no
    * longer kept: a second stream never takes its place.
    *
-   * Each attach spends a ticket and gets the next. The store accepts the newest ticket. Until that is used it also accepts the
-   * ticket before it, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` with
-   * the detail `ticket_spent`, and fences the attached client. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
+   * Each attach spends a ticket and gets the next. The store accepts the newest ticket. Until that is used it also accepts the ticket
+   * before it, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` with the detail
+   * `ticket_spent`, and fences the attached client. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
    *
    * A client may number its attaches. An attach with a lower number than an earlier one of the same life arrived late: it throws
    * `cancelled` with the detail `superseded`, and the attached client stays attached.
@@ -239,7 +233,7 @@ export interface StreamStore {
 export interface StoreHousekeeping {
   /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
   listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;
-  /** Says that this owner's process lives until then at least; turns of owners that are overdue may be claimed. */
+  /** Renews an owner's lease until `aliveUntilMs`. Turns of owners whose lease has run out may be claimed. */
   renewOwner(owner: string, aliveUntilMs: number): Promise<void>;
   /**
    * Whether this owner may act on the turn now: the store has it as the turn's owner. Renews the owner's lease first, so that no
@@ -248,7 +242,7 @@ export interface StoreHousekeeping {
   holdsTurn(turnId: TurnId, owner: string, aliveUntilMs: number): Promise<boolean>;
   /** Every owner that ever renewed and has not been forgotten, with its time. */
   owners(): Promise<ReadonlyMap<string, number>>;
-  /** Erases what has expired, and tombstones past their time. */
+  /** Erases expired turns and streams, and tombstones past their time. */
   sweep(nowMs: number): Promise<void>;
   close(): Promise<void>;
 }

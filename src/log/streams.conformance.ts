@@ -11,7 +11,7 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 const textOf = (payload: Uint8Array) => new TextDecoder().decode(payload);
 let names = 0;
 
-/** What every log store promises of the messages that clients send; called inside its suite. */
+/** The cases for clients' messages that every log store passes; called inside its suite. */
 export function describeStreams(storeOf: () => LogStore, clockOf: () => SettableClock): void {
   describe("a client's stream", () => {
     function named(overrides: Partial<StreamName> = {}): StreamName {

@@ -1,4 +1,4 @@
-/** Why a store that works may lose what it acknowledged. In words, for its owner. */
+/** Why a working store may lose acknowledged writes. In words, for its owner. */
 export const storeWeaknesses = {
   replica_behind:
     "A replica of the Redis server does not keep up. After a failover to it the last answers can be missing, and a repeated request is then sent to the IDE again.",

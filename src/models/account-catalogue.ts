@@ -12,12 +12,12 @@ import type { ModelBackend, Resolution } from "./model.ts";
 import { shapeKey, shapeOf } from "./model-shape.ts";
 import { resolveModel, type UnknownWords } from "./resolve.ts";
 
-/** What is known of the account's models: its status at the language server, the list of the vendor's agent, or both. */
+/** The account's models: its status at the language server, the list of the vendor's agent, or both. */
 export interface AccountList {
   readonly status: UserStatus | undefined;
   /** Undefined where prompts go to the language server. */
   readonly agent: readonly AgentModel[] | undefined;
-  /** What prompts to these models go through. */
+  /** The backend for prompts to these models. */
   readonly backend: ModelBackend;
   /** The vendor's agent, where prompts go to the language server and the agent can be asked as well. */
   readonly beside?: AgentSource | undefined;
@@ -69,7 +69,7 @@ export class AccountCatalogue {
   readonly #options: CatalogueOptions;
   readonly #own: KeptList<Read>;
   readonly #beside: BesideList;
-  /** What was put together last. */
+  /** The last list that was put together. */
   #made: Made | undefined;
 
   constructor(options: CatalogueOptions) {
@@ -178,7 +178,7 @@ function isAmong(keys: ReadonlySet<string>, model: AccountModel): boolean {
   return keysOfOne(model).some((key) => keys.has(key));
 }
 
-/** What resolution would take for this model: its UID, its name, its label. A bare name means the medium effort. */
+/** The names that resolution would accept for this model: its UID, its name, its label. A bare name means the medium effort. */
 function keysOfOne({ uid, name, label }: AccountModel): readonly string[] {
   const shapes = [name, label].map(shapeOf).map((shape) => shapeKey({ ...shape, effort: shape.effort ?? "medium" }));
   return [uid, ...shapes.map((key) => `shape ${key}`)];

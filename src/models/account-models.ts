@@ -41,7 +41,7 @@ export function modelsOf(status: UserStatus, catalogue: Catalogue): readonly Acc
   return [...configs].map(([uid, config]) => model(uid, names.get(uid) ?? uid, config, list));
 }
 
-/** What the whole list says of each of its models. `isPriced`: at least one model has a price in credits. */
+/** Facts about each model that need the whole list. `isPriced`: at least one model has a price in credits. */
 interface ListFacts {
   readonly catalogue: Catalogue;
   readonly defaultUid: string;

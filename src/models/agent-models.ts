@@ -9,7 +9,7 @@ import { uniqueNames } from "./unique-names.ts";
 
 /** A model as an agent's own options list it. */
 export interface AgentModel {
-  /** What the agent takes when a session chooses its model: `swe-2-high`, `openai/gpt-5`. */
+  /** The model's id in a session of the agent: `swe-2-high`, `openai/gpt-5`. */
   readonly id: string;
   readonly label: string;
   /** The agent's default model. */

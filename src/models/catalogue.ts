@@ -1,6 +1,6 @@
 import { catalogueLines } from "./catalogue-data.ts";
 
-/** What is known of a model beside the account's list. */
+/** The facts of a model beside the account's list. */
 export interface CatalogueEntry {
   readonly uid: string;
   /** `claude-opus-4.7:high`. */

@@ -1,6 +1,6 @@
 import type { ModelUid } from "../base/ids.ts";
 
-/** What a model's prompts go through. */
+/** The backend of a model's prompts. */
 export type ModelBackend = "acp" | "cascade" | "raw_chat";
 
 /** One model of the account, from the live list. */

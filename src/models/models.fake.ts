@@ -29,7 +29,7 @@ export function fakeModelOf(name: string, fields: Partial<Model> = {}): Model {
 /** A fixed list of models, resolved by exact name or uid. */
 export class FakeModels implements Models {
   models: readonly Model[];
-  /** What both calls throw, where a test wants no IDE. */
+  /** The error that both calls throw, for tests without an IDE. */
   fails: MillraceError | undefined;
 
   constructor(models: readonly Model[] = [fakeModelOf("test-model"), fakeModelOf("claude-test:high")]) {

@@ -29,10 +29,10 @@ export interface UnknownWords {
 }
 
 /**
- * What a name means among the models of an account, in a fixed order: exact UID; name; name with its variant (`name:variant`,
- * `name-variant`, and the bare name of a family that marks a default or has a medium); alias (label, Claude's words in
- * either order or without "claude", vendor before it, date or `[1m]` behind it); enum name. Then `effort` picks the variant, unless the name
- * already says which.
+ * Resolves a name among the models of an account, in a fixed order: exact UID; name; name with its variant (`name:variant`,
+ * `name-variant`, and the bare name of a family that marks a default or has a medium); alias (label, Claude's words in either order or
+ * without "claude", vendor before it, date or `[1m]` behind it); enum name. Then `effort` picks the variant, unless the name already
+ * does.
  *
  * @throws MillraceError `unknown_model` with the nearest three, `model_not_allowed` for a disabled one. Never a default.
  */
@@ -78,7 +78,7 @@ function byAlias(models: readonly AccountModel[], name: string): Found | undefin
   );
 }
 
-/** What `[1m]` asks for, of a model that has no variant for it. */
+/** Whether the model satisfies `[1m]` without a variant for it. */
 function holdsMillion(model: AccountModel): boolean {
   return (model.contextTokens ?? 0) >= 1_000_000;
 }

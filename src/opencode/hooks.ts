@@ -3,7 +3,7 @@
  * package of OpenCode's. Source: @opencode-ai/plugin 1.18, dist/index.d.ts; the client suite runs it in the real binary.
  */
 
-/** What OpenCode gives a plugin at its start. */
+/** OpenCode's input to a plugin at its start. */
 export interface PluginInput {
   readonly worktree: string;
   readonly directory: string;

@@ -8,7 +8,7 @@ export interface Carrying {
   scope?: Scope;
 }
 
-/** What a block still has to give once it is parsed: a list of fields, or the name of a class made inside. */
+/** Whether a statement is kept after parsing its block: it returns a list of fields, or the name of a class made inside. */
 export function isKept(statement: AnyNode): boolean {
   if (statement.type !== "ReturnStatement" || statement.argument == null) return false;
   const argument = lastOf(statement.argument);

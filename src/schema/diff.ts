@@ -18,10 +18,7 @@ interface Entry {
   readonly type: string;
 }
 
-/**
- * What changed from one build to another, by full name, sorted by name. What a new message or enum holds is not listed one by
- * one, nor what a removed one held.
- */
+/** The changes from one build to another, by full name, sorted by name. The content of a new message or enum is not listed, nor that of a removed one. */
 export function diffSchemas(before: FileRegistry, after: FileRegistry): readonly SchemaChange[] {
   const old = entriesOf(before);
   const now = entriesOf(after);

@@ -43,7 +43,7 @@ export function propertyKeyOf(key: AnyNode): string | undefined {
   return value === undefined ? undefined : String(value);
 }
 
-/** What a member expression or an identifier is called last: `a.b.newFieldList` → `newFieldList`. */
+/** The last name in a member expression or an identifier: `a.b.newFieldList` → `newFieldList`. */
 export function lastName(node: AnyNode): string | undefined {
   if (node.type === "Identifier") return node.name;
   if (node.type === "SequenceExpression") return lastName(lastOf(node));
@@ -51,7 +51,7 @@ export function lastName(node: AnyNode): string | undefined {
   return node.computed ? stringOf(node.property) : node.property.type === "Identifier" ? node.property.name : undefined;
 }
 
-/** What a function without a use for its arguments gives: `() => x`, `function () { return x }`. */
+/** The expression that a function returns without using its arguments: `() => x`, `function () { return x }`. */
 export function returnedBy(node: AnyNode): AnyNode | undefined {
   if (node.type !== "ArrowFunctionExpression" && node.type !== "FunctionExpression") return undefined;
   if (node.body.type !== "BlockStatement") return lastOf(node.body);

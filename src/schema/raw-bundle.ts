@@ -28,7 +28,7 @@ export type Required = { readonly id: string } | { readonly module: Reference };
 /** A message as far as it has been seen: the parts may stand apart in the source. */
 export interface RawMessage {
   readonly at: number;
-  /** What a class calls itself inside. */
+  /** The name of the class inside its own body. */
   innerName?: string | undefined;
   typeName?: string;
   fields?: { readonly list: readonly (RawField | undefined)[]; readonly scope: Scope };
@@ -73,7 +73,7 @@ export interface RawStar {
   readonly required: Required;
 }
 
-/** What a bundle says of protobuf, before any name is resolved. */
+/** The protobuf parts of a bundle, before any name is resolved. */
 export interface RawBundle {
   readonly messages: RawMessage[];
   readonly enums: RawEnum[];

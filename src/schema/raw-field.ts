@@ -30,7 +30,7 @@ const byName: ReadonlyMap<unknown, ScalarNumber> = new Map(Object.entries(scalar
 export interface RawType {
   readonly kind: string;
   readonly scalar: ScalarNumber | undefined;
-  /** What names a message or an enum, without the `getEnumType` around it. */
+  /** The reference to a message or an enum, without the `getEnumType` around it. */
   readonly reference: AnyNode | undefined;
 }
 

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { type ErrorRecord, MillraceError } from "../base/errors.ts";
 import type { SchemaProblem } from "./read-fields.ts";
 
-/** What the worker sends back: a serialized `FileDescriptorSet`, or why there is none. */
+/** The worker's answer: a serialized `FileDescriptorSet`, or the reason why there is none. */
 export type WorkerAnswer =
   | { readonly set: Uint8Array; readonly problems: readonly SchemaProblem[] }
   | { readonly error: ErrorRecord };

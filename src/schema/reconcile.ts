@@ -163,7 +163,7 @@ function reconcileMessage(
   });
 }
 
-/** What must be alike for two fields to be one on the wire. */
+/** A word for a field's type on the wire: two fields can be the same one only if their words are equal. */
 function typeWord(field: DescField): string {
   const inner =
     field.message?.typeName ??

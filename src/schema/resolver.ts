@@ -6,7 +6,7 @@ import { isStandard, wellKnownTypes } from "./well-known.ts";
 
 type Definition = RawMessage | RawEnum;
 
-/** What a reference led to; `guessed` when only its name did. */
+/** The target of a reference; `guessed` when only its name led to it. */
 export interface Resolved {
   readonly typeName: string;
   readonly guessed: boolean;
@@ -96,7 +96,7 @@ export function createResolver(raw: RawBundle): Resolver {
     return getter === undefined ? undefined : follow(getter.node, getter.scope, hops + 1);
   }
 
-  /** What a module exports by that name, itself or by handing on all of another one. */
+  /** The export of a module with that name, its own or re-exported from another module. */
   function exported(required: Required, property: string, hops: number): Reference | undefined {
     if (hops > mostHops) return undefined;
     const module = moduleOf(required);

@@ -1,4 +1,4 @@
-/** What came last: a value (a slash divides it), something that a value follows (a slash begins a pattern), one of them, a word, a dot. */
+/** The kind of the last token: a value (a slash divides it), something that a value follows (a slash begins a pattern), one of them, a word, a dot. */
 type Last = typeof value | typeof operator | typeof either | typeof word | typeof member;
 const [value, operator, either, word, member] = [0, 1, 2, 3, 4] as const;
 
@@ -9,7 +9,7 @@ const beforeValues = new Set(
 const contextual = new Set(["of", "yield", "await", "let", "async", "static"]);
 const headers = new Set(["if", "while", "for", "with"]);
 
-/** What a character of ASCII begins. Digits count as letters: numbers end where names do. */
+/** The token that a character of ASCII begins. Digits count as letters: numbers end where names do. */
 const [blank, newline, letter] = [1, 2, 3] as const;
 const kinds = new Uint8Array(128);
 for (let code = 0; code < 128; code++) {
@@ -128,14 +128,14 @@ function endOfWord(source: string, at: number): number {
   }
 }
 
-/** What a word that is no property is to the slash behind it. */
+/** The kind of a word that is no property, for the slash behind it. */
 function wordBefore(source: string, at: number, end: number): Last {
   const text = source.slice(at, Math.min(end, at + 12)).replace(/[\s/][\s\S]*$/, "");
   if (beforeValues.has(text) || headers.has(text)) return operator;
   return contextual.has(text) ? either : value;
 }
 
-/** What the end of a parenthesis behind a word is to a slash: a statement follows that of `if`, a call is a value. */
+/** The kind of a closing parenthesis behind a word, for the slash after it: a statement follows that of `if`, a call is a value. */
 function parenthesisAfter(source: string, at: number, end: number): Last {
   if (end - at > 64) return either;
   const text = source.slice(at, end).replace(/[\s/][\s\S]*$/, "");

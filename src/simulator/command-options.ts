@@ -3,7 +3,7 @@ import { MillraceError } from "../base/errors.ts";
 import { isObject } from "../base/json.ts";
 import { parseSimulatorOptions, type SimulatorConfig, type SimulatorOptions } from "./options.ts";
 
-/** What `millrace simulate` takes on its command line; what is undefined was not given. */
+/** The command-line options of `millrace simulate`; an option that was not given is undefined. */
 interface SimulateFlags {
   readonly profile?: string | undefined;
   readonly home?: string | undefined;

@@ -22,7 +22,7 @@ export interface StartOrder {
   readonly faults: readonly RpcFault[];
   readonly turn: TurnPlan;
   readonly plan: PlanOptions;
-  /** What an earlier process left of it. */
+  /** The use of the plan that an earlier process left. */
   readonly planUse?: PlanUse;
 }
 
@@ -37,7 +37,7 @@ export interface ServerPorts {
   readonly chatClientPort: number | undefined;
 }
 
-/** What can be asked of a running server process, by name: argument and answer. */
+/** The calls to a running server process, by name: argument and answer. */
 export interface Calls {
   readonly report: { readonly argument: { readonly newerThan?: number }; readonly answer: Report };
   readonly setFaults: { readonly argument: readonly RpcFault[]; readonly answer: null };

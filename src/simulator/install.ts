@@ -5,7 +5,7 @@ import type { Profile } from "./profile.ts";
 import { extensionBundle } from "./schema/bundle.ts";
 import { schemaFiles, shiftedSchema } from "./schema/shift.ts";
 
-/** What to unpack and where. */
+/** The profile to unpack, and the places to unpack it to. */
 interface Installation {
   readonly profile: Profile;
   readonly layout: Layout;

@@ -33,7 +33,7 @@ export const simulatorOptionsSchema = z.strictObject({
   csrfCode: z.enum(["unauthenticated", "permission_denied"]).default("unauthenticated"),
   /** Overrides what `RawGetChatMessage` does: answer, refuse in the trailer, refuse in a message with status 0. */
   rawChat: z.enum(["answer", "trailer", "in-band"]).optional(),
-  /** What a second message for a running cascade meets. */
+  /** The response to a second message for a running cascade. */
   whileRunning: z.enum(["queue", "reject"]).default("queue"),
   /** Which answers are compressed for a client that offers gzip. */
   gzip: z.enum(["large", "always", "never"]).default("large"),
@@ -79,7 +79,7 @@ export const simulatorOptionsSchema = z.strictObject({
   modelKey: z.string().optional(),
 });
 
-/** What a caller may give. */
+/** The caller's options. */
 export type SimulatorOptions = z.input<typeof simulatorOptionsSchema>;
 /** The same with every default filled in. */
 export type SimulatorConfig = z.output<typeof simulatorOptionsSchema>;

@@ -86,7 +86,7 @@ function windsurfArguments(facts: ProcessFacts, pipe: string): string[] {
   ];
 }
 
-/** What the editor puts into the server's environment, with nothing of the caller's own. */
+/** The server's environment as the editor sets it, with nothing from the caller's own. */
 export function processEnvironment(facts: ProcessFacts): Record<string, string> {
   return {
     HOME: facts.home,

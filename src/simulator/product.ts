@@ -3,7 +3,7 @@ import type { TurnPlan } from "./faults/turn-plan.ts";
 import type { CascadeReport } from "./report.ts";
 import type { Handler } from "./wire/listener.ts";
 
-/** What one product's language server does behind its ports. */
+/** The behaviour of one product's language server behind its ports. */
 export interface Product {
   /** Whether it has an RPC of this name. */
   knows(rpc: string): boolean;

@@ -11,10 +11,7 @@ export const profileNames = [
 ] as const;
 export type ProfileName = (typeof profileNames)[number];
 
-/**
- * What differs between builds, as far as a client can see.
- * Source: docs/wire/language-server.md, "Builds"; docs/wire/processes.md, "Arguments".
- */
+/** The visible differences between builds. Source: docs/wire/language-server.md, "Builds"; docs/wire/processes.md, "Arguments". */
 export interface Profile {
   readonly name: ProfileName;
   /** Antigravity speaks a fork of the schema, over TLS too, and takes no prompts here. */
@@ -36,7 +33,7 @@ export interface Profile {
   readonly stdinMetadata: boolean;
   /** Whether Send and Start demand a trusted workspace. */
   readonly needsTrust: boolean;
-  /** What `RawGetChatMessage` does by default: answer, or refuse in the trailer. */
+  /** The default behaviour of `RawGetChatMessage`: answer, or refuse in the trailer. */
   readonly rawChat: "answer" | "trailer";
   /** RPCs this build does not have: their paths are unknown to it. */
   readonly missing: readonly string[];

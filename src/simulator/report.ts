@@ -28,7 +28,7 @@ export interface CascadeReport {
   readonly writing: boolean;
 }
 
-/** What the server has seen since its process started. Counts are of calls, not of bytes. */
+/** The server's activity since its process started. Counts are of calls, not of bytes. */
 export interface Report {
   /** Rises with every change. */
   readonly version: number;

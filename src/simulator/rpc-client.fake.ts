@@ -84,7 +84,7 @@ export async function finalSteps(simulator: Simulator, cascadeId: string): Promi
   return trajectory?.steps ?? [];
 }
 
-/** What the planner said, all its steps together. */
+/** The planner's text, all steps together. */
 export function answerOf(steps: readonly CortexTrajectoryStep[]): string {
   return steps.map((step) => (step.step.case === "plannerResponse" ? step.step.value.response : "")).join("");
 }

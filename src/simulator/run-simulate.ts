@@ -2,7 +2,7 @@ import { describe, startControlServer } from "./control-server.ts";
 import type { SimulatorOptions } from "./options.ts";
 import { type Simulator, startSimulator } from "./start.ts";
 
-/** What `millrace simulate` tells its user, once everything listens. */
+/** The start-up report of `millrace simulate`, once everything listens. */
 export interface SimulateReady {
   readonly simulator: Simulator;
   /** For `--json`: paths, ports, pid; no secrets. */

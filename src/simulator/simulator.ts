@@ -35,13 +35,13 @@ export interface Simulator extends AsyncDisposable {
   readonly cliPath: string | undefined;
   /** Prompts that `devin` processes accepted since the simulator's start, in order. */
   prompts(): readonly AgentPrompt[];
-  /** What all `devin` processes have seen since the simulator's start. */
+  /** The history of all `devin` processes since the simulator's start. */
   agentReport(): AgentReport;
   /** The first report of the agents that passes; waits for changes, not for time. Throws the signal's reason. */
   untilAgent(passes: (report: AgentReport) => boolean, signal: AbortSignal): Promise<AgentReport>;
   /** Replaces how `devin` behaves, but for how it is installed. Running processes follow from their next call on. */
   setAgent(options: AgentInput): Promise<void>;
-  /** What the server process has seen since its start. */
+  /** The server process's activity since its start. */
   report(): Promise<Report>;
   /** The first report that passes; waits for changes, not for time, and across restarts. Throws the signal's reason. */
   until(passes: (report: Report) => boolean, signal: AbortSignal): Promise<Report>;

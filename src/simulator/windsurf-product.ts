@@ -25,7 +25,7 @@ import { Gate } from "./trajectory/gate.ts";
 import { TrajectoryFiles } from "./trajectory/trajectory-files.ts";
 import { faultAfterHandler, toConnectError } from "./wire/guard.ts";
 
-/** What the server tells its editor. */
+/** The server's calls to its editor. */
 export interface EditorSide {
   /** Asks to be replaced by a new process. */
   restart(): void;

@@ -10,7 +10,7 @@ export interface TurnProblem {
   readonly error: unknown;
 }
 
-/** What happens to the turns of this process. */
+/** Events of the turns that this process runs. */
 export interface TurnLifecycle {
   /** A new turn is stored, and runs here. */
   readonly turn_started: { readonly turnId: TurnId };

@@ -30,7 +30,7 @@ export interface TurnsOptions extends Planning {
   readonly implicitJoins: boolean;
   /** Names this process among those that share the store; never used twice. */
   readonly owner: string;
-  /** Whether another owner's process is known to be gone, before its lease says so. */
+  /** Whether another owner's process is known to be gone although its lease has not run out. */
   readonly ownerIsGone?: (owner: string) => boolean;
   /** As `SupervisorOptions.canTakeOver`. */
   readonly canTakeOver?: CanTakeOver;

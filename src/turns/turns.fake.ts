@@ -116,7 +116,7 @@ export class FakeReader {
   }
 }
 
-/** `fakeTurns`, which stops what it made after each test of the file that calls this. */
+/** `fakeTurns`, stopped after each test of the file that calls this. */
 export function stoppedTurns(): typeof fakeTurns {
   const open: Turns[] = [];
   afterEach(async () => {
@@ -129,7 +129,7 @@ export function stoppedTurns(): typeof fakeTurns {
   };
 }
 
-/** A memory log that says it outlives the process: what a test needs of a restart, or of two processes, without a disk. */
+/** A memory log that claims to outlive the process: enough for tests of a restart, or of two processes, without a disk. */
 export function durable(store: LogStore): LogStore {
   return { ...bound(store), capabilities: { survivesRestart: true, sharedBetweenProcesses: true } };
 }

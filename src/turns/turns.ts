@@ -22,7 +22,7 @@ export interface StartTurn {
   readonly idempotencyKey: string | undefined;
   readonly session: string | undefined;
   readonly client: string | undefined;
-  /** What the client says it works on (`X-Millrace-Project`), for the usage history. */
+  /** The client's project (`X-Millrace-Project`), for the usage history. */
   readonly project?: string | undefined;
   /** Stored unchanged with the turn (`TurnRecord.wire`): plain JSON that only the dialect reads. */
   readonly wire?: unknown;
@@ -31,24 +31,21 @@ export interface StartTurn {
    * its own time if that is longer.
    */
   readonly graceMs: number | undefined;
-  /**
-   * The client says that it sends this request again (`X-Stainless-Retry-Count`): the earlier turn is joined although
-   * its reader is not known to be gone.
-   */
+  /** The client marks the request as a retry (`X-Stainless-Retry-Count`): the earlier turn is joined although its reader is not known to be gone. */
   readonly retry?: boolean;
   /** Finds out whether the clients of earlier answers to this request have read them, where that is not known yet. */
   readonly settle?: () => Promise<void>;
-  /** The client repeats each failure in the middle of an answer by itself, seconds later: its repeat gets no prompt at once. */
+  /** The client repeats each failure in the middle of an answer seconds later, without its user: its repeat gets no prompt at once. */
   readonly repeatsLate?: boolean;
 }
 
-/** What finds the turn that a request repeats (its caller, body, key and session), and the grace time that this reader asks for. */
+/** Identifies the turn that a request repeats (caller, body, key and session), and gives the grace time that this reader asks for. */
 export type JoinTurn = Pick<
   StartTurn,
   "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs" | "settle"
 >;
 
-/** A turn that a request got: a new one, or one that was there (`key`: same idempotency key; `implicit`: same request again). */
+/** The turn of a request: a new one, or an existing one (`key`: same idempotency key; `implicit`: same request again). */
 export interface StartedTurn {
   readonly turnId: TurnId;
   /** The turn as stored; if the request joined a turn, with the new expiry. */
@@ -70,26 +67,26 @@ export interface Turns {
    */
   join(asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined>;
   /**
-   * Throws `idempotency_conflict`, `expired`, and what finding a backend throws. Resolves once the turn is stored. Where a reader
-   * is all that is between the request and its twin, that reader gets a quarter of a second to leave first.
+   * Throws `idempotency_conflict`, `expired`, and the errors of finding a backend. Resolves once the turn is stored. If only a reader
+   * keeps the request from joining its twin, that reader gets a quarter of a second to leave first.
    */
   start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn>;
   /**
-   * Every event after the cursor, until the terminal one, at the reader's pace. A reader that stops early cancels
-   * nothing: the turn continues for its grace time. A reader that asks for more after the terminal event says that it
-   * delivered the answer whole. Throws `invalid_request` for an unknown turn or a cursor past its end, `expired` when
-   * the log is no longer kept, `cancelled` when the gateway stops first.
+   * Every event after the cursor, until the terminal one, at the reader's pace. A reader that stops early cancels nothing: the turn
+   * continues for its grace time. A reader that asks for more after the terminal event confirms that it delivered the whole answer.
+   * Throws `invalid_request` for an unknown turn or a cursor past its end, `expired` when the log is no longer kept, `cancelled` when
+   * the gateway stops first.
    */
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
   /** As `read`, for onlookers (dashboard, tail): it neither keeps a turn alive nor counts as its delivery. */
   follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
-  /** As `follow`, without what was said: of any turn, also of one that its client sealed. For counting and for the dashboard. */
+  /** As `follow`, without the content: for any turn, also one that its client sealed. For counting and for the dashboard. */
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
-  /** Resolves once the turn has ended, wherever it runs. Throws as `follow` does. */
+  /** Resolves once the turn has ended, in any process. Throws as `follow` does. */
   untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
   lastAliveAtMs(turnId: TurnId): number | undefined;
-  /** Where the turn stands in the queue of those whose prompt is not sent yet; undefined for one that does not wait. */
+  /** The turn's place in the queue of turns whose prompt is not sent yet; undefined if it does not wait. */
   placeInQueue(turnId: TurnId): QueuePlace | undefined;
   /** How many turns run in this process, and how many wait in its queue. */
   load(): { readonly running: number; readonly waiting: number };
@@ -98,10 +95,7 @@ export interface Turns {
    * Returns the turn with the new values, or unchanged if they cannot be stored.
    */
   noteReader(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;
-  /**
-   * The client that asked has all that it asked for, by another way than `read`: no repetition of its request joins the turn.
-   * Throws what the store throws.
-   */
+  /** The client has the whole answer, by another way than `read`: no repetition of its request joins the turn. Throws the store's errors. */
   noteDelivered(turnId: TurnId): Promise<void>;
   /** Ends the turn, durably; nothing happens if it has ended. */
   cancel(turnId: TurnId, by: CancelledBy): Promise<void>;
@@ -117,6 +111,6 @@ export interface Turns {
     readonly caller?: string;
     readonly limit: number;
   }): Promise<readonly TurnRecord[]>;
-  /** Ends or hands over what runs, then resolves. */
+  /** Ends or hands over the running turns, then resolves. */
   stop(): Promise<void>;
 }

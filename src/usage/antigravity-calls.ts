@@ -12,7 +12,7 @@ import { translateError, upstreamReason } from "../language-server/errors/errors
 import type { Endpoint } from "../language-server/transport/endpoint.ts";
 import { openTransport } from "../language-server/transport/open-transport.ts";
 
-/** What Antigravity answered, as JSON; undefined for a call that this build lacks. */
+/** Antigravity's answers, as JSON; undefined for a call that this build lacks. */
 export interface AntigravityPlan {
   readonly userStatus: unknown;
   readonly quotaSummary: unknown;

@@ -45,7 +45,7 @@ const windowSchema = z.object({
 const limitsOfIdeSchema = z.object({
   object: z.literal("limits"),
   ide: z.enum(["windsurf", "windsurf-next", "antigravity"]),
-  /** What a person calls it; "" from a gateway of an older version. */
+  /** The product's name for people; "" from a gateway of an older version. */
   product: z.string().default(""),
   build: z.string(),
   /** Who told it: the running IDE, or the plan that its app saved, read at `fetched_at`. */
@@ -152,7 +152,7 @@ export function encodeLimits({ nowMs, readings, errors }: Limits): LimitsEnvelop
   return { object: "list", now: iso(nowMs), data: readings.map(encodeReading), errors: errors.map(encodeError) };
 }
 
-/** What a model's UID is called. */
+/** Gives the name of a model by its UID. */
 type NameOf = (uid: string) => string;
 
 /** `name` is what a person calls a row's key: the name that a model had when it was used, else the key. */

@@ -4,7 +4,7 @@ import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { Resumption } from "./history/resumption.ts";
 import type { Limits } from "./known-limits.ts";
 
-/** What happens to the meter and its history. */
+/** Events of the meter and its history. */
 export interface UsageLifecycle {
   /** A turn has ended, here or elsewhere: once a turn, when the history has it. */
   readonly turn_ended: FinishedTurn;

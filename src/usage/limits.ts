@@ -4,7 +4,7 @@ import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 /** How a plan counts. Told apart by what the answer holds, never by configuration. */
 export type PlanShape = "credits" | "quota" | "fractions" | "pools" | "unknown";
 
-/** What the numbers of a window count. `percent` runs from 0 to 100; `credits` are whole ones, not hundredths. */
+/** The unit of a window's numbers. `percent` runs from 0 to 100; `credits` are whole ones, not hundredths. */
 export type LimitUnit = "credits" | "percent" | "usd" | "messages";
 
 /** Who told a reading: the running IDE's language server, or the plan that the app saved at its last start. */
@@ -49,7 +49,7 @@ export interface LimitsSnapshot {
   /** `Pro`, `Teams`; undefined if the answer does not name it. */
   readonly planName: string | undefined;
   readonly windows: readonly LimitWindow[];
-  /** What the server said, as far as it concerns the plan: chosen field by field, so that no name, address or key is in it. */
+  /** The plan's part of the server's answer: chosen field by field, so that it holds no name, address or key. */
   readonly raw: JsonValue;
 }
 

@@ -47,8 +47,8 @@ const sweepEveryMs = 6 * 3_600_000;
 /** Knows what is left of the plans, and what turns used of them. */
 export interface Meter {
   /**
-   * What is known. `wait: true` reads the plans first if the last reading is stale (it never throws: a failure is in
-   * `errors`); `wait: false` answers at once, for what is shown often. Either keeps the background reading for an hour.
+   * The known limits. `wait: true` reads the plans first if the last reading is stale (it never throws: a failure is in `errors`).
+   * `wait: false` answers at once, for values that are shown often. Either keeps the background reading for an hour.
    */
   limits(options: { readonly wait: boolean }, signal: AbortSignal): Promise<Limits>;
   /** Puts ended turns into the history (each once, even if it is reported several times) and marks readings stale. */
@@ -63,7 +63,7 @@ export interface Meter {
   resumptions(turnId: string): readonly Resumption[] | undefined;
   /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
   usage(query: SpendQuery): UsageReport;
-  /** What each model used on each day. Throws as `usage`. */
+  /** Each model's use on each day. Throws as `usage`. */
   usageDays(query: DaysQuery): UsageDays;
   /** When these models were used last, epoch ms, by UID. Throws `degraded` for a broken store. */
   lastUses(models: readonly string[]): ReadonlyMap<string, number>;

@@ -1,6 +1,6 @@
 import type { Pace } from "./pace.ts";
 
-/** What words need to know of a pace. */
+/** The fields of a pace that its description needs. */
 export type SpokenPace = Pick<
   Pace,
   "verdict" | "elapsedFraction" | "usedFraction" | "projectedFraction" | "runsOutAtMs" | "why"

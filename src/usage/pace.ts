@@ -65,7 +65,7 @@ function paceOfWindow(
     why,
   });
   if (used === undefined) return early("unknown");
-  // What was read belongs to a window that is over; the new one has not been read yet.
+  // The reading belongs to a window that is over; the new window has not been read yet.
   if (resetsAtMs !== undefined && resetsAtMs <= nowMs) return early("window_over");
   const readAtMs = Math.min(newest.readAtMs, nowMs);
   const startMs = startOf(window);

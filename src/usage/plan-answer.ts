@@ -6,7 +6,7 @@ import type { LimitsSnapshot } from "./limits.ts";
 import { type SavedPlanRows, savedPlanSnapshot } from "./saved-plan.ts";
 import { type MessagesLeft, windsurfSnapshot } from "./windsurf-plan.ts";
 
-/** What one running IDE answered when it was asked for its plan, why it did not, or what its app saved. */
+/** One IDE's answer to the request for its plan, the reason why it gave none, or the plan that its app saved. */
 export type PlanAnswer =
   | {
       readonly type: "windsurf";

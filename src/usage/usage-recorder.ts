@@ -6,7 +6,7 @@ import { type FinishedTurn, finishedTurn } from "./history/finished-turn.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";
 import type { Meter } from "./meter.ts";
 
-/** What the recorder reads turns from, as an onlooker: it keeps no turn alive and delivers none, and needs no client's key. */
+/** The recorder's source of turns. It reads as an observer: it keeps no turn alive and delivers none, and it needs no client's key. */
 export interface TurnSource {
   get(turnId: TurnId): Promise<TurnRecord | undefined>;
   list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]>;
@@ -35,7 +35,7 @@ export function openUsageRecorder(options: {
   readonly turns: TurnSource;
   readonly meter: Pick<Meter, "recordTurns" | "history">;
   readonly events: EventSink<UsageLifecycle>;
-  /** What a model's UID is called now. */
+  /** Gives a model's current name by its UID. */
   readonly nameOf?: (uid: string) => string;
   /** The name of a caller's key; undefined if unknown. */
   readonly keyOf?: (caller: string) => string | undefined;

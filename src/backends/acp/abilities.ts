@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What an agent says in `initialize` that it can do. */
+/** The abilities that an agent declares in `initialize`. */
 export interface Abilities {
   readonly name: string | undefined;
   readonly version: string | undefined;
@@ -9,8 +9,9 @@ export interface Abilities {
   readonly canClose: boolean;
   readonly takesImages: boolean;
   /**
-   * A message of the agent is in a replay only once it is whole: what an agent process wrote when it was killed is missing
-   * there, never cut. Then a replay that ends in text holds the whole answer. Source: docs/wire/acp-measured.md, "After a crash".
+   * Whether a message of the agent appears in a replay only once it is complete: text that an agent process wrote before it was killed
+   * is then missing, never cut. Then a replay that ends in text holds the whole answer. Source: docs/wire/acp-measured.md, "After a
+   * crash".
    */
   readonly storesWholeMessages: boolean;
 }

@@ -12,7 +12,7 @@ import {
 import type { PromptEnd } from "./running-prompt.ts";
 import type { UpdateReader } from "./updates.ts";
 
-/** What ACP's stop reasons, and Devin's causes beside them, mean. */
+/** The meaning of ACP's stop reasons, and of Devin's causes beside them. */
 const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> = {
   end_turn: "stop",
   complete: "stop",
@@ -26,8 +26,9 @@ const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> =
 };
 
 /**
- * The terminal event of a prompt that has ended. A tool step with an effect goes before everything else; Devin's own cause
- * goes before ACP's stop reason, which says `end_turn` for much that went wrong. Both ends name what the agent read. Source: docs/wire/acp.md, "Prompts".
+ * The terminal event of a prompt that has ended. A tool step with an effect takes precedence over everything else. Devin's own cause
+ * takes precedence over ACP's stop reason, which is `end_turn` for many failures. Both ends name the tools that the agent read with.
+ * Source: docs/wire/acp.md, "Prompts".
  */
 export function conclude(
   end: Exclude<PromptEnd, { readonly type: "died" }>,

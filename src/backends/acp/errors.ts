@@ -9,7 +9,7 @@ import { isObject } from "../../base/json.ts";
 import { parseResetTime, windowNamed } from "../../language-server/errors/reset-time.ts";
 import { ProcessGone, RpcError } from "./process/rpc-peer.ts";
 
-/** What a translation needs to know: which agent spoke, and the time. */
+/** The facts that translating an error needs: the agent that sent it, and the time. */
 export interface AgentErrorContext {
   readonly agent: string;
   readonly vendor: "devin" | "other";
@@ -30,8 +30,8 @@ interface Row {
 const signInHint = "Run `devin auth login` in a terminal, or sign in inside Devin Desktop, then try again.";
 
 /**
- * What an agent's error means; the first row that fits wins: by text, then by cause, then by code. An agent's own
- * `retryable` is not read: quota errors were seen with it. Source: docs/wire/acp.md, "Errors".
+ * The meaning of an agent's errors. The first row that fits wins: by text, then by cause, then by code. An agent's own `retryable` is
+ * not read: quota errors were seen with it. Source: docs/wire/acp.md, "Errors".
  */
 const table: readonly Row[] = [
   {
@@ -156,7 +156,7 @@ export async function twiceIfKilled<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A process that ends by itself while it starts would do so again. */
+/** Whether a process was killed while it started; a process that exits on its own at the start would do so again. */
 function wasKilledAtStart(error: unknown): boolean {
   return isMillraceError(error) && error.cause instanceof ProcessGone && error.cause.message.startsWith("signal ");
 }
@@ -214,7 +214,7 @@ function hintFor(code: ErrorCode, { agent, vendor }: AgentErrorContext): string 
   return undefined;
 }
 
-/** A line of the agent's own words, without what looks like a credential. */
+/** A line of the agent's text, without parts that look like a credential. */
 export function clean(text: string): string {
   const line = text
     .replaceAll(/\s+/g, " ")

@@ -9,7 +9,7 @@ export type PromptEnd =
   /** It was answered; `stopReason` as ACP names it. */
   | { readonly type: "answered"; readonly stopReason: string; readonly tokens: TokenCounts | undefined }
   | { readonly type: "refused"; readonly error: Error }
-  /** The process went away first; what became of the prompt is not known yet. */
+  /** The process died first. Whether the prompt was accepted is not known yet. */
   | { readonly type: "died"; readonly how: string }
   /** Nothing was heard for too long. */
   | { readonly type: "silent" };

@@ -1,4 +1,4 @@
-/** What the scripted agent does from now on; read anew for each call. */
+/** The scripted agent's behaviour from now on; read again for each call. */
 export interface AgentPlan {
   readonly text?: string;
   /** The answer's text, then nothing until the prompt is cancelled. */
@@ -27,7 +27,7 @@ export interface AgentPlan {
     | "before-reply"
     | "delete";
   readonly crashesAgain?: boolean;
-  /** What was written when the process died in the middle of an answer is stored. */
+  /** The part of an answer that was written before the process died is stored. */
   readonly storesParts?: boolean;
   /** A session is stored before its first prompt. */
   readonly storesUnprompted?: boolean;
@@ -44,7 +44,7 @@ export interface AgentPlan {
 
 export type Stored = readonly { readonly role: "user" | "agent"; readonly text: string; readonly ended?: string }[];
 
-/** What the agent was asked, in order, over all its processes. */
+/** A call that the agent received. The journal keeps the order over all its processes. */
 export type JournalLine =
   | {
       readonly what: "start";

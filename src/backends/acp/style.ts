@@ -13,7 +13,7 @@ export function styleFor({ vendor, styles }: AcpAgentSpec, form: PromptForm): Ac
   return vendor === "devin" ? (styles?.[form] ?? devinStyles[form]) : "ask";
 }
 
-/** What a process is started with: it can serve every session of the same launch. */
+/** The launch of a process: the process can serve every session of the same launch. */
 export interface AgentLaunch {
   readonly style: AcpStyle;
   /** Equal for launches that one process can serve. */
@@ -34,8 +34,8 @@ export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | 
 }
 
 /**
- * The texts of a `session/prompt`, one block each: the instructions, then the conversation. `told` means that this session
- * already has the same instructions.
+ * The texts of a `session/prompt`, one block each: the instructions, then the conversation. `told`: this session already has the same
+ * instructions, so they are left out.
  */
 export function promptBlocks(
   style: AcpStyle,

@@ -10,7 +10,7 @@ import type { SessionNotes } from "./session/session-notes.ts";
 import { quietMode } from "./session/session-options.ts";
 import { type AgentLaunch, launchFor, promptBlocks } from "./style.ts";
 
-/** What every turn of one agent works with. Times in ms. */
+/** The parts that all turns of one agent share. Times in ms. */
 export interface AgentParts {
   readonly spec: AcpAgentSpec;
   readonly clock: Clock;
@@ -19,7 +19,7 @@ export interface AgentParts {
   readonly silenceMs: number;
   /** How long a session that another process holds is waited for. */
   readonly lockedMs: number;
-  /** Told of each prompt that is sent. */
+  /** Called for each prompt that is sent. */
   readonly onPrompt: () => void;
 }
 

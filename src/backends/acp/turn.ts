@@ -209,7 +209,7 @@ async function* fromReplay(
   yield* conclusion(turn, { type: "answered", stopReason: "end_turn", tokens: undefined }, { reader });
 }
 
-/** Hands on what the agent sends, one batch a read of its pipe, until the prompt has ended or must be stopped. */
+/** Passes on the agent's updates, one batch for each read of its pipe, until the prompt has ended or must be stopped. */
 async function* drain(
   { parts, options, signal }: AcpTurn,
   before: AnswerSoFar,
@@ -241,7 +241,7 @@ async function* drain(
   }
 }
 
-/** What the agent would say of a turn that a tool step ends; the step is named by the reader. */
+/** The end that the agent would report for a turn that a tool step ends; the reader adds the step's name. */
 const stoppedByUs: PromptEnd = { type: "answered", stopReason: "cancelled", tokens: undefined };
 
 /** Usage and the terminal event. The session is discarded after that: until the end is stored it is the only evidence. */

@@ -54,7 +54,7 @@ export class UpdateReader {
     return [...new Set([...this.#tools.values()].flatMap((tool) => (isLook(tool) ? [tool.kind] : [])))];
   }
 
-  /** What the agent counted so far, where it said so in an update. */
+  /** The agent's token counts so far, if an update gave them. */
   get tokens(): TokenCounts | undefined {
     return this.#tokens;
   }
@@ -74,7 +74,7 @@ export class UpdateReader {
     return this.#text !== "" && !this.#afterTool;
   }
 
-  /** The event that an update is; undefined for one that adds nothing to the answer. */
+  /** The event of an update; undefined for an update that adds nothing to the answer. */
   read(update: JsonObject): TurnEventBody | undefined {
     switch (update["sessionUpdate"]) {
       case "agent_message_chunk":

@@ -4,7 +4,7 @@ import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import type { TurnView } from "./turn-view.ts";
 
-/** What an execution's end means: a finish reason, or the way in which the turn went wrong. */
+/** The meaning of an execution's end: a finish reason, or the way in which the turn went wrong. */
 type Ending = FinishReason["unified"] | "failed" | "cancelled" | "blocked";
 
 const endings: Readonly<Record<keyof typeof ExecutorTerminationReason, Ending>> = {
@@ -19,8 +19,8 @@ const endings: Readonly<Record<keyof typeof ExecutorTerminationReason, Ending>> 
 };
 
 /**
- * The terminal event of a turn that is over. What the trajectory shows goes before what the executor says: an error step
- * names its cause, the termination reason does not. Both ends name the tools with which the IDE's agent looked something up.
+ * The terminal event of a turn that is over. The trajectory takes precedence over the executor's status: an error step names its
+ * cause, the termination reason does not. Both ends name the tools with which the IDE's agent looked something up.
  */
 export function conclude(view: TurnView, run: RunSnapshot | undefined, errorOf: ErrorOf): TurnEventBody {
   const end = endOf(view, run, errorOf);

@@ -33,13 +33,13 @@ export interface FollowOptions {
   /** Without any sign of life for this long, the turn is given up. */
   readonly silenceMs: number;
   readonly onAlive: () => void;
-  /** Called before each poll, and told whether it may show the end. */
+  /** Called before each poll; `mayEnd`: the poll may show the turn's end. */
   readonly beforePoll?: (mayEnd: boolean) => void;
 }
 
 /**
- * Polls a turn to its end and gives what each poll brought as one batch; the last event is terminal. One poll at a time; each
- * asks for what may have changed. Rejects with the signal's reason when it aborts, wherever that meets it.
+ * Polls a turn to its end and yields each poll's news as one batch; the last event is terminal. Polls do not overlap, and each asks
+ * only for the parts that may have changed. Rejects with the signal's reason as soon as the signal aborts.
  */
 export async function* followCascade<State extends FollowerState, Snapshot>(
   turn: FollowedTurn<State, Snapshot>,

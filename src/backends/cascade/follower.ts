@@ -12,7 +12,7 @@ export interface StartPoint {
   readonly fromStep: number;
   /** Nothing of another turn can be in the trajectory. */
   readonly fresh: boolean;
-  /** What was handed on before: nothing, or what the log holds. */
+  /** The answer that was passed on before: nothing, or the part that the log holds. */
   readonly sent: AnswerSoFar;
   /** The prompt as it was sent, which the transcript repeats. */
   readonly prompt: string;
@@ -25,12 +25,12 @@ export interface Followed<State> {
   readonly state: State;
 }
 
-/** What every follower's state says to the one who drives it. */
+/** The fields of every follower's state that the driver reads. */
 export interface FollowerState {
   readonly progress: TurnProgress;
   /** From which step the next poll reads. */
   readonly offset: number;
-  /** What was read does not fit what was known: read again from `offset`, at once. */
+  /** The last snapshot contradicts the state: read again from `offset`, at once. */
   readonly mustReread: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface Follower<State extends FollowerState, Snapshot> {
   follow(state: State, snapshot: Snapshot | RunSnapshot): Followed<State>;
 }
 
-/** What one poll reads, and the clock of its snapshot. */
+/** The input of one poll, and the clock of its snapshot. */
 export interface ReadFrom<State> {
   readonly cascadeId: CascadeId;
   readonly state: State;

@@ -21,7 +21,7 @@ const gridMs = 4;
 const manyTurns = 8;
 /** Each poll may be this much later than it has to be, if fewer turns wake up then. */
 const spread = 0.25;
-/** What one turn of n waits at least is this times the root of n: 60 ms for 64 turns, 106 for 200. */
+/** With n turns, each waits at least this times the root of n: 60 ms for 64 turns, 106 for 200. */
 const perRootMs = 7.5;
 /** Up to 44 turns wait longer, up to a limit: people notice no difference, and the processor does. 50 ms from 16 turns on. */
 const perRootOfFewMs = 12.5;
@@ -44,7 +44,7 @@ export class PollPacer {
   readonly #slots = new Map<number, Slot>();
   #turns = 0;
   #latenessMs = 0;
-  /** Until when the timer sleeps that wakes the next turns. One that an earlier poll replaced ends without a word. */
+  /** The time at which the timer for the next turns wakes. A timer that an earlier poll replaced does nothing when it wakes. */
   #sleepsUntilMs = Number.POSITIVE_INFINITY;
   readonly #always = new AbortController().signal;
 

@@ -4,7 +4,7 @@ import type { NextPoll } from "./poll-pacer.ts";
 /** How a poll failed: `silent` where no answer came in time, as when the server's process hangs, or is starved or stopped. */
 export type PollFailure = CallFailureKind | "silent";
 
-/** How often a turn is polled, if nothing but the turn itself counts. All of it can be configured; the defaults are what `bench/` found. */
+/** The poll intervals of one turn, before other turns are considered. All of them can be configured; the defaults come from measurements in `bench/`. */
 export interface PollPace {
   /** From one question to the next while text flows, and in the first seconds. */
   readonly fastestMs: number;
@@ -14,7 +14,7 @@ export interface PollPace {
   readonly busyFraction: number;
   /** How long a server may be silent or unreachable, as it is while the IDE restarts it. */
   readonly outageMs: number;
-  /** The same where no process of an IDE is found meanwhile: a client waits for its message. */
+  /** The same if no process of an IDE is found meanwhile: a client waits for the error. */
   readonly absentMs: number;
 }
 
@@ -40,7 +40,7 @@ const readPerMs = 10_000;
 /** A slow server is not left alone for longer than this. */
 const mostPoliteMs = 500;
 
-/** What past polls came to. */
+/** The outcome of past polls. */
 export interface PollHistory {
   /** Of the last 15 polls, oldest first: whether the server answered with an error. */
   readonly recentErrors: readonly boolean[];
@@ -63,7 +63,7 @@ const mostOfRemembered = 5;
 const firstRetryMs = 100;
 const slowestRetryMs = 2_000;
 
-/** What an answered poll says of the next one. Monotonic times in ms. */
+/** The facts of an answered poll that set the time of the next one. Monotonic times in ms. */
 export interface AnsweredPoll {
   readonly askedAtMs: number;
   readonly answeredAtMs: number;
@@ -73,7 +73,7 @@ export interface AnsweredPoll {
   readonly quietMs: number;
   /** The next poll decides whether a checkpoint was the end. */
   readonly confirming: boolean;
-  /** How long the answer is by now, in UTF-16 units: each poll carries all of it. */
+  /** The length of the answer so far, in UTF-16 units: each poll carries all of it. */
   readonly length: number;
 }
 

@@ -1,7 +1,7 @@
 import type { MillraceError } from "../../base/errors.ts";
 import type { CascadeRunStatus, CortexErrorDetails, ExecutorMetadata } from "../../proto/windsurf/exa/cortex_pb.ts";
 
-/** What the run status of a cascade said. `status` is undefined if this build does not report it. */
+/** A cascade's run status. `status` is undefined if this build does not report it. */
 export interface RunSnapshot {
   readonly kind: "run";
   /** Monotonic ms. */

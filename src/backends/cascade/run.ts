@@ -21,14 +21,14 @@ export interface CascadeParts {
   readonly settings: CascadeSettings;
 }
 
-/** What is asked. `from`: how far another process came. */
+/** A turn to run. `from`: the progress that another process made. */
 export interface CascadeRun {
   readonly prompt: Prompt;
   readonly from: ResumePoint | undefined;
   readonly options: RunOptions;
 }
 
-/** What a prompt is sent with. */
+/** A turn to run, with the settings for sending its prompt. */
 interface Sending extends CascadeRun {
   readonly settings: CascadeSettings;
 }
@@ -51,10 +51,10 @@ const cleanUpMs = 5_000;
 const usageMs = 2_000;
 
 /**
- * One turn: the contract of `Backend.run`, and of `Backend.resume` where there is a `from`. Gives each poll as
- * one batch. Errors become `failed`, an abort ends it without a word, and the trajectory is cleaned up in every case. The usage
- * comes with the terminal event. A turn whose log has that event is never resumed, so the clean-up has begun by then; what the server
- * may still work on is cancelled by then.
+ * Runs one turn: the contract of `Backend.run`, and of `Backend.resume` if there is a `from`. Yields each poll as one batch. Errors
+ * become `failed`, an abort ends the turn without an event, and the trajectory is cleaned up in every case. The usage precedes the
+ * terminal event in its batch. A turn whose log has the terminal event is never resumed. So before that event the clean-up has begun,
+ * and any work that continues on the server is cancelled.
  */
 export async function* runCascade<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
@@ -190,7 +190,7 @@ async function begin(
   return { cascadeId, fromStep: 0 };
 }
 
-/** The server says that it started nothing, for want of the state that we can make anew. */
+/** Whether the server reports that it started nothing because the panel state is missing. We can create that state again. */
 function lostPanel(error: unknown): boolean {
   return callFailure(error) === "panel_state_missing" || upstreamReason(error) === "untrusted_workspace";
 }

@@ -47,7 +47,7 @@ function unknownOr(error: unknown): "unknown" {
 export interface AcceptanceOptions {
   readonly clock: Clock;
   readonly pace: PollPace;
-  /** How long a trajectory must stay without a trace of the message before it is believed that there is none. */
+  /** How long a trajectory must stay without a trace of the message before the message counts as not accepted. */
   readonly graceMs: number;
   readonly onAlive: () => void;
 }

@@ -5,7 +5,7 @@ import type { PollPace } from "./poll-schedule.ts";
 /** Whether the IDE's agent may look things up in a turn, or the turn stops at each of its tools. */
 export type IdeTools = "read" | "stop";
 
-/** What the Cascade backend works with beside the server. Times in ms. */
+/** Settings of the Cascade backend, beside the server. Times in ms. */
 export interface CascadeSettings {
   readonly clock: Clock;
   readonly pace: PollPace;

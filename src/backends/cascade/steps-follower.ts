@@ -37,9 +37,8 @@ export function startSteps(start: StartPoint): StepsState {
 }
 
 /**
- * The events between what was known and one more snapshot. Pure. A poll reads from the last answer on; the steps before
- * it are read again when they moved, and once more when the turn closes.
- * Source: docs/wire/cascade.md, "Reading an answer", "Time line of a turn".
+ * The events between the known steps and one more snapshot. Pure. A poll reads from the last answer on. The steps before it are read
+ * again when they moved, and once more when the turn closes. Source: docs/wire/cascade.md, "Reading an answer", "Time line of a turn".
  */
 export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnapshot): Followed<StepsState> {
   if (snapshot.kind === "run") {
@@ -100,7 +99,7 @@ function callUse({ name }: { readonly name: string }): ToolUse {
   return { name, kind: kind === "memory" ? "effect" : kind };
 }
 
-/** What a planner step's status says of its text; all others leave it open. */
+/** The phase that a planner step's status gives its text; all other statuses leave it open. */
 const phases: ReadonlyMap<CortexStepStatus, AnswerPhase> = new Map([
   [CortexStepStatus.DONE, "done"],
   [CortexStepStatus.CLEARED, "done"],

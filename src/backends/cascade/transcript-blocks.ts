@@ -21,7 +21,7 @@ const errorMarker = "[CORTEX_STEP_TYPE_ERROR_MESSAGE]";
 /** More look-alikes than this are not weighed against each other. */
 const mostCandidates = 150;
 
-/** What reading a block in a certain way costs; the cheapest reading of the whole wins. */
+/** The cost of each way to read a block; the cheapest reading of the whole wins. */
 const cost = {
   gap: 3,
   backwards: 5,

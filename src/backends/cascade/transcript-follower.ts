@@ -25,9 +25,9 @@ export interface TranscriptState {
   readonly mustReread: boolean;
   /** From here on the rest of the turn can be read in one call: later than `firstIndex` once a transcript came cut. */
   readonly wholeFrom: number;
-  /** What was read last: the same again says nothing new, and is not taken apart again. */
+  /** The last snapshot. An equal one brings nothing new and is not parsed again. */
   readonly seen: TranscriptSnapshot | undefined;
-  /** Steps and messages were not one to one: nothing but the whole can be asked for. */
+  /** Steps and messages did not match one to one, so only the whole transcript can be read. */
   readonly uneven: boolean;
 }
 

@@ -30,8 +30,8 @@ export function plainEntry(kind: StepKind, name?: string): Entry {
 const toolKinds: ReadonlySet<StepKind> = new Set(["reading", "effect", "unknown", "memory"]);
 
 /**
- * The entries after a tail of them was read again from `keep` on; undefined when that tail does not fit what stood there:
- * steps were inserted or taken away before it.
+ * Replaces the entries from `keep` on with a newly read tail. Undefined when the tail does not fit the entries before it: steps were
+ * inserted or removed there.
  */
 export function spliceTail(
   known: readonly Entry[],

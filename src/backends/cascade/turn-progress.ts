@@ -21,7 +21,7 @@ export interface TurnProgress {
   readonly run: RunSnapshot | undefined;
   /** Monotonic ms of the last sign of life; of the first snapshot before any. */
   readonly changedAtMs: number | undefined;
-  /** Run reports in a row that said idle while the view stayed the same, and since when. */
+  /** The number of idle reports in a row while the view stayed the same, and the time of the first. */
   readonly idleReports: number;
   readonly idleSinceMs: number;
 }
@@ -46,7 +46,7 @@ const askAfterMs = 1_000;
 /** But no more often than this. */
 const askEveryMs = 250;
 
-/** A turn of which `sent` was handed on before (nothing, or what the log holds). */
+/** A turn's progress at its start. `sent`: the answer passed on before (empty, or the part in the log). */
 export function startProgress(sent: AnswerSoFar): TurnProgress {
   return {
     phase: "following",
@@ -59,7 +59,7 @@ export function startProgress(sent: AnswerSoFar): TurnProgress {
   };
 }
 
-/** Takes in what the trajectory shows now. `whole`: the turn was read from its start, so a closing turn can end. */
+/** Applies the trajectory's current view. `whole`: the turn was read from its start, so a closing turn can end. */
 // oxlint-disable-next-line max-params -- every poll comes through here, so no object is made for one call
 export function advance(
   progress: TurnProgress,
@@ -89,7 +89,7 @@ export function advance(
   };
 }
 
-/** Takes in what the server says of the run; decides whether the turn is over. */
+/** Applies the server's run status, and decides whether the turn is over. */
 export function report(progress: TurnProgress, run: RunSnapshot): TurnProgress {
   if (progress.phase !== "following") return progress;
   const idle = run.status === undefined ? looksOver(progress.view) : run.status === CascadeRunStatus.IDLE;

@@ -2,8 +2,8 @@ import type { CortexErrorDetails } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 
 /**
- * How far the last answer of a turn is. `open`: it may still grow; `unmarked`: it may, but nothing in the trajectory will
- * say when it does not (the transcript); `broken`: the step itself says that it failed.
+ * The phase of a turn's last answer. `open`: it may still grow. `unmarked`: it may still grow, and the trajectory will not show its
+ * end (the transcript). `broken`: the step itself reports a failure.
  */
 export type AnswerPhase = "none" | "open" | "unmarked" | "done" | "cancelled" | "broken";
 
@@ -12,7 +12,7 @@ export interface ShownError {
   readonly details: CortexErrorDetails | string | undefined;
 }
 
-/** What a trajectory shows of one turn, whichever way it was read. Nothing of earlier or later turns is in it. */
+/** One turn, as a trajectory shows it, independent of how it was read. It holds nothing of earlier or later turns. */
 export interface TurnView {
   /** The user's message is there: the server accepted the prompt. */
   readonly prompted: boolean;
@@ -32,7 +32,7 @@ export interface TurnView {
   readonly looking: boolean;
   /** The planner called a tool at least once. */
   readonly called: boolean;
-  /** The answer goes on past what this way of reading can show. */
+  /** The answer is longer than this way of reading can show. */
   readonly cut: boolean;
   /** Another user message follows: nothing more can come for this turn. */
   readonly overtaken: boolean;

@@ -3,7 +3,7 @@ import type { RawChatMessage } from "../../proto/windsurf/exa/chat_pb.ts";
 import { ChatMessageSource } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
 
-/** How the messages of one stream relate. `unknown` until the second one that has text. */
+/** The relation between the messages of one stream. `unknown` until the second message with text. */
 type Manner = "unknown" | "growing" | "deltas";
 
 export interface RawChatState {
@@ -30,13 +30,13 @@ export const startStream: RawChatState = {
 const provenLength = 24;
 
 /**
- * The events between what was known and one more message of the stream. Pure.
+ * The events between the known text and one more message of the stream. Pure.
  *
- * The messages of an answer hold either its text so far or what came since; no field says which, and builds differ. As
- * long as each text begins with the one before, they are taken as growing; once one does not, all are deltas and put
- * together (`rewritten`, if something else was shown before; only the first characters can be so, as in "ha", "haha"). A long
- * text that grew is proof. The last message (`in_progress` false) repeats the whole text in some builds: it replaces what it
- * begins with. Source: docs/wire/language-server.md, "Raw chat".
+ * A message holds either the answer's text so far or the text since the last message. No field tells which, and builds differ. While
+ * each text begins with the one before, the messages are taken as growing. At the first one that does not, all are deltas and are
+ * joined (`rewritten`, if something else was shown before; only the first characters can be so, as in "ha", "haha"). A long text that
+ * grew is proof. In some builds the last message (`in_progress` false) repeats the whole text: it replaces the text that it begins
+ * with. Source: docs/wire/language-server.md, "Raw chat".
  */
 export function followStream(
   state: RawChatState,

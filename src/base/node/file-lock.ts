@@ -7,10 +7,10 @@ const waitMs = 5_000;
 const againMs = 20;
 
 /**
- * What `work` answers, done while no other process works under the lock of this file. For short work on small files: it blocks the process.
- * A lock whose process is gone is taken over.
+ * Runs `work` while no other process works under the lock of this file, and returns its result. For short work on small files: it
+ * blocks the process. A lock whose process is gone is taken over.
  *
- * @throws Error when another process keeps the lock for five seconds, and what the file system or `work` throws.
+ * @throws Error when another process keeps the lock for five seconds, and the errors of the file system and of `work`.
  */
 export function withFileLock<T>(file: string, work: () => T): T {
   const lock = `${file}.lock`;

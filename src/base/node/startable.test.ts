@@ -68,7 +68,7 @@ test("elsewhere a program is started as it is named", () => {
   expect(startable("claude", ["a b"], { env: {} })).toEqual(same);
 });
 
-/** What the shell makes of a line behind `/s /c`, where every name is a variable. Throws where one would be read. */
+/** Expands a line behind `/s /c` as the shell does, where every name is a variable. Throws if the shell would read one. */
 function expandsTo(line: string): string {
   const text = line.slice(1, -1);
   let expanded = "";

@@ -25,7 +25,7 @@ export interface AccountEntry {
   readonly key_form: KeyForm | null;
   /** Why the server refused the key; null where it did not, or was not asked. */
   readonly key_refused: string | null;
-  /** What to do; null where all is well. */
+  /** The user's next step; null where all is well. */
   readonly todo: string | null;
 }
 
@@ -140,7 +140,7 @@ async function ofAgent(
   };
 }
 
-/** What the app saved of the account that is signed in there. */
+/** The account that is signed in to the app, from the plan that the app saved. */
 function savedPerson(saved: readonly SavedPlan[], variant: Ide["variant"]): Partial<ReturnType<typeof personOf>> {
   const text = saved.find((one) => one.variant === variant)?.userStatus;
   const status = text === undefined ? undefined : parseStatus(text);

@@ -7,7 +7,7 @@ import { agentEnvironment } from "../config/agent-environment.ts";
 import type { AgentConfig, AskingStyle, Config } from "../config/config-schema.ts";
 import type { Io } from "../terminal/io.ts";
 
-/** What every specification is made from. */
+/** The parts that every specification is made from. */
 export interface SpecParts {
   readonly io: Pick<Io, "env" | "platform" | "homeFolder">;
   readonly config: Config;

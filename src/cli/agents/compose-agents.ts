@@ -83,7 +83,7 @@ export function composeAgents(options: AgentsOptions): ComposedAgents {
   };
 }
 
-/** What `/metrics` shows of the agents. */
+/** The figures of the agents for `/metrics`. */
 export async function agentStats({ opened }: Pick<ComposedAgents, "opened">): Promise<readonly AgentStats[]> {
   return Promise.all(
     opened.map(async (agent) => {

@@ -52,7 +52,7 @@ export function openChatRecords(keep: boolean, { settings }: CommandContext): Pr
   return keep ? openFileRecordStore({ folder: settings.streamsFolder }) : Promise.resolve(openMemoryRecordStore());
 }
 
-/** What a chat notes in the record of its stream. */
+/** A chat's note in the record of its stream. */
 interface ChatNote {
   readonly model: string;
   readonly question: string;
@@ -68,7 +68,7 @@ export interface ChatMessage {
   readonly text: string;
 }
 
-/** What a chat asks; the last message is the question. */
+/** The request of a chat; the last message is the question. */
 export interface ChatQuestion {
   readonly model: string;
   readonly messages: readonly ChatMessage[];

@@ -11,7 +11,7 @@ const maxBytes = 4 * 1024 * 1024;
 
 const howToAsk = { hint: 'Type the question: millrace chat "What is a millrace?"' };
 
-/** What the command line says to ask. */
+/** The parts of the question on the command line. */
 export interface QuestionParts {
   /** A lone `-` among them stands for piped text, however late it comes. */
   readonly words: readonly string[];

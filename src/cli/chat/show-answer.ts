@@ -14,7 +14,7 @@ export interface ChatAnswer {
   readonly reason: string;
 }
 
-/** What is shown: a stream of the protocol, or something with the same events. */
+/** The stream to show: one of the protocol, or something with the same events. */
 export type ShownStream = Pick<ReliableStream, "events" | "cancel">;
 
 export interface ShowOptions {
@@ -68,7 +68,7 @@ export async function showAnswer(
   throw failureOf(end);
 }
 
-/** What a connection's ups and downs look like on stderr: a short interruption is passed over. */
+/** Reports losses and returns of the connection on stderr, except short interruptions. */
 export function tellConnection(out: Output): (change: ConnectionChange) => void {
   let isAway = false;
   return (change) => {

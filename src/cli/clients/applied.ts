@@ -13,7 +13,7 @@ export interface PlannedChange {
   readonly after: string;
 }
 
-/** What was changed for a client, kept so that it can be taken back. */
+/** The changes that were made for a client, kept so that they can be undone. */
 interface Applied {
   readonly files: readonly {
     readonly edit: FileEdit;
@@ -23,7 +23,7 @@ interface Applied {
   }[];
 }
 
-/** What the edits would make of the files as they are. Changes nothing. Throws `invalid_request` for a file that is damaged. */
+/** The changes that the edits would make to the files. Changes nothing. Throws `invalid_request` for a file that is damaged. */
 export function planChanges(edits: readonly FileEdit[]): readonly PlannedChange[] {
   return edits.map((edit) => {
     const before = readText(edit.file);
@@ -43,7 +43,7 @@ export function applyChanges(folder: string, client: string, changes: readonly P
   for (const { edit, after } of changes) writeAtomically(edit.file, after, undefined);
 }
 
-/** What taking the changes back would make of the files. Throws `invalid_request` when nothing was set up. */
+/** The changes that an undo would make to the files. Throws `invalid_request` when nothing was set up. */
 export function planUndo(folder: string, client: string): readonly PlannedChange[] {
   const applied = readApplied(folder, client);
   if (applied === undefined) {

@@ -9,7 +9,7 @@ export interface ListedModel {
   readonly images: boolean;
 }
 
-/** What a client is pointed at. */
+/** The gateway and model that a client is set up for. */
 export interface Target {
   /** `http://127.0.0.1:42100`, without a path. */
   readonly url: string;
@@ -48,7 +48,7 @@ export interface Client {
   readonly folder?: (machine: Machine) => string;
   /** The lasting changes that point the client at the gateway; undefined if the user must type them. */
   readonly edits?: (target: Target, machine: Machine) => readonly FileEdit[];
-  /** What is left to do or to know after the changes, or all of it where there are none. */
+  /** Notes for the user after the changes; for a client without changes, the whole instructions. */
   readonly notes: (target: Target) => readonly string[];
   /** How it is started; `key` goes into the environment of that one process. Undefined for programs with windows. */
   readonly launch?: (target: Target, key: string, args: readonly string[], machine: Machine) => ClientProgram;

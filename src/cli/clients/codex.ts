@@ -52,7 +52,7 @@ export const codex: Client = {
   }),
 };
 
-/** What it cannot know of a model that is not its own. */
+/** Limits of a model that is not one of Codex, as settings: Codex cannot know them. */
 function limitsOf(model: ListedModel | undefined): readonly string[] {
   return model?.contextTokens === undefined ? [] : [`model_context_window = ${model.contextTokens}`];
 }

@@ -20,7 +20,7 @@ export function millraceCommand(shell: Shell, { node, script } = started): strin
   return `"${node}" "${script}"`;
 }
 
-/** What a person types where Millrace was started: in a clone, the script that picks its Node. */
+/** The command that the user types to run Millrace: in a clone, the script that picks its Node. */
 export function typedCommand(shell: Shell, from = started): string {
   const command = millraceCommand(shell, from);
   const isClone = from.script?.replaceAll("\\", "/").endsWith("/src/cli/bin.ts") === true;

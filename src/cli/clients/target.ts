@@ -19,7 +19,7 @@ const listSchema = z.object({
 /** How many models are written into a configuration unless all are asked for. */
 const fewModels = 8;
 
-/** What a client is pointed at: a gateway's models, and the one that was asked for, else the account's default, else the first. */
+/** Reads a client's target: a gateway's models, and the model that was asked for, else the account's default, else the first. */
 export async function readTarget(
   gateway: GatewayClient,
   url: string,

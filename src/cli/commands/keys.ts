@@ -148,7 +148,7 @@ export const keysCommand = defineCommand({
     listCommand.run({ ...input, options: { ...input.options, all: false, wide: false, json: false } }, context),
 });
 
-/** What the work answers, done over the keys where these options say that they are kept. */
+/** Runs the work on the keys in the place that these options name, and returns its result. */
 async function withKeys<T>(
   { store, redisUrl }: { readonly store: string; readonly redisUrl: RedisAddress },
   { out, settings }: CommandContext,

@@ -133,7 +133,7 @@ async function printModels(
   }
 }
 
-/** What a request for that name would get; undefined where it would be refused. */
+/** The model that a request with that name would get; undefined if the request would be refused. */
 async function meant(models: Models, name: string, signal: AbortSignal): Promise<Model | undefined> {
   try {
     return (await models.resolve(name, undefined, signal)).model;

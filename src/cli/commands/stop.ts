@@ -3,7 +3,7 @@ import { stopGateway } from "../gateway-process/stop-gateway.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 
-/** What `stop` and `restart` share. */
+/** The option that `stop` and `restart` share. */
 export const waitOption = duration("how long to wait for the end of the gateway", 30_000, { defaultText: "30s" });
 
 export const stopCommand = defineCommand({

@@ -72,7 +72,7 @@ export function composeIdeFinder(
   });
 }
 
-/** What the editor says of the machine as well: the system, the processor, a digest that names neither. */
+/** Describes the machine as the editor does: the system, the processor, and a digest that reveals neither. */
 function describeMachine(io: Io): MachineIdentity {
   const os = io.platform === "win32" ? "windows" : io.platform;
   const hardware = process.arch === "x64" ? "x86_64" : process.arch;

@@ -8,7 +8,7 @@ import type { Io } from "../terminal/io.ts";
 import type { AskingOptions } from "./compose-upstream.ts";
 import type { RedisAddress } from "./redis-address.ts";
 
-/** What a gateway is made from: the settings of its command and its process. */
+/** The settings of a gateway's command, and its process. */
 export interface ComposeOptions extends AskingOptions {
   readonly io: Io;
   readonly overrides: IdeOverrides;

@@ -3,7 +3,7 @@ import { keepDaysOf } from "../limits/open-own-history.ts";
 import type { Io } from "../terminal/io.ts";
 import type { RedisAddress } from "./redis-address.ts";
 
-/** What gateways of one Redis server share besides their turns; undefined without Redis. The store has loaded its client. */
+/** Opens the usage that gateways of one Redis server share, besides their turns; undefined without Redis. The store has loaded Redis's client. */
 export async function composeSharedUsage(
   { clock, env }: Pick<Io, "clock" | "env">,
   redis: RedisAddress | undefined,

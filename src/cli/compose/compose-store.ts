@@ -34,11 +34,11 @@ export interface StoreOptions {
 
 export interface OpenedStore {
   readonly store: LogStore;
-  /** What was found broken of the file, since the gateway began. */
+  /** The damage found in the file since the gateway began. */
   readonly damage: () => Damage | undefined;
   /** How many turns in the file cannot be read, because its key was lost and a new one was made. */
   readonly unreadableTurns: number;
-  /** What may lose what the store acknowledged, as it is now. */
+  /** The current reasons why the store may lose an acknowledged write. */
   readonly weaknesses: () => readonly StoreWeakness[];
   /** Why the store could not be opened, while it cannot. */
   readonly degradedBy: () => MillraceError | undefined;

@@ -45,7 +45,7 @@ export interface UpstreamOptions extends AskingOptions {
   readonly events?: EventSink<ModelLifecycle>;
 }
 
-/** What answers prompts on this machine, and the models that it has. */
+/** The parts that answer prompts on this machine, and their models. */
 export interface Upstream {
   readonly servers: ServerSource;
   readonly agents: ComposedAgents;

@@ -42,7 +42,7 @@ export interface Composed {
   readonly models: Models;
   readonly turns: Turns;
   readonly gateway: OpenGateway;
-  /** What was found broken of the store as it was opened. */
+  /** The damage that was found when the store was opened. */
   readonly damage: Damage | undefined;
   /** Turns in the store that cannot be read, because the key that sealed them is lost. */
   readonly unreadableTurns: number;

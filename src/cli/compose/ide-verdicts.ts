@@ -16,11 +16,11 @@ export interface IdeVerdicts {
     readonly state: "ready" | "not signed in" | "metered only" | "not answering";
   }[];
   readonly findings: readonly Finding[];
-  /** What looked like an IDE and was not taken, and why. */
+  /** Processes that looked like an IDE and were not taken, each with the reason. */
   readonly rejected: readonly { readonly subject: string; readonly why: string }[];
 }
 
-/** What was found is looked at anew after this long; the IDEs' schemas are large files. */
+/** A verdict is renewed after this time; the IDEs' schemas are large files. */
 const keptMs = 60_000;
 /** Where something is wrong, people wait for it to be solved. */
 const keptWrongMs = 10_000;

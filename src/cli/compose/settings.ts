@@ -5,7 +5,7 @@ import type { Io } from "../terminal/io.ts";
 export interface Settings {
   /** `~/.millrace`, or MILLRACE_HOME. Mode 0700. */
   readonly folder: string;
-  /** What the user set: agents, and how they are asked. */
+  /** The user's configuration file: agents, and how they are asked. */
   readonly configFile: string;
   /** The gateway's key (0600). */
   readonly keyFile: string;
@@ -17,7 +17,7 @@ export interface Settings {
   readonly storeFile: string;
   /** The key that seals the log (0600). */
   readonly logKeyFile: string;
-  /** What was read of IDE builds. */
+  /** The schemas read from IDE builds. */
   readonly schemaFolder: string;
   /** The records of chats, so that an answer survives the command that asked. */
   readonly streamsFolder: string;

@@ -25,7 +25,7 @@ export class StartingIde {
     this.#clock = clock;
   }
 
-  /** What `work` answers; where it finds no IDE, it is done once more as soon as one is there. `work` must not send a prompt. */
+  /** The result of `work`. If it finds no IDE, it runs once more as soon as an IDE is there. `work` must not send a prompt. */
   async onceThere<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
       return await work();

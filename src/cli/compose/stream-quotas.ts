@@ -5,8 +5,10 @@ import { wholeNumber } from "./whole-number.ts";
 const megabyte = 1024 * 1024;
 
 /**
- * What one key may have of the stream protocol: the defaults, or what the variables say. `retainedMs`: how long the log keeps a
- * message. @throws MillraceError `invalid_request`.
+ * The quotas of one key for the stream protocol: the defaults, or the values of the variables. `retainedMs`: how long the log keeps a
+ * message.
+ *
+ * @throws MillraceError `invalid_request`.
  */
 export function streamQuotasOf(env: Io["env"], retainedMs: number): StreamQuotas {
   const numberOf = (name: string, initial: number) => wholeNumber(env, name, initial);

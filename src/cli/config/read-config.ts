@@ -5,7 +5,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { editDistance } from "../../models/nearest.ts";
 import { type Config, configSchema, knownKeys } from "./config-schema.ts";
 
-/** What holds where there is no file. */
+/** The configuration without a file. */
 export const noConfig: Config = { acp: {}, agents: [] };
 
 /**

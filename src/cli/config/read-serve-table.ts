@@ -22,7 +22,7 @@ export function tomlKey(option: string): string {
 }
 
 /**
- * What `[serve]` sets for a command's options. A file that cannot be used stops `serve`. Other commands use the settings that are
+ * The values of `[serve]` for a command's options. A file that cannot be used stops `serve`. Other commands use the settings that are
  * right, and report the error if they need the file.
  *
  * @throws MillraceError `invalid_request`, for `serve`.

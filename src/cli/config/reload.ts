@@ -24,7 +24,7 @@ export interface ReloadParts {
   readonly argv: readonly string[];
   readonly io: Pick<Io, "env">;
   readonly file: string;
-  /** What the gateway runs with now. */
+  /** The options that the gateway runs with now. */
   readonly options: Options;
 }
 

@@ -14,7 +14,7 @@ import type { Finding } from "./finding.ts";
 /** One IDE as the report shows it. */
 export interface IdeReport {
   readonly variant: Ide["variant"];
-  /** What a person calls it. */
+  /** The product's name for the user. */
   readonly product: string;
   /** Of `millrace simulate`. */
   readonly stand_in: boolean;

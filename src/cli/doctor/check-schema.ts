@@ -8,7 +8,7 @@ export interface SchemaReport {
   /** `same`: nothing moved. `moved`: some fields have other numbers. `broken`: something is missing that nothing works without. */
   readonly verdict: "same" | "moved" | "broken" | "unreadable" | "not_found";
   readonly differences: number;
-  /** What is missing or changed that Millrace does not work without; at most ten names. */
+  /** Missing or changed names that Millrace cannot work without; at most ten. */
   readonly load_bearing: readonly string[];
   readonly why?: string;
 }

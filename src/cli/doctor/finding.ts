@@ -1,6 +1,6 @@
 import { exitCodes } from "../terminal/exit-codes.ts";
 
-/** What a finding is about. */
+/** The area of a finding. */
 export type Area = "ide" | "agent" | "gateway" | "key" | "store" | "conversations" | "clock" | "runtime" | "answer";
 
 /** One thing that was looked at, how it is, and what to do if it is not well. Never holds a secret. */
@@ -11,7 +11,7 @@ export interface Finding {
   readonly todo?: string;
 }
 
-/** What an error in an area ends the command with; a warning is 1 everywhere. */
+/** The exit code for an error in an area; a warning is 1 everywhere. */
 const errorCode: Readonly<Record<Area, number>> = {
   ide: exitCodes.unavailable,
   agent: exitCodes.unavailable,

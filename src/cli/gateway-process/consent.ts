@@ -4,7 +4,7 @@ import type { PromptedIde } from "../../backends/agents.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 
-/** What the user agrees to, in one place: the command, the question and the error say the same. */
+/** The text of the consent. The command, the question and the error all use it. */
 export function spellConsent(product: string): string {
   return `Millrace sends the prompts of your clients to ${product}. They use the plan of the account that is signed in there, as prompts in the IDE do. The vendor's terms apply to them.`;
 }

@@ -56,7 +56,7 @@ export async function keepGatewayFile(
   if (readGatewayFile(file)?.instance === address.instance) removeIfThere(file);
 }
 
-/** What the file says; undefined without one, or if it is not one that Millrace wrote. */
+/** Reads the gateway's address from the file; undefined without a file, or if Millrace did not write it. */
 export function readGatewayFile(file: string): GatewayAddress | undefined {
   try {
     const parsed = gatewayFileSchema.safeParse(JSON.parse(readFileSync(file, "utf8")));

@@ -8,9 +8,9 @@ import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 const freshMs = 50;
 
 /**
- * What `/health` shows to a caller with the key: the IDEs found and where prompts go. Plain JSON, no secrets. A search for an IDE
- * may take seconds, and `/health` must not. So while a search runs, it gets the earlier result with its time, and undefined before
- * the first search has ended.
+ * The details of `/health` for a caller with the key: the IDEs found and where prompts go. Plain JSON, no secrets. A search for an IDE
+ * may take seconds, and `/health` must not. So while a search runs, the details are those of the earlier result, with its time. They
+ * are undefined before the first search has ended.
  */
 export function healthDetails(
   finder: Pick<IdeFinder, "find">,

@@ -1,6 +1,6 @@
 import type { CommandContext } from "../command.ts";
 
-/** What a person can type once the gateway serves, as lines of its start. */
+/** Lines of the start-up output that show commands to type next. */
 export async function nextSteps({ io, settings }: Pick<CommandContext, "io" | "settings">): Promise<readonly string[]> {
   const [{ installedClients }, { typedCommand }] = await Promise.all([
     import("../clients/installed.ts"),

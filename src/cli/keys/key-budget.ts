@@ -16,7 +16,7 @@ export interface KeyBudgetsOptions {
   readonly shared?: Pick<SharedUsage, "hold" | "withdraw"> | undefined;
 }
 
-/** What keys have left of their budgets. What has ended is in the usage history; what runs is held here until it is there too. */
+/** The rest of each key's budget. Ended turns are in the usage history; running turns are held here until the history has them. */
 export class KeyBudgets {
   readonly #options: KeyBudgetsOptions;
   readonly #held = new Map<string, Map<TurnId, number>>();
@@ -46,7 +46,7 @@ export class KeyBudgets {
     return () => void held.delete(turnId);
   }
 
-  /** What a turn uses is known at its end, so the others' ends are fetched before each start. */
+  /** Fetches the turns that ended at other gateways, before each start: a turn's use is known only at its end. */
   async #caughtUp(catchingUp: Promise<void> | undefined): Promise<void> {
     try {
       await catchingUp;
@@ -77,8 +77,8 @@ export class KeyBudgets {
   }
 
   /**
-   * What a key has used of its budget, and when the budget starts again; undefined for a key without one. `used` is undefined where the
-   * history cannot be read.
+   * The used part of a key's budget, and the time when the budget starts again; undefined for a key without a budget. `used` is
+   * undefined if the history cannot be read.
    */
   standing(key: KeyRecord): { readonly used: number | undefined; readonly resetsAtMs: number } | undefined {
     if (key.budget === undefined) return undefined;

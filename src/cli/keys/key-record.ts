@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { z } from "zod";
 import type { Secret } from "../../base/secret.ts";
 
-/** What a budget counts, and over which time: days and months of this machine's time zone. */
+/** The units and periods of budgets: days and months of this machine's time zone. */
 export const budgetUnits = ["turns", "tokens", "credits"] as const;
 export const budgetPeriods = ["day", "month"] as const;
 

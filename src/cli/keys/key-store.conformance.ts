@@ -4,7 +4,7 @@ import type { KeyStore } from "./key-store.ts";
 
 const free = { models: [], apis: [] };
 
-/** What every place for keys does. `make` gives a new place; each `open` is another process's look at it. */
+/** The cases that every key store passes. `make` gives a new place; each `open` is another process's look at it. */
 export function describeKeyStore(name: string, make: () => Promise<{ readonly open: () => Promise<KeyStore> }>): void {
   describe(`keys in ${name}`, () => {
     async function opened(count: number) {

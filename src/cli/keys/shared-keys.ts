@@ -34,7 +34,7 @@ export class SharedKeys implements KeyStore {
     this.#file = openKeysFile(options.file);
   }
 
-  /** What the last exchange found; nothing before. */
+  /** The keys of the last exchange; none before the first. */
   get known(): readonly KeyRecord[] {
     return this.#known;
   }
@@ -87,7 +87,7 @@ export class SharedKeys implements KeyStore {
     this.#seen = isTold && isCopied ? { keys, file: before } : undefined; // else it looks again
   }
 
-  /** What this machine knows: its file, and what it last saw in the store, since the file may not be writable. */
+  /** The keys that this machine has: those of its file, and those it last saw in the store, because the file may not be writable. */
   async #own(): Promise<readonly KeyRecord[]> {
     return mergeKeys(await this.#inFile(), this.#known);
   }

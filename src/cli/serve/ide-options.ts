@@ -10,7 +10,7 @@ export interface IdeOptions {
   readonly pid?: number | undefined;
 }
 
-/** What the options of a command and the environment say about which IDE to use; options win. Throws `invalid_request`. */
+/** The user's choice of IDE, from the options of a command and the environment; options win. Throws `invalid_request`. */
 export function overridesOf(io: Pick<Io, "env">, options: IdeOptions): IdeOverrides {
   return parseOverrides({
     ...io.env,

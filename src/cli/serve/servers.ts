@@ -71,7 +71,7 @@ export function promptable({ ides }: Pick<DiscoveryResult, "ides">): readonly Id
   return real.length > 0 ? real : candidates;
 }
 
-/** What a person calls a product here: a stand-in says that it is one. */
+/** The product's name for the user; the name of a stand-in includes that fact. */
 export function nameWithKind({ product, standIn }: Pick<Ide, "product" | "standIn">): string {
   return standIn === true ? `${product}, a stand-in` : product;
 }
@@ -147,7 +147,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
   );
 }
 
-/** What a person calls the product of a server that could not be asked. */
+/** The product's name for the user, for a server that could not be asked. */
 export function nameOfRunning({ apps = [] }: Pick<DiscoveryResult, "apps">, variant: InstalledApp["variant"]): string {
   const app = apps.find((one) => one.running && one.variant === variant);
   return app?.product ?? productName(variant, "", true);

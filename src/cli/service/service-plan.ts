@@ -1,4 +1,4 @@
-/** What a service runs, and where its manager keeps things. */
+/** The service's program, and the folders of its manager. */
 export interface ServiceSpec {
   /** Node and the script, as absolute paths, and the arguments. */
   readonly program: string;
@@ -32,6 +32,6 @@ export interface ServiceManager {
   readonly steps: (action: ServiceAction, spec: ServiceSpec) => readonly ServiceStep[];
   /** Whether the answer of the `status` step says that the service runs. */
   readonly isRunning: (answer: { readonly stdout: string; readonly exitCode: number }) => boolean;
-  /** What a user has to know after the installation. */
+  /** The note to the user after the installation. */
   readonly note: string;
 }

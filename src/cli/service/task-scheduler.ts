@@ -49,7 +49,7 @@ function scriptOf({ folder }: ServiceSpec): string {
   return win32.join(folder, "service.cmd");
 }
 
-/** What the task runs: a task cannot set variables by itself. */
+/** The script that the task runs, because a task cannot set variables. */
 export function taskScript({ program, args, env }: ServiceSpec): string {
   const escaped = (text: string) => text.replaceAll("%", "%%");
   return [

@@ -12,7 +12,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** OpenTelemetry's own variables count only where the user asks for them: they may belong to another program's receiver. */
 const fromEnvironment = "env";
-/** What the request itself needs. */
+/** Headers that the request sets itself. */
 const own = new Set(["content-type", "content-length", "host", "connection", "transfer-encoding"]);
 
 /** The receiver that `--otlp-endpoint` means; undefined where nothing is to be sent. Throws `invalid_request`. */

@@ -3,7 +3,7 @@ import { kebab } from "../parser.ts";
 
 export type Shell = "bash" | "zsh" | "fish" | "powershell";
 
-/** What can follow the words of one command. */
+/** The completions after the words of one command. */
 interface Level {
   /** `config set`; empty for the program itself. */
   readonly path: string;

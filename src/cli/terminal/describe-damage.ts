@@ -1,7 +1,7 @@
 import type { Damage } from "../../log/sqlite/damage.ts";
 import { spellCount } from "../doctor/spell.ts";
 
-/** What a person reads when the store was found damaged. */
+/** Describes the damage of a store for the user. */
 export function describeDamage({ copy, lostKeys }: Damage): string {
   const kept = copy === undefined ? "Its files were left as they are." : `Its files are kept as ${copy}.`;
   const refused =

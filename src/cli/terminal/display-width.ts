@@ -8,7 +8,7 @@ let graphemes: Intl.Segmenter | undefined;
 /** Letters of one column each: Latin, and what tables and bars are drawn with. */
 const plain = /^[\x20-\x7E\xA0-\xAC\xAE-\xFF\u2010-\u2027\u2500-\u259F]*$/;
 
-/** What no terminal shows: controls, joiners, marks that stand on another letter. */
+/** Characters that no terminal shows: controls, joiners, marks on another letter. */
 const invisible = /^[\p{Control}\p{Format}\p{Mark}\p{Surrogate}\p{Default_Ignorable_Code_Point}]+$/u;
 /** Scripts whose letters take two columns, and the full-width forms of others. Source: Unicode UAX 11, East Asian Width. */
 const wide =

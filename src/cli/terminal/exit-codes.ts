@@ -13,7 +13,7 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 
-/** What each code means, for the help text. */
+/** The meaning of each code, for the help text. */
 export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.ok, "done"],
   [exitCodes.negative, "the answer is no (guard), or there are warnings (doctor)"],

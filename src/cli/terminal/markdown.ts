@@ -12,7 +12,7 @@ export class MarkdownPrinter {
   readonly #out: Output;
   readonly #isStyled: boolean;
   #line = "";
-  /** What stands on the screen of it, row by row. */
+  /** The line on the screen, row by row. */
   #rows: readonly string[] = [""];
   /** How many rows of the screen its last one is below its first; a row of code that is too long takes several. */
   #height = 0;

@@ -27,12 +27,12 @@ class FakeTerminal extends Writable {
     done();
   }
 
-  /** What stands on the screen that is shown. */
+  /** The text of the screen that is shown. */
   lines(): readonly string[] {
     return this.#screen.map((line) => line.trimEnd());
   }
 
-  /** What was written to the first screen. */
+  /** The text of the first screen. */
   left(): string {
     return this.#first;
   }

@@ -6,7 +6,7 @@ import { type Column, printTable } from "./table.ts";
 import type { Turn } from "./turn-list.ts";
 import { limitsTable } from "./usage-table.ts";
 
-/** What `millrace top` shows, as it was read at one moment. */
+/** The readings that `millrace top` shows, all of one moment. */
 export interface TopReading {
   readonly atMs: number;
   readonly url: string;

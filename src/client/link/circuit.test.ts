@@ -13,7 +13,7 @@ function brokenCircuit() {
   return { clock, circuit };
 }
 
-/** What became of a promise by the time that nothing else is left to run. */
+/** The state of a promise once nothing else is left to run. */
 async function settled<T>(promise: Promise<T>): Promise<T | "waits"> {
   await idle();
   return Promise.race([promise, Promise.resolve("waits" as const)]);

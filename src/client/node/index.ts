@@ -1,4 +1,4 @@
-/** What `millrace/client` needs of Node or Bun: records in files, and HTTP/2. */
+/** The parts of `millrace/client` for Node and Bun: records in files, and HTTP/2. */
 export { isMillraceError, MillraceError } from "../../base/errors.ts";
 export type * from "../index.ts";
 export { type FileStoreOptions, openFileRecordStore } from "./file-record-store.ts";

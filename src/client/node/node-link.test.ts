@@ -16,7 +16,7 @@ async function listen(handler: RequestListener) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }; // it listens on TCP
 }
 
-/** What comes of looking on at a gateway that is none. */
+/** The error of observing a stream at something that is no gateway. */
 async function errorAt(url: string): Promise<unknown> {
   try {
     for await (const _ of observe(pass, { gateway: nodeLink({ url, key: "a-key" }), backoff }));

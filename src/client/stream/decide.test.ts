@@ -35,7 +35,7 @@ function eventOf(log: Log, n: number): Input {
   return { type: "event", eventId: idOf(n), chain: chainOf(n), event };
 }
 
-/** What may happen to a client, and in which order, is drawn. */
+/** An event in a client's life. The test draws the events and their order. */
 type Happening =
   | "attach"
   | "deliver"
@@ -57,7 +57,7 @@ class World {
   #state: StreamState;
   #disk: StreamRecord;
   #noted = false;
-  /** What the server has under each number. */
+  /** The payload that the server accepted under each number. */
   readonly accepted = new Map<number, string>();
   #life = 0;
   #epoch = 0;

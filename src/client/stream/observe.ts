@@ -58,7 +58,7 @@ async function passOf(streamKey: string, { store }: StreamSettings): Promise<Str
 class Onlooker implements Connected {
   readonly #pass: StreamPass;
   readonly #settings: StreamSettings;
-  /** What the application has read before. */
+  /** The events that the application read before. */
   readonly #floor: string;
   #seen: Observed = nothingObserved;
   readonly #follows: boolean;

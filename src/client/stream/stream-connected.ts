@@ -99,7 +99,7 @@ export class StreamConnected implements Connected {
   }
 }
 
-/** What to do with the record of a stream after a final refusal. */
+/** The fate of a stream's record after a final refusal. */
 function recordAfter({ error, reason }: Refused, { unacked }: StreamRecord): "forget" | "set_aside" | "keep" {
   if (reason === "diverged" || reason === "ticket_spent" || reason === "seqno_conflict") return "set_aside";
   if (error.code === "expired") return "forget";

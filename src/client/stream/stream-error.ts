@@ -47,7 +47,7 @@ export function failureOf(error: unknown): Failure {
       });
       return { kind: "refused", error: refused, reason: undefined };
     }
-    // What Connect makes of 404 and 464, of HTML and of a protocol that is not spoken.
+    // Connect's code for 404 and 464, for HTML, and for a protocol that the other side does not speak.
     if (failure.code === Code.Unimplemented) return { kind: "no_such_tier", error };
     return lost(failure, error);
   }

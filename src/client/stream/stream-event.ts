@@ -31,7 +31,7 @@ export interface EndEvent {
   /** For a failure: an error code of the gateway's HTTP API, and what happened. */
   readonly errorCode: string | undefined;
   readonly errorMessage: string | undefined;
-  /** What the user can do about it. */
+  /** The user's next step. */
   readonly errorHint: string | undefined;
   readonly promptTokens: number | undefined;
   readonly completionTokens: number | undefined;

@@ -7,7 +7,7 @@ import {
   startMark,
 } from "../records/record.ts";
 
-/** What a stream is doing. `lost`: the connection is gone and another one is due. */
+/** The phase of a stream. `lost`: the connection is gone and another one is due. */
 export type Phase = "attaching" | "attached" | "lost" | "ended";
 
 export interface StreamState {
@@ -71,7 +71,7 @@ export type Input =
  */
 export type CallOutcome = "new" | "unknown" | "finished";
 
-/** What the driver must do, in this order. */
+/** An action for the driver. Effects are carried out in their order. */
 export type Effect =
   /** Make the record durable before anything after it. */
   | { readonly type: "store" }

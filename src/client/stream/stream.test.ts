@@ -84,7 +84,7 @@ async function readAll(stream: ReliableStream, ran: string[] = []): Promise<Stre
   return events;
 }
 
-/** What an application that keeps events by their ids has in the end. */
+/** The events that an application holds if it keeps events by their ids. */
 const ids = (events: readonly StreamEvent[]) => events.map(({ eventId }) => eventId);
 
 describe.each(tiers)("over %s", (_name, open) => {

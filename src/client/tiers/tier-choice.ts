@@ -2,9 +2,9 @@ import { MillraceError } from "../../base/errors.ts";
 import type { Tier } from "./tier.ts";
 
 /**
- * What an attach shows about its tier. `unreachable`: no gateway answered, which says nothing about the tier. `failed`: it ended
- * before a welcome. `held_back`: no welcome came in time, as where a proxy buffers. `missing`: the other side does not know it.
- * `silent`: welcomed, and then nothing more came, not even a sign of life.
+ * An attach's evidence about its tier. `unreachable`: no gateway answered, so nothing is known of the tier. `failed`: the attach ended
+ * before a welcome. `held_back`: no welcome came in time, as behind a proxy that buffers. `missing`: the other side does not know the
+ * tier. `silent`: after the welcome nothing came, not even a sign of life.
  */
 export type TierFinding = "welcomed" | "unreachable" | "failed" | "held_back" | "missing" | "silent";
 
@@ -67,7 +67,7 @@ export class TierChoice {
       if (silences < triesEach) return;
     }
     const isClear = finding !== "failed";
-    // What carried events before is held back by a gateway that is slow for once, rather than by something in between.
+    // A tier that carried events before is more likely slow for once than held back by a proxy.
     const isDoubtful = finding === "held_back" && this.#carried.has(tier);
     this.#failed.set(tier, isClear && !isDoubtful ? "clearly" : "failed");
     if (tier !== this.#current) return; // another stream has moved on already

@@ -10,7 +10,7 @@ export interface WireCursor {
   readonly part: number;
 }
 
-/** The `id:` of a wire event. What comes before the first log event has the start of the log as its event. */
+/** The `id:` of a wire event. An event before the first log event carries the start of the log. */
 export function writeCursor(turnId: TurnId, eventId: EventId | undefined, part: number): string {
   return `${turnId}:${eventId ?? startOfLog}:${part}`;
 }
@@ -23,10 +23,10 @@ export function parseCursor(text: string): WireCursor | undefined {
 }
 
 /**
- * An event id that a reader sent back. `param` is where it stood in the request.
+ * Parses an event id that a reader sent back. `param` is its place in the request.
  *
- * @throws MillraceError `invalid_request` for an id that this turn's log has not handed out. It is not moved to the end, which
- *   would look like an answer that is over. Source: docs/wire/idempotent-streams.md, "What a server must do".
+ * @throws MillraceError `invalid_request` for an id that this turn's log has not handed out. The reader is not moved to the end
+ * instead, because that would look like a finished answer. Source: docs/wire/idempotent-streams.md, "What a server must do".
  */
 export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastEventId">, param: string): EventId {
   const eventId = eventIdOf(seqOf(text));
@@ -35,7 +35,7 @@ export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastE
   throw cursorPastEnd(param, `Send the \`id\` of the last event that you have applied, or ${orAll}.`);
 }
 
-/** A cursor of a place that the log has not come to. */
+/** The error for a cursor past the end of the log. */
 export function cursorPastEnd(param: string, hint: string): MillraceError {
   return new MillraceError("invalid_request", "The cursor is beyond the last event of this turn.", { param, hint });
 }

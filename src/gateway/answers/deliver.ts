@@ -1,6 +1,6 @@
 import type { PatientReader } from "./patient-reader.ts";
 
-/** One body; that more is asked of it says that the client took it whole. Its reader is there until then. */
+/** Yields the body once. A second request for more shows that the client took it whole. The turn has its reader until then. */
 export async function* deliver(text: string, reader: PatientReader): AsyncGenerator<string, void> {
   try {
     yield text;

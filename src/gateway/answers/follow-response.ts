@@ -77,9 +77,9 @@ function resumedAt(c: GatewayContext, record: TurnRecord): ReadFrom | undefined 
 }
 
 /**
- * The place of `starting_after`, which is looked for in what the log holds by now.
+ * The place of `starting_after`, found in the events that the log holds by now.
  *
- * @throws MillraceError `invalid_request` for one that is no number, or that no event has had yet.
+ * @throws MillraceError `invalid_request` for a value that is not a number, or that no event has had yet.
  */
 async function startedAfter(
   gateway: Gateway,

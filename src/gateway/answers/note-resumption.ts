@@ -11,8 +11,8 @@ interface CameBack {
 }
 
 /**
- * Keeps that a request came to a turn that was there, for the turn's page. Nothing without a meter, or where its history
- * cannot be written: the answer does not depend on it.
+ * Records for the turn's page that a request joined an existing turn. Does nothing without a meter or if its history cannot be
+ * written: the answer does not depend on it.
  */
 export function noteResumption(
   gateway: Pick<Gateway, "meter" | "clock">,

@@ -2,7 +2,7 @@ import { bestEffort, notNeeded } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 
 /**
- * Says that a wait takes too long. A reader waits for each of fifty events a second, and as a rule none takes long: one sleep of the
+ * Reports waits that take too long. A reader waits for each of fifty events a second, and waits are usually short. So one sleep of the
  * clock serves all the waits that begin during it.
  */
 export class Patience {
@@ -10,7 +10,7 @@ export class Patience {
   readonly #ended = new AbortController();
   #overAtMs = 0;
   #onOver: () => void = () => {};
-  /** The end of the sleep that goes on. */
+  /** The end of the current sleep. */
   #wakesAtMs = Number.POSITIVE_INFINITY;
 
   constructor(clock: Clock) {

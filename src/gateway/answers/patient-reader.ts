@@ -22,8 +22,8 @@ export class PatientReader {
   #pending: Promise<IteratorResult<TurnEvent, void>> | undefined;
 
   /**
-   * Closes itself when the signal aborts, also without a further call. `handOver` finds out whether the client has read what the
-   * operating system took. Without it, what the operating system took counts as delivered.
+   * Closes itself when the signal aborts, also without a further call. `handOver` finds out whether the client has read the bytes that
+   * the operating system took. Without it, those bytes count as delivered.
    */
   constructor(
     events: AsyncGenerator<TurnEvent, void>,
@@ -55,8 +55,8 @@ export class PatientReader {
   }
 
   /**
-   * Says that everything read so far was delivered: a turn whose terminal event was delivered is never replayed to the
-   * next request like it. Call it after the terminal event, once the client has taken it.
+   * Reports that everything read so far was delivered: a turn whose terminal event was delivered is never replayed to the next
+   * identical request. Call it after the terminal event, once the client has taken it.
    */
   async delivered(): Promise<void> {
     await bestEffort(this.#pending ?? this.#events.next());
@@ -64,7 +64,7 @@ export class PatientReader {
     this.#letGo();
   }
 
-  /** Says that the operating system has taken everything read so far. Call it after the terminal event. */
+  /** Reports that the operating system has taken everything read so far. Call it after the terminal event. */
   async handedOver(): Promise<void> {
     if (this.#handOver === undefined) return this.delivered();
     await this.close();

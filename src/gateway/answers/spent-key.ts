@@ -21,7 +21,7 @@ export function withSpentKey(error: ErrorRecord, { isGiven, isRepeat }: UnderKey
   return { ...error, hint, ...(isRepeat ? { final: true } : {}) };
 }
 
-/** The events of a turn for the client that asked; a failure says that its key is spent. */
+/** The events of a turn for its client. A failure also tells the client that its key is spent. */
 export async function* tellingSpentKey(
   events: AsyncGenerator<TurnEvent, void>,
   key: UnderKey,

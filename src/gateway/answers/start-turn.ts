@@ -21,7 +21,7 @@ import { type PromptSize, sizeOfAccepted } from "../routes/count-tokens.ts";
 import { handedOut, parseCursor, type WireCursor } from "./cursor.ts";
 import { noteResumption } from "./note-resumption.ts";
 
-/** A turn that a request has: what to read, how to encode it, and what its headers say. */
+/** The turn of a request: its reader, its encoder and its headers. */
 export interface OpenTurn {
   readonly turnId: TurnId;
   readonly context: EncodeContext;
@@ -34,10 +34,10 @@ export interface OpenTurn {
   readonly handOver?: () => Promise<void>;
 }
 
-/** How a request came to its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
+/** The way in which a request got its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
 type JoinedBy = StartedTurn["joined"] | "last_event_id";
 
-/** What a started turn and one that is resumed have in common. */
+/** The common part of a started turn and a resumed one. */
 type CameTo = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy; readonly resumeAfter?: WireCursor };
 
 /** A request for a turn, in its dialect. `body` is what the client sent; `parsed` is how the dialect reads it. */
@@ -60,7 +60,7 @@ export async function startTurn(gateway: Gateway, c: GatewayContext, wanted: Ask
   return { ...turn, handOver: () => gateway.handovers.hold(c.req.raw, questionOf(c, fingerprint), delivered) };
 }
 
-/** Who asks what, for finding the answers that were given to the same question. */
+/** Identifies caller and question, to find answers that were given to the same question. */
 function questionOf(c: GatewayContext, fingerprint: string): string {
   return `${callerOf(c).digest} ${fingerprint}`;
 }
@@ -177,7 +177,7 @@ export function sizeOf(gateway: Gateway, { request, modelUid }: Pick<TurnRecord,
   return sizeOfAccepted(request, gateway.contextTokens?.(modelUid));
 }
 
-/** What an encoder needs of a turn: all from its record, but how this reader wants it (`parsed.stream`, `parsed.wire`). */
+/** The context that an encoder needs. It comes from the turn's record, except for this reader's own wishes (`parsed.stream`, `parsed.wire`). */
 export function contextOf(
   c: GatewayContext,
   record: Pick<TurnRecord, "turnId" | "createdAtMs" | "request">,

@@ -16,7 +16,7 @@ export function endedEarly(): ErrorRecord {
   return new MillraceError("upstream_failed", "The answer ended too early.").toRecord();
 }
 
-/** What streaming a turn needs. `early`: events already read from `reader`. */
+/** The input of streaming a turn. `early`: events already read from `reader`. */
 export interface StreamTurn {
   readonly turns: Pick<Turns, "lastAliveAtMs" | "placeInQueue">;
   readonly turnId: TurnId;

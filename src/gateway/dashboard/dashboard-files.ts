@@ -43,7 +43,7 @@ export function readDashboard(folder: string): DashboardFiles | undefined {
   return files.has("/") ? files : undefined;
 }
 
-/** What a page holds between these tags, hashed. Source: CSP 3, "hash-source". */
+/** Hashes of the page's contents between these tags. Source: CSP 3, "hash-source". */
 function hashesOf(body: Uint8Array, type: string, tag: "script" | "style"): readonly string[] {
   if (type !== types["html"]) return [];
   const found = new TextDecoder().decode(body).matchAll(new RegExp(`<${tag}>(.*?)</${tag}>`, "gs"));

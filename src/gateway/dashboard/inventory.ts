@@ -4,7 +4,7 @@ import type { Model } from "../../models/model.ts";
 /** A key that the owner made for others, as the dashboard shows it: never the key itself. */
 export interface IssuedKey {
   readonly name: string;
-  /** What its turns are counted under. */
+  /** The caller under which the key's turns are counted. */
   readonly caller: string;
   readonly state: "works" | "expired" | "revoked";
   readonly createdAtMs: number;

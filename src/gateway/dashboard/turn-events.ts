@@ -23,7 +23,7 @@ export function turnEventsEncoder(before: EventChain): Encoder {
   };
 }
 
-/** The chain over the events up to and with the cursor's. Throws what reading them throws. */
+/** The chain over the events up to and including the cursor's. Throws as reading them does. */
 export async function chainUpTo(
   turns: Pick<Turns, "follow">,
   turnId: TurnId,

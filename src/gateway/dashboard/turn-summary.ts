@@ -6,10 +6,7 @@ import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Resumption } from "../../usage/history/resumption.ts";
 
-/**
- * The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Null is what is not known,
- * or not yet; never a zero in its place.
- */
+/** The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Unknown values are null, never zero. */
 export interface TurnSummary {
   readonly object: "turn.summary";
   readonly id: string;
@@ -26,7 +23,7 @@ export interface TurnSummary {
   readonly project: string | null;
   /** The name of the key that asked. */
   readonly key: string | null;
-  /** What it does now, or did last. */
+  /** The current phase of the turn, or its last one. */
   readonly phase: "waiting" | "opened" | "thinking" | "text" | "tool_call" | "ended";
   readonly first_token_ms: number | null;
   /** Of the answer: text, thinking and arguments. */
@@ -49,7 +46,7 @@ export interface TurnSummary {
   readonly sealed: boolean;
   /** How often a client came back to it. */
   readonly returns: number | null;
-  /** The end of what it has said so far, where texts are shown; only while it runs. */
+  /** The end of the answer so far, if texts are shown; only while the turn runs. */
   readonly tail?: string;
 }
 
@@ -126,7 +123,7 @@ export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSumma
   };
 }
 
-/** What a timeline may show of an event beside its outline: not of a turn that its client sealed. */
+/** The extra facts of an event in a timeline, beside its outline; none for a turn that its client sealed. */
 interface Shown {
   readonly tool?: string | undefined;
   readonly text?: string | null;

@@ -25,7 +25,7 @@ const finished = (whole: string): TurnEventBody => ({
   text: whole,
 });
 
-/** What is wrong with the order of steps; nothing is right. */
+/** Finds errors in the order of steps; none if the order is right. */
 function problemsOf(all: readonly AnswerStep[]): string[] {
   const problems: string[] = [];
   let open: number | undefined;

@@ -30,7 +30,7 @@ export type AnswerEnd =
   | { readonly type: "failed"; readonly error: ErrorRecord; readonly ideTools?: IdeToolNames }
   | { readonly type: "cancelled"; readonly by: CancelledBy };
 
-/** The member at the end of an answer that names what the IDE's agent read; empty if it read nothing. */
+/** The member at the end of an answer that names the tools that the IDE's agent used; empty if it used none. */
 export function millraceEnd(end: AnswerEnd | undefined): { readonly millrace?: { readonly ide_tools: IdeToolNames } } {
   if (end === undefined || end.type === "cancelled" || end.ideTools === undefined) return {};
   return { millrace: { ide_tools: end.ideTools } };
@@ -49,8 +49,8 @@ export interface Answer {
 }
 
 /**
- * What one event changed. `rewritten`: text that was already sent is no longer right; `text` is the whole visible text after
- * this step, `delta` is the text that is still to send so that the end is complete (see `afterRewrite`).
+ * The change that one event made. `rewritten`: text that was already sent is no longer right. `text` is the whole visible text after
+ * this step. `delta` is the text that must still be sent so that the end is complete (see `afterRewrite`).
  */
 export type AnswerStep =
   | { readonly type: "open" | "close"; readonly block: Block }
@@ -62,9 +62,9 @@ type ToolCallEvent = Extract<TurnEventBody, { type: "tool_call" }>;
 type ContentEvent = Extract<TurnEventBody, { type: "text" | "thinking" | "rewritten" | "tool_call" }>;
 
 /**
- * Puts a turn's events in the order that every API can carry: blocks one after the other, calls never interleaved, text
- * rewritten upstream told apart from text appended. What belongs to a later block waits while a call is open. Every
- * encoder reads steps, every non-streamed answer reads `answer`: so both say the same.
+ * Puts a turn's events in the order that every API can carry: blocks one after the other, calls never interleaved, rewritten text
+ * marked apart from appended text. Events of a later block wait while a call is open. Encoders read the steps and non-streamed answers
+ * read `answer`, so both agree.
  */
 export class AnswerFold {
   readonly #blocks: Block[] = [];
@@ -149,7 +149,7 @@ export class AnswerFold {
     }
   }
 
-  /** Applies what waited: until a call stays open, or to the last when the answer ends. */
+  /** Applies the waiting events: up to the next call that stays open, or all of them when the answer ends. */
   #drain(steps: AnswerStep[], how: "while closed" | "all"): void {
     while (this.#waiting.length > 0) {
       const open = this.#open;
@@ -208,7 +208,7 @@ export class AnswerFold {
     steps.push({ type: "rewritten", block, delta: afterRewrite(before, text), text });
   }
 
-  /** Shares the new text out: every earlier text block keeps what is still true of it, the last one takes the rest. */
+  /** Distributes the new text over the blocks: every earlier text block keeps the part that is still true, and the last one takes the rest. */
   #spread(text: string, last: Block): void {
     let position = 0;
     let diverged = false;

@@ -16,9 +16,9 @@ interface Client {
   readonly repeatsLate?: true;
   /** It shows the whole body to its user: only the message stays. */
   readonly showsBody?: true;
-  /** What in a final error's body makes it repeat the request, with any status. */
+  /** A pattern in a final error's body that makes the client repeat the request, with any status. */
   readonly repeatsOn?: RegExp;
-  /** It goes on by itself after an error in a stream, with another body each time: such an error is final from the first on. */
+  /** Set for a client that continues after an error in a stream, with another body each time: the first such error is already final. */
   readonly streamErrorIsFinal?: true;
 }
 
@@ -72,7 +72,7 @@ export function forClient(wire: WireError, error: ErrorRecord, userAgent: string
   return { ...wire, status, body };
 }
 
-/** Whether the client repeats a request by itself, seconds later, after every failure in the middle of an answer. */
+/** Whether the client repeats a request seconds later after every failure in the middle of an answer, without its user. */
 export function repeatsLate(userAgent: string | null): boolean {
   return clientOf(userAgent)?.repeatsLate === true;
 }
@@ -111,7 +111,7 @@ function finalEvent(data: string, { repeatsOn }: Client): string {
   return JSON.stringify(repeatsOn === undefined ? body : inPlainWords(body, repeatsOn));
 }
 
-/** An error's body without what is there for programs. */
+/** An error's body without the members that are meant for programs. */
 function onlyMessage(body: unknown): unknown {
   if (typeof body !== "object" || body === null || !("error" in body)) return body;
   const { error } = body;

@@ -29,15 +29,15 @@ export interface ParsedTurn {
 }
 
 /**
- * What an encoder knows beside the events. All of it comes from the turn's record, so that every reader of a turn, now
- * or after a restart, gets the same bytes; only `parsed` may come from the reader's own request.
+ * The facts that an encoder has beside the events. All of them come from the turn's record, so that every reader of a turn, now or
+ * after a restart, gets the same bytes. Only `parsed` may come from the reader's own request.
  */
 export interface EncodeContext {
   readonly turnId: TurnId;
   readonly createdAtMs: number;
   readonly parsed: ParsedTurn;
   readonly requestId: string;
-  /** About how many tokens the prompt is: what usage says where the upstream reported none. At least 1. */
+  /** The estimated tokens of the prompt: usage reports them if the upstream reported none. At least 1. */
   readonly promptTokens: number;
   /** The one estimator of the gateway: tokens of a text, about. */
   readonly estimateTokens: (text: string) => number;
@@ -48,7 +48,7 @@ export interface EncodeContext {
  * events. It is called once per event, in order, and holds no clock: equal events give equal bytes.
  */
 export interface Encoder {
-  /** What the stream starts with, before any event. */
+  /** The first events of the stream, before any event of the turn. */
   open(): readonly WireEvent[];
   encode(event: TurnEvent): readonly WireEvent[];
   /** A real event of this API that changes nothing, for silence while the upstream is known alive. */

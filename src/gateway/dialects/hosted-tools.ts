@@ -13,8 +13,8 @@ export interface HostedTool {
 const offeredByDefault = /^(?:web_search|local_shell|tool_search|image_generation|advisor_\d+)$/;
 
 /**
- * The hosted types to leave out of a request, each once: those that clients offer by default, if the request also has the
- * client's own tools (`own`: their number). Any other hosted tool is refused, because the answer would lack what it asks for.
+ * The hosted types to leave out of a request, each once: those that clients offer by default, if the request also has the client's own
+ * tools (`own`: their number). Any other hosted tool is refused, because the answer would lack its result.
  *
  * @throws MillraceError `invalid_request` that names the first type and its place.
  */
@@ -24,7 +24,7 @@ export function leaveOutHosted(hosted: readonly HostedTool[], own: number): read
   return [...new Set(hosted.map(({ type }) => type))];
 }
 
-/** Says that a hosted tool cannot be had here, and what to send instead. */
+/** The error for a hosted tool that is not available here, with the alternative. */
 export function hostedRefusal({ type, path }: HostedTool) {
   return refuse(
     path,

@@ -8,7 +8,7 @@ interface OpenAiError {
   readonly code: string;
 }
 
-/** Every code of the taxonomy as the OpenAI surfaces say it. What cannot get better by waiting is a 4xx. Source: docs/clients.md. */
+/** The OpenAI form of every error code. An error that waiting cannot solve is a 4xx. Source: docs/clients.md. */
 export const openAiErrors: Readonly<Record<ErrorCode, OpenAiError>> = {
   ide_not_running: { status: noIdeStatus, type: "invalid_request_error", code: "ide_not_running" },
   not_signed_in: { status: 403, type: "permission_error", code: "not_signed_in" },
@@ -33,8 +33,8 @@ export const openAiErrors: Readonly<Record<ErrorCode, OpenAiError>> = {
 };
 
 /**
- * The `error` member of an OpenAI error: as the SDKs read it, with ours beside: the hint apart, our own code, when a
- * quota resets, and details (nearest models, what discovery looked at).
+ * The `error` member of an OpenAI error: the members that the SDKs read, and ours beside them: the hint, our own code, the time when a
+ * quota resets, and details (nearest models, the places where discovery looked).
  */
 export function openAiErrorBody(error: ErrorRecord, requestId: string): Readonly<Record<string, unknown>> {
   const { type, code } = openAiErrors[error.code];

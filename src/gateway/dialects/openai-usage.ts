@@ -2,7 +2,7 @@ import type { Usage } from "../../log/event.ts";
 import type { Answer } from "./answer.ts";
 import type { EncodeContext } from "./dialect.ts";
 
-/** The turn's usage as reported; where nothing was, as estimated (and said so). Completion tokens include the thinking ones. */
+/** The turn's usage as the upstream reported it, else an estimate that is marked as one. Completion tokens include the thinking ones. */
 export function reportedUsage(answer: Answer, context: EncodeContext): Usage {
   if (answer.usage !== undefined) return answer.usage;
   let visible = 0;
@@ -31,7 +31,7 @@ export function openAiUsage(usage: Usage): Readonly<Record<string, unknown>> {
   };
 }
 
-/** What we know beside the API's own members: whether the counts are estimates, and the credits. */
+/** Usage facts that the API has no member for: whether the counts are estimates, and the credits. */
 export function millraceUsage(usage: Usage): Readonly<Record<string, unknown>> {
   const credits = usage.creditsHundredths === undefined ? {} : { credits_hundredths: usage.creditsHundredths };
   return { millrace: { estimated: usage.estimated, ...credits } };

@@ -47,7 +47,7 @@ export function writePath(path: Path): string {
   return text;
 }
 
-/** The issue furthest inside the body: of a union, the branch that got furthest is the one that was meant. */
+/** The issue deepest inside the body: in a union, the client probably meant the branch that matched furthest. */
 function deepest(issues: readonly z.core.$ZodIssue[], base: Path): { readonly path: Path; readonly message: string } {
   let best: { path: Path; message: string } = { path: base, message: "Invalid value." };
   let first = true;

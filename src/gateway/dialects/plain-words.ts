@@ -1,4 +1,4 @@
-/** The same said in words on which no known client repeats a request. */
+/** The same statements in words on which no known client repeats a request. */
 const otherWords: readonly (readonly [RegExp, string])[] = [
   [/\b(message )?rate limit\b/gi, "limit on messages"],
   [/\binternal (?:server )?error\b/gi, "internal fault"],
@@ -13,7 +13,7 @@ const otherWords: readonly (readonly [RegExp, string])[] = [
 /** The message if the table has none. */
 const lastResort = "The request failed and is not repeated. `millrace tail` shows why.";
 
-/** The body without the words that provoke a repeat: said otherwise in a message, left out elsewhere. */
+/** The body without the words that provoke a repeat: replaced in a message, left out elsewhere. */
 export function inPlainWords(body: unknown, provoking: RegExp, name = ""): unknown {
   if (typeof body === "string") {
     const said = otherWords.reduce((text, [words, others]) => text.replace(words, others), body);

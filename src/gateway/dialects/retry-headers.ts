@@ -3,10 +3,10 @@ import { type ErrorCode, type ErrorRecord, lostPrompt, reasonOf, unusableAnswer 
 /** Longest wait that is announced: clients ignore longer ones and retry by their own, much shorter plan. */
 const longestWaitSeconds = 60;
 
-/** The longest wait after which a client may repeat the request by itself; seconds. Past it a person reads the error first. */
+/** The longest wait after which a client may repeat the request without its user; seconds. After a longer wait a person should read the error first. */
 const patientSeconds = 10;
 
-/** What gets no better by sending the same request again soon: an exhausted plan, a bug of ours, a turn that was ended, no IDE. */
+/** Errors that repeating the same request soon cannot solve: an exhausted plan, a bug of ours, a turn that was ended, no IDE. */
 const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
   ide_not_running: true,
   not_signed_in: true,
@@ -50,13 +50,13 @@ export function isFinal(error: ErrorRecord): boolean {
   return error.final === true || error.repeated === true || isUnusableAnswer(error);
 }
 
-/** Whether the account is refused for longer than a client may wait by itself. */
+/** Whether the account is refused for longer than a client may wait without its user. */
 export function isLongRefusal({ code, retryAfterMs }: ErrorRecord): boolean {
   if (code === "quota_exhausted") return true;
   return code === "rate_limited" && (retryAfterMs === undefined || retryAfterMs > patientSeconds * 1000);
 }
 
-/** The status of a failure that is final from its first time on: a 4xx stays, but one that clients repeat. */
+/** The status of a failure that is final from its first occurrence: a 4xx stays, unless clients repeat it. */
 export function finalStatus(status: number, error: ErrorRecord): number {
   return status === 429 || status >= 500 ? toldAgainStatus(error) : status;
 }

@@ -2,10 +2,9 @@
 const trustedOverlap = 8;
 
 /**
- * What to send after `sent` when the text turns out to be `text`, which does not continue it. Nothing sent can be
- * recalled, so the rule is: the end is complete, and rather something twice than something missing. The longest tail of
- * `sent` that also stands in `text` says where the client is; what follows it there is sent. Without such a tail,
- * everything after the common beginning is sent.
+ * The text to send after `sent` when the answer turns out to be `text`, which does not continue `sent`. Sent text cannot be recalled,
+ * so the end must be complete, and repeated text is better than missing text. The longest tail of `sent` that is also in `text` marks
+ * the client's place; the text after it is sent. Without such a tail, everything after the common beginning is sent.
  */
 export function afterRewrite(sent: string, text: string): string {
   const common = commonStart(sent, text).length;
@@ -15,7 +14,7 @@ export function afterRewrite(sent: string, text: string): string {
   return text.slice(overlap.end);
 }
 
-/** What two texts have in common from their beginning. */
+/** The common beginning of two texts. */
 export function commonStart(a: string, b: string): string {
   let length = 0;
   while (length < a.length && length < b.length && a[length] === b[length]) length++;

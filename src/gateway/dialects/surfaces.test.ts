@@ -17,7 +17,7 @@ import { accumulate, ResponseSnapshot } from "./openai-responses/snapshot.ts";
 // oxlint-disable-next-line typescript/no-explicit-any -- wire JSON of four APIs, looked into freely by these tests
 type Json = Record<string, any>;
 
-/** What any client ends up with, whatever the API. */
+/** The answer that a client ends up with, on any API. */
 interface Got {
   text: string;
   thinking: string;
@@ -30,9 +30,9 @@ interface Got {
 interface Surface {
   readonly dialect: Dialect;
   readonly wire: unknown;
-  /** What is wrong with the stream by the API's grammar. */
+  /** Breaches of the API's grammar in the stream. */
   problems(events: readonly WireEvent[]): string[];
-  /** What a client accumulates, honouring `millrace.rewritten`. */
+  /** The answer that a client accumulates if it honours `millrace.rewritten`. */
   accumulated(events: readonly WireEvent[]): Got;
   whole(body: Json): Got;
 }
@@ -347,7 +347,7 @@ describe.each(surfaces)("%s", (_name, surface) => {
   });
 });
 
-/** What a client knows of a response after these events. */
+/** The response that a client holds after these events. */
 function fold(events: readonly Json[]): Json | undefined {
   let response: Json | undefined;
   for (const event of events) response = accumulate(response, event);

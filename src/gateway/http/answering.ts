@@ -33,7 +33,7 @@ export class Answering {
     for (const answer of this.#open) answer.shouldKeepAlive = false;
   }
 
-  /** Resolves when none is left, or after so long. */
+  /** Resolves when no answer is open, or after `ms`. */
   async over(ms: number): Promise<void> {
     if (this.#open.size === 0) return;
     let timer: NodeJS.Timeout | undefined;

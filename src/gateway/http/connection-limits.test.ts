@@ -21,7 +21,7 @@ async function listening(limits: Partial<typeof short> = {}): Promise<Listening>
   return here;
 }
 
-/** What the gateway sent until it closed the connection. */
+/** Everything that the gateway sent until it closed the connection. */
 async function untilClosed(port: number, write: (socket: Socket) => void): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   let got = "";

@@ -12,7 +12,7 @@ import type { Caller } from "./guard.ts";
 import type { Handovers } from "./handovers.ts";
 import type { Timing } from "./timing.ts";
 
-/** What every route has of its request. */
+/** The variables of a request that every route can read. */
 export interface GatewayVariables {
   readonly requestId: string;
   readonly caller: Caller | undefined;
@@ -38,7 +38,7 @@ export interface Gateway extends GatewayOptions {
   readonly handovers: Handovers;
 }
 
-/** Whether the caller speaks Anthropic's API: by its path, or by what its SDK sends where a path is shared. */
+/** Whether the caller uses Anthropic's API: by the path, or by its SDK's headers if the path is shared. */
 export function asksInAnthropic(path: string, headers: Headers): boolean {
   if (path === "/v1/messages" || path.startsWith("/v1/messages/")) return true;
   const shared = path === "/v1/models" || path.startsWith("/v1/models/");
@@ -69,7 +69,7 @@ export function jsonResponse(body: unknown, status = 200, headers: Readonly<Reco
   });
 }
 
-/** A request that no route can serve, said in the caller's API. */
+/** The error for a request that no route can serve, in the form of the caller's API. */
 export function notServed(
   c: GatewayContext,
   status: 404 | 405 | 413 | 415 | 501,

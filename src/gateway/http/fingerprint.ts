@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 
-/** What says how to deliver an answer, not which answer: a client that gives up streaming asks for the same one without. */
+/** Members that choose the delivery and not the answer: a client that gives up streaming asks for the same answer without it. */
 const delivery = new Set(["stream", "stream_options"]);
 
 /**
- * Digest of what a body asks for, per API: byte-identical repeats have the same one, and so has the repeat without
- * streaming that Claude Code falls back to. Source: docs/wire/clients.md, "Silence and repeats".
+ * A digest of the question in a body, per API. Byte-identical repeats have the same digest. The repeat without streaming that Claude
+ * Code falls back to has it as well. Source: docs/wire/clients.md, "Silence and repeats".
  */
 export function fingerprintOf(dialect: string, body: unknown): string {
   const asked = JSON.stringify(body, (key, value: unknown) => (key === "" ? withoutDelivery(value) : value));

@@ -27,7 +27,7 @@ export interface Caller {
   readonly owner: boolean;
 }
 
-/** A request that is turned away, with the status that says so in every API. */
+/** A refused request, with the same status for every API. */
 export interface Refusal {
   readonly status: 400 | 401 | 403;
   readonly error: ErrorRecord;
@@ -109,7 +109,7 @@ export function unauthenticated(): Refusal {
   return { status: 401, error: error.toRecord() };
 }
 
-/** What stands for a key in turns, and is compared in its place: its length says nothing. */
+/** A digest of the key that stands in turns and is compared instead of the key. Its length reveals nothing. */
 export function callerDigest(key: Secret): string {
   return createHash("sha256").update("millrace caller\0").update(key.reveal()).digest("hex");
 }

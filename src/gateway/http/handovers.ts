@@ -8,11 +8,11 @@ import { lookAtSockets, type PortPair } from "./linux-sockets.ts";
  * again, and must be given that answer and no new prompt.
  */
 export interface Handovers {
-  /** A request came over this connection: its client has read what it asked for before. */
+  /** Called for a request over this connection: its client has read every earlier answer on it. */
   accept(request: Request, socket: Socket): void;
   /**
-   * The operating system has the whole answer to `request`. Calls `delivered` once its client has read it, at once where that cannot be
-   * known, and never where the connection broke before. `asked` names who asked what.
+   * Called when the operating system has the whole answer to `request`. Calls `delivered` once the client has read the answer, at once
+   * if that cannot be known, and never if the connection broke before. `asked` identifies caller and question.
    */
   hold(request: Request, asked: string, delivered: () => Promise<void>): Promise<void>;
   /** Resolves once it is known of all held answers to the same question whether they were read. */
@@ -35,7 +35,7 @@ interface Held {
 const readSoonMs = 100;
 const lookAfterMs = 2_000;
 
-/** Elsewhere an answer counts as delivered once the operating system has it: what a closed connection says differs too much. */
+/** On other systems an answer counts as delivered once the operating system has it: the evidence of a closed connection differs too much. */
 const canTell = process.platform === "linux";
 
 export function openHandovers(): Handovers {
@@ -89,7 +89,7 @@ class OpenHandovers implements Handovers {
     await Promise.all(noting);
   }
 
-  /** A reset says that something was left unread. Where this end closed first, the kernel's table still knows. */
+  /** A reset means that something was left unread. If this end closed first, the kernel's table still knows. */
   #onClose(held: Held): void {
     const { socket } = held;
     if (socket.errored) this.#forget(held);
@@ -104,7 +104,7 @@ class OpenHandovers implements Handovers {
     }, lookAfterMs).unref();
   }
 
-  /** What stays open and unread is looked at again when its question is asked again, or its connection closes. */
+  /** Looks at every open and unread answer again, when its request is repeated or its connection closes. */
   async #lookAtAll(): Promise<void> {
     const closedBefore = [...this.#bySocket.values()].filter(({ socket }) => socket.closed);
     await this.#look(this.#bySocket.values());

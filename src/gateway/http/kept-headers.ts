@@ -1,6 +1,6 @@
 import type { TurnRecord } from "../../log/store.ts";
 
-/** What every answer about a turn says in its headers: which one, until when it is kept by the clock of `date`, and whether only memory holds it. */
+/** The headers of every answer about a turn: the turn's id, how long the answer is kept (by the clock of `date`), and whether only memory holds it. */
 export function keptHeaders({
   turnId,
   expiresAtMs,

@@ -6,7 +6,7 @@ export interface PortPair {
   readonly theirs: number;
 }
 
-/** Whether the client has read what was sent to it. `unread` too where its end is gone and nothing says that it closed properly. */
+/** Whether the client has read the bytes sent to it. Also `unread` if the client's end is gone without the evidence of a proper close. */
 export type ReadState = "read" | "unread";
 
 /** One end of a connection in the kernel's table. */
@@ -22,8 +22,8 @@ const tables = ["/proc/net/tcp", "/proc/net/tcp6"];
 const closeWait = 8;
 
 /**
- * Whether the clients of these connections have read all that was sent. On loopback both ends of a connection are in the kernel's table,
- * so what waits in the client's receive queue shows. Undefined where there is no such table.
+ * Whether the clients of these connections have read all that was sent. On loopback both ends of a connection are in the kernel's
+ * table, so unread bytes show in the client's receive queue. Undefined on systems without such a table.
  */
 export async function lookAtSockets(pairs: readonly PortPair[]): Promise<((pair: PortPair) => ReadState) | undefined> {
   const wanted = new Set(pairs.map(({ theirs }) => hex(theirs)));

@@ -34,14 +34,14 @@ export interface ListenOptions {
   readonly port: number;
   /** Allows a host beyond loopback without TLS: keys then travel in clear text over that network. */
   readonly allowCleartext?: boolean;
-  /** What each new connection is secured with. */
+  /** Gives the certificate of each new connection. */
   readonly tls?: (() => SecureContext) | undefined;
   /** In place of host and port. */
   readonly socket?: SocketAddress | undefined;
   readonly limits?: Partial<ConnectionLimits>;
 }
 
-/** What answers on the port: HTTP/1.1, and HTTP/2 with prior knowledge where something speaks it. */
+/** The handlers of the port: HTTP/1.1, and HTTP/2 with prior knowledge if a handler speaks it. */
 export interface PortHandlers {
   readonly http1: RequestListener;
   readonly http2?: (request: Http2ServerRequest, response: Http2ServerResponse) => void;

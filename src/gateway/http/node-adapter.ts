@@ -87,8 +87,8 @@ async function writeResponse(response: Response, outgoing: ServerResponse): Prom
 }
 
 /**
- * Resolves once the operating system has the bytes: only then may more be asked for, because asking for more after the end
- * of an answer says that it was delivered. Rejects when the client is gone.
+ * Resolves once the operating system has the bytes. More may be requested only then, because a request for more after the end of an
+ * answer means that the answer was delivered. Rejects when the client is gone.
  */
 function written(outgoing: ServerResponse, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -6,8 +6,8 @@ const longestKey = 255;
 const graceUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /**
- * The client's session: what its session headers say, each value once; undefined where it sends none. Two threads of one session are
- * two: neither joins the other's request, nor ends it.
+ * The client's session: the values of its session headers, each once; undefined if it sends none. Two threads of one session count as
+ * two sessions: neither joins or ends the other's request.
  */
 export function sessionOf(headers: Headers): string | undefined {
   const values = sessionHeaders.map((name) => headers.get(name)?.trim().slice(0, longestKey) ?? "");
@@ -24,7 +24,7 @@ export function clientOf(headers: Headers): string | undefined {
   return product.exec(named?.trim() ?? "")?.[0] ?? product.exec(agent ?? "")?.[0];
 }
 
-/** What the client says it works on; for the usage history. */
+/** The client's project, for the usage history. */
 export function projectOf(headers: Headers): string | undefined {
   const project = textOf(headers.get("x-millrace-project")?.trim() ?? "");
   return project === "" ? undefined : project.slice(0, longestKey);
@@ -40,7 +40,7 @@ function textOf(bytes: string): string {
   }
 }
 
-/** Whether an SDK says that it sends this request again. */
+/** Whether an SDK marks the request as a retry. */
 export function isRetry(headers: Headers): boolean {
   return Number(headers.get("x-stainless-retry-count") ?? "0") > 0;
 }

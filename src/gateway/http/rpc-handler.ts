@@ -15,14 +15,14 @@ import type { Timing } from "./timing.ts";
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
 export type RpcResponse = ServerResponse | Http2ServerResponse;
 
-/** What another protocol needs of the port: whole paths over HTTP/1.1 and HTTP/2. It handles only what the guard let pass. */
+/** A handler of another protocol on the same port: whole paths over HTTP/1.1 and HTTP/2. It receives only requests that the guard let pass. */
 export interface RpcHandler {
   /** Whether the path has this handler's form (`/aiserver.v1.ChatService/...`). The handler itself refuses methods that it does not serve. */
   takes(path: string): boolean;
   handle(request: RpcRequest, response: RpcResponse, caller: Caller): void;
   /** Answers with the refusal, in this protocol's error format. */
   refuse(request: RpcRequest, response: RpcResponse, refusal: Refusal): void;
-  /** Ends what is open, so that clients come back later. */
+  /** Ends the open calls in such a way that clients come back later. */
   close?(): Promise<void>;
 }
 

@@ -6,15 +6,15 @@ export interface SocketAddress {
   readonly path: string;
 }
 
-/** What Windows takes as the name of a pipe on this machine: one part without a backslash, 256 characters in all. */
+/** The names of pipes on this machine that Windows accepts: one part without a backslash, 256 characters in all. */
 const pipeOfThisMachine = /^\\\\[.?]\\pipe\\[^\\]+$/i;
 const longestPipe = 256;
 const pipeHint = "Use a name such as \\\\.\\pipe\\millrace.";
 
 /**
- * What `--socket` names on this system.
+ * Reads `--socket` for this system.
  *
- * @throws MillraceError `invalid_request` for a pipe elsewhere than on Windows, and for anything else there.
+ * @throws MillraceError `invalid_request` for a pipe on a system other than Windows, and for anything else than a pipe on Windows.
  */
 export function readSocketAddress(given: string, platform: NodeJS.Platform): SocketAddress {
   if (platform !== "win32") {
@@ -33,7 +33,7 @@ export function spellSocketAddress({ kind, path }: SocketAddress): string {
   return `${kind}:${path}`;
 }
 
-/** What keeps other users away, for the start-up output. */
+/** Describes the protection from other users, for the start-up output. */
 export function spellSocketGuard({ kind }: SocketAddress): string {
   return kind === "unix"
     ? "mode 0600: only your user connects, and each request needs the key"

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { writeSse } from "./sse-body.ts";
 
-/** What a client reads from these bytes, cut into pieces at these places. */
+/** The events that a client reads from these bytes, cut into pieces at these places. */
 function parsed(bytes: Uint8Array, cuts: readonly number[]): readonly EventSourceMessage[] {
   const events: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => void events.push(event) });

@@ -33,14 +33,14 @@ export type Texts = AsyncGenerator<string | LastText, void>;
 
 const lastPieces = new WeakSet<Uint8Array>();
 
-/** Whether these bytes end their body. What comes after them is nothing but the question whether they were taken. */
+/** Whether these bytes end their body. The one call after them only asks whether they were taken. */
 export function isLastPiece(bytes: Uint8Array): boolean {
   return lastPieces.has(bytes);
 }
 
 /**
- * The rest of a stream whose turn has ended. Where nothing is left of it: 204, which stops a client that reconnects by
- * itself, as an empty stream does not. Source: WHATWG HTML, 9.2.
+ * The rest of a stream whose turn has ended. If nothing is left, the status is 204: unlike an empty stream, it stops a client that
+ * reconnects automatically. Source: WHATWG HTML, 9.2.
  */
 export async function restOfStream(
   texts: Texts,

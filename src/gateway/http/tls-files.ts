@@ -6,14 +6,14 @@ import { MillraceError } from "../../base/errors.ts";
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** New files cannot be used, and the old ones stay in use; told once for each version of them. */
+  /** Called when new files cannot be used and the old ones stay in use; once for each version of the files. */
   readonly onProblem: (error: Error) => void;
 }
 
 /**
- * What a new connection is secured with; the files are read again when they have changed.
+ * Opens the certificate and key for new connections; changed files are read again.
  *
- * @throws MillraceError `invalid_request` where they cannot be used at first.
+ * @throws MillraceError `invalid_request` if they cannot be used at first.
  */
 export function openTlsFiles({ certFile, keyFile, onProblem }: TlsFiles): () => SecureContext {
   const versionOf = () =>

@@ -13,7 +13,7 @@ import { parseMessage } from "../dialects/idempotent/client-message.ts";
 import type { MessageInit, RawAttach } from "./raw-client.fake.ts";
 import type { AttachAsk } from "./rpc/attach-headers.ts";
 
-/** What one client sent, and what it got to know. */
+/** The messages that one client sent, and the answers that it received. */
 export interface Heard {
   readonly name: string;
   readonly sent: readonly MessageInit[];
@@ -28,7 +28,7 @@ export interface Played {
   readonly store: LogStore;
   readonly ask: AttachAsk;
   readonly opening: Opening;
-  /** What was done to the store, in the order in which it was. */
+  /** The actions on the store, in their order. */
   readonly done: readonly Done[];
   readonly heard: readonly Heard[];
   /** How often the model was asked. */

@@ -64,8 +64,8 @@ async function whole(tier: TierName) {
 }
 
 /**
- * What the protocol promises over one tier: rows R1 to R19 of docs/wire/idempotent-streams.md, "What a server must do", as an
- * original client sees them, and what Millrace adds.
+ * The promises of the protocol over one tier: rows R1 to R19 of docs/wire/idempotent-streams.md, "What a server must do", as an
+ * original client sees them, and Millrace's additions.
  */
 export function describeStream(tier: TierName): void {
   const again = (world: StreamWorld, names: StreamNames, cursor: string, more: Readonly<Record<string, string>> = {}) =>

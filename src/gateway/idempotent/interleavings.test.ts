@@ -18,7 +18,7 @@ const answer: readonly TurnEventBody[] = [
   { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi" },
 ];
 
-/** What the clients of one stream do, and what the model answers them. */
+/** The actions of one stream's clients, and the model's answers. */
 const scenarios: Readonly<Record<string, Pick<Scenario, "answers" | "session"> & { attachers: readonly Doings[] }>> = {
   "the same request": { attachers: [[ask], [ask]], answers: [answer] },
   "the same request, and a model that says nothing": { attachers: [[ask], [ask]], answers: [] },

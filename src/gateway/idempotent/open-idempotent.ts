@@ -30,7 +30,7 @@ import { Rendezvous } from "./tiers/rendezvous.ts";
 
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "who asks" });
 
-/** How long a gateway that stops waits until its streams have said so; ms. */
+/** How long a stopping gateway waits until its streams have told their clients; ms. */
 const goodbyeMs = 1_000;
 
 /** The idempotent streaming protocol over a gateway's parts, on the gateway's own port. Source: docs/stream-protocol.md. */
@@ -103,7 +103,7 @@ class Idempotent implements RpcHandler {
     yield* this.#attach({ caller: digest, headers: async () => requestHeader, messages, waitsForGaps: false, signal });
   }
 
-  /** Tier 2: the way down of what is appended under this request id. */
+  /** Tier 2: the way down for the messages that are appended under this request id. */
   async *#sse(requestId: string, context: HandlerContext): AsyncGenerator<ServerMessage, void> {
     yield* this.#down(callerOf(context).digest, idOf(requestId), context.requestHeader, context.signal);
   }

@@ -191,7 +191,7 @@ async function* withAppends(
   yield* down;
 }
 
-/** What a refusal says beside its Connect code. */
+/** The details of a refusal, beside its Connect code. */
 export function detailsOf(error: ConnectError | undefined): {
   readonly number: number | undefined;
   readonly info: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
 
-/** What an agent program did and does now. Sizes in bytes, times in ms. */
+/** An agent program's past and present work. Sizes in bytes, times in ms. */
 export interface AgentStats {
   readonly agent: string;
   readonly processes: readonly {
@@ -14,7 +14,7 @@ export interface AgentStats {
   readonly prompts: number;
 }
 
-/** The agent programs, as gauges that are set when they are read. What is not known has no series, never a 0. */
+/** Gauges of the agent programs, set when they are read. An unknown value has no series, never a 0. */
 export class AgentMetrics {
   readonly #gauges: {
     readonly gauge: Gauge<"agent">;
@@ -52,7 +52,7 @@ export class AgentMetrics {
     ];
   }
 
-  /** Replaces every series by what holds now; agents of one name count together. */
+  /** Replaces every series with the current values; agents of one name count together. */
   set(agents: readonly AgentStats[]): void {
     for (const { gauge, value } of this.#gauges) {
       gauge.reset();

@@ -5,8 +5,8 @@ import type { Limits } from "../../usage/meter.ts";
 const ofWindow = ["ide", "window", "unit"] as const;
 
 /**
- * What is left of each limit, as gauges. An unknown limit has no series, never a 0; an unlimited one is `+Inf`. After its reset
- * has passed, a window is unknown until it is read again.
+ * The rest of each limit, as gauges. An unknown limit has no series, never a 0; an unlimited one is `+Inf`. After its reset has
+ * passed, a window is unknown until it is read again.
  */
 export class LimitMetrics {
   readonly #left: Gauge<(typeof ofWindow)[number]>;
@@ -49,7 +49,7 @@ export class LimitMetrics {
     });
   }
 
-  /** Replaces every series by what is known now. */
+  /** Replaces every series with the known values. */
   set(limits: Limits | undefined): void {
     for (const gauge of [this.#left, this.#leftRatio, this.#reset, this.#read, this.#stale]) gauge.reset();
     for (const { snapshot, stale } of limits?.readings ?? []) {

@@ -5,7 +5,7 @@ import { Gauge, type Registry } from "prom-client";
 const everyMs = 20;
 /** Each reading of the gauge covers at least this time, so that two scrapers do not take each other's samples; ms. */
 const windowMs = 10_000;
-/** What is lag of a moment ago: between this time and twice as long; ms. */
+/** Recent lag is between this time and twice as old; ms. */
 const recentMs = 500;
 /** The lag is no longer looked at if nothing has read it for this long; ms. */
 const unreadMs = 120_000;
@@ -14,7 +14,7 @@ const quantiles = [0.5, 0.99, 1] as const;
 type IntervalHistogram = ReturnType<typeof monitorEventLoopDelay>;
 type Monitor = typeof monitorEventLoopDelay;
 
-/** What is kept while the lag is looked at. */
+/** The state kept while the lag is measured. */
 interface Look {
   readonly histogram: IntervalHistogram;
   readonly recent: IntervalHistogram;
@@ -25,8 +25,8 @@ interface Look {
 }
 
 /**
- * How late the event loop comes to what is due. To know it, the process wakes up fifty times a second, also when it has nothing else to
- * do. So it looks only while the lag is read, by a scraper or by the queue of turns.
+ * Measures how late the event loop runs due work. For this, the process wakes up fifty times a second, also when it has nothing else
+ * to do. So it measures only while the lag is read, by a scraper or by the queue of turns.
  */
 export class LoopLag {
   readonly #gauge: Gauge<"quantile">;
@@ -74,7 +74,7 @@ export class LoopLag {
     look.sinceMs = performance.now();
   }
 
-  /** What was seen so far; undefined if this reading is the first. Goes on looking. */
+  /** Reads the lag measured so far, and goes on measuring; undefined at the first reading. */
   #read(): Look | undefined {
     if (!this.#isServed) return undefined;
     clearTimeout(this.#unread);

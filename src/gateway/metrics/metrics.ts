@@ -22,7 +22,7 @@ export interface IdesSeen {
   readonly ide_lost: { readonly variant: string };
 }
 
-/** What stands elsewhere and is read when it is asked for. */
+/** Values that other parts hold and that are read at each scrape. */
 export interface MeasuredNow {
   /** Undefined where there is no meter. */
   readonly limits: Limits | undefined;
@@ -40,8 +40,8 @@ export interface MeasuredNow {
 }
 
 /**
- * What the gateway counts: names and units by Prometheus' conventions, labels from closed sets. Each gateway has its own
- * registry, so that two gateways in one process do not mix.
+ * The gateway's metrics: names and units by Prometheus' conventions, labels from closed sets. Each gateway has its own registry, so
+ * that two gateways in one process do not mix.
  */
 export class GatewayMetrics {
   readonly #registry = new Registry();
@@ -158,7 +158,7 @@ export class GatewayMetrics {
     this.#heartbeats.inc();
   }
 
-  /** All of it as Prometheus reads it, and the content type that says so. */
+  /** All metrics in Prometheus' format, and their content type. */
   async write({
     limits,
     logBytes,

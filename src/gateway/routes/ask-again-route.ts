@@ -14,8 +14,8 @@ const consent = z.object({ consent: z.literal(true), once: z.string().regex(/^[\
 const client = "millrace-dashboard";
 
 /**
- * Sends the prompt of a turn that has ended once more, as a new turn. It costs again, so the body must say that the owner wants it.
- * Each consent is one prompt, however often its request arrives.
+ * Sends the prompt of an ended turn once more, as a new turn. A second prompt costs again, so the body must contain the owner's
+ * consent. Each consent is one prompt, even if its request arrives several times.
  */
 export const askAgainRoute = defineRoute("POST /v1/turns/{id}/ask-again", {
   summary: "Sends the prompt of an ended turn again, as a new turn. Only for the owner, with consent.",

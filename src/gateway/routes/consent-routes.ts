@@ -6,7 +6,7 @@ import { defineRoute } from "./route.ts";
 
 const agreement = z.object({ ide: z.string(), agree: z.literal(true) });
 
-/** What `millrace accept` does, for the dashboard. */
+/** The routes of `millrace accept`, for the dashboard. */
 export const consentRoutes = [
   defineRoute("GET /v1/consents", {
     summary: "The IDEs here that prompts go to, and since when their user agrees to it; the owner only.",

@@ -5,7 +5,7 @@ import { estimateTokens } from "../../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import { isTooLong } from "../../turns/prompt/limits.ts";
 
-/** A prompt's size for the client: about how many tokens it has, and what was shortened so that it fits. */
+/** A prompt's size for the client: its estimated tokens, and the parts that were shortened so that it fits. */
 export interface PromptSize {
   readonly tokens: number;
   readonly compacted: readonly string[];

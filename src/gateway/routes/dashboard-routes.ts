@@ -23,7 +23,7 @@ import { defineRoute } from "./route.ts";
 import { tellsOfTurn } from "./route-headers.ts";
 import { withTurn } from "./turns-routes.ts";
 
-/** Nothing but the dashboard's own files, what was built into its page, and this gateway: no frame, no form, nothing from elsewhere. */
+/** Allows only the dashboard's own files, the parts built into its page, and this gateway: no frame, no form, nothing from elsewhere. */
 const policyOf = ({ inline }: Pick<DashboardFile, "inline">) =>
   [
     "default-src 'none'",

@@ -5,7 +5,7 @@ import { encodeIssuedKey, encodeModel, keySchema, modelSchema } from "../dashboa
 import { type Gateway, jsonResponse } from "../http/context.ts";
 import { defineRoute } from "./route.ts";
 
-/** What there is beside turns and limits: keys and models, as the dashboard shows them. */
+/** The inventory besides turns and limits: keys and models, as the dashboard shows them. */
 export const inventoryRoutes = [
   defineRoute("GET /v1/keys", {
     summary: "The keys that the owner made for others, with their limits and use, and without their values.",

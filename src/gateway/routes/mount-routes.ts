@@ -41,7 +41,7 @@ const served = routes.map((route) => ({
 }));
 const list = `Served here: ${routes.map(({ method, path }) => `${method} ${path}`).join(", ")}.`;
 
-/** Whether a route answers without a key: it says that something is here, and nothing about it. Source: docs/wire/clients.md, "HTTP and model lists". */
+/** Whether a route answers without a key: its answer tells only that a gateway is here. Source: docs/wire/clients.md, "HTTP and model lists". */
 export function isOpen(method: string, path: string): boolean {
   return (method === "GET" || method === "HEAD") && openPaths.has(path);
 }
@@ -51,11 +51,11 @@ export function isForDashboard(method: string, path: string): boolean {
   return served.some((route) => route.dashboard === true && route.method === method && route.shape.test(path));
 }
 
-/** What other gateways have and the models behind this one cannot do. */
+/** Routes that other gateways have and that the models behind this one cannot serve. */
 const unsupported =
   /^\/v1\/(embeddings|audio|images|moderations|files|batches|fine_tuning|assistants|threads|vector_stores|realtime|videos)(\/|$)/;
 
-/** The answer where no route is: JSON that names what there is. Source: docs/wire/clients.md, "HTTP and model lists". */
+/** The answer for an unknown path: JSON that lists the routes. Source: docs/wire/clients.md, "HTTP and model lists". */
 export function routeNotFound(c: GatewayContext): Response {
   if (unsupported.test(c.req.path)) return notServed(c, 501, `${c.req.path} is not supported.`, list);
   const others = served.filter(({ shape }) => shape.test(c.req.path)).map(({ method }) => method);

@@ -5,7 +5,7 @@ import { defineRoute } from "./route.ts";
 const hello = z.object({ message: z.literal("hello") });
 const health = z.looseObject({ status: z.literal("ok"), name: z.literal("millrace"), instance: z.string() });
 
-/** What says that the gateway is here and how it fares. */
+/** The routes that report on the gateway: whether it is up, its health and its metrics. */
 export const plainRoutes = [
   defineRoute("GET /metrics", {
     summary: "Counters and times for Prometheus.",

@@ -101,7 +101,7 @@ async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown
   return answerOpenTurn(gateway, c, openAiResponses, turn);
 }
 
-/** A handler that gets the response which the path names; 404 where there is none that may be shown. */
+/** A handler that gets the response named in the path; 404 if there is none that the caller may see. */
 function withStored(
   then: (gateway: Gateway, c: GatewayContext, record: TurnRecord) => Response | Promise<Response>,
 ): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Response> {
@@ -124,7 +124,7 @@ function wireOf(record: TurnRecord): ResponsesWire {
   return record.wire as ResponsesWire;
 }
 
-/** What a request that continues this response starts from: its input and answer, without its instructions. */
+/** The history for a request that continues this response: the response's input and answer, without its instructions. */
 async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<readonly Message[]> {
   const answer = await answerNow(gateway, c, record);
   if (answer.end?.type !== "finished") {
@@ -155,7 +155,7 @@ async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord
   return fold.answer;
 }
 
-/** An ended response as one body. It is read like a stream, so that a client that took all of it counts as answered. */
+/** An ended response as one body. It is read like a stream, so that a client that took the whole body counts as answered. */
 async function wholeResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);

@@ -17,7 +17,7 @@ const lastEventIdInfo: HeaderInfo = {
   description: "Continues an earlier stream after this event. A request that starts turns needs the same body.",
 };
 
-/** What requests that start a turn may carry. The guide says more of each. */
+/** Request headers of routes that start a turn. docs/http-api.md explains each. */
 export const startingHeaders: readonly HeaderInfo[] = [
   { name: "idempotency-key", description: "The same key and body get the same turn; another body gets 422." },
   lastEventIdInfo,
@@ -30,14 +30,14 @@ export const startingHeaders: readonly HeaderInfo[] = [
   { name: "x-session-id", description: "The client's session. docs/http-api.md lists other headers for it." },
 ];
 
-/** What every answer about a turn carries. */
+/** Headers of every answer about a turn. */
 export const keptHeaderInfos: readonly HeaderInfo[] = [
   { name: "x-millrace-turn", description: "The turn." },
   { name: "x-millrace-degraded", description: "`true` when the log could not be written." },
   { name: "x-millrace-expires", description: "When the answer expires." },
 ];
 
-/** What the answer to a request that started or joined a turn carries as well. */
+/** Further headers of the answer to a request that started or joined a turn. */
 export const startedHeaderInfos: readonly HeaderInfo[] = [
   { name: "x-millrace-joined", description: "`no`, `key`, `implicit` or `last_event_id`." },
   { name: "x-millrace-model", description: "The model's UID." },
@@ -64,7 +64,7 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
   },
 ];
 
-/** What refusals carry. */
+/** Headers of refusals. */
 export const refusalHeaderInfos: readonly HeaderInfo[] = [
   { name: "retry-after", description: "Seconds to wait before a retry, 60 at most.", sometimes: true },
   { name: "x-should-retry", description: "`false` if a retry cannot help.", sometimes: true },
@@ -81,7 +81,7 @@ const ideInfo: HeaderInfo = {
   sometimes: true,
 };
 
-/** On every answer to a caller with a key, while the store may lose what it acknowledges. */
+/** On every answer to a caller with a key, while the store may lose acknowledged writes. */
 const storeInfo: HeaderInfo = {
   name: "x-millrace-store",
   description: "Why the shared store may lose this answer: `replica_behind`, `replica_gone`, `not_persistent`.",

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import type { RouteHeaders } from "./route-headers.ts";
 
-/** All that the gateway knows of a route: it is mounted, guarded, documented and attacked by tests from this alone. */
+/** The gateway's only declaration of a route: mounting, guard, documentation and attack tests come from it. */
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
   /** Names its parameters as `{id}`. */
@@ -15,11 +15,11 @@ export interface Route {
   /** A session of the dashboard may ask it: it hands out no text of prompts and answers, and starts no turn. */
   readonly dashboard?: boolean;
   readonly query?: Readonly<Record<string, string>>;
-  /** The body; one that is too large, no JSON or nested too deep is refused before the handler is asked. */
+  /** The body's schema. A body that is too large, no JSON or nested too deep is refused before the handler is called. */
   readonly body?: z.ZodType;
   /** The answer where it is JSON of our own. */
   readonly answer?: z.ZodType;
-  /** What it answers beside JSON: always, or when asked. */
+  /** The answer's type if it is not JSON: always, or when the client asks for it. */
   readonly answers?: "event-stream" | "html" | "text";
   readonly headers?: RouteHeaders;
   handle(gateway: Gateway, c: GatewayContext, asked: RouteInput): Response | Promise<Response>;

@@ -188,7 +188,7 @@ function failedAnswer(
   return response;
 }
 
-/** What the IDE's agent read, where the turn has ended by now. */
+/** The tools that the IDE's agent used, if the turn has ended. */
 function ideToolsOf(event: TurnEvent | AnswerEnd | undefined): IdeToolNames | undefined {
   return event?.type === "finished" || event?.type === "failed" ? event.ideTools : undefined;
 }

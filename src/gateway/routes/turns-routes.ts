@@ -56,7 +56,7 @@ export const turnsRoutes = [
   }),
 ];
 
-/** A handler that gets the turn which the path names; 404 where there is none that the caller may see. */
+/** A handler that gets the turn named in the path; 404 if there is none that the caller may see. */
 export function withTurn(
   then: (gateway: Gateway, c: GatewayContext, turn: TurnRecord) => Response | Promise<Response>,
 ): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Response> {
@@ -102,7 +102,7 @@ function serverNow(gateway: Gateway): string {
   return new Date(gateway.clock.now()).toISOString();
 }
 
-/** What a list shows of a turn: never its prompt. */
+/** A turn's entry in a list: never with its prompt. */
 function describeTurn(turn: TurnRecord): object {
   return {
     object: "turn",

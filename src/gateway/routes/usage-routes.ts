@@ -23,7 +23,7 @@ const longestDaysMs = 400 * 86_400_000;
 
 const wait = { wait: "`0`: what is known, at once" };
 
-/** What is left of the plans, and what turns used of them. */
+/** The routes of the plans' limits, and of the use that turns made of them. */
 export const usageRoutes = [
   defineRoute("GET /v1/limits", {
     summary: "What is left of the plans.",

@@ -4,7 +4,7 @@ import { homesOf, joinPath, type StatePlace, type StateQuestion, stateFileOf, st
 import type { Trace } from "../discover/trace.ts";
 import type { Host } from "../host/host.ts";
 
-/** What an IDE's files say of the account that is signed in. */
+/** The signed-in account, as an IDE's files show it. */
 export interface Account {
   /** Empty when no account is signed in, and for Antigravity, whose server keeps its own session. */
   readonly apiKey: Secret;
@@ -56,7 +56,7 @@ export function apiKeyOfJson(text: string): ReturnType<typeof parseApiKey> {
   return status.success ? parseApiKey(status.data.apiKey) : undefined;
 }
 
-/** What one data folder says of the account. */
+/** One data folder's evidence of the account. */
 interface Reading {
   readonly file: string;
   readonly found: ReturnType<typeof parseApiKey>;

@@ -2,7 +2,7 @@ import { open, stat } from "node:fs/promises";
 import type * as sqlite from "node:sqlite";
 import { pathToFileURL } from "node:url";
 
-/** What a read of `state.vscdb` gave. A key that is not there is absent from the map. */
+/** The result of reading `state.vscdb`. A key that the database lacks is absent from the map. */
 export type StateRead =
   | { readonly kind: "read"; readonly values: ReadonlyMap<string, string> }
   | { readonly kind: "missing" }

@@ -3,7 +3,7 @@ import { access, realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { FileFacts } from "../host/host.ts";
 
-/** What a path names, links followed; undefined when it is missing or forbidden. Rejects with the signal's reason. */
+/** Facts of the file at a path, links followed; undefined when it is missing or forbidden. Rejects with the signal's reason. */
 export async function readFileFacts(path: string, signal: AbortSignal): Promise<FileFacts | undefined> {
   signal.throwIfAborted();
   try {

@@ -6,7 +6,7 @@ import type { AgentProgram, InstalledApp } from "../ide.ts";
 import { type AppPlaces, findApps } from "./installed-apps.ts";
 import { joinPath } from "./layouts.ts";
 
-/** What was found beside the running servers. */
+/** The apps and agents that were found beside the running servers. */
 export interface FoundAgents {
   readonly apps: readonly InstalledApp[];
   /** The `state.vscdb` in which an account is signed in to this variant's app, without a running server to ask. */

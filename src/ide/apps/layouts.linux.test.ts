@@ -18,7 +18,7 @@ interface Layout {
   readonly program: string;
   /** Where the state database is, below the home. */
   readonly data: string;
-  /** What the launcher of that packaging sets; `~` is the home. */
+  /** The variables that the launcher of that packaging sets; `~` is the home. */
   readonly variables: Readonly<Record<string, string>>;
 }
 

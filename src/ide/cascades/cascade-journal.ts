@@ -69,7 +69,7 @@ export function openCascadeJournal(file: string): CascadeJournal {
   let waiting: { readonly entries: object[]; readonly written: Promise<void> } | undefined;
   let writing: Promise<unknown> = Promise.resolve();
 
-  /** What comes while the file is written goes into it together: turns that start at one time open it once, not once each. */
+  /** Entries that arrive during a write go into the next write together: turns that start at one time open the file once, not once each. */
   async function append(entries: readonly object[]): Promise<void> {
     if (waiting === undefined) {
       const group: object[] = [];
@@ -138,7 +138,7 @@ export function openCascadeJournal(file: string): CascadeJournal {
   };
 }
 
-/** What a line changes in what is left. */
+/** Applies a line of the journal to the cascades that are left. */
 function noteLeft(left: Map<string, LeftCascade>, line: Line): void {
   if ("asked" in line) return; // that changes nothing in what is left
   if ("kept" in line) {

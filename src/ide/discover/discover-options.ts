@@ -10,12 +10,12 @@ export interface LastGood {
   readonly port: number;
 }
 
-/** What a discovery needs beside the machine. */
+/** The options of a discovery, besides the machine. */
 export interface DiscoverOptions {
   readonly host: Host;
   readonly probe: Probe;
   readonly overrides: IdeOverrides;
-  /** What worked last for a server, by `Ide.id`. */
+  /** The last settings that worked for a server, by `Ide.id`. */
   readonly lastGood: ReadonlyMap<string, LastGood>;
   /** Ports that passed the probe and then answered as no language server does, by `strangerKey`. */
   readonly strangers?: ReadonlySet<string>;

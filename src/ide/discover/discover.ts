@@ -20,7 +20,7 @@ const width = 4;
 const serverLimitMs = 8_000;
 const allLimitMs = 15_000;
 
-/** What one pass over the machine found. */
+/** The result of one pass over the machine. */
 export interface Discovered extends FoundAgents {
   readonly ides: readonly Ide[];
   readonly trace: Trace;

@@ -1,7 +1,7 @@
 import { MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 
-/** What the user fixed by hand. Every one is optional; discovery does the rest. */
+/** Settings that the user fixed by hand. Every one is optional; discovery does the rest. */
 export interface IdeOverrides {
   /** Ask only this address. Off loopback only because the user said so. */
   readonly endpoint: { readonly host: string; readonly port: number } | undefined;

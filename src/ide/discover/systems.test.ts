@@ -24,7 +24,7 @@ const common = { home: "/nonexistent", clock: systemClock };
 const uid = process.getuid?.() ?? -1;
 
 type System = "linux" | "darwin" | "win32";
-/** What runs on each: a token in the environment, one in the arguments, a path with blanks; parsers alone are tested beside them. */
+/** The profiles that run on each system: a token in the environment, one in the arguments, a path with blanks. Parsers alone are tested beside them. */
 const profiles = {
   linux: ["windsurf-2"],
   darwin: ["windsurf-2", "windsurf-next"],
@@ -79,7 +79,7 @@ describe.runIf(process.platform === "linux")("finding the stand-in IDE", () => {
     return finder;
   }
 
-  /** What was found, in the words of the simulators. */
+  /** The result, in the words of the simulators. */
   const found = ({ ides }: DiscoveryResult) =>
     ides
       .map((ide) => ({ pid: ide.pid, port: ide.endpoint.port, version: ide.build, signedIn: ide.signedIn }))

@@ -17,7 +17,7 @@ export interface CommonHostOptions {
 const attempts = 6;
 const pauseMs = 40;
 
-/** What is the same on every system: files, and the state database. */
+/** The parts of a host that are the same on every system: files, and the state database. */
 export function commonHost(
   options: CommonHostOptions,
 ): Pick<Host, "home" | "variables" | "isAlive" | "readText" | "listFolder" | "fileFacts" | "readState"> {

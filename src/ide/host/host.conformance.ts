@@ -3,7 +3,7 @@ import { classify } from "../process/classify.ts";
 import { lastFlag, parseFlags } from "../process/command-line.ts";
 import type { Host, ProcessRow } from "./host.ts";
 
-/** What of a machine a test can set up; cases that need more are skipped, and the suite's output names the reason. */
+/** The parts of a machine that a test can set up; cases that need more are skipped, and the suite's output names the reason. */
 export interface HostCapabilities {
   /** Processes of other users can be made. */
   readonly otherUsers: boolean;
@@ -46,7 +46,7 @@ const never = new AbortController().signal;
 const token = "0f0e0d0c-1111-4222-8333-444455556666";
 const anything = () => true;
 
-/** What every host promises discovery; the same cases in the same order for each. */
+/** The cases that every host passes; the same cases in the same order for each. */
 export function describeHost(
   name: string,
   capabilities: HostCapabilities,

@@ -85,7 +85,7 @@ export class FakeHost implements Host {
     return text === undefined || text.length > maxBytes ? undefined : text;
   }
 
-  /** What the paths of texts, states and files show to be there. */
+  /** The entries of a folder that the paths of texts, states and files imply. */
   async listFolder(folder: string, signal: AbortSignal): Promise<readonly string[]> {
     signal.throwIfAborted();
     const paths = [...this.texts.keys(), ...this.states.keys(), ...this.files.keys()];

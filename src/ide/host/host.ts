@@ -40,7 +40,7 @@ export interface HolderLook {
   readonly sockets: HostResult<readonly ListeningSocket[]>;
 }
 
-/** What a path names, symbolic links followed. */
+/** Facts of the file at a path, symbolic links followed. */
 export interface FileFacts {
   /** The path without links. */
   readonly realPath: string;
@@ -56,7 +56,7 @@ export interface FileFacts {
   readonly risk: string | undefined;
 }
 
-/** What the system answered, or why it would not say. `why` is one sentence part for a person; never a secret. */
+/** The system's answer, or the reason for its refusal. `why` is one sentence part for a person; never a secret. */
 export type HostResult<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
 
 /** Where this gateway itself runs, as far as it changes what can be found. */
@@ -71,9 +71,9 @@ export interface ProcessList {
 }
 
 /**
- * What discovery asks of an operating system: the only seam between `ide/` and the machine. Nothing here changes
- * anything, every call ends within its own time limit or when `signal` aborts, and none throws because something is
- * missing or forbidden: that is a `HostResult`. Only the signal's reason is thrown.
+ * Discovery's questions to an operating system: the only seam between `ide/` and the machine. No call changes anything. Every call
+ * ends within its own time limit or when `signal` aborts. None throws because something is missing or forbidden: that is a
+ * `HostResult`. Only the signal's reason is thrown.
  */
 export interface Host {
   readonly platform: Platform;
@@ -100,7 +100,7 @@ export interface Host {
   readText(path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined>;
   /** Names in a folder; empty when it is missing or unreadable. */
   listFolder(path: string, signal: AbortSignal): Promise<readonly string[]>;
-  /** What a path names; `undefined` when it is missing or forbidden. */
+  /** Facts of the file at a path; `undefined` when it is missing or forbidden. */
   fileFacts(path: string, signal: AbortSignal): Promise<FileFacts | undefined>;
   /** Values of these keys from an IDE's `state.vscdb`, which is neither locked, copied nor changed. `name*` asks for all keys that begin so. */
   readState(path: string, keys: readonly string[], signal: AbortSignal): Promise<StateRead>;

@@ -24,7 +24,7 @@ export function parseEnviron(text: string): ReadonlyMap<string, string> {
   return variables;
 }
 
-/** What `/proc/<pid>/stat` says, as far as we care. `startTicks` counts since boot. */
+/** The fields of `/proc/<pid>/stat` that we use. `startTicks` counts since boot. */
 export interface Stat {
   /** The kernel's name of the process, at most 15 characters; may hold blanks and brackets. */
   readonly comm: string;

@@ -27,10 +27,7 @@ const product = z.object({
 const maxManifestBytes = 4 * 1024 * 1024;
 const sane = /^[\w.+-]{1,64}$/;
 
-/**
- * What a server says of its build, else what its installation says.
- * Source: docs/wire/processes.md, "Programs and folders", "Arguments".
- */
+/** The build, as the server reports it, else as its installation does. Source: docs/wire/processes.md, "Programs and folders", "Arguments". */
 export async function describeBuild(
   host: Host,
   { program, flags, environment }: ServerCommand,
@@ -54,7 +51,7 @@ async function readExtensionVersion(host: Host, folder: string, signal: AbortSig
   return parsed.success && sane.test(parsed.data.version) ? parsed.data.version : undefined;
 }
 
-/** What an app's `product.json` says; undefined without one. `appRoot` is its `resources/app`. */
+/** The contents of an app's `product.json`; undefined without one. `appRoot` is its `resources/app`. */
 export async function readProduct(
   host: Host,
   appRoot: string,

@@ -2,7 +2,7 @@ import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { CommandLine } from "../host/host.ts";
 import { type Flags, lastFlag, parseFlags } from "./command-line.ts";
 
-/** What a command line is: a language server of a known product, or why not. */
+/** The verdict on a command line: a language server of a known product, or the reason why not. */
 export type Classification =
   | { readonly kind: "server"; readonly variant: IdeVariant; readonly rule: string; readonly flags: Flags }
   | { readonly kind: "other"; readonly rule: string; readonly why: string };

@@ -19,7 +19,7 @@ import { probePorts } from "./probe-ports.ts";
 import type { ServerProcess } from "./server-process.ts";
 import type { GivenTokens } from "./token-file.ts";
 
-/** What a stand-in has in its environment; see docs/simulator.md. */
+/** A variable in the environment of every stand-in; see docs/simulator.md. */
 const standInVariable = "MILLRACE_STAND_IN";
 
 const noToken: FoundToken = { token: new Secret(""), source: "argument" };

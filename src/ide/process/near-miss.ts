@@ -6,9 +6,9 @@ export interface NearMiss {
   /** `pid 4242`. */
   readonly subject: string;
   readonly variant: Exclude<IdeVariant, "antigravity">;
-  /** What stood in the way, for a person. */
+  /** The obstacle, for a person. */
   readonly why: string;
-  /** What to do about it. */
+  /** The user's next step. */
   readonly todo: string;
 }
 
@@ -16,7 +16,7 @@ const byHand =
   "write its CSRF token and API key into a file and set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE (docs/discovery.md)";
 const reload = "It may still be starting: try again in a moment; if it stays so, reload the IDE's window.";
 
-/** What to do about each reason to give a server up, the most telling first: of several ports, one is that of the service. */
+/** The next step for each reason to give a server up. The most telling reason is first: of several ports, one is that of the service. */
 const todos: readonly (readonly [rule: string, todo: string])[] = [
   ["owner", "Run millrace as the user who runs the IDE, on the same side of the container."],
   ["variant", "Leave out `--ide` and MILLRACE_IDE_VARIANT, or start the IDE that they name."],
@@ -46,7 +46,7 @@ export function nearestMiss(trace: readonly TraceEntry[]): NearMiss | undefined 
   return undefined;
 }
 
-/** What each candidate led to: from its classification to the next one's. */
+/** The trace of each candidate: from its classification to the next one's. */
 export function byServer(trace: readonly TraceEntry[]): readonly (readonly TraceEntry[])[] {
   const servers: TraceEntry[][] = [[]];
   let subject = "";

@@ -1,7 +1,7 @@
 import type { ProbeTarget } from "../../language-server/probe/probe.ts";
 import type { WireProtocol } from "../../language-server/transport/endpoint.ts";
 
-/** What a port answered; after `token_refused` another token may do better. */
+/** A port's answer to the probe; after `token_refused` another token may work. */
 export type ProbeVerdict =
   | {
       readonly ok: true;

@@ -5,7 +5,7 @@ import { parseApiKey } from "../account/api-key.ts";
 import type { Host } from "../host/host.ts";
 import { type FoundToken, parseToken } from "./csrf-token.ts";
 
-/** What the user's token file holds. */
+/** The tokens in the user's token file. */
 export interface GivenTokens {
   readonly csrf: FoundToken;
   readonly apiKey: Secret | undefined;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { HolderLook, Host, HostResult } from "../host/host.ts";
 
-/** What was found at discovery and must still be so when a credential is about to be sent. */
+/** Facts found at discovery that must still hold when a credential is about to be sent. */
 export interface Holder {
   readonly pid: number;
   readonly startedAtMs: number | undefined;

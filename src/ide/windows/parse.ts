@@ -32,7 +32,7 @@ const processJson = z.object({
 });
 const listJson = z.object({ Looked: integer.optional(), Processes: z.unknown().optional() });
 
-/** What the list script printed, also as a bare object or array of processes. Entries of another form are left out. */
+/** Parses the output of the list script, also as a bare object or array of processes. Entries of another form are left out. */
 export function parseProcesses(
   json: unknown,
 ): { readonly looked: number; readonly processes: readonly ProcessRow[] } | undefined {
@@ -97,7 +97,7 @@ const connectionJson = z.object({
   OwningProcess: integer.positive(),
 });
 
-/** What `Get-NetTCPConnection -State Listen` gave as JSON: none, one or many. */
+/** Parses the JSON of `Get-NetTCPConnection -State Listen`: none, one or many. */
 export function parseConnections(json: unknown): readonly SocketRow[] {
   return many(json)
     .map((entry) => connectionJson.safeParse(entry).data)
@@ -128,7 +128,7 @@ export function parseNetstat(text: string): readonly SocketRow[] {
 
 const environmentJson = z.record(z.string(), z.string());
 
-/** What the environment script printed: names in capitals to values. undefined if it is no such object. */
+/** Parses the output of the environment script: names in capitals to values. Undefined if the output is no such object. */
 export function parseEnvironment(json: unknown): ReadonlyMap<string, string> | undefined {
   const parsed = environmentJson.safeParse(json);
   return parsed.success ? new Map(Object.entries(parsed.data)) : undefined;

@@ -1,7 +1,7 @@
 /**
- * What PowerShell is asked to run. Each prints one JSON text. They go in encoded (base64 of UTF-16), so that nothing of them
- * passes through a shell's quoting; the only thing ever put into one is a number. They run in Windows PowerShell 5.1, which
- * every Windows has, and in PowerShell 7.
+ * The scripts that PowerShell runs. Each prints one JSON text. A script is passed encoded (base64 of UTF-16), so that no part of it
+ * goes through a shell's quoting; only numbers are ever put into one. They run in Windows PowerShell 5.1, which every Windows has, and
+ * in PowerShell 7.
  */
 
 const head = `$ErrorActionPreference = 'Stop'

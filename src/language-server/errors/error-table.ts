@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../base/errors.ts";
 
-/** What exactly went wrong upstream, for code that reacts to it; finer than the taxonomy. */
+/** The exact upstream failure, for code that reacts to it; finer than the taxonomy. */
 export type UpstreamReason =
   | "connection_refused"
   | "connection_lost"
@@ -43,7 +43,7 @@ export interface ErrorRow {
   readonly pattern: RegExp;
   readonly code: ErrorCode;
   readonly reason: UpstreamReason;
-  /** What happened, in our words. */
+  /** The error's message, in our words. */
   readonly message: string;
   readonly hint?: string;
 }

@@ -6,7 +6,7 @@ import { isWithoutCascade } from "../product-name.ts";
 import { type ErrorRow, errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
 import { parseResetTime, parseRetryAfter, type ResetTime, windowNamed } from "./reset-time.ts";
 
-/** What translation needs to know of the call: the time, and what must never appear in a text. */
+/** The facts of a call that translating its error needs: the time, and the secrets that must never appear in a text. */
 export interface ErrorContext {
   readonly nowMs: number;
   readonly secrets: readonly Secret[];
@@ -15,7 +15,7 @@ export interface ErrorContext {
 /** `details` of an error that came from a language server. */
 export interface UpstreamDetails {
   readonly reason: UpstreamReason;
-  /** What the server gave for its own support: error and trace id. */
+  /** Ids that the server gave for its own support: error and trace. */
   readonly errorId?: string;
   readonly traceId?: string;
   /** Of a quota that is used up: the window that the text names. */
@@ -108,7 +108,7 @@ function abortError(reason: unknown): MillraceError {
     : new MillraceError("cancelled", "The call was cancelled.", { cause: reason });
 }
 
-/** What we threw ourselves while a connection was made, under what the library put around it. */
+/** The error that we threw while a connection was made, unwrapped from the library's error. */
 function ownError(error: unknown): MillraceError | undefined {
   let current = error;
   for (let depth = 0; current instanceof Error && depth < 8; depth++) {

@@ -8,7 +8,7 @@ import { type LanguageServerOptions, openLanguageServer, type SpokenSchema } fro
 import type { Endpoint, IdeIdentity } from "../transport/endpoint.ts";
 
 export interface SpokenOptions extends Omit<LanguageServerOptions, "spoken"> {
-  /** What the build speaks; undefined where that is not known. Asked once, before the first call. */
+  /** Reads the schema that the build speaks; undefined if it is unknown. Called once, before the first call. */
   readonly readSpoken: (signal: AbortSignal) => Promise<SpokenSchema | undefined>;
   /** Told when it could not be read: our own numbers are used then. */
   readonly onUnread: (error: unknown) => void;

@@ -32,7 +32,7 @@ export type ProbeResult =
     }
   | { readonly ok: false; readonly reason: ProbeFailure; readonly why: string };
 
-/** What one attempt showed. `answered`: a server with the service. `replied`: an error in the form of the protocol. */
+/** The result of one attempt. `answered`: a server with the service. `replied`: an error in the form of the protocol. */
 type Attempt = "answered" | "replied" | ProbeFailure;
 
 /**
@@ -113,7 +113,7 @@ function shakeHands(
 const methods = [LanguageServerService.method.getUnleashData, LanguageServerService.method.heartbeat];
 const readMaxBytes = 16 * 1024 * 1024;
 
-/** What a port shows in one protocol: the first RPC that answers, else the most telling attempt. */
+/** A port's result in one protocol: the first RPC that answers, else the most telling attempt. */
 async function ask(endpoint: Endpoint, attemptMs: number, signal: AbortSignal): Promise<Attempt> {
   const connection = openWire(endpoint, readMaxBytes);
   const attempts: Attempt[] = [];
@@ -159,7 +159,7 @@ function callOnce(wire: UnaryWire, path: string, attemptMs: number, signal: Abor
   });
 }
 
-/** What an error says of the port, by the form in which it came. */
+/** An error's evidence about the port, by the form in which the error came. */
 function attemptFrom(thrown: unknown): Attempt {
   const reason = upstreamReason(translateError(thrown, { nowMs: 0, secrets: [] }));
   if (reason === "csrf_refused") return "token_refused";

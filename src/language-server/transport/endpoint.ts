@@ -17,7 +17,7 @@ export interface Endpoint {
   readonly csrfToken: Secret;
 }
 
-/** What `Metadata` says of the IDE, beside the API key. Source: docs/wire/language-server.md, "Metadata". */
+/** The IDE's fields in `Metadata`, beside the API key. Source: docs/wire/language-server.md, "Metadata". */
 export interface IdeIdentity {
   readonly variant: IdeVariant;
   /** From `--windsurf_version`; empty if the process does not say. */

@@ -189,7 +189,7 @@ class GrpcAnswer {
       .then((body) => this.#exchange.onAnswer(body, headers), this.#exchange.onError);
   }
 
-  /** What the library says of a status that is not 0, of a missing one, or of an answer that is no gRPC. */
+  /** The library's error for a status that is not 0, for a missing status, or for an answer that is not gRPC. */
   #error(status: number): unknown {
     const headers = standardHeaders(this.#headers ?? {});
     const trailers = standardHeaders(this.#trailers ?? {});
@@ -210,7 +210,7 @@ class GrpcAnswer {
   }
 }
 
-/** What a reset stream means. Source: the gRPC protocol over HTTP/2, "Errors". */
+/** The meaning of a reset stream. Source: the gRPC protocol over HTTP/2, "Errors". */
 const resetCodes: ReadonlyMap<number, Code> = new Map([
   [constants.NGHTTP2_PROTOCOL_ERROR, Code.Internal],
   [constants.NGHTTP2_INTERNAL_ERROR, Code.Internal],

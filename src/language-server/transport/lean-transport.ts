@@ -29,7 +29,7 @@ export interface LeanOptions {
   readonly interceptors: readonly Interceptor[];
   /** Called with each request just before its bytes are written, in the order in which they are. */
   readonly stamp: ((request: Message) => void) | undefined;
-  /** What streams; unary calls are ours. */
+  /** Carries streams; unary calls are ours. */
   readonly streams: Pick<Transport, "stream">;
 }
 
@@ -101,7 +101,7 @@ export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport 
       if (settled) return;
       signal?.addEventListener("abort", onAbort, { once: true });
       if (timeoutMs !== undefined && timeoutMs > 0) {
-        // What has arrived while the process was busy is read before the call is given up.
+        // Answers that arrived while the process was busy are read before the call is given up.
         timer = setTimeout(() => setImmediate(expire), timeoutMs);
       }
     });

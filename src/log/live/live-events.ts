@@ -2,10 +2,10 @@ import type { TurnEvent, TurnEventBody } from "../event.ts";
 import { eventIdOf } from "../event-id.ts";
 import { pageBytes } from "../page-limit.ts";
 
-/** How much of a turn stays in memory beyond what is not stored yet; about bytes. It is dropped in halves. */
+/** Bytes of a turn, estimated, that stay in memory beyond the unstored ones. They are dropped in halves. */
 const keptBytes = pageBytes;
 
-/** What an event takes beside its text. */
+/** The size of an event beside its text, in bytes. */
 const overheadBytes = 64;
 
 /** The newest events of one turn, in order. Those before them are in the store, and nowhere else. */
@@ -36,7 +36,7 @@ export class LiveEvents {
     return events;
   }
 
-  /** All that was before what is here, read from the store. */
+  /** Adds all earlier events, read from the store. */
   unshift(events: readonly TurnEvent[], storedSeq: number): void {
     if (events.length !== this.#base) return;
     const newer = this.#events;
@@ -78,7 +78,7 @@ export class LiveEvents {
   }
 }
 
-/** About what the event takes in memory, and in a store. */
+/** The estimated size of an event in memory, and in a store. */
 function sizeOf(event: TurnEvent | undefined): number {
   if (event === undefined) return 0;
   switch (event.type) {

@@ -13,8 +13,8 @@ import type { StoreHealth } from "./store-health.ts";
 const mostRemembered = 10_000;
 
 /**
- * Where the streams of clients are: each stays where it was made. While the store fails, a new one is made in memory; one that the
- * store holds, or may hold, is not there for now: `degraded`, never a second one in its place.
+ * Knows where the streams of clients are: each stays where it was made. While the store fails, a new stream is made in memory. A
+ * stream that the store holds, or may hold, is `degraded` for now; it never gets a second one in its place.
  */
 export class LiveStreams {
   readonly #health: StoreHealth;

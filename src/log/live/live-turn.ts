@@ -40,7 +40,7 @@ const healBatch = 256;
  */
 export class LiveTurn {
   readonly turn: NewTurn;
-  /** What is known of the turn beside its events, where the store cannot say it. */
+  /** The facts of the turn beside its events, for when the store cannot give them. */
   readonly record: UnstoredRecord;
   readonly #events: LiveEvents;
   readonly #options: LiveTurnOptions;
@@ -158,8 +158,8 @@ export class LiveTurn {
   }
 
   /**
-   * Hands the store what it lacks. Throws `degraded` where it fails again. A turn that another process took over meanwhile is lost;
-   * one whose idempotency key the store has for another turn stays here.
+   * Gives the store the events that it lacks. Throws `degraded` if it fails again. A turn that another process took over meanwhile is
+   * lost. A turn whose idempotency key belongs to another turn in the store stays here.
    */
   heal(store: LogStore): Promise<void> {
     return this.#inTurn(async () => {

@@ -83,7 +83,7 @@ export class LiveTurns {
     if (this.#turns.delete(turnId)) this.#options.onLeft(turnId);
   }
 
-  /** Its client has all of it: an ended turn is not needed here any more. */
+  /** The client has the whole answer: an ended turn is not needed here any more. */
   delivered(turnId: TurnId): void {
     if (this.#endedAtMs.has(turnId)) this.letGo(turnId);
   }

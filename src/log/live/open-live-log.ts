@@ -48,12 +48,12 @@ import { probeOwner, StoreHealth } from "./store-health.ts";
 export interface LiveLogOptions {
   /** Opens the store; called again while it fails. Throws `degraded`. */
   readonly open: () => Promise<LogStore>;
-  /** What the store can do once it is open. */
+  /** The abilities of the open store. */
   readonly capabilities: StoreCapabilities;
   readonly clock: Clock;
-  /** How long memory keeps what ended and could not be stored; the default where not said. */
+  /** How long memory keeps ended turns that could not be stored; unset: the default. */
   readonly retention?: Retention;
-  /** How memory keeps the streams that the store will not take; as they are where not said. */
+  /** The codec for streams that the store does not take; unset: they are kept in the clear. */
   readonly codec?: LogCodec;
   readonly events?: EventSink<StoreLifecycle>;
 }
@@ -403,7 +403,7 @@ class Live implements LiveLog {
     return this.#owed.has(record.turnId) ? { ...record, delivered: true } : record;
   }
 
-  /** What only memory holds goes back into the store. */
+  /** Writes the events that only memory holds back into the store. */
   async #bringBack(store: LogStore): Promise<void> {
     for (const live of this.#turns.all()) await live.heal(store);
     await this.#owed.pay(store);

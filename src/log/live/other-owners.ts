@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { probeOwner } from "./store-health.ts";
 
-/** The other owners that were last seen in a shared store, with how long each of them said that it lives. */
+/** The other owners last seen in a shared store, and how long each declared to live. */
 export class OtherOwners {
   readonly #clock: Pick<Clock, "now">;
   #alive: ReadonlySet<string> = new Set();
@@ -21,7 +21,7 @@ export class OtherOwners {
     this.#alive = new Set([...this.#alive].filter((other) => other !== owner));
   }
 
-  /** Whether one of them may write while this process cannot reach the store. One that lived then is taken to live on. */
+  /** Whether one of them may write while this process cannot reach the store. An owner that lived then is assumed to live on. */
   get mayWrite(): boolean {
     return this.#alive.size > 0;
   }

@@ -18,7 +18,7 @@ export class OwedDeliveries {
     return this.#turnIds.has(turnId);
   }
 
-  /** Notes the deliveries in the store. Throws what the store throws; the rest stays owed then. */
+  /** Notes the deliveries in the store. Throws the store's errors; the rest then stays owed. */
   async pay(store: Pick<LogStore, "noteDelivered">): Promise<void> {
     for (const turnId of this.#turnIds) {
       await store.noteDelivered(turnId);

@@ -16,7 +16,7 @@ export interface StoreHealthOptions {
   readonly open: () => Promise<LogStore>;
   readonly clock: Clock;
   readonly events?: EventSink<StoreLifecycle> | undefined;
-  /** Hands a store that takes writes again what it lacks. Throws `degraded` where it fails once more. */
+  /** Gives a store that takes writes again the events that it lacks. Throws `degraded` if it fails once more. */
   readonly bringBack: (store: LogStore) => Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export class StoreHealth {
     throw this.why();
   }
 
-  /** What to throw where the store is needed and fails. */
+  /** The error to throw when the store is needed and fails. */
   why(): MillraceError {
     return this.#degradedBy ?? new MillraceError("degraded", "The log is not open.");
   }
@@ -56,7 +56,7 @@ export class StoreHealth {
     });
   }
 
-  /** What the work answers, or undefined while the store fails. Other errors pass. */
+  /** The result of the work, or undefined while the store fails. Other errors pass. */
   async orDegraded<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();

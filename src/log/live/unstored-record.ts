@@ -22,7 +22,7 @@ export interface RecordOptions {
   readonly retention: Retention;
 }
 
-/** What is known of a turn whose store cannot say it: as a store would, in the clear. */
+/** A turn's record while its store fails: the same facts as a store's record, unsealed. */
 export class UnstoredRecord {
   readonly turn: NewTurn;
   owner: string;

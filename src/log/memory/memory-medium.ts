@@ -26,7 +26,7 @@ interface Entry {
   events: EventRow[];
 }
 
-/** Under which those wait who want to know of any cancel request. */
+/** The key under which callers wait for any cancel request. */
 const cancels = "cancels";
 
 const nothing = new Uint8Array(0);

@@ -15,7 +15,7 @@ interface Entry {
   messages: MessageRow[];
 }
 
-/** What clients sent, in this process's memory. */
+/** The messages of clients' streams, in this process's memory. */
 export class MemoryStreams {
   readonly #streams = new Map<string, Entry>();
   readonly #waiters: Waiters<string>;

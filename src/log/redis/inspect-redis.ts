@@ -3,7 +3,7 @@ import type { StoreWeakness } from "../weakness.ts";
 import { redisClientOptions } from "./client-options.ts";
 import { Replicas } from "./replicas.ts";
 
-/** What may lose a write that this server acknowledges. The server answers; nothing is written to it. */
+/** Finds the reasons why this server may lose an acknowledged write. Only reads: nothing is written to the server. */
 export async function inspectRedis(url: string): Promise<readonly StoreWeakness[]> {
   const client = createClient(redisClientOptions(url));
   client.on("error", () => undefined); // what it costs is not known then

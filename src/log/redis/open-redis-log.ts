@@ -23,8 +23,8 @@ export interface RedisLogOptions {
 }
 
 /**
- * A log in Redis, for several gateways that share turns. The connection comes back by itself; while it is gone every call
- * throws `degraded` at once.
+ * A log in Redis, for several gateways that share turns. The connection is restored automatically; while it is lost every call throws
+ * `degraded` at once.
  *
  * @throws MillraceError `degraded` when the server cannot be reached.
  */

@@ -7,7 +7,7 @@ import { Replicas } from "./replicas.ts";
 export interface SharedText {
   /** Undefined where nobody has written it. */
   read(): Promise<Uint8Array | undefined>;
-  /** Writes it if it still is what was read; answers whether it did. Replicas that keep up have it then. */
+  /** Writes the text if the stored one is still `before`; returns whether it was. Replicas that keep up have the text then. */
   replace(before: Uint8Array | undefined, after: Uint8Array): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { ErrorReply } from "redis";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 
-/** Beginnings of replies that say that the server, not the program, is at fault. Source: redis.io, server replies. */
+/** Beginnings of replies that blame the server, not the program. Source: redis.io, server replies. */
 const serverFaults: readonly (readonly [string, string])[] = [
   ["OOM", "has no memory left"],
   ["MISCONF", "cannot write to its disk"],

@@ -31,7 +31,7 @@ type Flat = readonly Buffer[];
 type Entries = readonly (readonly [Buffer, Flat])[];
 
 const asBuffers = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } } as const;
-/** What a client or a prompt rests on: a failover must not lose it. */
+/** Scripts whose writes a client or a prompt depends on: a failover must not lose these writes. */
 const lasting: ReadonlySet<keyof typeof scripts> = new Set(["create", "claim", "append", "attachStream", "admit"]);
 /** Rows that one look at an index fetches, when a filter may drop some of them. */
 const page = 256;

@@ -1,7 +1,7 @@
 import type { StoreWeakness } from "../weakness.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 
-/** How long a write waits for the replicas; ms. One that takes longer is not waited for until it is counted again. */
+/** How long a write waits for the replicas; ms. A replica that takes longer is not waited for until it is counted again. */
 const waitMs = 500;
 
 /**
@@ -18,7 +18,7 @@ export class Replicas {
   #isPersistent = true;
   #told = "";
 
-  /** `onWeaknesses` is told what may lose a write that was acknowledged, at each change. */
+  /** `onWeaknesses` is called at each change with the reasons why an acknowledged write may be lost. */
   constructor(
     connection: Pick<RedisConnection, "sendCommand">,
     onWeaknesses: (weaknesses: readonly StoreWeakness[]) => void = () => {},
@@ -27,7 +27,7 @@ export class Replicas {
     this.#onWeaknesses = onWeaknesses;
   }
 
-  /** Counts those that follow now, and waits for what they lack. */
+  /** Counts the replicas that follow now, and waits for the writes that they lack. */
   async look(): Promise<void> {
     try {
       const [, , replicas] = (await this.#send(["ROLE"], {})) as [unknown, unknown, unknown]; // redis.io, ROLE

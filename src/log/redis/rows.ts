@@ -1,7 +1,7 @@
 import type { TurnId } from "../../base/ids.ts";
 import type { EventRow, MessageRow, StreamRow, TurnRow } from "../medium.ts";
 
-/** What the client answers for one hash or stream entry: names and values in turn. */
+/** The Redis client's reply for one hash or stream entry: names and values in turn. */
 type Flat = readonly Buffer[];
 
 /** A row as a hash: names and values in turn, without undefined values. */

@@ -1,9 +1,9 @@
 /**
- * One Lua script a step of the medium, so that each is atomic. KEYS[1] is the prefix of every key:
- * `turn:<id>` the row (hash), `events:<id>` its records (stream; entry `<seq>-0`), `key:…` the turn that holds an idempotency
- * key, `turns`, `open`, `match:…`, `session:…` turns by creation time, `expiry` and `tombs` turns by when they are swept,
- * `owners` (hash), `stream:<id>` and `message:<id>:<seqno>` (hashes) what clients sent, `streams` when that is swept. Every change publishes
- * the turn's id on the channel `wake`; a cancel request publishes `cancels` too.
+ * One Lua script for each step of the medium, so that each is atomic. KEYS[1] is the prefix of every key: `turn:<id>` the row (hash),
+ * `events:<id>` its records (stream; entry `<seq>-0`), `key:…` the turn that holds an idempotency key, `turns`, `open`, `match:…`,
+ * `session:…` turns by creation time, `expiry` and `tombs` turns by when they are swept, `owners` (hash), `stream:<id>` and
+ * `message:<id>:<seqno>` (hashes) clients' messages, `streams` the time when those are swept. Every change publishes the turn's id on
+ * the channel `wake`; a cancel request publishes `cancels` too.
  */
 
 const shared = `

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "n
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** What a box adds to what it holds. */
+/** Bytes that a box adds to its content. */
 export const boxBytes = nonceBytes + tagBytes;
 
 /** How many nonces are drawn at a time: one by one, drawing them took a twentieth of an append. */
@@ -38,7 +38,7 @@ export function seal(
   return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
 }
 
-/** What `seal` put in; undefined when the key is another, or anything was changed, `bound` included. */
+/** The content of a box made by `seal`. Undefined if the key is another, or if anything was changed, `bound` included. */
 export function open(key: KeyObject, box: Uint8Array, bound: string): Uint8Array | undefined {
   if (box.length < boxBytes) return undefined;
   const decipher = createDecipheriv("aes-256-gcm", key, box.subarray(0, nonceBytes), { authTagLength: tagBytes })

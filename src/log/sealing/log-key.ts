@@ -7,11 +7,11 @@ import { Secret } from "../../base/secret.ts";
 import { encodeKey, keyBytes, parseKey } from "./keys.ts";
 
 /**
- * The key that seals a gateway's log: read from its file, which is made (0600, its folder 0700) where there is none, with
- * `known` in it if that is given. Reads before it writes, so that a full or read-only disk costs no key that is there.
+ * The key that seals a gateway's log, read from its file. A missing file is created (0600, its folder 0700), with `known` in it if
+ * that is given. Reads before it writes, so that a full or read-only disk costs no existing key.
  *
- * @throws MillraceError `degraded` when the file cannot be read or made, or holds something else. It is never replaced:
- * what was sealed under it could not be read again.
+ * @throws MillraceError `degraded` when the file cannot be read or created, or holds something else. The file is never replaced: data
+ * sealed under its key could not be read again.
  */
 export async function openLogKey(path: string, known?: Secret): Promise<Secret> {
   return (await heldKey(path)) ?? (await makeKey(path, known ?? encodeKey(randomBytes(keyBytes))));

@@ -87,7 +87,7 @@ function outlineCodec(turnId: TurnId, key: KeyObject): OutlineCodec {
 
 type RecordPlace = Omit<ClearRecord, "text">;
 
-/** What a record is bound to: it opens nowhere else. */
+/** The place that a record is bound to: the record opens nowhere else. */
 function placeOf(turnId: TurnId, { seq, epoch, kind, atMs }: RecordPlace): string {
   return `record ${turnId} ${seq} ${epoch} ${kind} ${atMs}`;
 }

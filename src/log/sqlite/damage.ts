@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { type CommitNote, readCommitNote, removeNote } from "./commit-note.ts";
 import { type KeyedTurn, KeyJournal } from "./key-journal.ts";
 
-/** What was found broken as a log was opened. */
+/** Damage that was found when a log was opened. */
 export interface Damage {
   /** Where the old file is kept, with SQLite's files beside it; undefined if it was not moved. */
   readonly copy: string | undefined;
@@ -49,12 +49,12 @@ export function readLogState(database: DatabaseSync): Omit<CommitNote, "atMs"> |
   return row && { logId: String(row["log_id"]), commits: Number(row["commits"]) };
 }
 
-/** Moves a damaged file away with what SQLite keeps beside it, and answers where to. It is never deleted. */
+/** Moves a damaged file and SQLite's files beside it away, and returns the new path. The file is never deleted. */
 export function setDatabaseAside(path: string, stamp: string): string {
   return preserve(path, stamp, renameSync);
 }
 
-/** Copies a damaged file with what SQLite keeps beside it, before SQLite writes over it. No connection may be open. */
+/** Copies a damaged file and SQLite's files beside it, before SQLite writes over it. No connection may be open. */
 export function copyDatabaseAside(path: string, stamp: string): string {
   return preserve(path, stamp, copyFileSync);
 }
@@ -72,8 +72,8 @@ export function lostTurns(path: string, database: DatabaseSync): readonly KeyedT
 }
 
 /**
- * Takes out the turns that seem to wait for their prompt to be sent: it may have been sent, and that this was written down may be what
- * is lost. The copy of the damaged log has them.
+ * Removes the turns that seem to wait for their prompt to be sent: it may have been sent, and exactly that record may be lost. The
+ * copy of the damaged log has them.
  */
 export function dropUnstarted(database: DatabaseSync): void {
   const unstarted = "SELECT turn_id FROM turns WHERE last_seq = 0 AND outcome IS NULL";
@@ -83,7 +83,7 @@ export function dropUnstarted(database: DatabaseSync): void {
     COMMIT`);
 }
 
-/** From now on those keys are refused, whichever process is asked. */
+/** Makes every process refuse those keys from now on. */
 export function keepLostKeys(database: DatabaseSync, turns: readonly KeyedTurn[]): void {
   const insert = database.prepare("INSERT OR IGNORE INTO lost_keys (digest, turn_id, created_at_ms) VALUES (?, ?, ?)");
   database.exec("BEGIN IMMEDIATE");

@@ -8,7 +8,7 @@ interface Write {
   readonly flush: boolean;
   /** Inside the transaction; run again, from the same state, where another write of the transaction failed. */
   readonly work: () => void;
-  /** After the transaction: `failure` is why none of it happened. */
+  /** Called after the transaction: `failure` is the reason if it was rolled back. */
   readonly over: (failure: { readonly error: unknown } | undefined) => void;
 }
 
@@ -23,7 +23,7 @@ export interface GroupCommitOptions {
   readonly pace: CommitPace;
   /** Called before each transaction, answers whether the connection is another one now, and may refuse it. */
   readonly keep?: (flush: boolean) => boolean;
-  /** Called inside each transaction that is flushed, and what it answers once that is on the disk. */
+  /** Called inside each transaction that is flushed; the returned function is called once the transaction is on the disk. */
   readonly count?: () => () => void;
 }
 
@@ -43,8 +43,8 @@ export class GroupCommit {
   }
 
   /**
-   * Resolves once committed; rejects with what `work`, or the commit, threw, and then nothing was written. `writer` names whose write
-   * it is: the more there are, the longer a group waits for more of them.
+   * Resolves once committed. Rejects with the error of `work` or of the commit; then nothing was written. `writer` names the caller:
+   * the more writers there are, the longer a group waits for more writes.
    */
   write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -101,7 +101,7 @@ export class GroupCommit {
     }
   }
 
-  /** Why none of it happened, if so. */
+  /** Returns the reason if the transaction was rolled back. */
   #commit(group: readonly Write[]): { readonly error: unknown } | undefined {
     const { statement, patience, keep = () => false } = this.#options;
     try {

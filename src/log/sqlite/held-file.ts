@@ -17,7 +17,7 @@ import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { StoreLifecycle } from "../lifecycle.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 
-/** The file of a log, through whichever connection has it now. */
+/** The file of a log, through the connection that has it now. */
 export interface KeptFile {
   readonly database: DatabaseSync;
   /** Before a write: answers whether `database` is another connection from now on. Throws `degraded` where none may be. */
@@ -28,7 +28,7 @@ export interface KeptFile {
 export interface HeldFileOptions {
   readonly path: string;
   readonly database: DatabaseSync;
-  /** Opens what stands at the path, as `database` was opened. */
+  /** Opens the file at the path, as `database` was opened. */
   readonly reopen: () => DatabaseSync;
   /** `store_restored` comes before anything more is written to the file. */
   readonly events?: EventSink<StoreLifecycle>;
@@ -113,8 +113,8 @@ export class HeldFile implements KeptFile {
   }
 
   /**
-   * Whether what stands at the path was put there by another process that shares the log: each owner that signed up here is
-   * there too, alive for as long at least. Nothing was written here since, or it would have been this process that put it back.
+   * Whether another process that shares the log put the file at the path there. If so, each owner that signed up here is in it too,
+   * with at least the same lease. This process has written nothing since, or it would have put the file back itself.
    */
   #isCopied(): boolean {
     const ours = ownersIn(this.#database);

@@ -4,7 +4,7 @@ import { isBehind } from "./damage.ts";
 import { loadSqlite } from "./load-sqlite.ts";
 import { applicationId } from "./schema.ts";
 
-/** What a log's file is like, without opening it as a log: nothing is made, mended or moved. */
+/** The state of a log's file, found without opening it as a log: nothing is created, repaired or moved. */
 export type LogFileState =
   | { readonly kind: "missing" }
   | { readonly kind: "damaged" | "foreign" | "unreadable"; readonly bytes: number; readonly why: string }

@@ -16,7 +16,7 @@ const smallBytes = 1 << 16;
 /** How many turns are looked up in one turn of the event loop: a few milliseconds. */
 const turnsAtOnce = 500;
 
-/** What a caller's idempotency key is found by in the journal. It says nothing of the key. */
+/** The journal's digest of a caller's idempotency key. The key cannot be read from it. */
 export function digestOfKey(caller: string, keyIndex: string): string {
   return digestOf("key", caller, keyIndex);
 }
@@ -39,7 +39,7 @@ export class KeyJournal {
     this.#path = `${path}-keys`;
   }
 
-  /** Its size in bytes; undefined where there is none. */
+  /** The file's size in bytes; undefined without a file. */
   get bytes(): number | undefined {
     return statSync(this.#path, { throwIfNoEntry: false })?.size;
   }
@@ -58,7 +58,7 @@ export class KeyJournal {
     this.#append(`- ${turnId}\n`);
   }
 
-  /** All that can be read of it. */
+  /** Every key that can be read. */
   read(): readonly KeyedTurn[] {
     const turns = new Map<string, KeyedTurn>();
     readLines(textOf(this.#path).split("\n"), turns);

@@ -5,7 +5,7 @@ import { NoteWriter } from "./commit-note.ts";
 import { digestOfKey, digestOfMessage, type KeyedTurn, KeyJournal } from "./key-journal.ts";
 import type { Statements } from "./sqlite-streams.ts";
 
-/** What stands beside a log so that damage to it is noticed: a note of the last commit, and the keys of its turns. */
+/** Two files beside a log that reveal damage to it: a note of the last commit, and the keys of its turns. */
 export class Ledger {
   readonly #clock: Pick<Clock, "now">;
   readonly #note: NoteWriter;
@@ -18,7 +18,7 @@ export class Ledger {
     this.#journal = new KeyJournal(path);
   }
 
-  /** Inside a transaction that is flushed: counts it. What it answers is called once the transaction is on the disk. */
+  /** Counts a flushed transaction, from inside it. The returned function is called once the transaction is on the disk. */
   count({ one }: Pick<Statements, "one">): () => void {
     const row = one("UPDATE log_state SET commits = commits + 1 RETURNING log_id, commits");
     if (row === undefined) return () => {};
@@ -35,7 +35,7 @@ export class Ledger {
     this.#journal.removed(turnId);
   }
 
-  /** Another connection has the log now: what stands beside it may have gone with the old file. */
+  /** Called when another connection has the log: the files beside it may have gone with the old file. */
   reopened(database: DatabaseSync): void {
     this.#note.close();
     beginJournal(this.#journal, database);

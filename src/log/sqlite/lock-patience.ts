@@ -17,7 +17,7 @@ export class LockPatience {
   readonly #usualMs: number;
   #waitsMs: number;
 
-  /** `usualMs`: what the connection waits now. */
+  /** `usualMs`: the connection's present wait. */
   constructor(database: Pick<DatabaseSync, "exec">, usualMs = lockTimeoutMs) {
     this.#database = database;
     this.#usualMs = usualMs;

@@ -163,7 +163,7 @@ describe("the log's file", () => {
   });
 });
 
-/** What a changed file gives: the whole log, an error, nothing at all, or (never) something else. */
+/** The outcome of reading a changed file: the whole log, an error, nothing at all, or (never) something else. */
 async function shown(codec: ReturnType<typeof sealedCodec>, turnId: TurnId, written: readonly string[]) {
   try {
     const { store, setAside } = await openSqliteLog({ path, clock, codec });

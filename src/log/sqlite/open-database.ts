@@ -23,9 +23,9 @@ import { isDamaged, translateSqliteError } from "./sqlite-errors.ts";
 
 export interface OpenedDatabase {
   readonly database: DatabaseSync;
-  /** Opens what stands at the path now, in the same way; damaged or not, it is left there. Throws what SQLite throws. */
+  /** Opens the file at the path now, in the same way; a damaged file is left there. Throws SQLite's errors. */
   readonly reopen: () => DatabaseSync;
-  /** What was found broken; what stood at the path is kept beside it. */
+  /** The damage that was found; the damaged files are kept beside the log. */
   readonly damage: Damage | undefined;
 }
 
@@ -78,7 +78,7 @@ export function openDatabase(sqlite: typeof Sqlite, options: OpenDatabaseOptions
   }
 }
 
-/** What stands beside the log is made to fit it, and the keys that were lost are refused from now on. */
+/** Makes the ledger match the log, and refuses the lost keys from now on. */
 function settle(
   database: DatabaseSync,
   { path, nowMs }: OpenDatabaseOptions,

@@ -24,9 +24,9 @@ export interface SqliteLogOptions {
   readonly clock: Clock;
   readonly codec?: LogCodec;
   readonly retention?: Retention;
-  /** The file's largest size, in pages of 4 KiB; as large as the disk where not said. */
+  /** The file's largest size, in pages of 4 KiB; unset: as large as the disk. */
   readonly maxPages?: number;
-  /** How long opening waits for another program's lock, while nothing else runs; two seconds where not said. */
+  /** How long opening waits for another program's lock, while nothing else runs; two seconds by default. */
   readonly openTimeoutMs?: number;
   readonly events?: EventSink<StoreLifecycle>;
 }

@@ -14,7 +14,7 @@ export interface Readable {
   readonly database: DatabaseSync;
   /** Turns that were asked for under a key and are lost, where the log is damaged; undefined where it is whole. */
   readonly lostKeys: ReadonlySet<string> | undefined;
-  /** Closes it, and removes what was copied to read it. */
+  /** Closes it, and removes the copy that was made to read it. */
   readonly close: () => void;
 }
 

@@ -15,7 +15,7 @@ export interface ReadableFileOptions {
   readonly openToWrite: () => KeptFile;
 }
 
-/** What SQLite needs at least to open a log for writing: its shared memory and a few frames; bytes. */
+/** Free space that SQLite needs to open a log for writing: its shared memory and a few frames; bytes. */
 const roomBytes = 1 << 16;
 
 /** A log on a disk that is full or cannot be written: it is read, and opened for writing once its disk takes writes again. */

@@ -2,8 +2,8 @@
 export const applicationId = 0x4d696c52;
 
 /**
- * What brings a file from version n to n + 1, in order; a fresh file runs them all. One that was released never changes.
- * Events are a rowid table with an index: measured 1.8 times faster to append to than a composite key without rowid.
+ * Migrations: entry n takes a file from version n to n + 1, and a fresh file runs them all. A released migration never changes. Events
+ * are a rowid table with an index: measured 1.8 times faster to append to than a composite key without rowid.
  */
 export const migrations: readonly string[] = [
   `

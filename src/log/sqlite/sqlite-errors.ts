@@ -1,6 +1,6 @@
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 
-/** SQLite's primary result codes that say that the medium, not the program, is at fault. Source: sqlite.org/rescode.html. */
+/** SQLite's primary result codes that blame the medium, not the program. Source: sqlite.org/rescode.html. */
 const mediumFaults: ReadonlyMap<number, string> = new Map([
   [5, "is locked by another program"],
   [6, "is locked by another program"],
@@ -37,7 +37,7 @@ export function isDamaged(error: unknown): boolean {
   return damaged.has(primaryCode(error) ?? -1);
 }
 
-/** Whether what SQLite, or the system, threw says that nothing can be written there: a full disk, a read-only one, no right. */
+/** Whether an error of SQLite or the system means that nothing can be written there: a full disk, a read-only one, no right. */
 export function isUnwritable(error: unknown): boolean {
   if (unwritable.has(primaryCode(error) ?? -1)) return true;
   return error instanceof Error && "code" in error && unwritableNames.has(String(error.code));

@@ -51,7 +51,7 @@ export interface SqliteMediumOptions {
 /** How often to look for other processes' writes while a reader waits; ms. Our own writes wake readers at once. */
 const lookEveryMs = 50;
 
-/** Under which those wait who want to know of any cancel request. */
+/** The key under which callers wait for any cancel request. */
 const cancels = "cancels";
 
 /** How much longer than a tombstone a lost key is refused: as long as its turn may have been kept; ms. */

@@ -4,7 +4,7 @@ import type { Admission, AttachAttempt, AttachedRow, HolderRow, MessageRow, Sent
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 
-/** What statements need of the medium; each call below runs inside one of its transactions. */
+/** The medium's functions that the statements use; each call below runs inside one of its transactions. */
 export interface Statements {
   /** How many rows it changed. */
   run(sql: string, ...values: SQLInputValue[]): number;

@@ -3,7 +3,7 @@ import { z } from "zod";
 /** The forms in which servers report what is left of a plan. The last two are Antigravity's. */
 export const planShapes = ["credits", "percent", "fractions", "pools"] as const;
 
-/** What the account's plan looks like and how much of it is gone. */
+/** The account's plan, and how much of it is used. */
 export const planOptionsSchema = z.strictObject({
   /** Credits on Windsurf and fractions on Antigravity when absent. */
   shape: z.enum(planShapes).optional(),
@@ -35,7 +35,7 @@ export const planOptionsSchema = z.strictObject({
     .default(5 * 3_600_000),
 });
 
-/** What a caller may give. */
+/** The caller's options. */
 export type PlanInput = z.input<typeof planOptionsSchema>;
 export type PlanOptions = z.output<typeof planOptionsSchema>;
 
@@ -43,10 +43,10 @@ export type PlanOptions = z.output<typeof planOptionsSchema>;
 export const ownTurnSchema = z.strictObject({
   /** The model by its label, which selects a pool of Antigravity; Windsurf has one plan. */
   model: z.string().default("Gemini 3.1 Pro (High)"),
-  /** What it cost; in windows of percent or fractions, `drain` percent of the short one for each. */
+  /** The cost; in windows of percent or fractions, `drain` percent of the short one for each. */
   credits: z.number().min(0).default(1),
 });
 
-/** What a caller may give. */
+/** The caller's options. */
 export type OwnTurnInput = z.input<typeof ownTurnSchema>;
 export type OwnTurn = z.output<typeof ownTurnSchema>;

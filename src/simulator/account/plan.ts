@@ -17,7 +17,7 @@ const monthlyFlow = 120_000;
 /** By its name among the errors of a turn: of the week, or of the day or the cycle. */
 export type QuotaError = "quota" | "weekly_quota";
 
-/** What is gone of a plan: plain data, handed to the process that follows a restart. */
+/** The used part of a plan: plain data, passed to the process that follows a restart. */
 export interface PlanUse {
   /** Hundredths of prompt credits, and of bought ones. */
   readonly prompt: number;
@@ -27,7 +27,7 @@ export interface PlanUse {
   readonly overageMicros: number;
 }
 
-/** What is gone of a plan at its start. */
+/** The used part of a plan at its start. */
 export function initialUse(options: PlanOptions, nowMs: number): PlanUse {
   const resetsAtMs = nowMs + options.resetInMs;
   return {
@@ -172,7 +172,7 @@ export class Plan {
   }
 }
 
-/** What a hundredth of a credit costs beyond the quota: 4 cents a credit. */
+/** The price of a hundredth of a credit beyond the quota: 4 cents a credit. */
 const overageMicrosPerHundredth = 400;
 
 /** The plan as the editor caches it in its state database. Source: docs/wire/processes.md, "Keys of the state database". */

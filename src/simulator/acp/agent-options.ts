@@ -50,7 +50,7 @@ export const agentOptionsSchema = z.strictObject({
   free: z.boolean().default(false),
   /** How hard a model thinks is an option of its own (`thought_level`) for models whose id does not name it. */
   efforts: z.boolean().default(false),
-  /** What the `summarizer` type does: answers; summarises what is not framed as an execution trace; always summarises. */
+  /** The behaviour of the `summarizer` type: answers; summarises text that is not framed as an execution trace; always summarises. */
   summarizer: z.enum(["answers", "unframed", "always"]).default("answers"),
   /** How often the agent tries a write again after a rejection. */
   askAgain: z.number().int().min(0).max(20).default(6),
@@ -68,7 +68,7 @@ export const agentOptionsSchema = z.strictObject({
   faults: z.array(agentFaultSchema).default([]),
 });
 
-/** What a caller may give. */
+/** The caller's options. */
 export type AgentInput = z.input<typeof agentOptionsSchema>;
 export type AgentOptions = z.output<typeof agentOptionsSchema>;
 

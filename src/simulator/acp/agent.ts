@@ -10,7 +10,7 @@ import { isEffort, isMode, newSessionId, type Session } from "./session.ts";
 import type { SessionStore } from "./session-store.ts";
 import { readPrompt } from "./split-prompt.ts";
 
-/** What the agent of one process works with. */
+/** The parts of one agent process. */
 interface AgentParts {
   readonly settings: AgentSettings;
   readonly desk: DeskLink;
@@ -285,7 +285,7 @@ const chunkOf = {
   tool: "tool_call_update",
 } as const;
 
-/** What a turn needs is loaded once a session exists, so that the first answer to `initialize` comes soon. */
+/** The code for turns is loaded once a session exists, so that the first answer to `initialize` comes soon. */
 function loadTurns() {
   return import("./run-prompt.ts");
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
-/** What the app's own agents are started with. */
+/** The start options of the app's own agents. */
 interface AppAgentsStart {
   /** The `devin` program inside the app: the name under which the process table shows them. */
   readonly agentPath: string;

@@ -1,6 +1,6 @@
 import type { AgentOptions } from "./agent-options.ts";
 
-/** What `devin` was started to do. */
+/** The command that `devin` was started with. */
 export type DevinCommand =
   | { readonly name: "version" }
   | { readonly name: "auth-status" }
@@ -32,7 +32,7 @@ export function readCommand(args: readonly string[]): DevinCommand {
 
 const valued = new Set(["--agent-type", "--model", "--config", "--permission-mode", "--format"]);
 
-/** What `devin auth status` prints. */
+/** The output of `devin auth status`. */
 export function authStatus(options: AgentOptions, signedIn: boolean): string {
   return signedIn && options.authStatus === "true" ? "Logged in as simulator@example.com" : "Not logged in";
 }

@@ -42,7 +42,7 @@ export class DeskLink {
     });
   }
 
-  /** What this call meets. */
+  /** The terms of this call. */
   async call(method: string): Promise<CallTerms> {
     const { options, turn } = this.#settings;
     return (await this.#ask({ ask: "call", method })) ?? { options, turn };

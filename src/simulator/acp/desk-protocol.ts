@@ -7,7 +7,7 @@ import type { AgentFault, AgentOptions } from "./agent-options.ts";
  * the simulator answers each question in order. Without a question the simulator sends only `release`.
  */
 
-/** What a `devin` process finds in the file that its launcher names. Enough to run when the simulator is gone. */
+/** The settings that a `devin` process finds in the file named by its launcher. They are enough to run when the simulator is gone. */
 export interface AgentSettings {
   readonly port: number;
   readonly token: string;
@@ -64,7 +64,7 @@ export type DeskQuestion =
   | { readonly ask: "call"; readonly method: string }
   | { readonly ask: "note"; readonly fact: AgentFact };
 
-/** What a call meets, as things stand when it arrives. */
+/** The terms that apply to a call when it arrives. */
 export interface CallTerms {
   readonly fault?: AgentFault;
   readonly options: AgentOptions;

@@ -13,13 +13,13 @@ import type { AgentFact, AgentPrompt, CallTerms, FromDesk, ToDesk } from "./desk
 export interface AgentProcessReport {
   readonly pid: number;
   readonly arguments: readonly string[];
-  /** What it was started with; a key is replaced by whose it is. */
+  /** The environment at its start; each key is replaced by the name of its owner. */
   readonly environment: Readonly<Record<string, string>>;
   readonly cwd: string;
   running: boolean;
 }
 
-/** What all `devin` processes have done since the simulator's start. */
+/** The history of all `devin` processes since the simulator's start. */
 export interface AgentReport {
   /** Rises with every change. */
   readonly version: number;

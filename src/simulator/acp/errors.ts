@@ -54,7 +54,7 @@ const table: Readonly<Record<ErrorName, TurnError>> = {
   nil_message: of(invalidParams, "invalid_params"),
 };
 
-/** What `agent_stopped` says of a turn that ends with this error. */
+/** The cause in `agent_stopped` for a turn that ends with this error. */
 export function causeOf(name: ErrorName): TurnError["cause"] {
   return table[name].cause;
 }

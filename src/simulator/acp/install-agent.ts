@@ -30,7 +30,7 @@ interface AgentInstallation {
 
 /** The installed programs by their paths. */
 export interface InstalledAgents {
-  /** What a launcher becomes: a program, and its arguments before those of `devin`. */
+  /** The launcher's command: a program, and its arguments before those of `devin`. */
   readonly command: readonly string[];
   readonly agentPath: string | undefined;
   readonly cliPath: string | undefined;

@@ -3,7 +3,7 @@ interface AgentModel {
   readonly id: string;
   readonly name: string;
   readonly family: string;
-  /** What a prompt costs. */
+  /** The price of a prompt. */
   readonly credits: number;
   readonly thinks: boolean;
   readonly context: number;

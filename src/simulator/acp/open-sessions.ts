@@ -32,7 +32,7 @@ export class OpenSessions {
     return session;
   }
 
-  /** What the reply to `session/new` says. */
+  /** The content of the reply to `session/new`. */
   described(session: Session, { free, efforts }: AgentOptions) {
     return {
       sessionId: session.sessionId,

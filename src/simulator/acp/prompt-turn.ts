@@ -110,7 +110,7 @@ class PromptTurn {
     return usage;
   }
 
-  /** What the model says; its own failure is the turn's. */
+  /** The model's text; the model's failure is the turn's. */
   async *#deltas(model: Model, prompt: ModelPrompt) {
     try {
       yield* model.answer(prompt, this.#signal);
@@ -121,7 +121,7 @@ class PromptTurn {
     }
   }
 
-  /** What happens on the way, by the length of the answer. */
+  /** The events on the way, by the length of the answer. */
   #marks(): GrowthMark[] {
     const { plan } = this.#task;
     const marks: GrowthMark[] = [];

@@ -33,7 +33,7 @@ export function isMode(value: unknown): value is string {
   return modes.some(([id]) => id === value);
 }
 
-/** What `session/new` and `session/load` tell about a session's modes. */
+/** A session's modes for the replies to `session/new` and `session/load`. */
 export function modesOf(session: Session) {
   return { currentModeId: session.mode, availableModes: modes.map(([id, name]) => ({ id, name })) };
 }

@@ -6,11 +6,11 @@ interface Block {
   readonly data?: unknown;
 }
 
-/** What a client sent, read as a model reads it. */
+/** A client's prompt, read as a model reads it. */
 export interface IncomingPrompt {
   /** All text. */
   readonly whole: string;
-  /** What seems to be instructions rather than the question. */
+  /** The text that seems to be instructions rather than the question. */
   readonly instructions: string;
   /** The rest, or the whole prompt if the parts cannot be separated. */
   readonly text: string;

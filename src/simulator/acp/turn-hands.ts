@@ -3,7 +3,7 @@ import type { Model } from "../model/model.ts";
 import type { Gate } from "../trajectory/gate.ts";
 import type { StoredNode } from "./session-store.ts";
 
-/** What a turn does to its session, its client and its process. */
+/** The effects of a turn on its session, its client and its process. */
 export interface TurnHands {
   readonly clock: Clock;
   readonly gate: Gate;

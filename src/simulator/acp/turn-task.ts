@@ -8,7 +8,7 @@ import type { AgentSettings } from "./desk-protocol.ts";
 import type { StoredNode } from "./session-store.ts";
 import { type IncomingPrompt, offersSomething } from "./split-prompt.ts";
 
-/** What the model of a turn is asked, and how the turn goes. */
+/** The prompt for the model of a turn, and the plan of the turn. */
 export interface TurnTask {
   readonly model: ModelPrompt;
   readonly plan: TurnPlan;

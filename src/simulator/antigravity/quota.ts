@@ -13,8 +13,8 @@ interface Pool {
 }
 
 /**
- * What is left on an Antigravity plan: a fraction for each model, and the same by pool where the build tells pools.
- * Zeros are left out, as proto3 does. Source: docs/wire/account.md, "Antigravity's quota".
+ * The rest of an Antigravity plan: a fraction for each model, and the same by pool if the build has pools. Zeros are left out, as
+ * proto3 does. Source: docs/wire/account.md, "Antigravity's quota".
  */
 export class Quota {
   readonly #options: PlanOptions;

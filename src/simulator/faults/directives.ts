@@ -3,7 +3,7 @@ import { type TurnPlan, turnPlanSchema } from "./turn-plan.ts";
 const directive = /\[\[sim:([^\]]*(?:\](?!\])[^\]]*)*)\]\]/g;
 const assignment = /([a-z][a-z-]*)(?:=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+)))?/gy;
 
-/** What the directives of a prompt ask for, the prompt without them, and what could not be understood. */
+/** The plan from the directives of a prompt, the prompt without them, and the directives that could not be understood. */
 interface Directives {
   readonly plan: TurnPlan;
   readonly text: string;

@@ -59,7 +59,7 @@ export const turnPlanSchema = z.strictObject({
   jump: z.boolean().optional(),
   /** The IDE's own tools run: this many tool steps before the answer. */
   tools: z.number().int().min(0).max(50).optional(),
-  /** What the planner writes in each step that calls one of the IDE's own tools. */
+  /** The planner's text in each step that calls one of the IDE's own tools. */
   toolText: z.string().optional(),
   /** Nothing but tool steps. */
   toolOnly: z.boolean().optional(),

@@ -32,7 +32,7 @@ export type Action =
       readonly stubborn: boolean;
     };
 
-/** What the agent does, answer by answer. */
+/** The agent's actions, answer by answer. */
 export type AgentScript = readonly (readonly Action[])[];
 
 const call = (tool: string, body?: string, spoiling?: Spoiling, stubborn = false): Action => ({

@@ -29,7 +29,7 @@ export function conversationOf(text: string): SeenMessage[] {
   return messages;
 }
 
-/** What the model is to answer: the part of a text after the history, or all of it. */
+/** The part of a text that the model must answer: the part after the history, or all of it. */
 export function nowOf(text: string): string {
   return wrapped.exec(text)?.[3] ?? text;
 }

@@ -1,13 +1,13 @@
 import type { TurnPlan } from "../faults/turn-plan.ts";
 
-/** What reaches the model of one turn, exactly as it came over the wire. */
+/** The model's input in one turn, exactly as it came over the wire. */
 export interface ModelPrompt {
   readonly text: string;
-  /** What is to be answered: the text without the history in it and without the directives for the simulator. */
+  /** The text to answer, without its history and without the directives for the simulator. */
   readonly asked: string;
   /** Instructions that the planner renders: the additional section, then the others that a client overrode. */
   readonly instructions: string;
-  /** What this cascade holds already, oldest first. */
+  /** The messages that this cascade already holds, oldest first. */
   readonly history: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
   readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
   readonly modelUid: string;
@@ -24,7 +24,7 @@ export type ModelDelta =
   | { readonly kind: "thinking" | "text"; readonly text: string }
   | { readonly kind: "usage"; readonly inputTokens: number; readonly outputTokens: number };
 
-/** What plays the model. Throws an `Error` whose message becomes the error step. */
+/** The stand-in for the model. Throws an `Error` whose message becomes the error step. */
 export interface Model {
   /** Whether its deltas come at their own pace, so that the turn's rate does not apply. */
   readonly live: boolean;

@@ -5,7 +5,7 @@ export interface OfferedTool {
   readonly schema: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What the instructions offer and demand, read as a model reads them: from their text alone. */
+/** The tools and rules of the instructions, read as a model reads them: from their text alone. */
 export interface Offer {
   readonly tools: readonly OfferedTool[];
   /** The tag that the shown example call uses. */

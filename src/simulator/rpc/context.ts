@@ -7,7 +7,7 @@ import type { Profile } from "../profile.ts";
 import type { Observations } from "../report.ts";
 import type { Cascades } from "../trajectory/cascades.ts";
 
-/** What the handlers of all RPCs share. */
+/** The state that the handlers of all RPCs share. */
 export interface RpcContext {
   readonly config: SimulatorConfig;
   readonly profile: Profile;

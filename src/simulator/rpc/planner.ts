@@ -13,8 +13,8 @@ export function textOfItems(items: readonly TextOrScopeItem[]): string {
 }
 
 /**
- * What the planner renders of the client's own instructions. The tool section is left out in NO_TOOL mode; the
- * additional section is rendered in every mode. Source: docs/wire/cascade.md, "Planner configuration".
+ * The client's own instructions as the planner renders them. The tool section is left out in NO_TOOL mode; the additional section is
+ * rendered in every mode. Source: docs/wire/cascade.md, "Planner configuration".
  */
 export function instructionsOf(planner: CascadePlannerConfig): string {
   const sections: string[] = [];

@@ -85,10 +85,10 @@ export class PlannerCall {
   }
 }
 
-/** What the IDE tells its model before all else, as this server shows it beside its figures: no client's business. */
+/** The IDE's system prompt, as this server shows it beside its figures. Clients do not see it. */
 export const ideSystemPrompt = "You are the planner of an editor that only plays one.";
 
-/** What the planner's own prompt weighs: a one-line question was measured at 1719 tokens. */
+/** The tokens of the planner's own prompt: a one-line question was measured at 1719 tokens. */
 const systemPromptTokens = 1700;
 
 function revised(text: string): string {

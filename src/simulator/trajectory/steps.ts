@@ -17,7 +17,7 @@ import { type ErrorName, errorTexts } from "../faults/error-texts.ts";
 
 type StepInit = Omit<Exclude<MessageInitShape<typeof CortexTrajectoryStepSchema>, CortexTrajectoryStep>, "metadata">;
 
-/** What every step of one turn shares. */
+/** The context that all steps of one turn share. */
 export interface StepContext {
   readonly nowMs: number;
   readonly executionId: string;

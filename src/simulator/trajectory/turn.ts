@@ -36,7 +36,7 @@ export interface TurnInput {
   readonly costHundredths: number;
 }
 
-/** What a turn needs from the server it runs in. */
+/** The parts of the server that a turn uses. */
 export interface TurnServices {
   readonly clock: Clock;
   readonly model: Model;
@@ -189,7 +189,7 @@ class TurnRun {
     this.#finishPlanner(CortexStepStatus.DONE, usage);
   }
 
-  /** What happens on the way, by the length of the answer. */
+  /** The events on the way, by the length of the answer. */
   #marks(): GrowthMark[] {
     const plan = this.#plan;
     const marks: GrowthMark[] = [];

@@ -10,7 +10,7 @@ import { answerGarbled, type Request, type Response, refuseCall, refusePlain } f
 
 export const servicePath = `/${LanguageServerService.typeName}/`;
 
-/** What stands between the socket and the handlers. */
+/** The options of the guard between the socket and the handlers. */
 interface GuardOptions {
   readonly csrfToken: string;
   readonly csrfCode: "unauthenticated" | "permission_denied";

@@ -14,7 +14,7 @@ import type { Admitted, StreamStore, TurnRecord } from "../../log/store.ts";
 import { superseded } from "../../log/superseded.ts";
 import type { StartedTurn, StartTurn, Turns } from "../turns.ts";
 
-/** What became of a message (see `Admitted`), and the turn that it started. */
+/** The outcome of a message (see `Admitted`), and the turn that the message started. */
 export interface Sent {
   readonly outcome: Admitted["outcome"];
   readonly turn: StartedTurn | undefined;
@@ -31,20 +31,20 @@ export interface StreamReading {
 /** The writing end of one client stream of the idempotent protocol. One is effective at a time: the newest. */
 export interface Attachment extends StreamReading {
   readonly epoch: number;
-  /** What was accepted before, in order: the next number is their count. */
+  /** The messages accepted before, in order: the next number is their count. */
   readonly accepted: readonly AcceptedMessage[];
-  /** When the stream is no longer kept, and what time it is here, both epoch ms. */
+  /** When the stream expires, and the time now, both epoch ms. */
   readonly expiresAtMs: number;
   readonly serverNowMs: number;
-  /** 32 bytes, base64url: what the next attach brings. Undefined for who observes. */
+  /** 32 bytes, base64url: the ticket for the next attach. Undefined for an observer. */
   readonly nextTicket: Secret | undefined;
   /** Decided now, and never turned on later: the stream will not survive a restart. */
   readonly degraded: boolean;
   /** Aborts with a `cancelled` whose details say `superseded` when a newer attach has the stream. */
   readonly superseded: AbortSignal;
   /**
-   * Makes a message durable, together with the turn that it starts. Nothing is acknowledged when it throws: `expired`,
-   * `degraded`, and what finding a backend throws.
+   * Makes a message durable, together with the turn that it starts. If it throws, nothing is acknowledged. Throws `expired`,
+   * `degraded`, and the errors of finding a backend.
    */
   send(message: StreamMessage, start: StartTurn | undefined, signal: AbortSignal): Promise<Sent>;
   /** As `Turns.cancel`, for a turn of this stream; false, and nothing happens, where a newer attach has the stream. */
@@ -55,7 +55,7 @@ export interface Attachment extends StreamReading {
   close(): void;
 }
 
-/** What a client brings to an attach beside the stream's name. */
+/** A client's options for an attach, beside the stream's name. */
 export interface AttachOptions extends AttachProof {
   /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
   readonly graceMs?: number | undefined;
@@ -63,7 +63,7 @@ export interface AttachOptions extends AttachProof {
 
 /** Turns that can also be started by the numbered messages of a client's stream. */
 export interface StreamTurns extends Turns {
-  /** Throws what `StreamStore.attachStream` throws, `invalid_request` for a malformed key. */
+  /** Throws as `StreamStore.attachStream` does, and `invalid_request` for a malformed key. */
   attach(name: StreamName, intent: AttachIntent, options?: AttachOptions): Promise<Attachment>;
 }
 

@@ -22,7 +22,7 @@ export interface ContinuityOptions {
   readonly limit?: number;
   /** Cleans up a trajectory that will not be continued. */
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
-  /** Told of every trajectory that is kept, and what becomes of it. */
+  /** Called for every trajectory that is kept, and for its end. */
   readonly notes?: Pick<TrajectoryNotes, "kept" | "taken" | "archived"> | undefined;
 }
 
@@ -113,7 +113,7 @@ export class Continuity {
     for (const cascadeId of cascadeIds) void this.#archived(cascadeId);
   }
 
-  /** One that could not be archived is noted as no longer kept, so the next look for orphans archives it. */
+  /** A trajectory that could not be archived is noted as no longer kept, so the next look for orphans archives it. */
   async #archived(cascadeId: CascadeId): Promise<void> {
     const { archive, notes } = this.#options;
     try {

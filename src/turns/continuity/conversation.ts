@@ -13,8 +13,8 @@ export interface ConversationOptions {
 }
 
 /**
- * The conversation of one turn: which trajectory its prompt goes into, and what becomes of it. The trajectory of a whole
- * answer is kept for the next turn; one that was chosen and is not kept again is released.
+ * The conversation of one turn: the choice of its trajectory, and that trajectory's end. The trajectory of a whole answer is kept for
+ * the next turn. A chosen trajectory that is not kept again is released.
  */
 export class Conversation {
   readonly #options: ConversationOptions;
@@ -48,7 +48,7 @@ export class Conversation {
     this.#travelled = `rebuilt(${choice.type === "reuse" ? "trajectory_gone" : choice.reason})`;
   }
 
-  /** What the client will see of the answer, besides its text. */
+  /** Notes the visible parts of the answer that are not text. */
   note(events: readonly TurnEventBody[]): void {
     for (const event of events) {
       if (event.type !== "tool_call") continue;

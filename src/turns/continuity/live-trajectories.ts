@@ -57,7 +57,7 @@ export function take(
   return rebuild(newest === undefined ? "unknown_history" : difference(newest.history, history));
 }
 
-/** A turn is over: its trajectory is idle again with what it now holds. Answers those that had to make room, oldest first. */
+/** Makes the trajectory of an ended turn idle again, with its new history. Returns the trajectories that had to make room, oldest first. */
 export function give(
   state: LiveTrajectories,
   trajectory: LiveTrajectory,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Message, Part, TurnRequest } from "../../log/request.ts";
 import { modelTexts, splitSystem } from "../prompt/instructions.ts";
 
-/** What a client can see of a conversation, as digests: equal means that nothing visible differs. */
+/** The part of a conversation that a client can see, as digests. Equal digests mean that nothing visible differs. */
 export interface VisibleHistory {
   readonly model: string;
   readonly instructions: string;
@@ -31,7 +31,7 @@ export function heldPart(
   return { history: digest(request, modelUid, request.messages.slice(0, heldMessages)), heldMessages };
 }
 
-/** What a trajectory holds once it has given this answer to this request. */
+/** The history of a trajectory after it has given this answer to this request. */
 export function historyAfter(request: TurnRequest, modelUid: string, answer: VisibleAnswer): VisibleHistory {
   const message: Message = {
     role: "assistant",

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from "../../base/json.ts";
 import type { ShownTool } from "../tools/names.ts";
 
-/** What may be shortened in the tools' texts, in this order; the names are those of the `x-millrace-compacted` header. */
+/** The steps that shorten the tools' texts, in order of use; the names are those of the `x-millrace-compacted` header. */
 export const compactionSteps = ["tool-examples", "tool-descriptions", "optional-field-prose", "field-prose"] as const;
 export type CompactionStep = (typeof compactionSteps)[number];
 

@@ -7,7 +7,7 @@ import { modelTexts } from "./instructions.ts";
 /** An image of the conversation, in the order in which the texts number them. */
 export type PromptImage = { readonly mimeType: string; readonly base64: string };
 
-/** One message written out as text, with its images apart. `name` says what it is, for error messages. */
+/** One message written out as text, with its images apart. `name` identifies it in error messages. */
 export interface WrittenMessage {
   readonly role: Message["role"];
   readonly text: string;

@@ -1,16 +1,16 @@
 import type { Prompt } from "../../backends/backend.ts";
 
-/** What one image is counted as: the upper end of what vendors bill for a full-size picture. */
+/** Tokens counted for one image: the upper end of what vendors bill for a full-size picture. */
 const imageTokens = 1_600;
-/** What the IDE's own planner text adds to a turn. Source: docs/wire/cascade.md, "Token usage". */
+/** Tokens that the IDE's own planner text adds to a turn. Source: docs/wire/cascade.md, "Token usage". */
 const plannerTokens = 1_700;
 
 const asciiCharsPerToken = 3.8;
 const otherTokensPerChar = 0.8;
 
 /**
- * About how many tokens a text is, without a tokenizer: 3.8 ASCII characters a token, 0.8 tokens for every other
- * character. An estimate: shown as one wherever it is shown.
+ * An estimate of a text's tokens, without a tokenizer: 3.8 ASCII characters a token, 0.8 tokens for every other character. It is
+ * marked as an estimate in all output.
  */
 export function estimateTokens(text: string): number {
   let other = 0;

@@ -8,7 +8,7 @@ import { estimatePromptTokens } from "./estimate.ts";
 import { formatInstructions, splitSystem, toolInstructions } from "./instructions.ts";
 import { promptBudget, tooLong, toolsBytes } from "./limits.ts";
 
-/** What a layout needs to know of a model. `contextTokens` undefined: the list does not say. */
+/** The facts of a model that a layout needs. `contextTokens` is undefined if the list of models does not give it. */
 export interface LayoutModel {
   readonly uid: ModelUid;
   readonly number: number | undefined;
@@ -109,14 +109,14 @@ function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions
   return { prompt: laidOut.prompt, tokens, compacted };
 }
 
-/** Said in the user's place when the last message is the assistant's own beginning of an answer. */
+/** Sent in the user's place when the last message is the assistant's own beginning of an answer. */
 const goOn = "Go on with your last message exactly where it ends, without repeating any of it.";
 
 function joined(messages: readonly WrittenMessage[]): string {
   return messages.map(({ text }) => text).join("\n\n");
 }
 
-/** The history in tags, and after it, bare, what the model is to answer: the messages after the last answer. */
+/** The history in tags, and after it, without tags, the messages to answer: those after the last answer. */
 function conversationText(messages: readonly WrittenMessage[], suffix: string): string {
   const lastAnswer = messages.findLastIndex((message) => message.role === "assistant");
   const history = messages

@@ -3,8 +3,8 @@ import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { estimatePromptTokens, estimateTokens } from "./estimate.ts";
 
 /**
- * The tools' texts are shortened past this: around 30 KB of prompt right after the start the panel state is lost, and tool lists
- * are the largest part of what clients send. Source: docs/wire/cascade.md, "Panel state".
+ * Above this size the tools' texts are shortened. Around 30 KB of prompt right after the start the panel state is lost, and tool lists
+ * are the largest part of clients' requests. Source: docs/wire/cascade.md, "Panel state".
  */
 export const toolsBytes = 30_000;
 /** For a model whose window the list does not say. */

@@ -3,10 +3,10 @@ import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { TurnReading } from "../../log/store.ts";
 
-/** How often a reader says that it is there, so that the process that runs the turn elsewhere knows; ms. */
+/** How often a reader renews its presence, so that the process that runs the turn elsewhere knows of it; ms. */
 export const noteEveryMs = 5_000;
 
-/** Says that a reader is there until the signal aborts. Never rejects: a store that fails costs the turn its grace only. */
+/** Renews a reader's presence until the signal aborts. Never rejects: if the store fails, the turn only loses grace time. */
 export async function noteWhileReading(
   store: Pick<TurnReading, "noteReader">,
   turnId: TurnId,

@@ -6,7 +6,7 @@ import { TurnReaders } from "./turn-readers.ts";
 /** How long a client that started a turn counts as its reader before its first read. */
 const firstReadMs = 30_000;
 
-/** How long a request waits for the reader of its twin to leave, ms; and in how many parts: after each, what the sockets brought is known. */
+/** How long a request waits for the reader of its twin to leave, ms, and the number of parts of that wait: after each part, the sockets' news is known. */
 const leavingMs = 250;
 const looks = 5;
 

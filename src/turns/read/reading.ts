@@ -87,7 +87,7 @@ export class Reading {
     return record.attachedAtMs + noteEveryMs * 2 > this.#clock.now();
   }
 
-  /** As `Turns.noteReader`. Rejects with what the store throws, but extends the grace of a turn that runs here first. */
+  /** As `Turns.noteReader`. Rejects with the store's errors, but extends the grace of a turn that runs here first. */
   async noteReader(turnId: TurnId, graceMs: number | undefined): Promise<void> {
     if (graceMs !== undefined) this.#running.extendGrace(turnId, graceMs);
     await this.#store.noteReader(turnId, this.#clock.now(), graceMs);

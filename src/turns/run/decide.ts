@@ -3,12 +3,12 @@ import { MillraceError } from "../../base/errors.ts";
 import { type CancelledBy, isTerminal, type TurnEventBody } from "../../log/event.ts";
 
 /**
- * Where a turn stands, as far as its log says. `handed_over`: this process is no longer its writer; the turn goes on
- * elsewhere or later. Source: docs/turn-machine.md.
+ * A turn's state, according to its log. `handed_over`: this process is no longer its writer; the turn continues elsewhere or later.
+ * Source: docs/turn-machine.md.
  */
 export type TurnState = "created" | "prompted" | "streaming" | "finished" | "failed" | "cancelled" | "handed_over";
 
-/** What can happen to a turn. */
+/** An input of the turn's state machine. */
 export type TurnInput =
   /** An event for the log, from the backend through the turn's stages. */
   | { readonly type: "event"; readonly body: TurnEventBody }
@@ -22,7 +22,7 @@ export type TurnInput =
   /** Another writer took the turn over, ended it or removed it. */
   | { readonly type: "fenced" };
 
-/** `TurnInput` by what it does to the machine: an event counts by its kind. */
+/** `TurnInput` by its effect on the machine: an event counts by its kind. */
 export type TurnSymbol =
   | "started"
   | "answer"
@@ -80,7 +80,7 @@ export const transitions: Readonly<Record<TurnState, Readonly<Record<TurnSymbol,
   handed_over: over(),
 };
 
-/** One step of the machine: what the turn becomes and what its log gets. Pure. */
+/** One step of the machine: the turn's next state and the events for its log. Pure. */
 export function decide(state: TurnState, input: TurnInput): TurnDecision {
   const next = transitions[state][symbolOf(input)];
   if (next === "same") return { state, appends: [] };
@@ -102,7 +102,7 @@ export function decide(state: TurnState, input: TurnInput): TurnDecision {
   }
 }
 
-/** How the backend is stopped in this state; undefined while the turn runs, or when the backend ended by itself. */
+/** How the backend is stopped in this state; undefined while the turn runs, or when the backend has already ended. */
 export function stopFor(state: TurnState, upstreamEnded: boolean): StopReason | undefined {
   if (state === "handed_over") return "detach";
   return isOver(state) && !upstreamEnded ? "cancel" : undefined;
@@ -113,7 +113,7 @@ export function isOver(state: TurnState): boolean {
   return state === "finished" || state === "failed" || state === "cancelled" || state === "handed_over";
 }
 
-/** The state that a log's events lead to: what a restart begins with. */
+/** The state after these events of a log: the first state after a restart. */
 export function stateAfter(events: readonly TurnEventBody[]): TurnState {
   let state: TurnState = "created";
   for (const body of events) state = decide(state, { type: "event", body }).state;

@@ -15,7 +15,7 @@ export interface EventStage {
   push(body: TurnEventBody): readonly TurnEventBody[];
 }
 
-/** What the stages, in order, make of the events. */
+/** Passes events through the stages, in order. */
 export function through(stages: readonly EventStage[], events: readonly TurnEventBody[]): readonly TurnEventBody[] {
   return stages.reduce((bodies, stage) => bodies.flatMap((body) => stage.push(body)), events);
 }

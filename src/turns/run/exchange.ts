@@ -17,7 +17,7 @@ export interface ExchangeOptions {
   readonly from?: Begun | undefined;
   /** How the answer is read; without a plan it passes unchanged. */
   readonly plan?: AnswerPlan | undefined;
-  /** Told once, before the terminal event, what became of the calls of a planned answer. */
+  /** Called once, before the terminal event, with the report on the calls of a planned answer. */
   readonly onReport?: (report: AnswerReport) => void;
   /** The conversation that the turn continues or begins; every prompt goes into a fresh trajectory without one. */
   readonly conversation?: Conversation | undefined;
@@ -29,14 +29,14 @@ export type Begun = Omit<ResumePoint, "text" | "thinking">;
 /** Stores a batch. False: the turn is over or stopped, and wants nothing more. */
 export type Deliver = (batch: Batch) => Promise<boolean>;
 
-/** Asks the backend and delivers each batch once the one before is stored. Throws only what a backend with a bug throws. */
+/** Asks the backend and delivers each batch once the one before is stored. Throws only the errors of a backend with a bug. */
 export type Exchange = (deliver: Deliver, signal: AbortSignal) => Promise<void>;
 
 const archiveMs = 10_000;
 
 /**
- * What a turn says to a backend, in order: its prompt, into the trajectory that holds its history or else a fresh one; and, where
- * `judge` says so, one more prompt after the answer. A trajectory that is not kept is archived before the terminal event: a turn
+ * Talks with a backend for one turn. The prompt goes into the trajectory that holds the turn's history, else into a fresh one. If
+ * `judge` asks for it, one more prompt follows the answer. A trajectory that is not kept is archived before the terminal event: a turn
  * whose log has that event is never resumed, not even after a crash.
  */
 export function exchange(options: ExchangeOptions): Exchange {
@@ -184,7 +184,7 @@ class Asking {
     await this.#deliver([...events, ...usage, end]);
   }
 
-  /** Whether the trajectory goes on: it gave a whole answer, and holds nothing but what the client sees. */
+  /** Whether the trajectory is kept: it gave a whole answer, and holds only messages that the client sees. */
   #keeps(end: End, report: AnswerReport | undefined): boolean {
     const { run, conversation } = this.#options;
     if (end.type !== "finished") return false;

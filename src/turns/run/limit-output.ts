@@ -2,7 +2,7 @@ import type { FinishReason, IdeToolNames, TurnEventBody } from "../../log/event.
 import type { EventStage } from "./event-stage.ts";
 
 export interface OutputLimits {
-  /** Sequences that end the answer where they first appear; they are not part of it. Empty ones are ignored. */
+  /** Sequences that end the answer at their first occurrence; they are not part of it. Empty ones are ignored. */
   readonly stop: readonly string[];
   /** Of text, thinking and tool calls excluded, as `countTokens` counts. */
   readonly maxOutputTokens: number | undefined;
@@ -22,7 +22,7 @@ export function limitOutput(limits: OutputLimits): EventStage | undefined {
   let passed = "";
   let over = false;
 
-  /** Passes on what may be said now that `arrived` changed; `settled` when nothing will be added to it. */
+  /** Passes on the text that is certain now that `arrived` changed; `settled` when no more text will come. */
   const advance = (settled: boolean, ideTools?: IdeToolNames): TurnEventBody[] => {
     const searchFrom = arrived.startsWith(passed) ? passed.length : 0;
     const match = firstMatch(arrived, stop, searchFrom);

@@ -7,7 +7,7 @@ interface LoggedCall {
   done: boolean;
 }
 
-/** What a log amounts to: the text as it stands, and what was said of calls and usage. */
+/** The answer that a log holds: its text after all rewrites, its calls and its usage. */
 export interface LoggedAnswer {
   readonly text: string;
   readonly thinking: string;
@@ -40,8 +40,8 @@ export function loggedAnswer(events: readonly TurnEventBody[]): LoggedAnswer {
 }
 
 /**
- * Fed the answer from its start again, passes on only what the log does not hold yet. Text that the upstream changed
- * meanwhile becomes `rewritten`; calls keep the ids under which the log already named them, matched by their order.
+ * Receives the answer from its start again, and passes on only the events that the log lacks. Text that the upstream changed meanwhile
+ * becomes `rewritten`. Calls keep the ids from the log, matched by their order.
  */
 export function reconcile(logged: LoggedAnswer): EventStage {
   const text = textReconciler(logged.text);

@@ -17,7 +17,7 @@ class RunnerWorld {
   readonly happened: string[] = [];
   readonly opening = Promise.withResolvers<AsyncIterable<Batch>>();
   readonly runner: Runner;
-  /** What the next append answers or throws, where it is not stored. */
+  /** Set: the next append is not stored, and gives or throws the result of this function. */
   refuse: (() => Promise<Appended>) | undefined;
   #signal: AbortSignal | undefined;
   readonly #queue: TurnEventBody[] = [];

@@ -13,11 +13,11 @@ import { mergeDeltas } from "./merge-deltas.ts";
 const cancelFirstMs = 1_000;
 
 export interface RunnerOptions {
-  /** Rejects where the turn is not stored after all: what was begun upstream is then cancelled, and no prompt is sent. */
+  /** Rejects if the turn is not stored after all: the upstream conversation is then cancelled, and no prompt is sent. */
   readonly writer: LogWriter | Promise<LogWriter>;
   /** Where the log stands; `created` for a new turn. */
   readonly state: TurnState;
-  /** Finds the backend. The reason of the signal is a `StopReason`. May throw what finding a backend throws. */
+  /** Finds the backend. The reason of the signal is a `StopReason`. May throw the errors of finding a backend. */
   readonly open: (signal: AbortSignal) => Promise<Exchange>;
   readonly stages: readonly EventStage[];
   readonly clock: Clock;
@@ -84,7 +84,7 @@ export class Runner {
     await this.#working;
   }
 
-  /** Resolves when the turn is over here and the backend has cleaned up. Rejects with what the log throws. */
+  /** Resolves when the turn is over here and the backend has cleaned up. Rejects with the log's errors. */
   async run(): Promise<TurnState> {
     let input: TurnInput;
     try {
@@ -134,7 +134,7 @@ export class Runner {
     await within(bestEffort(this.#working), cancelFirstMs, clock);
   }
 
-  /** Stores what one poll answered in one transaction. False: the turn is over or stopped, and nothing more is taken. */
+  /** Stores one poll's batch in one transaction. False: the turn is over or stopped, and no more batches are taken. */
   #deliver(batch: Batch): Promise<boolean> {
     const stored = this.#store(batch);
     this.#storing = stored;

@@ -27,7 +27,7 @@ const usage: TurnEventBody = {
 };
 const countTokens = (text: string) => Math.ceil(text.length / 4);
 
-/** What the upstream says, before it is cut into deltas and batches. */
+/** The upstream's whole answer, before the test cuts it into deltas and batches. */
 interface Said {
   readonly thinking: string;
   readonly text: string;

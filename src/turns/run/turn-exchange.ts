@@ -9,7 +9,7 @@ import { continuedPromptOf, type Planning } from "./turn-plan.ts";
 
 type Turn = Pick<NewTurn, "turnId" | "request" | "modelUid" | "modelNumber" | "caller" | "session">;
 
-/** What is asked, and over what. */
+/** A turn's prompt, and the backend to send it to. */
 export interface ExchangeInput {
   readonly backend: Backend;
   readonly prompt: Prompt;
@@ -18,7 +18,7 @@ export interface ExchangeInput {
   readonly from?: Begun;
 }
 
-/** The exchange of a turn, its answer read by the turn's plan. Counts what became of its calls. */
+/** The exchange of a turn, with its answer read by the turn's plan. Reports the outcome of the answer's calls. */
 export function exchangeOf(
   planning: Planning,
   turn: Pick<Turn, "turnId" | "request" | "modelUid">,

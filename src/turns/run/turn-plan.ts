@@ -17,7 +17,7 @@ export interface PlannedModel {
 
 /** How requests become prompts and answers become events; the same request gives the same, also after a restart. */
 export interface Planning {
-  /** `continues`: only what that trajectory does not hold yet. Throws `context_too_long`, `invalid_request`. */
+  /** `continues`: the prompt holds only the messages that the trajectory lacks. Throws `context_too_long`, `invalid_request`. */
   readonly layout: (request: TurnRequest, model: PlannedModel, continues?: LayoutOptions["continues"]) => Prompt;
   /** Never more than one token a UTF-16 code unit. */
   readonly countTokens: (text: string) => number;
@@ -29,7 +29,7 @@ export function promptOf(planning: Planning, turn: Pick<NewTurn, "request" | "mo
   return planning.layout(turn.request, { uid, number: turn.modelNumber });
 }
 
-/** The prompt of a turn for a trajectory that holds its history already; undefined where the layout cannot say it. */
+/** The prompt of a turn for a trajectory that holds its history already; undefined if the layout cannot express it. */
 export function continuedPromptOf(
   planning: Planning,
   turn: Pick<NewTurn, "request" | "modelUid" | "modelNumber">,
@@ -42,7 +42,7 @@ export function continuedPromptOf(
   return prompt.continues === cascadeId ? prompt : undefined;
 }
 
-/** What every answer passes on its way to the log, once its plan has read it. */
+/** The stages between an answer's plan and the log; the same for every turn. */
 export function stagesOf(
   planning: Planning,
   { turnId, request }: Pick<NewTurn, "turnId" | "request">,

@@ -1,10 +1,10 @@
 import type { NewTurn } from "../../log/store.ts";
 
-/** Decides whether a turn may start, once for each, before anything of it is stored or sent. */
+/** Decides once for each turn whether it may start, before any part of the turn is stored or sent. */
 export interface Admission {
   /**
-   * Throws, or rejects with, why it may not. What it answers is called where the turn does not start after all. Check and count are
-   * one step: what was counted here holds.
+   * Throws, or rejects with, the reason of a refusal. The returned function is called if the turn does not start after all. Check and
+   * count are one step, so two turns cannot pass on the same count.
    */
   admit(turn: NewTurn): (() => void) | Promise<() => void>;
 }

@@ -9,7 +9,7 @@ export function refuseConflict(asked: Pick<StartTurn, "fingerprint">, held: Pick
   throw new MillraceError("idempotency_conflict", "This idempotency key was used for a different request.");
 }
 
-/** What is known of an earlier turn of the same caller with the same fingerprint. */
+/** An earlier turn of the same caller with the same fingerprint. */
 export interface Twin {
   readonly record: TurnRecord;
   /** Whether it has a reader now, as far as this process knows. */
@@ -17,11 +17,11 @@ export interface Twin {
 }
 
 /**
- * The earlier turn that a request without a key is most likely a repetition of: same session, and either still running
- * with no reader, or finished while its reader was gone. Never one that failed or was cancelled (its repetition deserves
- * another try), nor one whose answer was delivered whole: asking the same thing twice is a right. A request that says it
- * is a retry joins a running turn although its reader seems to be there, or seems to have what it asked for (the response
- * object of one in the background). Source: docs/wire/clients.md, "Silence and repeats".
+ * The earlier turn that a request without a key most likely repeats: same session, and either still running with no reader, or
+ * finished while its reader was gone. A failed or cancelled turn never counts, since its repetition deserves another try. A turn whose
+ * answer was delivered whole does not count either, since a client may ask the same question twice. A request marked as a retry joins
+ * a running turn even if the turn seems to have a reader, or its reader seems to have its answer (the response object of one in the
+ * background). Source: docs/wire/clients.md, "Silence and repeats".
  */
 export function implicitTwin(
   asked: Pick<StartTurn, "session" | "retry">,

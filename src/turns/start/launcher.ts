@@ -38,7 +38,7 @@ export interface LauncherOptions {
   };
 }
 
-/** A turn that can be stored, and what it is asked. */
+/** A turn that can be stored, and its backend's input. */
 export interface PreparedTurn {
   readonly turn: NewTurn;
   readonly prompt: Prompt;
@@ -67,8 +67,8 @@ export class Launcher {
   }
 
   /**
-   * Does all that may fail before anything is stored, and then the work, which begins the turn or does not. Throws what finding a
-   * backend throws, refusals told again, and why the turn is not admitted.
+   * Runs every step that may fail before the turn is stored, and then `work`, which begins the turn or does not. Throws the errors of
+   * finding a backend, repeated refusals, and the reason if the turn is not admitted.
    */
   async starting<T>(asked: StartTurn, signal: AbortSignal, work: (prepared: PreparedTurn) => Promise<T>): Promise<T> {
     const { planning, refusals, backends, clock, graceMs, admission } = this.#options;
@@ -85,8 +85,8 @@ export class Launcher {
   }
 
   /**
-   * Begins upstream while the turn is being stored: a conversation is started, and no prompt is sent before `started` is stored, which
-   * waits for `writer`. If that rejects, what was begun is cancelled. `watches`: further stages that see the events of the turn.
+   * Begins upstream while the turn is being stored. It starts a conversation, and sends no prompt before `started` is stored, which
+   * waits for `writer`. If `writer` rejects, the conversation is cancelled. `watches`: further stages that see the events of the turn.
    */
   launch(
     { turn, backend, prompt }: PreparedTurn,
@@ -119,7 +119,7 @@ export class Launcher {
     };
   }
 
-  /** From here the turn is stored, and goes on even if the request fails. */
+  /** From here the turn is stored, and continues even if the request fails. */
   begin(record: TurnRecord, { runner, continuity }: BegunRun, signal: AbortSignal): StartedTurn {
     const { readers, running, events } = this.#options;
     const { turnId, graceMs, degraded, expiresAtMs } = record;
@@ -131,7 +131,7 @@ export class Launcher {
     return { turnId, record, joined: "no", continuity, degraded, expiresAtMs };
   }
 
-  /** Waits until what was begun for turns that were not stored is cleaned up, for ten seconds at most. */
+  /** Waits until the conversations of turns that were not stored are cleaned up, for ten seconds at most. */
   async close(): Promise<void> {
     await within(Promise.all(this.#unstored.values()), cleanUpMs, this.#options.clock);
   }

@@ -2,7 +2,7 @@ import { newTurnId } from "../../base/ids.ts";
 import type { NewTurn } from "../../log/store.ts";
 import type { StartTurn } from "../turns.ts";
 
-/** What is stored of a request when its turn begins. */
+/** The stored form of a request, as its turn begins. */
 export function newTurnOf(asked: StartTurn, createdAtMs: number, defaultGraceMs: number): NewTurn {
   const { modelRule, project, wire, graceMs = defaultGraceMs } = asked;
   return {

@@ -10,12 +10,12 @@ import type { Exchange } from "../run/exchange.ts";
 const rememberMs = 60_000;
 /** The wait after a rate limit or high demand that names none; ms. */
 const unnamedWaitMs = 30_000;
-/** A limit that the server told is looked at again no sooner than this: it may have ended early. */
+/** A limit that the server reported is checked again no sooner than this: it may have ended early. */
 const lookAgainMs = 5_000;
 /** How long a request waits while the server is asked about a limit; ms. */
 const lookMs = 2_000;
 
-/** Whether a model may be asked now, as its server says it. */
+/** The server's answer to the question whether a model may be asked now. */
 export interface ModelLimit {
   readonly hasCapacity: boolean;
   readonly resetsInMs: number | undefined;
@@ -23,7 +23,7 @@ export interface ModelLimit {
 
 export interface RefusalsOptions {
   readonly clock: Clock;
-  /** When a window of the quota resets, epoch ms, for refusals that do not say it; any window where none is named. */
+  /** When a window of the quota resets, epoch ms, for refusals that do not contain it; undefined as window: any window. */
   readonly resetOf?: ((window: "daily" | "weekly" | undefined) => number | undefined) | undefined;
   /** Asks the server for a model's limit, without a prompt; undefined where it does not say. */
   readonly limitOf?: ((model: ModelUid, signal: AbortSignal) => Promise<ModelLimit | undefined>) | undefined;
@@ -33,7 +33,7 @@ interface Refusal {
   readonly error: ErrorRecord;
   readonly atMs: number;
   readonly untilMs: number;
-  /** When the server last said that this limit holds, epoch ms; undefined where it does not know of it. */
+  /** When the server last reported this limit, epoch ms; undefined if the server does not know of it. */
   readonly toldAtMs: number | undefined;
 }
 
@@ -46,7 +46,7 @@ interface Refusal {
 export class Refusals {
   readonly #options: RefusalsOptions;
   readonly #byModel = new Map<ModelUid, Refusal>();
-  /** Limits that the server told of while a refused turn ended. */
+  /** Limits that the server reported while a refused turn ended. */
   readonly #told = new Map<ModelUid, ModelLimit>();
 
   constructor(options: RefusalsOptions) {
@@ -70,7 +70,7 @@ export class Refusals {
     });
   }
 
-  /** The refusal that holds now. One that the server knows ends when the server says so. */
+  /** The refusal that holds now. If the server knows the limit, the server decides when it ends. */
   async #current(model: ModelUid): Promise<Refusal | undefined> {
     const refusal = this.#byModel.get(model);
     if (refusal === undefined) return undefined;

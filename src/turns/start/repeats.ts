@@ -27,11 +27,11 @@ const quota = { nothing: { atOnce: 0, waitsMs: late }, a_part: { atOnce: 0, wait
 type Rules = Readonly<Record<Reached, RepeatRule>>;
 
 /**
- * The one table of what may follow a failed turn when the same caller sends the same body again without a key. Checked
+ * The one table of the prompts that may follow a failed turn when the same caller sends the same body again without a key. Checked
  * cell by cell against docs/retries.md.
  *
- * - A refusal (`quota_exhausted`, `rate_limited`, plan, policy) gets no better at once, so nothing follows at once.
- * - A failure that a restart or a sign-in mends gets one prompt at once.
+ * A refusal (`quota_exhausted`, `rate_limited`, plan, policy) will not change at once, so it gets no prompt at once. A failure that a
+ * restart or a login may solve gets one prompt at once.
  */
 export const repeatRules: Readonly<Record<ErrorCode, Rules>> = {
   ide_not_running: oneMore,
@@ -59,7 +59,7 @@ export const repeatRules: Readonly<Record<ErrorCode, Rules>> = {
 /** The rule of an answer that stayed unusable: the turn itself has asked the model twice already. */
 const unusableRules: Rules = noMore;
 
-/** What is known of the failed turns of one body, newest first. */
+/** The failed turns of one body, newest first. */
 export interface FailedSeries {
   readonly error: ErrorRecord;
   readonly reached: Reached;
@@ -69,7 +69,7 @@ export interface FailedSeries {
   readonly prompts: number;
 }
 
-/** What follows from a repeated body: a new prompt, or the same failure until `untilMs` (epoch ms). */
+/** The answer to a repeated body: a new prompt, or the same failure until `untilMs` (epoch ms). */
 export type Repeat = { readonly type: "prompt" } | { readonly type: "tell"; readonly untilMs: number };
 
 /** Applies the table. Pure. A known reset ends the wait earlier, and so does the wait that the first refusal named. */
@@ -85,8 +85,8 @@ export function repeatOf(series: FailedSeries, nowMs: number): Repeat {
 }
 
 /**
- * A failure of a body that failed before. If no prompt may follow now, the failure says so and is final, because a client that
- * retries a 5xx would get the same failure seconds later. A refusal for a limit stays unchanged: its status says how long to wait.
+ * A failure of a body that failed before. If no prompt may follow now, the failure is marked as final, because a client that retries a
+ * 5xx would get the same failure seconds later. A refusal for a limit stays unchanged: its status already contains the wait.
  */
 export function failedAgain(error: ErrorRecord, earlier: FailedSeries, reached: Reached, nowMs: number): ErrorRecord {
   if (error.code === "quota_exhausted" || error.code === "rate_limited") return error;
@@ -109,12 +109,12 @@ export function rulesFor(error: ErrorRecord): Rules {
     : repeatRules[error.code];
 }
 
-/** The series for a client that repeats each failure in the middle of an answer by itself: its first repeat gets no prompt. */
+/** The series for a client that repeats each failure in the middle of an answer without its user: its first repeat gets no prompt. */
 export function forLateRepeats(series: FailedSeries): FailedSeries {
   return series.reached === "a_part" ? { ...series, prompts: series.prompts + 1 } : series;
 }
 
-/** The same failure, told again: `repeated` makes every API answer it with a status on which clients stop. */
+/** The same failure once more: `repeated` makes every API answer it with a status on which clients stop. */
 export function toldAgain(
   { error, atMs }: FailedSeries,
   untilMs: number,

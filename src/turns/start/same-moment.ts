@@ -14,15 +14,15 @@ export interface SameMomentOptions {
   readonly stopping: AbortSignal;
 }
 
-/** How far apart two gateways may take the same request and still count it as one, with what their clocks differ; ms. */
+/** The largest time between two gateways' receipts of the same request that still counts as one, differences of their clocks included; ms. */
 const sameMomentMs = 2_000;
 const lookElsewhereMs = 20;
 const othersLookedAt = 8;
 
 /**
- * The same request without a key that another gateway on this log took in the same moment; undefined where there is none. Both
- * store theirs before they look, so at least one sees the other. The older id goes on, unless the other one has begun: then this
- * one waits no more.
+ * The same request without a key that another gateway on this log took in the same moment; undefined if there is none. Both gateways
+ * store theirs before they look, so at least one sees the other. The older id continues. If the other turn has already begun, this one
+ * waits no more.
  */
 export async function begunElsewhere(
   { record: own, writer }: Created,

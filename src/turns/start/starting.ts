@@ -74,7 +74,7 @@ export class Starting {
     return twin === undefined ? undefined : this.#joined(twin, asked, signal);
   }
 
-  /** Cancels what the client left running in this session. It never fails: a turn without a reader is ended by its grace time. */
+  /** Cancels the turns that the client left running in this session. It never fails: the grace time ends a turn without a reader. */
   async supersedeOthers(record: TurnRecord): Promise<void> {
     const { reading, running } = this.#options;
     const superseding = {

@@ -13,11 +13,11 @@ interface Start {
   readonly settled: Promise<void>;
 }
 
-/** What a request that begins now finds. */
+/** The result of `StartsInFlight.enter`. */
 export interface Entered {
   /** The same request, without a key, that began before it and has no turn yet. */
   readonly earlier: readonly Start[];
-  /** Says that it has its turn, or has failed. */
+  /** Reports that the request has its turn, or has failed. */
   readonly leave: () => void;
 }
 
@@ -47,7 +47,7 @@ export class StartsInFlight {
   }
 
   /**
-   * Waits for earlier requests that this one repeats: for all of them if it says that it is a retry, else for those whose client
+   * Waits for earlier requests that this one repeats: for all of them if it is marked as a retry, else for those whose client
    * disconnects within a quarter of a second. Rejects with the signal's reason.
    */
   async untilStored(earlier: readonly Start[], { retry }: JoinTurn, signal: AbortSignal): Promise<void> {

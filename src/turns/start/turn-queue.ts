@@ -54,9 +54,9 @@ interface Waiter {
 }
 
 /**
- * Lets as many turns run as the limits say; the others wait before their prompt is sent. A free place goes to the caller with the
- * fewest running turns, then to the one that was served longest ago, then to the first that came. So one caller with
- * many turns does not delay the others. While the event loop is late, new turns begin one by one, so that those that run get on.
+ * Lets as many turns run as the limits allow; the others wait before their prompt is sent. A free place goes to the caller with the
+ * fewest running turns, then to the one that was served longest ago, then to the first that came. So one caller with many turns does
+ * not delay the others. While the event loop is late, new turns begin one by one, so that running turns make progress.
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
@@ -76,7 +76,7 @@ export class TurnQueue {
     options.onChanged?.(() => this.pump());
   }
 
-  /** The exchange, once it is its turn. One that is stopped before that sends nothing. */
+  /** Wraps the exchange so that it waits for its place. An exchange that is stopped before that sends nothing. */
   gate(turn: Queued, exchange: Exchange, stage: Stage = "new"): Exchange {
     return async (deliver, signal) => {
       const leave = await this.#enter(turn, stage, signal);

@@ -39,7 +39,7 @@ export async function adopt(
   const prompt = () => adoptedPrompt(planning, record, started);
   const find = (signal: AbortSignal) =>
     started === undefined ? backends.choose(prompt(), signal) : backends.holding(started, signal);
-  /** Whether the backend was asked to go on: it then cleans up itself. */
+  /** Whether the backend was asked to continue: it then cleans up itself. */
   let begun = false;
   const open = async (signal: AbortSignal): Promise<Exchange> => {
     const backend = await whenThere(find, clock, signal);
@@ -73,7 +73,7 @@ async function stopUpstream(events: AsyncIterable<Batch>): Promise<void> {
   for await (const _event of events) continue;
 }
 
-/** As it was laid out when it was sent: a trajectory that held steps before got only what it did not hold. */
+/** The prompt as it was laid out for sending: a trajectory with earlier steps got only the messages that it lacked. */
 function adoptedPrompt(planning: Planning, record: TurnRecord, started: StartedBody | undefined): Prompt {
   const { cascadeId, fromStep = 0 } = started ?? {};
   const continued =

@@ -14,7 +14,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map(({ done }) => done));
 });
 
-/** What one process, `me`, makes of notes; everybody whose name begins with `gone` is. */
+/** Runs one check of the notes in the process `me`. Owners whose names begin with `gone` are dead. */
 async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: readonly number[] = []) {
   const clock = new FakeClock();
   const begun = { cascadeId: "c" as CascadeId, owner: "gone", atMs: clock.now() - 5 * minuteMs, untilMs: undefined };

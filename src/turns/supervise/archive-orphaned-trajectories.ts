@@ -25,7 +25,7 @@ export interface TrajectoryNotes {
   asked(cascadeId: CascadeId, turn: { readonly model: string; readonly client: string | undefined }): void;
   /** There is nothing left to do for it. */
   archived(cascadeId: CascadeId): void;
-  /** Those that are not archived, of this process and of others. Rejects with what reading them throws. */
+  /** Trajectories of this process and of others that are not archived. Rejects with the errors of reading them. */
   left(): Promise<readonly NotedTrajectory[]>;
 }
 
@@ -36,17 +36,17 @@ export interface OrphanedTrajectoriesOptions {
   /** Names this process. */
   readonly owner: string;
   readonly ownerIsGone: (owner: string) => boolean;
-  /** Stops and archives one. Throws what finding an IDE throws, and what that says. */
+  /** Stops and archives a trajectory. Throws the errors of finding an IDE, and the IDE's own. */
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
 }
 
-/** How often it looks, how often an IDE that says no is asked, and how long between two tries of one. A row of docs/retries.md. */
+/** The pause between two looks, the most refusals of an IDE, and the pauses between two tries of one trajectory. A row of docs/retries.md. */
 const lookEveryMs = 15_000;
 const mostRefusals = 5;
 const firstPauseMs = 60_000;
 const longestPauseMs = 3_600_000;
 
-/** What this process keeps open it archives itself; it is left behind when that did not happen for so long. */
+/** This process archives the trajectories that it keeps open. One that is still open after this time counts as orphaned; ms. */
 const ownKeptMs = 300_000;
 
 /** How far the clocks of two processes may be apart, ms: a running turn may use a trajectory that began after it. */

@@ -5,8 +5,8 @@ import { leaseMs, renewEveryMs } from "./orphaned-turns.ts";
 const sweepEveryMs = 60_000;
 
 /**
- * Runs until the signal aborts: notes that this process lives, looks for turns to adopt (at once, then every three seconds), and
- * erases what has expired. A store that fails is tried again the next time.
+ * Runs until the signal aborts: renews this process's lease, looks for turns to adopt (at once, then every three seconds), and erases
+ * expired data. After a failure of the store it tries again the next time.
  */
 export async function keepHouse(
   options: {

@@ -25,7 +25,7 @@ export class LeftToOthers {
     this.#canTakeOver = options.canTakeOver;
   }
 
-  /** Those that this process takes now. One that nobody took for a minute is among them, so that it ends. */
+  /** The orphans that this process takes now. They include a turn that no process took for a minute, so that it ends. */
   async taken(orphans: readonly TurnRecord[], signal: AbortSignal): Promise<readonly TurnRecord[]> {
     const nowMs = this.#clock.monotonic();
     const since = new Map<TurnId, number>();

@@ -1,6 +1,6 @@
 import type { StoreHousekeeping, TurnRecord } from "../../log/store.ts";
 
-/** How often a process says that it lives, and how long that holds; ms. Others may take over what it runs after that. */
+/** The lease of a process, and how often it is renewed; ms. After the lease others may take over its turns. */
 export const leaseMs = 10_000;
 export const renewEveryMs = 3_000;
 

@@ -17,9 +17,9 @@ export interface RunningTurnOptions {
   readonly owner: string;
 }
 
-/** A turn that this process runs: its runner, and what may end it early (a cancel request, a grace time without a reader). */
+/** A turn that this process runs: its runner, and the two causes of an early end (a cancel request, a grace time without a reader). */
 export class RunningTurn {
-  /** Resolves when the runner is done and the backend has cleaned up. Rejects with what the log throws. */
+  /** Resolves when the runner is done and the backend has cleaned up. Rejects with the log's errors. */
   readonly done: Promise<void>;
   readonly #runner: Runner;
   readonly #readers: TurnReaders;

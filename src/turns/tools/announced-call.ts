@@ -7,9 +7,9 @@ const promise =
   /(?:^|[.!?\n]\s*|,\s*|\bso\s+)(?:now,?\s+)?(?:(?:next,?\s+)?I(?:['’]ll|['’]m| will| am)(?: now| going to| about to| then)*|let me(?: now)?|(?:now )?calling|next,?)\b[^.!?\n{]{0,120}$/i;
 
 /**
- * The tool that an answer says it calls now, with arguments that fit, without calling it: `I will now call bash with
- * {"command":"ls"}.` at its very end, bare or fenced. Only that: a name without arguments, arguments that do not fit, and
- * a promise with text after it are talk.
+ * The tool that an answer announces to call now, with fitting arguments, without calling it: `I will now call bash with
+ * {"command":"ls"}.` at its very end, bare or fenced. A name without arguments, arguments that do not fit, and a promise with text
+ * after it do not count.
  */
 export function announcedCall(answer: string, names: ToolNames): ShownTool | undefined {
   const text = answer.trimEnd().slice(-lookedAt);

@@ -12,7 +12,7 @@ export interface AnswerPlan {
 }
 
 /**
- * What to look for in the answer to a request; undefined when its text passes unchanged (no tools, no form). `seed` makes the
+ * The plan for reading the answer to a request. It is undefined when the text passes unchanged (no tools, no form). `seed` makes the
  * ids of calls: unique to the turn, and the same when the turn is read again.
  */
 export function planAnswer(request: TurnRequest, seed: string): AnswerPlan | undefined {

@@ -8,17 +8,17 @@ import { Emission } from "./emission.ts";
 import { writeCall } from "./grammar.ts";
 import { JsonAnswer } from "./json-answer.ts";
 
-/** What a whole answer came to. */
+/** The verdict on a whole answer. */
 export interface AnswerResult {
-  /** What is wrong with it, for the model and for people; undefined when it can be used. */
+  /** Why the answer cannot be used, for the model and for people; undefined when it can be used. */
   readonly problem: string | undefined;
-  /** What to say to the model so that it answers again. If `problem` is absent, the answer can be used even without a second one. */
+  /** The text that asks the model to answer again. If `problem` is absent, the answer can be used without a second one. */
   readonly reask: string | undefined;
   /** Readers have a whole call already, and the problem is another call: the turn ends with the calls that it has. */
   readonly isExcused: boolean;
 }
 
-/** What an answer may still lead to. */
+/** Options for reading one answer. */
 export interface ReadOptions {
   /** The first one's reader, of a second answer. */
   readonly before?: AnswerReader | undefined;
@@ -26,8 +26,8 @@ export interface ReadOptions {
 }
 
 /**
- * Reads one answer as it grows: text in, events out. A second answer (`before`: the first one's reader) completes what
- * the first left open; its prose is not shown.
+ * Reads one answer as it grows: text in, events out. A second answer (`before`: the first one's reader) completes the parts that the
+ * first left open; its prose is not shown.
  */
 export class AnswerReader {
   /** The answer as the model wrote it. */
@@ -91,7 +91,7 @@ export class AnswerReader {
     return this.#emission.take();
   }
 
-  /** The upstream changed what it had said: `text` is the answer as it now stands. */
+  /** The upstream changed its text: `text` is the answer as it now reads. */
   rewrite(text: string): readonly TurnEventBody[] {
     this.raw = "";
     if (this.#before === undefined) this.#emission.restart();
@@ -188,7 +188,7 @@ export class AnswerReader {
     };
   }
 
-  /** What to say about a call that was promised, with arguments that fit, and not made. */
+  /** The problem of an answer that promises a call, gives fitting arguments, and does not make the call. */
   #onlyAnnounced(): string | undefined {
     const { choice, names } = this.#plan;
     if (this.#emission.calls > 0 || this.#json !== undefined || choice.type === "none") return undefined;

@@ -26,9 +26,9 @@ type Mode =
   | { readonly in: "invention" };
 
 /**
- * Splits an answer, as it grows, into the text that readers see and the calls that the desk gets. Text passes at once,
- * but for what may be the beginning of a call. Calls are looked for outside inline code and ordinary code fences.
- * However the answer is cut into pieces, the outcome is the same.
+ * Splits an answer, as it grows, into the text that readers see and the calls that the desk gets. Text passes at once, except text
+ * that may begin a call. Calls are looked for outside inline code and ordinary code fences. The outcome does not depend on how the
+ * answer is cut into pieces.
  */
 export class AnswerScanner {
   readonly #desk: CallDesk;

@@ -1,7 +1,7 @@
 import type { CallDesk } from "./call-desk.ts";
 import type { CallAttempt } from "./call-shapes.ts";
 
-/** A block that is a call if nothing but calls follows it, and an example if text does. */
+/** A block that is a call if only calls follow it, and an example if text does. */
 interface Tentative {
   raw: string;
   /** White space after it. */
@@ -13,18 +13,15 @@ interface Tentative {
 const exampleLine =
   /\b(?:examples?|e\.g\.|for instance|syntax|format|looks? like|like (?:this|so)|would (?:be|look|call|write|use)|could (?:be|look|call|write|use)|such as|template|instead of|do not|don't|never)\b/i;
 
-/**
- * What becomes of the parts that an answer was split into: text goes to the readers, and calls to the desk. What may be either is
- * held until more of the answer says which.
- */
+/** Sends the parts of a split answer on: text to the readers, calls to the desk. A part that may be either is held until more of the answer decides. */
 export class AnswerText {
   readonly #desk: CallDesk;
   readonly #onText: (text: string) => void;
-  /** What stands on the current line, and the last line before it that is not blank. */
+  /** The text of the current line, and the last line before it that is not blank. */
   #line = "";
   #lastLine = "";
   #tentative: Tentative[] = [];
-  /** White space that goes out only if text follows: a call swallows what is around it. */
+  /** White space that goes out only if text follows: a call swallows the space around it. */
   #space = "";
   #sawCall = false;
   #isEmpty = true;
@@ -42,7 +39,7 @@ export class AnswerText {
     return this.#line.trim() === "";
   }
 
-  /** Nothing but white space came before. */
+  /** Only white space came before. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }
@@ -55,7 +52,7 @@ export class AnswerText {
     return this.#sawCall || this.#tentative.some(({ calls }) => calls.length > 0);
   }
 
-  /** Whether what comes next is introduced as an example. */
+  /** Whether the text introduces its continuation as an example. */
   get introducesExample(): boolean {
     return !this.#desk.forced && exampleLine.test(this.atLineStart ? this.#lastLine : this.#line);
   }
@@ -68,12 +65,12 @@ export class AnswerText {
     this.#say(text);
   }
 
-  /** What comes next begins a line. */
+  /** Marks that the next text begins a line. */
   beginLine(): void {
     this.#line = "";
   }
 
-  /** Holds a block that may be these calls; none of them for what only stands around calls. */
+  /** Holds a block that may be these calls. Text that only surrounds calls has none. */
   hold(raw: string, calls: readonly CallAttempt[]): void {
     this.#isEmpty = false;
     this.#tentative.push({ raw, space: "", calls });
@@ -87,13 +84,13 @@ export class AnswerText {
     last.space = "";
   }
 
-  /** A call is certain: what was held before it was meant as calls too. */
+  /** A call is certain, so the blocks held before it are calls too. */
   called(): void {
     this.#noteCall();
     this.settle(true);
   }
 
-  /** Decides what was tentative: calls, or the text they were written as. */
+  /** Decides the held blocks: as calls, or as the text in which they were written. */
   settle(asCalls: boolean): void {
     const held = this.#tentative;
     if (held.length === 0) return;

@@ -4,20 +4,20 @@ import type { SchemaCheck } from "./schema-check.ts";
 type Expect = "object" | "key" | "colon" | "value" | "comma";
 
 /**
- * Reads one JSON object as it grows and says what of it may be sent before it is whole: the text of an unconstrained
- * top-level string, once everything before it is valid and no required member is missing. So what was sent never has to
- * be taken back: at worst the rest of the object has to be asked for again.
+ * Reads one JSON object as it grows and decides which part of it may be sent before it is whole: the text of an unconstrained
+ * top-level string, once everything before it is valid and no required member is missing. So sent text never has to be taken back: at
+ * worst the model is asked again for the rest of the object.
  *
  * `push` takes text up to the object's closing brace. A raw line break in a string is sent as its escape.
  */
 export class ArgumentStream {
   /** The text taken so far, as the model wrote it. */
   raw = "";
-  /** What was answered so far: the beginning of strict JSON. */
+  /** The arguments passed on so far: the beginning of strict JSON. */
   sent = "";
   /** Whether the closing brace was taken. */
   closed = false;
-  /** Whether the text is no strict JSON object; it then ends where its tag does. */
+  /** Whether the text is not a strict JSON object; it then ends at its closing tag. */
   malformed = false;
   readonly #check: SchemaCheck;
   #expect: Expect = "object";
@@ -41,7 +41,7 @@ export class ArgumentStream {
     this.#eager = eager;
   }
 
-  /** Takes text up to the end of the object; answers how much of it was taken, and what may be sent now. */
+  /** Takes text up to the end of the object. Returns how much of it was taken, and the text that may be sent now. */
   push(text: string): { readonly taken: number; readonly send: string } {
     const sentBefore = this.sent.length;
     let taken = 0;
@@ -105,7 +105,7 @@ export class ArgumentStream {
     else this.malformed = true;
   }
 
-  /** The top-level members that are whole; undefined if they are no strict JSON, or what was sent is not as written. */
+  /** The top-level members that are whole; undefined if they are not strict JSON, or if the sent text differs from the written text. */
   #wholeMembers(): Readonly<Record<string, unknown>> | undefined {
     if (!this.#sentIsRaw()) return undefined;
     const members = this.#wholeUntil === 0 ? {} : parsed(`${this.raw.slice(0, this.#wholeUntil)}}`);

@@ -7,10 +7,10 @@ import type { Opener } from "./openers.ts";
 /** How an answer ended: on its own, or cut off at its length limit. */
 export type EndCause = "stop" | "length";
 
-/** What a block did with the text it was shown. `taken` undefined: it needs more. */
+/** The result of showing text to a block. `taken` is undefined while the block needs more text. */
 export interface BlockProgress {
   readonly taken: number;
-  /** The block is over; `back` is text that it took and that belongs to what follows. */
+  /** The block is over; `back` is text that it took and that belongs to the text after it. */
   readonly over: boolean;
   readonly back?: string;
 }
@@ -31,7 +31,7 @@ function closer(own: string): RegExp {
   );
 }
 
-/** What closes the tag that was opened, and no other. */
+/** Matches only the closing form of the tag that was opened. */
 export function ownCloser(own: string): RegExp {
   const same = /^(?:tool|function)[-_]?calls?$/i.test(own) ? "(?:tool|function)[-_]?calls?" : escaped(own);
   return new RegExp(`<\\/\\s*(?:[a-z]+:)?${same}\\s*>`, "i");
@@ -139,7 +139,7 @@ function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownT
   }
 }
 
-/** Closing brackets too many belong to the call; what follows them does not. */
+/** Surplus closing brackets belong to the call; the text after them does not. */
 function strayLength(text: string): number {
   return /^(?:\s*[}\]);])*/.exec(text)?.[0].length ?? 0;
 }

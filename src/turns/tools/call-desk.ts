@@ -5,10 +5,10 @@ import type { CallAttempt } from "./call-shapes.ts";
 import { checkArguments, type ReadArguments } from "./check-arguments.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
 
-/** How a call came to be, for the counts per model. */
+/** The history of a call, for the counts per model. */
 export type CallRepair = "first_try" | "repaired" | "reasked" | "failed";
 
-/** A call that could not be accepted as it was written. `sent` is what readers already got of its arguments. */
+/** A call that could not be accepted as it was written. `sent` is the part of its arguments that readers already got. */
 export interface CallProblem {
   readonly asked: string;
   readonly tool: ShownTool | undefined;
@@ -23,7 +23,7 @@ export interface CallDeskOptions {
   readonly names: ToolNames;
   readonly choice: ToolChoice;
   readonly parallel: boolean;
-  /** Unique to the turn; call ids are made of it and a number, so that the same answer read again gives the same ids. */
+  /** Unique to the turn; call ids consist of it and a number, so that the same answer read again gives the same ids. */
   readonly seed: string;
   /** Whether a call that only misses finer rules may still be asked for again: nothing of the answer was shown. */
   readonly mayHold: () => boolean;
@@ -36,10 +36,10 @@ export interface OpenCall {
   readonly raw: string;
   readonly closed: boolean;
   readonly malformed: boolean;
-  /** All of it was read; `clean` when it was written exactly as taught. */
+  /** The whole call was read; `clean` when it was written exactly as taught. */
   finish(value: unknown, clean: boolean): void;
   fail(message: string): void;
-  /** The answer was cut off at its length limit: what there is (`body`) goes out, never marked done. */
+  /** The answer was cut off at its length limit: the incomplete `body` goes out, never marked done. */
   cut(body: string): void;
 }
 

@@ -60,8 +60,8 @@ function plain(name: string): string {
 }
 
 /**
- * The calls that a JSON value stands for in any of the shapes that models write: `{name, arguments}` and its synonyms,
- * OpenAI's and Anthropic's own objects, lists, a plan with calls inside, `{toolName: {…}}`. Undefined when it is none.
+ * The calls in a JSON value, in any of the shapes that models write: `{name, arguments}` and its synonyms, OpenAI's and Anthropic's
+ * own objects, lists, a plan with calls inside, `{toolName: {…}}`. Undefined when there is no call.
  */
 export function callsFromJson(value: unknown, names: ToolNames, depth = 0): readonly CallAttempt[] | undefined {
   if (depth > 4) return undefined;

@@ -10,12 +10,12 @@ export interface ReadArguments {
   readonly raw: string | undefined;
 }
 
-/** `rest`: what is still to send of the arguments. `misses`: the finer rules that they do not keep. */
+/** `rest`: the part of the arguments that must still be sent. `misses`: the finer rules that they break. */
 export type CheckedArguments =
   | { readonly ok: true; readonly rest: string; readonly changed: boolean; readonly misses?: string | undefined }
   | { readonly ok: false; readonly message: string };
 
-/** Whether a call's arguments can be used, repaired where need be. `sent`: what readers already got of them. */
+/** Checks a call's arguments and repairs them if possible. `sent`: the part that readers already got. */
 export function checkArguments(tool: ShownTool, { value, raw }: ReadArguments, sent: string): CheckedArguments {
   if (tool.tool.kind === "freeform") return freeformText(value);
   const repaired = repairArguments(value, tool.check());
@@ -37,7 +37,7 @@ export function checkArguments(tool: ShownTool, { value, raw }: ReadArguments, s
   return { ok: true, rest, changed: changed || (raw !== undefined && !strict), misses };
 }
 
-/** A freeform tool's text, also from an object with nothing but that text in it. */
+/** A freeform tool's text, also from an object that contains only that text. */
 function freeformText(value: unknown): CheckedArguments {
   if (typeof value === "string") return { ok: true, rest: value, changed: false };
   const members = typeof value === "object" && value !== null ? Object.values(value) : [];

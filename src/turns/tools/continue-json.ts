@@ -2,9 +2,8 @@ import type { JsonObject } from "../../base/json.ts";
 import { equalJson } from "./equal-json.ts";
 
 /**
- * What has to follow `sent`, so that both together are JSON of `value`. `sent` is "" or the beginning of an object that
- * stops inside a top-level string (never inside an escape) or after a whole member. Undefined when nothing that could
- * follow gives `value`.
+ * The text that continues `sent` so that both together are JSON of `value`. `sent` is "" or the beginning of an object. It stops
+ * inside a top-level string (never inside an escape) or after a whole member. Undefined when no continuation gives `value`.
  */
 export function continueJson(sent: string, value: JsonObject): string | undefined {
   if (sent === "") return JSON.stringify(value);

@@ -7,8 +7,8 @@ interface CallState {
 }
 
 /**
- * What readers got of an answer, and what the answer now says. The two differ only after the upstream rewrote text: then
- * the answer is read again from its start, text that changed goes out as `rewritten`, and of calls only what is missing.
+ * Compares the answer that readers received with the answer as it now reads. They differ only after the upstream rewrote text. The
+ * answer is then read again from its start: changed text goes out as `rewritten`, and only the missing calls are sent.
  */
 export class Emission {
   /** The text that readers see. */

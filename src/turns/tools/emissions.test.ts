@@ -49,7 +49,7 @@ function parseCase(block: string): Case {
   };
 }
 
-/** What an answer came to, in the words of the corpus. */
+/** The result of an answer, in the words of the corpus. */
 function outcome({ plan, end }: Case, pieces: readonly string[]): readonly string[] {
   const reader = new AnswerReader(plan, { mayAskAgain: true });
   const events = pieces.flatMap((piece) => reader.push(piece));
@@ -127,7 +127,7 @@ describe("what models write when they mean to call a tool", () => {
     });
   }
 
-  /** What answers are made of, right and wrong. */
+  /** Pieces to build answers from, right and wrong ones. */
   const pieces = [
     [
       '<tool_call name="bash">',

@@ -5,7 +5,7 @@ import { closingBracket } from "./loose-json.ts";
 import type { ToolNames } from "./names.ts";
 import { bareJsonReader, type WholeReader } from "./whole-blocks.ts";
 
-/** What a JSON object around an answer holds: calls of offered tools, or the text of an answer without calls. */
+/** The content of a JSON object around an answer: calls of offered tools, or the text of an answer without calls. */
 export type Envelope =
   | { readonly holds: "calls"; readonly calls: readonly CallAttempt[] }
   | { readonly holds: "text"; readonly text: string };
@@ -78,7 +78,7 @@ function beginsSentence({ atLineStart, before }: ObjectPosition): boolean {
   return atLineStart || /[.!?:…"”)\]]\s+$/.test(before);
 }
 
-/** Whether what follows is no rest of a sentence that the object stands in. */
+/** Whether the text after the object begins something new, so that the object is not inside a sentence. */
 function endsBefore(rest: string): boolean {
   return /^[ \t]*(?:$|[\r\n]|[\p{Lu}"“(*#-])/u.test(rest);
 }

@@ -25,12 +25,12 @@ export function closesFence(line: string, marker: string): boolean {
   return trimmed.length >= marker.length && trimmed === marker.charAt(0).repeat(trimmed.length);
 }
 
-/** Fences whose info string says that a call follows, not data. */
+/** Fences whose info string announces a call, not data. */
 const callInfo = /^(?:tool_calls?|tool_code|tool_use|function_calls?|tool|function|call)\b/i;
 
 /**
- * Reads a fenced block that may hold nothing but calls; `text` follows its first line. It is text as soon as it cannot be
- * a call any more, so ordinary code streams on. `first`: it begins the answer, so it may also be the answer in an envelope.
+ * Reads a fenced block that may hold only calls; `text` follows its first line. The block becomes text as soon as it cannot be a call
+ * any more, so ordinary code streams on. `first`: it begins the answer, so it may also be the answer in an envelope.
  */
 export function fenceReader(fence: FenceLine, names: ToolNames, first = false): WholeReader {
   const named = /^(?:tool_call|function_call|tool|call)[\s:]+(?:name\s*=\s*)?["']?([\w.:/-]+)["']?$/i.exec(

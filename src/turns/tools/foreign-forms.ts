@@ -24,7 +24,7 @@ export function readCalls(body: string, names: ToolNames): readonly CallAttempt[
   return jsonSequence(text, names) ?? xmlCalls(text, names) ?? namedJson(text, names) ?? pythonCalls(text, names);
 }
 
-/** JSON that is the whole text: strict, or loose with nothing but stray closers after it. */
+/** JSON that is the whole text: strict, or loose with only stray closers after it. */
 export function wholeJson(text: string): unknown {
   if (!/^[[{]/.test(text)) return undefined;
   try {

@@ -11,7 +11,7 @@ export function writeCall(shownName: string, body: string): string {
   return `<${callTag} name="${shownName}">\n${body}\n</${callTag}>`;
 }
 
-/** What calls this answer may hold; a named choice by its shown name. */
+/** The rules for calls in this answer; a named choice is given by its shown name. */
 export interface CallRules {
   readonly choice: ToolChoice;
   readonly parallel: boolean;

@@ -24,7 +24,7 @@ export class JsonAnswer {
   readonly #check: SchemaCheck;
   readonly #emit: (delta: string) => void;
   readonly #stream: ArgumentStream;
-  /** Set for a second answer: what readers got of the first. */
+  /** Set for a second answer: the part of the first that readers got. */
   readonly #sentBefore: string | undefined;
   #raw = "";
   #begun = false;
@@ -36,7 +36,7 @@ export class JsonAnswer {
     this.#sentBefore = sentBefore;
   }
 
-  /** What readers got so far. */
+  /** The text that readers received so far. */
   get sent(): string {
     return this.#sentBefore ?? this.#stream.sent;
   }
@@ -55,7 +55,7 @@ export class JsonAnswer {
     if (send !== "") this.#emit(send);
   }
 
-  /** Sends the rest and returns what is wrong with the whole, if anything is. An answer cut at its length limit may be invalid. */
+  /** Sends the rest and returns the problem of the whole, if there is one. An answer cut at its length limit may be invalid. */
   end(end: EndCause): string | undefined {
     const candidates = jsonIn(this.#raw);
     const valid = candidates.find(({ value }) => this.#check.misfits(value).length === 0);
@@ -101,7 +101,7 @@ interface Candidate {
   readonly strict: boolean;
 }
 
-/** The JSON values in a text: all of it, a fenced part, or what stands between prose; most complete first. */
+/** The JSON values in a text: all of it, a fenced part, or the values between prose; most complete first. */
 function jsonIn(raw: string): readonly Candidate[] {
   const fenced = [...raw.matchAll(/```[\w-]*\s*\n([^]*?)\n?\s*```/g)].map((match) => (match[1] ?? "").trim());
   const whole = [raw.trim(), raw.trim().replace(/^```[\w-]*\s*|\s*```$/g, ""), ...fenced];

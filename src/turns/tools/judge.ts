@@ -4,7 +4,7 @@ import type { End } from "../run/answer.ts";
 import type { CallRepair } from "./call-desk.ts";
 import type { PlannedAnswer } from "./planned-answer.ts";
 
-/** What became of a turn's calls. */
+/** A report on a turn's calls. */
 export interface AnswerReport {
   /** One entry a call. */
   readonly outcomes: readonly CallRepair[];
@@ -31,11 +31,11 @@ export interface Arrived {
 }
 
 /**
- * Decides which answers pass and which are asked for again; nothing else decides that. An answer that cannot be used is asked
- * for once more. If the second one cannot be used either, the turn fails with `upstream_failed`. A turn whose readers have a
- * whole call never fails because of another call: it ends with what they have. A call that is not whole is never marked done.
- * An answer that only announces a call is also asked for that call; it passes if no call comes. An adopted turn is not asked
- * again (`mayAskAgain`), because its first process may have done so. Pure.
+ * Decides which answers pass and which are requested again; nothing else decides that. An unusable answer is requested once more. If
+ * the second answer is unusable too, the turn fails with `upstream_failed`. A turn whose readers have a whole call never fails because
+ * of another call: it ends with the calls that they have. An incomplete call is never marked done. If an answer only announces a call,
+ * the call is requested; the answer passes if no call comes. An adopted turn is not asked again (`mayAskAgain`), because its first
+ * process may have done so. Pure.
  */
 export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): AnswerVerdict {
   const { reask } = first.answer.result ?? {};
@@ -56,7 +56,7 @@ export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: 
   return { type: "end", usage, end: withIdeTools(judged, first.end, second?.end), report };
 }
 
-/** What the IDE's agent read is part of the turn, whichever of its answers stands. */
+/** Adds the tools that the IDE's agent used in any of the turn's answers. */
 function withIdeTools(end: End, ...ends: readonly (End | undefined)[]): End {
   if (end.type === "cancelled") return end;
   const names = ends.flatMap((each) => (each === undefined || each.type === "cancelled" ? [] : (each.ideTools ?? [])));
@@ -82,7 +82,7 @@ function reportOf(first: PlannedAnswer, last: PlannedAnswer): AnswerReport {
   return { outcomes, asked: twice ? "twice" : "once" };
 }
 
-/** Why the turn ended follows from what it holds, not from what the upstream says. */
+/** The finish reason follows from the turn's content, not from the upstream's reason. */
 function reasonOf(reason: FinishReason, calls: number): FinishReason {
   if (reason.unified === "length" || reason.unified === "content_filter") return reason;
   return { unified: calls > 0 ? "tool_calls" : "stop", raw: reason.raw };

@@ -1,4 +1,4 @@
-/** A JSON value read from what a model wrote. `repairs` names what was not strict; empty for strict JSON. */
+/** A JSON value read from a model's text. `repairs` names the deviations from strict JSON; empty for strict JSON. */
 export interface LooseJson {
   readonly value: unknown;
   /** Where the value ends in the text. */

@@ -20,12 +20,12 @@ export interface ShownTool {
 /** The tools of one request under the names and schemas that the prompt uses. Reversible: `shownName` is unique. */
 export interface ToolNames {
   readonly tools: readonly ShownTool[];
-  /** The name that the prompt uses for a client's tool; for one that is not offered (in old history), a plain form of it. */
+  /** The prompt's name for a client's tool; for a tool that is not offered (in old history), a plain form of the name. */
   shown(clientName: string): string;
   byShownName(name: string): ShownTool | undefined;
 }
 
-/** Maps the client's tools to what the prompt shows. Pure and deterministic; two tools of one name keep the first. */
+/** Maps the client's tools to their names in the prompt. Pure and deterministic; two tools of one name keep the first. */
 export function mapToolNames(tools: readonly Tool[]): ToolNames {
   const byShown = new Map<string, ShownTool>();
   const byClient = new Map<string, string>();

@@ -1,7 +1,7 @@
 import { findTool } from "./call-shapes.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
 
-/** What a piece of text that begins a call turns out to be. `length` is how much of the text the opening takes. */
+/** The reading of a text that begins a call. `length` is the number of characters that the opening takes. */
 export type Opener =
   /** A tag that names its tool. `tool` undefined: no such tool. `clean`: exactly as taught. */
   | {
@@ -92,10 +92,7 @@ export function plainTokens(text: string): string {
   return text.replaceAll("｜", "|").replaceAll("▁", "_");
 }
 
-/**
- * Reads what opens at the start of `text`, which begins with `<` or `[`. "more": cannot be said yet. Undefined: nothing
- * that belongs to a call.
- */
+/** Reads the opening at the start of `text`, which begins with `<` or `[`. "more": undecided yet. Undefined: not part of a call. */
 export function readOpener(text: string, names: ToolNames): Opener | "more" | undefined {
   return readToken(text) ?? (text.startsWith("<") ? readTag(text, names) : undefined);
 }

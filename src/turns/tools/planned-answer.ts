@@ -4,13 +4,13 @@ import type { AnswerPlan } from "./answer-plan.ts";
 import { AnswerReader, type AnswerResult } from "./answer-reader.ts";
 
 /**
- * One answer, read by its plan as it arrives: what the model wrote as calls becomes `tool_call` events, and an answer that has to
+ * One answer, read by its plan as it arrives: text that the model wrote as calls becomes `tool_call` events, and an answer that must
  * be JSON is checked. Usage and the end are kept back, since `judge` decides on them.
  */
 export class PlannedAnswer implements PromptAnswer {
   usage: Usage | undefined;
   end: End | undefined;
-  /** What the plan found, once the answer has finished. */
+  /** The plan's verdict, once the answer has finished. */
   result: AnswerResult | undefined;
   readonly reader: AnswerReader;
   readonly #isSecond: boolean;

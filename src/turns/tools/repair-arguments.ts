@@ -5,8 +5,8 @@ import type { Misfit, SchemaCheck } from "./schema-check.ts";
 type Arguments = Readonly<Record<string, unknown>>;
 
 /**
- * Arguments after loss-free repair, or what is still wrong with them. `value` is present if they break only finer rules of the
- * schema; the client can then decide.
+ * Arguments after loss-free repair, or their remaining problem. `value` is present if they break only finer rules of the schema; the
+ * client can then decide.
  */
 export type Repaired =
   | { readonly ok: true; readonly value: Arguments; readonly changed: boolean }
@@ -39,7 +39,7 @@ export function repairArguments(value: unknown, check: SchemaCheck): Repaired {
   return { ok: false, misfits, changed, ...(misfits.every(({ isFine }) => isFine) && { value: current }) };
 }
 
-/** What models write where a call takes no arguments. */
+/** The values that models write where a call takes no arguments. */
 function isNothing(value: unknown): boolean {
   return value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
 }

@@ -110,7 +110,7 @@ function isPlainString(schema: unknown): boolean {
   return isObject(schema) && schema["type"] === "string" && Object.keys(schema).every((key) => annotations.has(key));
 }
 
-/** What a tool cannot do without: a value of the right type, and every member that it requires. */
+/** The rules that a tool depends on: the right types, and every required member. */
 const coarse = new Set(["type", "required"]);
 
 /**

@@ -5,9 +5,9 @@ import { closingBracket } from "./loose-json.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
 import { readTokenCalls, tokenBlockLength } from "./token-forms.ts";
 
-/** What a block that had to be read whole turned out to be. */
+/** The reading of a block that had to be complete before it could be read. */
 export type BlockReading =
-  /** No call: its text goes on as text. */
+  /** Not a call: its text is passed on as text. */
   | { readonly is: "text"; readonly length: number }
   /** Calls; `explicit` when only a call is written like this. */
   | {

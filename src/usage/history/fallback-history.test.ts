@@ -59,7 +59,7 @@ const now = 1_750_000_000_000;
 const turn = (n: number) => turnFake({ turnId: `turn_${n}`, endedAtMs: now + n });
 const all = { sinceMs: now - 1000, untilMs: now + 1000, by: "model", timeZone: "UTC" } as const;
 
-/** What is added while the file cannot be used: two turns, one of them told twice, a reading, a return and calls. */
+/** Adds to a history whose file cannot be used: two turns (one of them twice), a reading, a return and calls. */
 function addSome(to: FallbackHistory): void {
   expect([to.addTurn(turn(1)), to.addTurn(turn(2)), to.addTurn(turn(2))]).toEqual([true, true, false]);
   to.addSnapshot(snapshotOf({ readAtMs: now, usedFraction: 0.1, resetsAtMs: undefined }));

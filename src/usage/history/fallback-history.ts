@@ -8,7 +8,7 @@ import { openHistory } from "./sqlite-history.ts";
 
 /** How often a history that failed is tried again; ms. A row of docs/retries.md. */
 const healEveryMs = 5_000;
-/** What is kept in memory for it, at most; the oldest is given up first. */
+/** The most entries that are kept in memory; the oldest is dropped first. */
 const mostKept = 50_000;
 
 export interface FallbackHistoryOptions {
@@ -59,7 +59,7 @@ export function openFallbackHistory({ open, clock, events }: FallbackHistoryOpti
     return work(memory);
   }
 
-  /** What knows everything; throws why there is nothing that does. */
+  /** The history that has every entry. Throws the reason if there is none. */
   function whole(): UsageHistory {
     if (primary !== undefined) return primary;
     throw degradedBy ?? new RangeError("not opened");

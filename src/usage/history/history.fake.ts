@@ -28,7 +28,7 @@ export function turnFake(
   };
 }
 
-/** What the log holds beside a turn's events; `part` overrides. */
+/** The log's record beside a turn's events; `part` overrides. */
 export function recordFake(part: {
   readonly turnId?: string;
   readonly createdAtMs?: number;

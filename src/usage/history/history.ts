@@ -55,14 +55,14 @@ export interface Spend {
   readonly firstTokenMs: number | undefined;
 }
 
-/** What the plan stood at around a turn, in the unit of the window that pays for turns (`planWindow`). */
+/** The plan's level around a turn, in the unit of the window that pays for turns (`planWindow`). */
 export interface TurnUse extends FinishedTurn {
   readonly planWindow: string | undefined;
   readonly planBefore: number | undefined;
   readonly planAfter: number | undefined;
 }
 
-/** What turns through the gateway are known to have cost in a time. */
+/** The known cost of turns through the gateway in a time. */
 export interface Explained {
   readonly turns: number;
   readonly creditsHundredths: number;
@@ -81,7 +81,7 @@ export interface UsageHistory {
   addTurn(turn: FinishedTurn): boolean;
   /** The same for several, in one transaction. */
   addTurns(turns: readonly FinishedTurn[]): readonly boolean[];
-  /** What became of a turn's calls; a turn counts once. */
+  /** Adds the outcome of a turn's calls; a turn counts once. */
   addToolCalls(calls: TurnCalls): void;
   /** Every model that wrote a call from `sinceMs` (inclusive) to `untilMs` (exclusive), most calls first. */
   toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];

@@ -1,7 +1,7 @@
 import { type LimitsSnapshot, type LimitUnit, sameReset, tidy } from "../limits.ts";
 import type { Explained } from "./history.ts";
 
-/** What a plan lost in a time, and how much of it went through the gateway. Amounts are in the window's unit. */
+/** A plan's loss in a time, and the gateway's share of it. Amounts are in the window's unit. */
 export interface OutsideUse {
   readonly ide: LimitsSnapshot["ide"];
   readonly windowId: string;

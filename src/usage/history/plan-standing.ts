@@ -13,8 +13,8 @@ export function payingWindow(snapshot: LimitsSnapshot): LimitWindow | undefined 
 }
 
 /**
- * What a new reading says of turns that ended since the one before: how much is left of the window they were paid from.
- * Undefined when the window was reset in between or the readings lie too far apart.
+ * Applies a new reading to the turns that ended since the reading before: the rest of the window that they were paid from. Undefined
+ * when the window was reset in between or the readings lie too far apart.
  */
 export function standingAfter(
   before: LimitsSnapshot,

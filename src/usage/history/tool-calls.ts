@@ -1,4 +1,4 @@
-/** What became of the calls that one turn's model wrote; counts. */
+/** The outcome of the calls that one turn's model wrote; counts. */
 export interface CallCounts {
   /** Written as taught, with arguments that fit. */
   readonly firstTry: number;

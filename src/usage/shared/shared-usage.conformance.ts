@@ -8,7 +8,7 @@ import { sharingHistory } from "./sharing-history.ts";
 
 const noon = Date.parse("2026-11-22T12:00:00Z");
 
-/** What every shared usage does. `make` gives a new one; each `open` is one more gateway's connection, which is ready. */
+/** The cases that every shared usage passes. `make` gives a new one; each `open` is one more gateway's connection, which is ready. */
 export function describeSharedUsage(
   name: string,
   make: () => Promise<{ readonly open: () => Promise<SharedUsage> }>,

@@ -1,7 +1,7 @@
 import type { FinishedTurn } from "../history/finished-turn.ts";
 import type { TurnCalls } from "../history/tool-calls.ts";
 
-/** What one gateway sends to the others for their histories. Adding it twice changes nothing. */
+/** A note that one gateway sends to the others for their histories. Adding it twice changes nothing. */
 export type UsageNote =
   | { readonly turn: FinishedTurn; readonly calls?: never }
   | { readonly calls: TurnCalls; readonly turn?: never };
@@ -14,8 +14,8 @@ export interface BudgetPeriod {
 }
 
 /**
- * What gateways share beside their turns: notes on usage, in one order, and the turns that each key has begun. Every method throws
- * `degraded` while the store cannot be reached.
+ * Data that gateways share beside their turns: notes on usage, in one order, and the turns that each key has begun. Every method
+ * throws `degraded` while the store cannot be reached.
  */
 export interface SharedUsage {
   add(notes: readonly UsageNote[]): Promise<void>;

@@ -37,7 +37,7 @@ export function sharingHistory({ history, shared, clock }: SharingOptions): Shar
     void bestEffort(catchUp()); // what fails is tried again by `follow`
   };
 
-  /** What is in the shared notes, while the first look at them lasts. */
+  /** The notes already in the shared list, during the first look at them. */
   let seen: Set<string> | undefined = new Set();
 
   async function exchange(): Promise<void> {

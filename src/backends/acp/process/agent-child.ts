@@ -1,6 +1,6 @@
 import type { Clock } from "../../../base/clock.ts";
 
-/** What a process of an agent is to the code above it: text in, text out, and its end. */
+/** An agent's process, as the code above sees it: text in, text out, and an end. */
 export interface AgentChild {
   readonly pid: number;
   write(text: string): void;

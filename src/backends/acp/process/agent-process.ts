@@ -180,7 +180,7 @@ function endOf(reply: Reply): PromptEnd {
   return error instanceof ProcessGone ? { type: "died", how: error.message } : { type: "refused", error };
 }
 
-/** Knows which session a message belongs to, and refuses what an agent asks of its client. */
+/** Finds the session of each message, and refuses the agent's requests to its client. */
 class SessionRouter {
   readonly sessions = new Map<string, OpenSession>();
   readonly replays = new Map<string, JsonObject[]>();

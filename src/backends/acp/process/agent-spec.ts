@@ -29,7 +29,7 @@ export interface AcpAgentSpec {
 
 /** A model as the agent's own options list it. */
 export interface AcpModel {
-  /** What `session/set_config_option` takes: "swe-2-high". */
+  /** The value for `session/set_config_option`: "swe-2-high". */
   readonly id: string;
   readonly label: string;
   readonly description: string | undefined;

@@ -19,7 +19,7 @@ export interface AcpAgentOptions {
   readonly warmMs?: number;
   /** Without any sign of life for this long a turn fails with `upstream_timeout`; 10 min by default. */
   readonly silenceMs?: number;
-  /** How long a turn that goes on waits for a session that another process holds; 1 min by default. */
+  /** How long a resumed turn waits for a session that another process holds; 1 min by default. */
   readonly lockedMs?: number;
   /** Shortest time between two starts of a process after a failure, doubled with each further one; 2 s by default. */
   readonly restartMs?: number;
@@ -39,7 +39,7 @@ export interface AcpProcessStats {
 
 export interface AcpStats {
   readonly processes: readonly AcpProcessStats[];
-  /** Processes started, and how many of them ended without being told to, since this agent was opened. */
+  /** Processes started since this agent was opened, and how many of them ended although nobody ended them. */
   readonly starts: number;
   readonly crashes: number;
   readonly prompts: number;

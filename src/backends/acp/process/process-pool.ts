@@ -72,7 +72,7 @@ export class ProcessPool {
     return [...this.#slots.values()].flatMap(({ process }) => (process === undefined ? [] : [process]));
   }
 
-  /** The process of this launch, started if need be. Throws what `start` throws, or told again while its pause lasts. */
+  /** The process of this launch, started if need be. Throws as `start` does; during the pause after a failed start it throws that failure again. */
   async lease(launch: AgentLaunch, signal: AbortSignal): Promise<Lease> {
     for (;;) {
       signal.throwIfAborted();
@@ -189,7 +189,7 @@ export class ProcessPool {
     this.#freed.wake();
   }
 
-  /** Waits until the next start is due; a long pause is not waited out, but told. */
+  /** Waits until the next start is due. If the pause is long, it throws the last failure instead of waiting. */
   async #pause(key: string, signal: AbortSignal): Promise<void> {
     const failure = this.#failures.get(key);
     if (failure === undefined || failure.count === 0) return;
@@ -203,7 +203,7 @@ export class ProcessPool {
     await clock.sleep(leftMs, AbortSignal.any([signal, this.#closing.signal]));
   }
 
-  /** Whether one more process may start; ends the idle one that was not used for longest when none may. */
+  /** Whether one more process may start. At the limit it ends the idle process that was not used for the longest time. */
   async #roomFor(signal: AbortSignal): Promise<boolean> {
     if (this.#slots.size < most) return true;
     const idle = [...this.#slots.values()]

@@ -4,10 +4,10 @@ import { startable } from "../../../base/node/startable.ts";
 import type { ChildLaunch } from "./agent-child.ts";
 
 /**
- * The program of the relay: it starts the agent on its own standard streams, so that no byte passes through it, and waits. The
- * gateway holds the other end of its channel. Once that ends, the relay gives the agent a second to end by itself and kills it, on
- * Windows with all that it started. The relay is the agent's parent, so the system cannot give the agent's process id to another
- * process meanwhile.
+ * The program of the relay. It starts the agent on its own standard streams, so that no byte passes through it, and waits. The gateway
+ * holds the other end of the relay's channel. Once that end closes, the relay gives the agent a second to exit and then kills it; on
+ * Windows also every process that the agent started. The relay is the agent's parent, so the system cannot give the agent's process id
+ * to another process meanwhile.
  */
 const program = `
 const { spawn } = require("node:child_process");
@@ -29,7 +29,7 @@ agent.on("exit", (code, signal) => (signal === null ? process.exit(code) : proce
 /** An agent's process. It may differ from the process that was started, which can be a relay. */
 export interface Spawned {
   readonly child: ChildProcess;
-  /** The agent's own process; that of the relay until the relay has told it. */
+  /** The agent's own process id; the relay's id until the relay has reported the agent's. */
   readonly pid: () => number | undefined;
   /** Ends the agent and what it started, at once. */
   readonly kill: () => void;

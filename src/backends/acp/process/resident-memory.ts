@@ -17,8 +17,8 @@ export async function residentMemory(pid: number): Promise<number | undefined> {
 }
 
 /**
- * The last cell of a line of `tasklist /FO CSV /NH`: `"devin.exe","4242","Console","1","123,456 K"`. The system's language decides
- * what stands between the digits.
+ * The last cell of a line of `tasklist /FO CSV /NH`: `"devin.exe","4242","Console","1","123,456 K"`. The separator between the digits
+ * depends on the system's language.
  */
 export function parseTasklist(text: string): number | undefined {
   const cell = /,"([\d.,\s\u00a0\u202f']+)\s*K"\s*$/m.exec(text)?.[1];

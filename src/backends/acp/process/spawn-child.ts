@@ -9,16 +9,16 @@ import { type Spawned, spawnBelowRelay } from "./relay.ts";
 import { residentMemory } from "./resident-memory.ts";
 
 /**
- * Keeps an agent from outliving the gateway, also after a `kill -9`. The shell leaves a reader of descriptor 3 behind and
- * becomes the agent. The gateway holds the other end: when it dies, the reader wakes, gives the agent a second to end by
- * itself, and kills the process group, which is the agent, all that it started, and the reader.
+ * Keeps an agent from outliving the gateway, also after a `kill -9`. The shell leaves a reader of descriptor 3 behind and becomes the
+ * agent. The gateway holds the other end. When the gateway dies, the reader wakes and gives the agent a second to exit. Then it kills
+ * the process group: the agent, every process that the agent started, and the reader.
  */
 const lifeline =
   '(trap "" HUP INT TERM; read -r _ <&3; sleep 1; kill -KILL 0) </dev/null >/dev/null 2>&1 & exec "$@" 3<&-';
 
 const errorTailChars = 8_192;
 const shell = "/bin/sh";
-/** The reader of the lifeline ends what is left of the group a second after the agent; then nothing holds its pipe. */
+/** A second after the agent, the reader of the lifeline ends the rest of the group; after that no process holds the agent's pipe. */
 const drainMs = 2_000;
 
 /**

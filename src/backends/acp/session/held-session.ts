@@ -26,7 +26,7 @@ export class HeldSession {
     this.#parts = parts;
   }
 
-  /** Takes over the lease; the one that was held before is given back. */
+  /** Takes over the lease and gives back the one held before. */
   hold(lease: Lease, session: OpenSession | undefined): void {
     if (this.#lease !== lease) this.#lease?.release();
     this.#lease = lease;

@@ -6,7 +6,7 @@ import type { Lease } from "../process/process-pool.ts";
 import { configure, launchOf } from "../turn-parts.ts";
 import { type ReplayedTurn, readReplay } from "./replayed-turn.ts";
 
-/** A turn whose prompt may have reached the agent, and what its reader holds already. */
+/** A turn whose prompt may have reached the agent, and the part of the answer that its reader already holds. */
 export interface BegunTurn {
   readonly sessionId: string;
   /** User messages that the session held before this turn. */
@@ -18,7 +18,7 @@ export interface BegunTurn {
   readonly deaths: number;
 }
 
-/** What the stored session says of such a turn. */
+/** The turn, as the stored session shows it. */
 export type Found =
   /** The agent never accepted the prompt; it may be sent, to this session. */
   | { readonly type: "absent"; readonly process: AgentProcess; readonly session: OpenSession }
@@ -28,9 +28,9 @@ export type Found =
 const lockedPollMs = 1_000;
 
 /**
- * Opens the session of a begun turn again and reads what became of it. A prompt counts as accepted when its user message is
- * in the session. Throws if this cannot be determined, or the session is lost: then nothing is sent. Source: docs/wire/acp-measured.md,
- * "After a crash".
+ * Opens the session of a begun turn again and finds out what happened to the prompt. A prompt counts as accepted when its user message
+ * is in the session. Throws if this cannot be determined or if the session is lost: then nothing is sent. Source:
+ * docs/wire/acp-measured.md, "After a crash".
  */
 export async function lookAgain(turn: AcpTurn, begun: BegunTurn): Promise<Found> {
   const { parts, prompt, held, signal } = turn;

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../base/json.ts";
 import { UpdateReader } from "../updates.ts";
 
-/** What a stored session shows of one turn. */
+/** One turn, as a stored session shows it. */
 export interface ReplayedTurn {
   /** User messages in the session, all turns together. */
   readonly userMessages: number;
@@ -36,7 +36,7 @@ export function readReplay(replay: readonly JsonObject[], fromStep: number): Rep
   return { userMessages, accepted: userMessages > fromStep, reader };
 }
 
-/** What the session says of itself may stand anywhere between messages. */
+/** The session's updates about itself, which may come anywhere between messages. */
 function belongsToTheAgent({ sessionUpdate }: JsonObject): boolean {
   return typeof sessionUpdate === "string" && /^(?:agent_|tool_call|plan)/.test(sessionUpdate);
 }

@@ -4,16 +4,17 @@ import { bestEffort } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 
-/** A note is of no use to any turn after this time. */
+/** No turn needs a note that is older than this. */
 const oldMs = 30 * 24 * 3_600_000;
 const maxReplacements = 8;
 
 /**
- * What became of sessions that a turn's log names, on disk before it happens:
+ * Notes about sessions that a turn's log names. A note is on disk before the change that it describes:
  *
- * - Another one took its place. A session that the agent never stored cannot be prompted after a crash, so the prompt goes to
- *   a new one. A second crash finds the new session, and does not prompt a third one.
- * - It was discarded before the end of its turn was stored. A later process does not take it for one that was never prompted.
+ * - Another session replaced this one. A session that the agent never stored cannot be prompted after a crash, so the prompt
+ *   goes to a new one. After a second crash the note leads to the new session, and no third session gets the prompt.
+ * - The session was discarded before the end of its turn was stored. A later process does not mistake it for a session that
+ *   was never prompted.
  */
 export class SessionNotes {
   readonly #folder: string;
@@ -47,7 +48,7 @@ export class SessionNotes {
     await this.#write(sessionId, "");
   }
 
-  /** Removes what is noted of the session and of those that took its place. */
+  /** Removes the notes on the session and on the sessions that replaced it. */
   async forget(sessionId: string): Promise<void> {
     const { ids } = await this.#chain(sessionId);
     for (const id of ids.reverse()) await rm(this.#path(id), { force: true });

@@ -42,7 +42,7 @@ export interface EffortChoice {
   readonly values: readonly { readonly value: string; readonly label: string }[];
 }
 
-/** What the reply to `session/new` or `session/load` offers. */
+/** The offer in the reply to `session/new` or `session/load`. */
 export interface SessionOffer {
   readonly sessionId: string | undefined;
   readonly model: ModelChoice | undefined;

@@ -3,7 +3,7 @@ import { type AgentLook, type AgentReply, repliedSessionId } from "../../../back
 import { readSessionOptions, type SessionOffer } from "../../../backends/acp/session/session-options.ts";
 import { type Assumption, differs, judged, ok, type Seen, unknown } from "./assumption.ts";
 
-/** What the agent program answered, started as each of the two types that Millrace uses. */
+/** The answers of the agent program, started as each of the two types that Millrace uses. */
 export interface AgentSeen {
   readonly agent: AgentLook;
   readonly summarizer: AgentLook;
@@ -13,7 +13,7 @@ const sessions = "acp.md, Sessions";
 /** Source: docs/wire/acp.md, "Errors". */
 const noSuchSession = -32016;
 
-/** What is assumed of the agent program. */
+/** The assumptions about the agent program. */
 export const agentAssumptions: readonly Assumption<AgentSeen>[] = [
   {
     id: "agent.initialize",

@@ -22,7 +22,7 @@ export interface AskedWay {
 /** How many prompts a comparison sends. */
 export const promptCount = (ways: readonly AskedWay[]): number => promptCases.length * ways.length;
 
-/** What one prompt showed. Times in ms since it was sent. */
+/** The results of one prompt. Times in ms since it was sent. */
 export interface StyleResult {
   readonly style: AskedWay["style"];
   readonly form: PromptCase["form"];
@@ -84,7 +84,7 @@ async function askOnce(
   };
 }
 
-/** What a reader of the turn would hold. */
+/** Collects the answer that a reader of the turn would hold. */
 class Told {
   usage: Usage | undefined;
   finished = false;

@@ -4,13 +4,13 @@ export type Certainty = "several sources" | "one source" | "inferred" | "not set
 /** `unknown`: it could not be seen here. */
 export type AssumptionVerdict = "ok" | "differs" | "unknown";
 
-/** What was seen of one assumption, in a few words. Holds no secret, no name of an account and no session. */
+/** The evidence for one assumption, in a few words. Holds no secret, no name of an account and no session. */
 export interface Seen {
   readonly verdict: AssumptionVerdict;
   readonly seen: string;
 }
 
-/** What Millrace takes for true of the vendor's software, and how that is compared with `S`, what was seen of it. */
+/** One assumption about the vendor's software, and how to compare it with `S`, the observations. */
 export interface Assumption<S> {
   /** Stable: reports are compared by it. */
   readonly id: string;

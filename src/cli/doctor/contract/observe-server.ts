@@ -14,7 +14,7 @@ export type Called<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly why: string; readonly reason: UpstreamReason | undefined };
 
-/** What one language server answers to calls that start nothing. */
+/** The answers of one language server to calls that start nothing. */
 export interface ServerSeen {
   readonly build: string;
   readonly signedIn: boolean;

@@ -42,7 +42,7 @@ const capital: ResponseFormat = {
   strict: true,
 };
 
-/** What `--spend` asks, once in each way of asking. */
+/** The prompts of `--spend`, each sent once in every way of asking. */
 export const promptCases: readonly PromptCase[] = [
   {
     form: "text",

@@ -26,7 +26,7 @@ export interface ContractReport {
   readonly platform: string;
   readonly at: string;
   readonly parts: readonly ContractPart[];
-  /** What could not be looked at, and why. */
+  /** The parts that could not be examined, each with the reason. */
   readonly missing: readonly string[];
   /** Null without `--spend`. */
   readonly prompts: readonly StyleResult[] | null;

@@ -2,7 +2,7 @@ import { isWithoutCascade } from "../../../language-server/product-name.ts";
 import { type Assumption, differs, judged, ok, type Seen, unknown } from "./assumption.ts";
 import type { Called, ServerSeen } from "./observe-server.ts";
 
-/** What is assumed of the language server of a running editor. */
+/** The assumptions about the language server of a running editor. */
 export const serverAssumptions: readonly Assumption<ServerSeen>[] = [
   {
     id: "server.probe",

@@ -138,7 +138,7 @@ function wholeBlock(block: Block): JsonObject {
   return { type: "tool_use", id: block.callId, name: block.name, input: parseInput(block.arguments) };
 }
 
-/** Arguments were checked before; a text that is still no JSON object is kept under a member whose name says so. */
+/** Parses arguments that were checked before. A text that is still no JSON object is kept under a member whose name tells so. */
 function parseInput(text: string): unknown {
   try {
     const input: unknown = JSON.parse(text);

@@ -7,7 +7,7 @@ interface AnthropicError {
   readonly type: string;
 }
 
-/** Every code of the taxonomy as the Messages API says it; 529 is its own "try later". Source: docs/clients.md. */
+/** The Messages API's form of every error code; its 529 means "try later". Source: docs/clients.md. */
 const anthropicErrors: Readonly<Record<ErrorCode, AnthropicError>> = {
   ide_not_running: { status: noIdeStatus, type: "invalid_request_error" },
   not_signed_in: { status: 403, type: "permission_error" },

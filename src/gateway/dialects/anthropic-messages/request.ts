@@ -24,7 +24,7 @@ export const messagesBody = z.object({
   mcp_servers: z.array(z.unknown()).nullish(),
 });
 
-/** What the answer echoes beside what the turn itself holds: the model's name as it was asked for. */
+/** The echoed part of a request that the turn itself does not hold: the model's name as the client wrote it. */
 export interface MessagesWire {
   readonly model: string;
 }
@@ -61,7 +61,7 @@ function modelName(id: string): string {
   return id.startsWith("anthropic/") ? id.slice("anthropic/".length) : id;
 }
 
-/** The effort that is named, else the one that a thinking budget amounts to; `adaptive` leaves it to the model. */
+/** The named effort, else the one that matches the thinking budget; `adaptive` leaves the effort to the model. */
 function parseEffort(body: z.infer<typeof messagesBody>): ReasoningEffort | undefined {
   const named = efforts.find((effort) => effort === body.output_config?.effort);
   if (named !== undefined || body.thinking?.type !== "enabled") return named;

@@ -8,7 +8,7 @@ import {
 } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { refuseForeignResult } from "./unread.ts";
 
-/** What the client gives: the request, the result of a call, its wish to end, or that nothing more will come. */
+/** One message of a client: the request, the result of a call, its wish to end, or the end of its messages. */
 export type ClientInput =
   | { readonly type: "request"; readonly chat: StreamUnifiedChatRequest }
   | ({ readonly type: "tool_result" } & ToolResult)
@@ -24,7 +24,7 @@ export interface ParsedMessage {
   /** Absent where an original client closes or aborts. */
   readonly seqno: number | undefined;
   readonly input: ClientInput;
-  /** The message without its number: what is stored, and what a repetition must equal. Fields we do not know stay in it. */
+  /** The message without its number. It is stored, and a repetition must equal it. Unknown fields are kept. */
   readonly payload: Uint8Array;
 }
 
@@ -45,7 +45,7 @@ export function parseMessage(message: ClientMessage): ParsedMessage {
   return { seqno, input, payload: toBinary(ClientMessageSchema, create(ClientMessageSchema, content)) };
 }
 
-/** What a stored payload says. */
+/** Decodes a stored payload. */
 export function readPayload(payload: Uint8Array): ClientInput {
   return inputOf(fromBinary(ClientMessageSchema, payload));
 }

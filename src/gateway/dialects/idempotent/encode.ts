@@ -14,7 +14,7 @@ import { beforeFirst, chunkId, endId } from "./event-id.ts";
 /** The digest over events: of the digest before (empty at first) and the next chunk's bytes. */
 export type Digest = (before: Uint8Array, chunk: Uint8Array) => Uint8Array;
 
-/** Told of each chunk with the digest up to it. */
+/** Called for each chunk, with the digest up to it. */
 export type OnChunk = (chunk: ServerChunk, chain: Uint8Array) => void;
 
 export interface StreamEncoderOptions {
@@ -65,7 +65,7 @@ export class StreamEncoder {
     return this.#segment;
   }
 
-  /** How the stream ended; undefined while it goes on. */
+  /** The end of the stream; undefined while it continues. */
   get ended(): AnswerEnd | undefined {
     return this.#ended;
   }
@@ -76,7 +76,7 @@ export class StreamEncoder {
     return this.#ended?.type === "cancelled" ? cancelledError(this.#ended.by) : undefined;
   }
 
-  /** How the turn that was encoded last ended; undefined while it goes on. */
+  /** The end of the turn that was encoded last; undefined while it continues. */
   get turnEnd(): AnswerEnd | undefined {
     return this.#fold.answer.end;
   }

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorCode, type ErrorRecord, MillraceError } from "../../../base/errors.ts";
 import { ErrorDetails_Error as E, ErrorDetailsSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
 
-/** Why a stream is refused, closer than a code says it. */
+/** The exact reason why a stream is refused, finer than the code. */
 export type Reason =
   | "expired"
   | "diverged"
@@ -96,7 +96,7 @@ export function encodeRefusal(error: ErrorRecord, begun: boolean): ConnectError 
   return encode(error, toldAgain || passes === "never" || (passes === "begun" && !begun));
 }
 
-/** What ends the call after a `stream_end` that is no complete answer: another attach would only show the same end. */
+/** The error that closes the call after a `stream_end` of an incomplete answer: another attach would only repeat that end. */
 export function encodeFailedEnd(error: ErrorRecord): ConnectError {
   return encode(error, true);
 }

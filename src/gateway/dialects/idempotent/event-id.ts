@@ -19,7 +19,7 @@ export function endId(segment: number): string {
   return `${eventIdOf(segment + 1)}.${beforeFirst}`;
 }
 
-/** What a cursor means in the turn of that place in the stream (from 1): an event id of it, or the start of its log. */
+/** The event id that a cursor names in the turn at that place in the stream (from 1); else the start of that turn's log. */
 export function eventIn(segment: number, cursor: string): EventId {
   const [place, eventId] = cursor.split(".");
   return place === eventIdOf(segment) && eventId !== undefined ? (eventId as EventId) : startOfLog; // as `chunkId` wrote it

@@ -44,7 +44,7 @@ export function parseChat(chat: StreamUnifiedChatRequest): TurnRequest {
   };
 }
 
-/** The request that goes on after an answer whose calls all have their results. Results come in the order of the calls. */
+/** The request that continues after an answer whose calls all have their results. Results are in the order of the calls. */
 export function continueRequest(
   request: TurnRequest,
   answer: readonly Block[],

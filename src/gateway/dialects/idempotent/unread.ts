@@ -39,10 +39,10 @@ const modelFields: Readonly<Record<number, string>> = {
   7: "bedrock_state",
 };
 const images = 10;
-/** Of a tool's result: what may be beside `error` and `mcp_result` and is no result itself. */
+/** Of a tool's result: the most members beside `error` and `mcp_result` that are not results. */
 const attachments = 50;
 
-/** More names than these are not told. */
+/** At most this many names are reported. */
 const mostNames = 64;
 
 /**

@@ -11,12 +11,12 @@ import type { ChatWire } from "./request.ts";
 type Delta = Readonly<Record<string, unknown>>;
 
 /**
- * Chat completion chunks. The role comes once, first; one chunk carries the finish reason; usage follows it, only
- * where asked; `[DONE]` is last and stands only after a complete answer. Source: docs/wire/clients.md, "Chat Completions".
+ * Chat completion chunks. The role is sent once, first. One chunk carries the finish reason, and usage follows it if the client asked.
+ * `[DONE]` is last, and only after a complete answer. Source: docs/wire/clients.md, "Chat Completions".
  *
- * Text that was sent cannot be taken back when the upstream rewrites it. Where the new text continues the old one, the rest is
- * sent. Else the chunk carries `millrace: { rewritten: <whole text as it stands after this chunk> }`, and its delta holds what
- * makes the end complete. A client that knows the member replaces its text; another one shows some of it twice.
+ * Text that was sent cannot be taken back when the upstream rewrites it. If the new text continues the old one, the rest is sent.
+ * Otherwise the chunk carries `millrace: { rewritten: <the whole text after this chunk> }`, and its delta holds the text that makes
+ * the end complete. A client that knows the member replaces its text; another client shows some text twice.
  */
 export class ChatEncoder implements Encoder {
   readonly #context: EncodeContext;

@@ -30,7 +30,7 @@ const responseFormatSchema = z
   ])
   .nullish();
 
-/** What every OpenAI surface calls effort. */
+/** The effort levels of every OpenAI surface. */
 export const effortSchema = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullish();
 
 /** `stop`: one text or up to four; empty ones mean nothing. */
@@ -64,14 +64,14 @@ export const chatBody = z.object({
   web_search_options: z.unknown().optional(),
 });
 
-/** What a reader of the stream asked of it, beside the answer itself. */
+/** The reader's wishes for the stream, beside the answer. */
 export interface ChatWire {
   readonly includeUsage: boolean;
 }
 
 /**
- * A chat completion request. Refused by name: what would change the answer and cannot be done (`n`, `logprobs`, audio, web search);
- * ignored: hints (`store`, `metadata`, `temperature`, `seed`, `user`) and members that are not known.
+ * Parses a chat completion request. Members that would change the answer and that Millrace cannot honour are refused by name (`n`,
+ * `logprobs`, audio, web search). Hints (`store`, `metadata`, `temperature`, `seed`, `user`) and unknown members are ignored.
  *
  * @throws MillraceError `invalid_request`. Source: docs/wire/clients.md, "Chat Completions".
  */

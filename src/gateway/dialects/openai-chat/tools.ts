@@ -84,7 +84,7 @@ export function freeformTool(tool: {
 }
 
 /**
- * What `tool_choice` asks, and the tools that are left when it allows only some. Without tools any choice means none.
+ * Parses `tool_choice`, and keeps only the tools that it allows. Without tools any choice means none.
  *
  * @throws MillraceError `invalid_request` when a tool is named that was not offered.
  */

@@ -18,14 +18,14 @@ export const completionBody = z.object({
   logprobs: z.number().nullish(),
 });
 
-/** What a reader of the stream asked of it, beside the answer itself. */
+/** The reader's wishes for the stream, beside the answer. */
 export interface CompletionWire {
   readonly includeUsage: boolean;
 }
 
 /**
- * A legacy completion: one prompt, as the user's only message. The models here are chat models; what only a base model
- * can do (a suffix, an echo, token ids) is refused by name.
+ * Parses a legacy completion: one prompt, as the user's only message. The models here are chat models; features of base models (a
+ * suffix, an echo, token ids) are refused by name.
  *
  * @throws MillraceError `invalid_request` with the path of the field.
  */

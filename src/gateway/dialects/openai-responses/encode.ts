@@ -6,18 +6,17 @@ import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
 import { itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
 
 /**
- * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then
- * `[DONE]`. `sequence_number` counts from 0 and is the same for every reader; what no log holds (a heartbeat, the failure
- * of a log that cannot be read) repeats the last one. Thinking
- * is a reasoning item with a summary. Source: docs/wire/clients.md, "Responses".
+ * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then `[DONE]`.
+ * `sequence_number` counts from 0 and is the same for every reader. An event that no log holds (a heartbeat, the failure of a log that
+ * cannot be read) repeats the last number. Thinking is a reasoning item with a summary. Source: docs/wire/clients.md, "Responses".
  *
- * Text that was rewritten: the delta's event carries `millrace: { rewritten: <whole text> }` as in Chat Completions, and
- * the final response holds the text as it truly is.
+ * After a rewrite, the delta's event carries `millrace: { rewritten: <whole text> }` as in Chat Completions, and the final response
+ * holds the correct text.
  */
 export class ResponsesEncoder implements Encoder {
   readonly #context: EncodeContext;
   readonly #fold: AnswerFold;
-  /** What was sent of the open item: after a rewrite, not what is true of it. */
+  /** The sent part of the open item; after a rewrite it differs from the item's true content. */
   #sent = "";
   #sequence = 0;
 
@@ -35,7 +34,7 @@ export class ResponsesEncoder implements Encoder {
     return this.#fold.push(event).flatMap((step) => this.#step(step));
   }
 
-  /** The response as it stands, with its items: an accumulator takes it for the whole of what it knows. */
+  /** The response so far, with its items: a client that accumulates replaces everything that it holds by this response. */
   heartbeat(): readonly WireEvent[] {
     const response = { ...responseObject(this.#context, this.#fold.answer), status: "in_progress" };
     return [this.#repeat("response.in_progress", { response })];
@@ -116,14 +115,14 @@ export class ResponsesEncoder implements Encoder {
     return [whole, done()];
   }
 
-  /** A cancelled response ends in `failed`, with its own status: what stops early must not pass for an answer. */
+  /** A cancelled response ends in `failed`, with its own status, so that no client mistakes a partial answer for a whole one. */
   #end(end: AnswerEnd, answer: Answer): readonly WireEvent[] {
     const response = responseObject(this.#context, answer);
     const type = end.type !== "finished" ? "failed" : response.status === "incomplete" ? "incomplete" : "completed";
     return [this.#write(`response.${type}`, { response }), { data: "[DONE]" }];
   }
 
-  /** An item with the text that was sent of it. */
+  /** An item with the text of it that was sent. */
   #item(block: Block, text: string, status: "in_progress" | "completed"): JsonObject {
     const sent = block.kind === "tool_call" ? { ...block, arguments: text } : { ...block, text };
     return itemOf(this.#context, sent, status);

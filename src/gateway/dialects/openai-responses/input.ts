@@ -33,13 +33,13 @@ const reasoning = z.object({
   content: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
 });
 
-/** Traces of what a vendor's hosted tools did: nothing that another model could read. */
+/** Items of a vendor's hosted tools: no other model could read them. */
 const hostedItem =
   /^(web_search|file_search|code_interpreter|image_generation|computer|local_shell|shell|mcp|tool_search|apply_patch|compaction|program)/;
 
 /**
- * Input items as messages: what the assistant said, thought and called in a row becomes one message, everything else one
- * each, in order.
+ * Input items as messages: consecutive texts, thoughts and calls of the assistant become one message; every other item becomes one
+ * message, in order.
  *
  * @throws MillraceError `invalid_request` with the path of an item that does not fit. Source: docs/wire/clients.md, "Responses".
  */
@@ -89,7 +89,7 @@ class AssistantMessage {
   }
 }
 
-/** Whether the item was part of what the assistant did. */
+/** Adds an item to the assistant's message; false if the item is not the assistant's. */
 function addToAssistant(assistant: AssistantMessage, item: Item, path: string, messages: Message[]): boolean {
   switch (typeOf(item)) {
     case "message": {

@@ -40,12 +40,12 @@ export const responsesBody = z.object({
   top_logprobs: z.number().nullish(),
 });
 
-/** What a response shows of its request: kept with the turn, so that it can be shown again after a restart. */
+/** The request's part of a response, kept with the turn for showing the response again after a restart. */
 export interface ResponsesWire {
   readonly store: boolean;
   readonly background: boolean;
   readonly previousResponseId: string | null;
-  /** How many leading messages of the request are not this response's own input: instructions, then what came before. */
+  /** The number of leading messages that are not this response's own input: instructions, then earlier messages. */
   readonly ownFrom: number;
   readonly namespaced: Readonly<Record<string, NamespacedName>>;
   /** Members of the body that the response object repeats as they came. */
@@ -124,7 +124,7 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
   };
 }
 
-/** The id of the response that a body continues, before anything else of it is read. */
+/** The id of the response that a body continues, read before the rest of the body. */
 export function previousIdOf(body: unknown): string | undefined {
   if (typeof body !== "object" || body === null || !("previous_response_id" in body)) return undefined;
   const id = body.previous_response_id;

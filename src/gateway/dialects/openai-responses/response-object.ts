@@ -11,7 +11,7 @@ import type { ResponsesWire } from "./request.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
 
-/** What every response id begins with. */
+/** The prefix of every response id. */
 export const responsePrefix = "resp_";
 
 /** The `response` object of an answer as far as it goes. */
@@ -77,7 +77,7 @@ export function summaryPart(text: string): JsonObject {
   return { type: "summary_text", text };
 }
 
-/** The last block of an answer that did not come to its end is not complete either. */
+/** The last block of an unfinished answer is not complete either. */
 function itemStatus(answer: Answer, block: Block): ItemStatus {
   if (block !== answer.blocks.at(-1)) return "completed";
   if (answer.end === undefined) return "in_progress";

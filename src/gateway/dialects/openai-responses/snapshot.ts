@@ -2,8 +2,8 @@ import type { JsonObject } from "../../../base/json.ts";
 import type { WireEvent } from "../dialect.ts";
 
 /**
- * The response as it stood at one event of its stream, with items and text. A client that starts there ends with the same
- * response as one that saw everything. Source: docs/wire/clients.md, "Responses".
+ * The response at one event of its stream, with items and text. A client that starts there ends with the same response as a client
+ * that saw every event. Source: docs/wire/clients.md, "Responses".
  */
 export class ResponseSnapshot {
   readonly #at: number;
@@ -14,7 +14,7 @@ export class ResponseSnapshot {
     this.#at = at;
   }
 
-  /** Takes what one event of the log became, in order; answers the place of the event that is looked for, once it is among them. */
+  /** Takes the wire events of one log event, in order. Returns the place of the searched event once it is among them. */
   take(events: readonly WireEvent[]): number | undefined {
     for (const [part, { data }] of events.entries()) {
       if (!data.startsWith("{")) continue;
@@ -32,7 +32,7 @@ export class ResponseSnapshot {
   }
 }
 
-/** What a client knows of a response after one more event, by the API's own rules. */
+/** The response that a client holds after one more event, by the API's own rules. */
 export function accumulate(response: JsonObject | undefined, event: JsonObject): JsonObject {
   if (typeof event.response === "object" && event.response !== null) return event.response as JsonObject; // lifecycle events hold it whole
   const output = [...((response?.output ?? []) as JsonObject[])]; // a list of items, as responseObject makes it

@@ -13,7 +13,7 @@ function open() {
   return { clock, come };
 }
 
-/** What became of an attach that may wait. */
+/** The state of an attach that may wait. */
 function watched(place: AttachPlace, signal = never) {
   const seen: { state: "waits" | "alone" | "not alone" | "out"; why?: unknown } = { state: "waits" };
   place.untilFree(signal).then(

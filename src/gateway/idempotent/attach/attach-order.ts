@@ -3,9 +3,9 @@ import type { Clock } from "../../../base/clock.ts";
 import type { StreamName } from "../../../log/client-stream.ts";
 
 export interface OrderTiming {
-  /** How long an attach waits for one that is there to leave, before it takes the stream over; ms. */
+  /** How long an attach waits for an earlier one to leave, before it takes the stream over; ms. */
   readonly waitMs: number;
-  /** In how many parts: after each, what the sockets brought meanwhile is known. */
+  /** The number of parts of that wait: after each part, the sockets' news is known. */
   readonly looks: number;
 }
 
@@ -21,7 +21,7 @@ export interface AttachPlace {
   untilFree(signal: AbortSignal): Promise<boolean>;
   /** It takes the stream over now. Earlier attaches that have not taken it are overtaken. */
   take(): void;
-  /** Whether one that came later has taken the stream over. */
+  /** Whether a later attach has taken the stream over. */
   readonly isOvertaken: boolean;
   /** Lets later attaches pass: its client has left, or it is over. */
   letPass(): void;

@@ -19,17 +19,17 @@ import { AttachOrder } from "./attach-order.ts";
 import type { StreamParts } from "./open-attach.ts";
 import { runAttach } from "./run-attach.ts";
 
-/** What one client does with its connection, in this order: sends messages, and may leave. */
+/** The actions of one client on its connection, in this order: it sends messages, and may leave. */
 export type Doings = readonly (MessageInit | "leaves")[];
 
 export interface Scenario {
   readonly attachers: readonly Doings[];
-  /** What the model answers, answer by answer. */
+  /** The model's answers, in order. */
   readonly answers: readonly (readonly TurnEventBody[])[];
   /** 1: both attaches reach one gateway. 2: each reaches another gateway, on one log. */
   readonly gateways: 1 | 2;
   readonly hold: "before" | "after";
-  /** What the clients call the conversation. */
+  /** The clients' name for the conversation. */
   readonly session?: string;
 }
 
@@ -150,7 +150,7 @@ class Attacher {
     this.#refused = error === undefined ? undefined : (detailsOf(error).info["reason"] ?? error.message);
   }
 
-  /** What it knows now. */
+  /** The client's knowledge now. */
   heard(): Heard {
     const { attach } = this;
     return {

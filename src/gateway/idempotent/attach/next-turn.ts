@@ -30,7 +30,7 @@ export async function firstTurn(
   };
 }
 
-/** The turn that goes on once every call of the last one has its result: the same model, the same conversation. */
+/** The turn that follows once every call of the last one has its result: the same model, the same conversation. */
 export function nextTurn(
   ask: AttachAsk,
   segment: number,

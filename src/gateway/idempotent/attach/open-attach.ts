@@ -32,7 +32,7 @@ export interface OpenAttach {
   close(): void;
 }
 
-/** What an attach needs of the call that carries it. */
+/** The parts of a call that an attach uses. */
 export interface AttachCall {
   readonly incoming: Incoming<ClientMessage>;
   /** On tiers 2 and 3, whose messages may come in any order. */

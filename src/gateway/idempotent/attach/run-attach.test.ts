@@ -41,7 +41,7 @@ function attach(backend = new FakeBackend()) {
     clock,
     leave: () => client.abort(new Error("left")),
     arrive: (said: readonly MessageInit[], error?: Error) => arrived.resolve({ said, ...(error && { error }) }),
-    /** What was accepted, by number. */
+    /** The accepted messages, by number. */
     accepted: async () => {
       const { accepted } = await store.attachStream(parseAttach(headers, "caller").name, "observe");
       await turns.stop();

@@ -10,7 +10,7 @@ import type { StreamSession } from "../stream/stream-session.ts";
 import { openAttach, type StreamParts } from "./open-attach.ts";
 import { encodeAny, serveAttach } from "./serve-attach.ts";
 
-/** What carries one attach: the call of tier 1, or the calls of the others. */
+/** The carrier of one attach: the call of tier 1, or the calls of the other tiers. */
 export interface Carrier {
   /** Digest of the caller's API key. */
   readonly caller: string;
@@ -47,7 +47,7 @@ export async function* runAttach(
   }
 }
 
-/** Hands on what comes on a connection, until it ends or breaks. Never rejects. */
+/** Passes a connection's messages on, until it ends or breaks. Never rejects. */
 async function feedAll(
   session: StreamSession,
   messages: AsyncIterable<ClientMessage>,
@@ -61,7 +61,7 @@ async function feedAll(
   }
 }
 
-/** Whether what came cannot be a message, and not: the connection broke. */
+/** Whether the error means that a received message is malformed, rather than that the connection broke. */
 function isOfMessage(error: unknown): boolean {
   if (!(error instanceof ConnectError)) return false;
   return [Code.InvalidArgument, Code.ResourceExhausted, Code.Internal].includes(error.code);

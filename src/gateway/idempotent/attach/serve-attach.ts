@@ -24,16 +24,16 @@ import type { OpenAttach, StreamParts } from "./open-attach.ts";
 /** How long a fresh stream waits for its first message, where its client may believe that it was accepted before; ms. */
 const firstMessageMs = 8_000;
 
-/** How long an attach to a stream that has ended waits for what its client still sends; ms. */
+/** How long an attach to a stream that has ended waits for its client's last messages; ms. */
 const lastWordsMs = 100;
 
 type MessageInit = NonNullable<MessageInitShape<typeof ServerMessageSchema>["response"]>;
 
 /**
- * The way down of one attach: welcome, every chunk after the cursor, acknowledgements, signs of life, the end. Pulled at
- * the client's pace; ends the way up with itself, and once what had come was worked on where it is the client that left.
+ * The way down of one attach: welcome, every chunk after the cursor, acknowledgements, signs of life, the end. It is pulled at the
+ * client's pace. When it ends, the way up ends too; if the client left, only after the received messages were worked on.
  *
- * @throws ConnectError as docs/stream-protocol.md, "Refusals", says. `stopping` aborts when the gateway stops.
+ * @throws ConnectError as docs/stream-protocol.md, "Refusals", describes. `stopping` aborts when the gateway stops.
  */
 export async function* serveAttach(
   parts: StreamParts,
@@ -164,7 +164,7 @@ function welcomeOf({ attachment, state, stored, turnId }: OpenAttach) {
   };
 }
 
-/** While a turn runs, only what its model's server says counts; else the stream waits for its client. */
+/** While a turn runs, only messages of its model's server count as signs of life; otherwise the stream waits for its client. */
 function isAlive({ turns, clock, waits }: StreamParts, ids: readonly TurnId[], encoder: StreamEncoder): boolean {
   const turnId = ids.at(-1);
   if (turnId === undefined || (encoder.segment === ids.length && encoder.turnEnd !== undefined)) return true;
@@ -186,7 +186,7 @@ async function lastWords(
   }
 }
 
-/** What had come of a client that has left is worked on under the epoch of its attach, until nothing more can come. */
+/** Works off the messages of a client that has left, under the epoch of its attach, until nothing more can come. */
 async function workOff({ session, attachment }: OpenAttach, bell: Bell, stopping: AbortSignal): Promise<void> {
   const isDone = () => session.idle && session.inputEnded;
   const isOver = () => session.failure !== undefined || attachment.superseded.aborted || stopping.aborted;
@@ -214,7 +214,7 @@ class NextOf {
     this.#bell = bell;
   }
 
-  /** Undefined while it is not there. Throws what the generator threw. */
+  /** The next chunk; undefined while there is none. Throws the generator's error. */
   take(): ServerChunk | "ended" | undefined {
     if (this.#error !== undefined) throw this.#error.error;
     const result = this.#result;

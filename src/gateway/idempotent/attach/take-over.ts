@@ -24,7 +24,7 @@ const never = new AbortController().signal;
  * the running turn, or the stream if no turn runs; all its other messages are dropped. Once a later attach has the stream, the
  * messages of this one are overtaken.
  *
- * Throws what looking at the stream throws. Source: docs/stream-protocol.md, "Clients that leave at once".
+ * Throws as looking at the stream does. Source: docs/stream-protocol.md, "Clients that leave at once".
  */
 export async function takesOver(
   streams: Streams,
@@ -53,7 +53,7 @@ async function livesUntilFree(place: AttachPlace, signal: AbortSignal): Promise<
   }
 }
 
-/** Whether any of it is not stored: who comes back says again all that was not acknowledged, and maybe to another gateway. */
+/** Whether any of the messages is not stored. A client that returns repeats all its unacknowledged messages, maybe to another gateway. */
 async function isNews(streams: Streams, name: Name, said: readonly ClientMessage[]): Promise<boolean> {
   const state = new StreamProgress((await observed(streams, name))?.accepted ?? []);
   return said.some(({ seqno, request }) => {
@@ -72,7 +72,7 @@ async function observed(streams: Streams, name: Name): Promise<Attachment | unde
   }
 }
 
-/** Ends the turn for the attach that has the stream now. False if no turn of it runs. */
+/** Ends the running turn for the attach that has the stream now. False if no turn of the stream runs. */
 async function endsWhatRuns(streams: Streams, name: Name, place: AttachPlace): Promise<boolean> {
   const there = await observed(streams, name);
   const last = there?.accepted.findLast(({ turnId }) => turnId !== undefined)?.turnId;

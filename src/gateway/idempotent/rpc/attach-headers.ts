@@ -5,11 +5,11 @@ import { parseKey } from "../../../log/sealing/keys.ts";
 import { beforeFirst, parseEventId } from "../../dialects/idempotent/event-id.ts";
 import { clientOf, graceMsOf, projectOf, sessionOf } from "../../http/request-headers.ts";
 
-/** What an attach asks for, as its headers say. */
+/** An attach's request, from its headers. */
 export interface AttachAsk {
   readonly name: StreamName;
   readonly intent: "create" | "resume" | "observe";
-  /** The client said so itself. One that knows only the original's headers cannot: it may believe that the stream is there. */
+  /** Whether the client sent the intent itself. A client that knows only the original's headers cannot: it may believe that the stream exists. */
   readonly saidIntent: boolean;
   readonly cursor: string;
   /** The digest at the cursor, as the client has it. */

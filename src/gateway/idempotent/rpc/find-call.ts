@@ -10,7 +10,7 @@ export interface RefusedCall {
   readonly error: ConnectError;
   /** Where it is another one than the error's code has. */
   readonly status?: number;
-  /** What goes with that status. */
+  /** The headers that go with that status. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether the connection is of no more use. */
   readonly closes?: boolean;

@@ -1,4 +1,4 @@
-/** What comes over one connection; it can be looked at before it is taken. One asks at a time. */
+/** The messages that arrive on one connection. The next message can be seen before it is taken. Only one caller may wait at a time. */
 export class Incoming<Message> implements AsyncIterable<Message> {
   readonly #messages: AsyncIterator<Message>;
   /** Looked at, and not taken. */
@@ -20,7 +20,7 @@ export class Incoming<Message> implements AsyncIterable<Message> {
     return this.#held;
   }
 
-  /** Every message, once. Throws what the connection threw. */
+  /** Every message, once. Throws the connection's error. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void> {
     for (;;) {
       yield* this.#held.splice(0);

@@ -31,7 +31,7 @@ interface Call {
   readonly version: "1.1" | "2";
 }
 
-/** What came back, whole. */
+/** A whole answer. */
 interface Answer {
   readonly status: number;
   readonly body: Buffer;
@@ -77,7 +77,7 @@ function errorOf({ status, body }: Answer) {
   return { status, code: error.code, number: found?.error, isRetryable, info };
 }
 
-/** What the last envelope of a stream holds. */
+/** The content of a stream's last envelope. */
 function endOf(body: Buffer): string {
   for (let at = 0; at < body.length; at += 5 + body.readUInt32BE(at + 1))
     if (body[at] === endStreamFlag) return body.subarray(at + 5).toString();

@@ -29,10 +29,7 @@ export interface RpcServerOptions {
   readonly mostBytes: number;
 }
 
-/**
- * Answers calls. A failure before the method is reached has details too.
- * Source: docs/wire/idempotent-streams.md, "What a server must do".
- */
+/** Answers calls. A failure before the method is reached has details too. Source: docs/wire/idempotent-streams.md, "What a server must do". */
 export function rpcServer(options: RpcServerOptions): (request: RpcRequest, response: RpcResponse) => void {
   const { routes, contextValues, mostBytes } = options;
   const router = createConnectRouter({
@@ -66,7 +63,7 @@ export function rpcServer(options: RpcServerOptions): (request: RpcRequest, resp
 
 const progressKey = createContextKey({ isRead: false }, { description: "how far the call has come" });
 
-/** Methods that stream their answer reject here only for what they were asked; what becomes of the answer comes later. */
+/** Adds details to errors. Methods that stream their answer reject here only for their request; errors of the answer come later. */
 function detailing(mostBytes: number): Interceptor {
   return (next) => async (request) => {
     request.contextValues.get(progressKey).isRead = true;

@@ -17,10 +17,10 @@ export interface LiveChunksOptions {
 }
 
 /**
- * Every chunk of a stream after the cursor, live ones too, up to its end, at the reader's pace. Waits between two turns
- * for what the client sends. A reader that comes back after a turn's last chunk says that it was delivered.
+ * Every chunk of a stream after the cursor, live ones too, up to its end, at the reader's pace. Between two turns it waits for the
+ * client's messages. A reader that asks for more after a turn's last chunk confirms that the chunk was delivered.
  *
- * Throws what reading a turn throws, and the signal's reason.
+ * Throws as reading a turn does, and the signal's reason.
  */
 export async function* liveChunks(options: LiveChunksOptions, signal: AbortSignal): AsyncGenerator<ServerChunk, void> {
   const { reading, state, tell, cursor, encoder = streamEncoder(state) } = options;

@@ -2,13 +2,13 @@ import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { refusal } from "../../dialects/idempotent/errors.ts";
 
-/** What one caller may use of the streaming protocol. Another caller's use does not count. */
+/** The limits of one caller's use of the streaming protocol. Another caller's use does not count. */
 export interface StreamQuotas {
   /** Attaches open at once, of writers and observers. */
   readonly openStreams: number;
   /** Attaches in a minute. */
   readonly attachesPerMinute: number;
-  /** Bytes of messages accepted within `retainedMs`: what its streams keep in the log, the answers apart. */
+  /** Bytes of messages accepted within `retainedMs`: the space of its streams in the log, without the answers. */
   readonly retainedBytes: number;
   readonly retainedMs: number;
 }
@@ -32,7 +32,7 @@ interface Use {
   readonly bytes: Map<number, number>;
 }
 
-/** Counts what each caller uses, in this process since it started. Callers are keys of the gateway, so there are few. */
+/** Counts each caller's use, in this process since it started. Callers are keys of the gateway, so there are few. */
 export class Quotas {
   readonly #clock: Clock;
   readonly #quotas: StreamQuotas;

@@ -8,7 +8,7 @@ export interface EndedAnswer {
   readonly waits: boolean;
 }
 
-/** Reads a turn to its end, as an onlooker. Throws what reading throws. */
+/** Reads a turn to its end, as an observer. Throws as reading does. */
 export async function readAnswer(reading: StreamReading, turnId: TurnId, signal: AbortSignal): Promise<EndedAnswer> {
   const fold = new AnswerFold({ tools: [] });
   for await (const event of reading.follow(turnId, startOfLog, signal)) fold.push(event);

@@ -111,7 +111,7 @@ async function goneOn(world: StreamWorld, first: RawAttach, back: RawAttach, pla
   return { text: first.text + back.text, ends: ends.length, prompts: world.backend.answers.length };
 }
 
-/** What a client knows who keeps what it got before. */
+/** The attach as a client sees it that remembers the events of an earlier attach. */
 function joined(first: RawAttach, back: RawAttach): RawAttach {
   return new Proxy(back, {
     get(target, name) {

@@ -22,8 +22,8 @@ export interface StoredStream {
  * Reads all that a stream's logs hold now, and checks the cursor against it before anything is sent. Source:
  * docs/wire/idempotent-streams.md, "Rules that follow".
  *
- * @throws MillraceError `expired` when part of it is no longer kept, and with reason `diverged` for a cursor that is not in
- *   it, or whose digest is another one.
+ * @throws MillraceError `expired` when part of it is no longer kept, and with reason `diverged` for a cursor that is not in it, or
+ * whose digest differs.
  */
 export async function readStored(
   reading: StreamReading,

@@ -4,10 +4,7 @@ import type { Block } from "../../dialects/answer.ts";
 import { type ClientInput, readPayload, type ToolResult } from "../../dialects/idempotent/client-message.ts";
 import { unreadFields } from "../../dialects/idempotent/unread.ts";
 
-/**
- * What a stream has come to: nothing but what its accepted messages and the logs of its turns say, so that every attach
- * and every process finds the same.
- */
+/** The progress of a stream. It depends only on the accepted messages and on the logs of the turns, so every attach and every process finds the same. */
 export class StreamProgress {
   #accepted = 0;
   readonly #turns: TurnId[] = [];

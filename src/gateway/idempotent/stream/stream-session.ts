@@ -24,9 +24,9 @@ export interface StreamSessionOptions {
   readonly state: StreamProgress;
   readonly ask: AttachAsk;
   readonly models: Pick<Models, "resolve">;
-  /** Told of each new message before it is stored, in bytes; throws where that is too much. */
+  /** Called with the size in bytes of each new message before the message is stored; throws if it is too large. */
   readonly keep: (bytes: number) => void;
-  /** Told of each turn that a message started. */
+  /** Called for each turn that a message started. */
   readonly onTurn: (turn: StartedTurn) => void;
   /** Whether a message that comes before its turn waits for the missing one. False on an ordered connection. */
   readonly waitsForGaps: boolean;
@@ -62,7 +62,7 @@ export class StreamSession {
     this.#expected = options.state.accepted;
   }
 
-  /** Why the attach has to end: what was wrong with a message, or that it could not be stored. */
+  /** Why the attach must end: a message was wrong, or could not be stored. */
   get failure(): MillraceError | undefined {
     return this.#failure;
   }
@@ -93,7 +93,10 @@ export class StreamSession {
     return acks;
   }
 
-  /** Takes a message, until the work is over; waits while too many wait already. What is wrong with it becomes the failure of the attach. */
+  /**
+   * Takes a message and resolves when its work is done; waits while too many messages wait already. An error of the message becomes
+   * the failure of the attach.
+   */
   async feed(message: ClientMessage): Promise<void> {
     while (this.#ready.length >= mostWaiting && !this.#over) await this.#room.wait();
     if (this.#failure !== undefined || this.#over) return;
@@ -104,7 +107,10 @@ export class StreamSession {
     }
   }
 
-  /** Nothing more comes on this connection. `why` what came last cannot be a message: the attach ends with it, after all before it. */
+  /**
+   * Ends the input of this connection. `why`: the last message was malformed; the attach ends with this error, after it has worked on
+   * all earlier messages.
+   */
   endInput(why?: MillraceError): void {
     this.#inputEnded = true;
     this.#unreadable = why;
@@ -217,7 +223,7 @@ export class StreamSession {
     return this.#afterResult(input, signal);
   }
 
-  /** What follows a result is known once the turn with its call has ended. */
+  /** Finds what follows a result, once the turn with its call has ended. */
   async #afterResult(result: ToolResult, signal: AbortSignal): Promise<StartTurn | undefined> {
     const { state, ask, attachment } = this.#options;
     const turnId = state.turns.at(-1);

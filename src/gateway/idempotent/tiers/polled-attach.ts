@@ -10,7 +10,7 @@ import { encodeInterruption } from "../../dialects/idempotent/errors.ts";
 export interface PollTiming {
   /** How long a poll waits for its first message, ms. */
   readonly waitMs: number;
-  /** How long it then waits for one more, ms. */
+  /** How long a poll then waits for one more message, ms. */
   readonly lingerMs: number;
   /** How long an attach lives without a poll, ms. */
   readonly idleMs: number;
@@ -29,7 +29,7 @@ export interface PollAnswer {
   readonly eof?: boolean;
 }
 
-/** A way down that is taken in pieces: by calls that end as soon as what is there was answered. */
+/** A way down that is taken in pieces, by calls that end as soon as they have answered the waiting messages. */
 export class PolledAttach {
   readonly #down: AsyncGenerator<ServerMessage, void>;
   readonly #clock: Clock;
@@ -48,7 +48,7 @@ export class PolledAttach {
     this.#stop = stop;
   }
 
-  /** What there is now; waits for one message if there is none. Throws how the way down ended, if not well. */
+  /** The messages that are waiting now; waits for one message if there is none. Throws if the way down ended with an error. */
   async *poll(signal: AbortSignal): AsyncGenerator<PollAnswer, void> {
     if (this.#polled) throw encodeInterruption("Another poll of this attach is open.");
     this.#polled = true;
@@ -72,19 +72,19 @@ export class PolledAttach {
     }
   }
 
-  /** Ends the way down: it is over, its client stopped polling, or a poll was cut and it is unknown what arrived. */
+  /** Ends the way down: because it is over, its client stopped polling, or a poll was cut and its delivery is unknown. */
   end(): void {
     this.#idle.abort();
     this.#stop();
     void bestEffort(this.#down.return());
   }
 
-  /** As `end`, once the poll that is open, if one is, has told its client. */
+  /** As `end`, after the open poll, if there is one, has answered its client. */
   endSoon(): void {
     if (!this.#polled) this.end();
   }
 
-  /** The next message, or undefined when none comes in time; it then is the first of the next poll. */
+  /** The next message, or undefined if none comes in time; a later message is then the first of the next poll. */
   async #next(ms: number, signal: AbortSignal): Promise<IteratorResult<ServerMessage, void> | undefined> {
     if (this.#pending === undefined) {
       this.#pending = this.#down.next();

@@ -5,7 +5,7 @@ import type { Clock } from "../../../base/clock.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { encodeInterruption } from "../../dialects/idempotent/errors.ts";
 
-/** What one append brings. */
+/** The content of one append. */
 export interface Append {
   readonly headers: Headers;
   /** Its place among the appends of its attach. */
@@ -52,7 +52,7 @@ export interface WayUp {
   end(): void;
 }
 
-/** Where the calls of tiers 2 and 3 that belong to one attach meet: by caller and request id, whichever comes first. */
+/** Joins the calls of tiers 2 and 3 that belong to one attach, by caller and request id. The calls may come in any order. */
 export class Rendezvous {
   readonly #clock: Clock;
   readonly #limits: RendezvousLimits;
@@ -85,7 +85,10 @@ export class Rendezvous {
     meeting.add(append);
   }
 
-  /** The way up of an attach whose way down is here, until the signal says that its client left. Throws `already_exists` when it has one. */
+  /**
+   * The way up of an attach whose way down has arrived, until the signal tells that its client left. Throws `already_exists` when the
+   * attach has a way up.
+   */
   claim(caller: string, requestId: string, signal: AbortSignal): WayUp {
     const key = attachKeyOf(caller, requestId);
     const held = this.#meetings.get(key);
@@ -180,7 +183,7 @@ class Meeting {
     this.#left = true;
   }
 
-  /** What has come is handed on, and nothing more comes. */
+  /** Ends the input: messages that arrived are passed on, and no more arrive. */
   endInput(): void {
     this.#inputEnded = true;
     this.#bell.ring();
@@ -194,7 +197,7 @@ class Meeting {
     this.#bell.ring();
   }
 
-  /** Orders; what came before is passed on all the same, since the number inside the message is the one that counts. */
+  /** Adds an append in its place. Late appends are passed on too, because the number inside the message decides. */
   add(append: Append): void {
     this.#headers ??= append.headers;
     if (append.seqno > this.#next) {
