@@ -28,6 +28,7 @@ import { readPause } from "../gateway-process/pause-file.ts";
 import { findPortHolder } from "../gateway-process/port-holder.ts";
 import { alreadyServes, type PortReason, portReason, portTaken } from "../gateway-process/port-taken.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
+import { sharedMost } from "../keys/turn-limit.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
@@ -56,10 +57,10 @@ export const gatewayOptions = {
     defaultText: "2m",
   }),
   maxTurns: integer(
-    "how many turns may run at the same time in one IDE; the others wait in a queue that is fair across keys",
+    "how many turns may run at the same time in one IDE; the others wait in a queue that is fair across keys; 0 is no limit",
     "<number>",
-    { min: 1, max: 10_000, initial: undefined },
-    { env: "MILLRACE_MAX_TURNS", defaultText: "no limit" },
+    { min: 0, max: 10_000, initial: undefined },
+    { env: "MILLRACE_MAX_TURNS", defaultText: `no limit; ${sharedMost} while a key for others works` },
   ),
   retention: duration("how long a finished answer is kept; the time starts again when someone reads it", 7_200_000, {
     env: "MILLRACE_RETENTION",
