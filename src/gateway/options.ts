@@ -52,6 +52,12 @@ export interface PauseState {
   readonly since: string | null;
 }
 
+/** How many turns may run at the same time in one IDE, undefined for any number, and why. */
+export interface TurnLimitState {
+  readonly most: number | undefined;
+  readonly why: string;
+}
+
 /** An IDE that prompts go to, and since when its user agrees to it; null where nobody has agreed. */
 export interface IdeConsent {
   readonly ide: string;
@@ -99,6 +105,8 @@ export interface GatewayOptions {
   readonly storeState?: () => StoreState;
   /** The pause, for `/health`; null while there is none. */
   readonly pauseState?: () => PauseState | null;
+  /** The limit in force, for `/health`. */
+  readonly turnLimit?: () => TurnLimitState;
   /** The user's consents, for the dashboard; without it, nothing there needs one. */
   readonly consents?: ConsentBook;
   /** Whether the dashboard may show the texts of prompts and answers; not by default. */

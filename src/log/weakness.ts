@@ -9,3 +9,10 @@ export const storeWeaknesses = {
 } as const;
 
 export type StoreWeakness = keyof typeof storeWeaknesses;
+
+/** What its owner can do about each. */
+export const storeRemedies: Readonly<Record<StoreWeakness, string>> = {
+  replica_behind: "Look at the replica and the network to it: `INFO replication` shows how far behind it is.",
+  replica_gone: "Start the replica again.",
+  not_persistent: "Set `appendonly yes` in the server's configuration.",
+};

@@ -20,6 +20,7 @@ import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
 import { encodeKey } from "../../src/log/sealing/keys.ts";
 import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
 import { plainRequest } from "../../src/log/turn.fake.ts";
+import type { StoreWeakness } from "../../src/log/weakness.ts";
 import { FakeModels, fakeModelOf } from "../../src/models/models.fake.ts";
 import { BillingStrategy, type UserStatus, UserStatusSchema } from "../../src/proto/windsurf/exa/codeium_common_pb.ts";
 import type { TurnLifecycle } from "../../src/turns/lifecycle.ts";
@@ -129,6 +130,8 @@ export async function dashboardWorld(options: {
   readonly keys?: readonly IssuedKey[];
   /** What is wrong with the log's file. */
   readonly degradedBy?: MillraceError;
+  /** Why the shared store may lose answers. */
+  readonly weaknesses?: readonly StoreWeakness[];
   /** Whether nobody has agreed yet that prompts go to the IDE. */
   readonly needsConsent?: boolean;
 }): Promise<DashboardWorld> {
@@ -205,6 +208,7 @@ export async function dashboardWorld(options: {
         degraded: options.degradedBy !== undefined,
         why: options.degradedBy?.message ?? null,
         hint: options.degradedBy?.hint ?? null,
+        weaknesses: options.weaknesses ?? [],
       }),
       ides: () => Promise.resolve(hasIdes ? someIdes(now) : noIdes(now)),
     });

@@ -240,6 +240,15 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await picture(page, "degraded");
   });
 
+  it("warns that the shared store may lose answers, and says what helps", async () => {
+    const { page } = await open({ weaknesses: ["replica_gone", "not_persistent"] });
+    const alert = page.getByRole("alert").filter({ hasText: "The store may lose answers." });
+    await alert.waitFor();
+    expect(await alert.innerText()).toMatch(/follows it no more.*Start the replica again\..*`?appendonly yes/s);
+    expect(await alert.getAttribute("class")).toBe("banner warn");
+    expect(await accessibilityViolations(page)).toEqual([]);
+  });
+
   it("shows the IDEs found, with doctor's verdicts and what to do", async () => {
     const { page } = await open();
     const ides = page.locator("section[aria-labelledby=ides]");

@@ -67,6 +67,8 @@ test.skipIf(!redisInstalled)(
     const doctor = await millrace(["doctor"], { home, env: env("c") });
     expect(doctor.stdout).toContain("A replica of the Redis server does not keep up.");
     expect(first.log()).toContain("store_weak");
+    const status = await millrace(["status"], { home, env: env("b") });
+    expect(status.stdout).toMatch(/store +A replica of the Redis server does not keep up\./);
 
     await pair.failOver();
     link.targets = [pair.port];

@@ -1,6 +1,8 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, model, openai, patience, simulator } from "../support/world.ts";
 
@@ -107,6 +109,25 @@ test.runIf(process.platform !== "win32")("SIGHUP reads the configuration again a
   await fetch(`${served.url}/v1/models`, { headers: { authorization: `Bearer ${served.key}` } });
   await expect.poll(() => served.log()).toContain('"path":"/v1/models"');
   expect((await fetch(`${served.url}/health`)).status).toBe(200);
+});
+
+test.runIf(process.platform !== "win32")("`config set` says how the running gateway takes a setting over", async () => {
+  const home = temporaryHome();
+  await simulator({ home });
+  const served = await gateway({ home, env: { MILLRACE_STARTED_BY: "background" } });
+  const note = async (...setting: readonly string[]) =>
+    (await millrace(["config", "set", ...setting], { home })).stderr.replaceAll(/\s+/g, " ");
+  expect(await note("serve.grace", "10m")).toContain("uses the new value after `millrace restart`.");
+  const command = `kill -HUP ${served.pid}`;
+  expect(await note("serve.max_turns", "3")).toContain(`uses the new value after \`${command}\`, without a restart.`);
+  execFileSync("sh", ["-c", command]);
+  const limit = async () => {
+    const headers = { authorization: `Bearer ${served.key}` };
+    return (await (await fetch(`${served.url}/health`, { headers })).json()) as object;
+  };
+  await expect.poll(limit).toMatchObject({ turn_limit: { most: 3, why: "set" } });
+  await served.stop();
+  expect(await note("serve.max_turns")).toContain("No gateway runs. Its next start uses the new value.");
 });
 
 function post({ url, key }: { readonly url: string; readonly key: string }, { path, body, headers = {} }: Case) {

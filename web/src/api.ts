@@ -122,7 +122,13 @@ export interface Health {
   /** Null while the owner has not paused the gateway. */
   readonly paused?: { readonly since: string | null } | null;
   /** Whether the event log can be written. */
-  readonly store?: { readonly degraded: boolean; readonly why: string | null; readonly hint: string | null };
+  readonly store?: {
+    readonly degraded: boolean;
+    readonly why: string | null;
+    readonly hint: string | null;
+    /** Why a shared store that works may lose answers, and what helps. */
+    readonly weak?: readonly { readonly reason: string; readonly why: string; readonly todo: string }[];
+  };
 }
 
 /** The session ended, or there was none. */

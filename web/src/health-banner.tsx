@@ -28,8 +28,8 @@ interface Problem {
   readonly what: string;
   readonly why: string;
   readonly todo: string;
-  /** The user chose this, or has still to choose: nothing is broken. */
-  readonly isChoice?: true;
+  /** Nothing is broken: the user chose this, has still to choose, or can make the store safer. */
+  readonly isNotice?: true;
   /** The IDE that the user may agree to here. */
   readonly agreeTo?: string;
   /** Where the gateway says since when, epoch ms. */
@@ -46,7 +46,7 @@ export function HealthBanner({ health, ides, consents }: PageHealth) {
   return (
     <div
       role="alert"
-      class={problems.length === 0 ? "hidden" : `banner ${problems.every(({ isChoice }) => isChoice) ? "warn" : ""}`}
+      class={problems.length === 0 ? "hidden" : `banner ${problems.every(({ isNotice }) => isNotice) ? "warn" : ""}`}
     >
       {problems.map((problem) => {
         const sinceMs = silentSinceMs ?? problem.sinceMs ?? seen.current.get(problem.what) ?? Date.now();
@@ -81,7 +81,13 @@ function problemsOf(
   consents: Consents | undefined,
 ): readonly Problem[] {
   const store = health?.store?.degraded === true ? [storeProblem(health.store)] : [];
-  return [...pauseProblem(health), ...consentProblems(consents), ...store, ...ideProblem(ides)];
+  return [
+    ...pauseProblem(health),
+    ...consentProblems(consents),
+    ...store,
+    ...weakStoreProblem(health),
+    ...ideProblem(ides),
+  ];
 }
 
 function consentProblems(consents: Consents | undefined): readonly Problem[] {
@@ -90,7 +96,7 @@ function consentProblems(consents: Consents | undefined): readonly Problem[] {
     what: `You have not agreed yet that prompts go to ${product}.`,
     why: `Until you agree, no prompt is sent there. ${text}`,
     todo: "Agree here, or type `millrace accept`.",
-    isChoice: true,
+    isNotice: true,
     agreeTo: ide,
   }));
 }
@@ -101,7 +107,7 @@ function pauseProblem(health: Health | undefined): readonly Problem[] {
   return [
     {
       what: "Millrace is paused.",
-      isChoice: true,
+      isNotice: true,
       why: "No prompt is sent. Stored answers can still be read.",
       todo: "`millrace resume` ends the pause.",
       ...(since === null ? {} : { sinceMs: Date.parse(since) }),
@@ -115,6 +121,13 @@ function storeProblem({ why, hint }: NonNullable<Health["store"]>): Problem {
     why: `${why ?? ""} Answers still work, but they cannot be resumed after a restart.`.trim(),
     todo: hint ?? "`millrace doctor` shows more.",
   };
+}
+
+function weakStoreProblem(health: Health | undefined): readonly Problem[] {
+  const weak = health?.store?.weak ?? [];
+  if (weak.length === 0) return [];
+  const [why, todo] = [weak.map((each) => each.why).join(" "), weak.map((each) => each.todo).join(" ")];
+  return [{ what: "The store may lose answers.", why, todo, isNotice: true }];
 }
 
 /** Nothing while one IDE can be used: what is wrong with another stands in the list of IDEs. */

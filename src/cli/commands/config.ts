@@ -8,6 +8,7 @@ import { editToml } from "../config/edit-toml.ts";
 import { parseConfig, readConfig } from "../config/read-config.ts";
 import { parseServeTable, settingKeys } from "../config/read-serve-table.ts";
 import { configJsonSchema, type Setting, serveSettings } from "../config/settings-list.ts";
+import { howToApply } from "../gateway-process/how-to-apply.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { printTable } from "../terminal/table.ts";
@@ -81,7 +82,11 @@ const setCommand = defineCommand({
   ],
   options: {},
   examples: [],
-  run({ args }, { out, settings: { configFile: file } }) {
+  async run({ args }, context) {
+    const {
+      out,
+      settings: { configFile: file },
+    } = context;
     const [name = "", ...values] = args;
     const { key } = settingOf(name);
     const text = existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -91,8 +96,7 @@ const setCommand = defineCommand({
     parseServeTable(parseConfig(edited, file), serveCommand.options, file);
     replaceFileSync(file, edited);
     out.line(value === undefined ? `${key} has its default again.` : `${key} is set in ${file}.`);
-    out.note("A running gateway uses it after `millrace restart`.");
-    return Promise.resolve();
+    out.note(await howToApply(optionOf(key), context));
   },
 });
 
@@ -133,10 +137,14 @@ function withoutPassword(value: string): string {
   return value.replace(/(:\/\/[^/@\s]*:)[^/@\s]*@/, "$1***@");
 }
 
+/** `serve.max_turns` is the option `maxTurns`. */
+function optionOf(key: string): string {
+  return settingKeys(serveCommand.options).get(key.slice("serve.".length)) ?? "";
+}
+
 /** Words of a command line as the file's value: a number, true or false, a list where the option takes one. */
 function tomlValue(key: string, words: readonly string[]): SettingValue {
-  const name = settingKeys(serveCommand.options).get(key.slice("serve.".length)) ?? "";
-  const spec = serveCommand.options[name];
+  const spec = serveCommand.options[optionOf(key)];
   if (Array.isArray(spec?.initial)) return [...words];
   const word = words.join(" ");
   if (spec?.value === undefined) {

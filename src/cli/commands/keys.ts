@@ -1,11 +1,14 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import type { RedisAddress } from "../compose/redis-address.ts";
+import { findGateway } from "../gateway-process/gateway-client.ts";
+import { readHealth } from "../gateway-process/read-health.ts";
 import { createKey, revokeKey, rotateKey } from "../keys/change-keys.ts";
 import { type KeyRecord, keyState } from "../keys/key-record.ts";
 import type { KeyStore } from "../keys/key-store.ts";
 import { openKeyStore } from "../keys/open-key-store.ts";
 import { parseApis, parseBudget, parseExpiry } from "../keys/parse-limits.ts";
+import { sharedMost, spellTurnLimit } from "../keys/turn-limit.ts";
 import { explainedBy, flag, integer, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { storeOptions } from "../store-options.ts";
@@ -51,10 +54,17 @@ const createCommand = defineCommand({
       ...(options.maxTurns === undefined ? {} : { maxTurns: options.maxTurns }),
       ...(options.expires === undefined ? {} : { expiresAtMs: parseExpiry(options.expires, nowMs) }),
     };
-    const key = await withKeys(options, context, (keys) => createKey(keys, name, limits, nowMs));
+    const { key, isFirst } = await withKeys(options, context, async (keys) => {
+      const others = (await keys.read()).filter((each) => keyState(each, nowMs) === "works");
+      return { key: await createKey(keys, name, limits, nowMs), isFirst: others.length === 0 };
+    });
     if (options.json) return out.json({ name, key: key.reveal() });
     out.line(key.reveal());
     out.note("Save it now: Millrace stores only its hash.");
+    if (isFirst)
+      out.note(
+        `While a key for others works, at most ${sharedMost} turns run at once in one IDE and the others wait, unless you set \`serve.max_turns\`.`,
+      );
   },
 });
 
@@ -99,6 +109,9 @@ const listCommand = defineCommand({
       key.expiresAtMs === undefined ? "" : new Date(key.expiresAtMs).toISOString().slice(0, 16).replace("T", " "),
     ]);
     printTable(columns, rows, out, options.wide);
+    const gateway = await findGateway(context.settings, context.signal);
+    const limit = gateway && (await readHealth(gateway, context.signal)).turn_limit;
+    if (limit !== undefined) out.note(`Turns of all keys in the running gateway: ${spellTurnLimit(limit)}.`);
   },
 });
 

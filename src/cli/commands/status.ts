@@ -2,6 +2,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { defineCommand } from "../command.ts";
 import { spellAge } from "../doctor/spell.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { spellTurnLimit } from "../keys/turn-limit.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { unknownBackend } from "../terminal/top-picture.ts";
@@ -11,7 +12,7 @@ import { readNow } from "./top.ts";
 const againMs = 200;
 const mostTries = 15;
 
-/** `millrace status`: whether a gateway runs, in four lines. */
+/** `millrace status`: whether a gateway runs, in a few lines. */
 export const statusCommand = defineCommand({
   ...outlines.status,
   description:
@@ -37,6 +38,8 @@ export const statusCommand = defineCommand({
         paused: now.paused,
         running: now.running,
         waiting: now.waiting,
+        turn_limit: now.turnLimit ?? null,
+        store_weak: now.storeWeak,
         backend: now.backend ?? null,
       });
     out.prose(`Millrace ${file.version} serves on ${now.url} (process ${file.pid}, for ${spellAge(upMs)})`);
@@ -45,5 +48,8 @@ export const statusCommand = defineCommand({
     out.prose(
       `  turns          ${now.running} running, ${now.waiting} waiting, ${now.ended} ended since it started, ${now.failed} of them failed`,
     );
+    if (now.turnLimit !== undefined && now.turnLimit.why !== "alone")
+      out.prose(`  limit          ${spellTurnLimit(now.turnLimit)}`);
+    for (const why of now.storeWeak) out.prose(`  ${out.style("yellow", "store")}          ${why}`);
   },
 });

@@ -1,9 +1,9 @@
-import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { limitsSchema } from "../../usage/envelope.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { pause, readPause, resume } from "../gateway-process/pause-file.ts";
+import { readHealth } from "../gateway-process/read-health.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { canAsk } from "../terminal/ask-yes.ts";
@@ -15,13 +15,6 @@ const everyMs = 1_000;
 const mostListed = 30;
 
 const kinds: Readonly<Record<string, string>> = { cascade: "Cascade", raw_chat: "raw chat", none: "nothing yet" };
-
-const healthSchema = z.looseObject({
-  paused: z.unknown().optional(),
-  details: z
-    .looseObject({ backend: z.looseObject({ kind: z.string(), why: z.string(), product: z.string().optional() }) })
-    .optional(),
-});
 
 /** `millrace top`: what the gateway does now. */
 export const topCommand = defineCommand({
@@ -93,7 +86,7 @@ export async function readNow({ io, settings, signal }: CommandContext): Promise
     throw new MillraceError("ide_not_running", "No gateway runs.", { hint: "Start one with `millrace serve`." });
   const get = (path: string) => callGateway(gateway, path, { signal });
   const [health, metrics, limits, turns] = await Promise.all([
-    get("/health").then(async (response) => healthSchema.parse(await response.json())),
+    readHealth(gateway, signal),
     get("/metrics").then((response) => response.text()),
     limitsOf(gateway, signal).catch(() => undefined), // the rest is worth showing without them
     newestTurns(gateway, mostListed, signal),
@@ -112,6 +105,8 @@ export async function readNow({ io, settings, signal }: CommandContext): Promise
     ended: sum("millrace_turns_ended_total"),
     failed: sum("millrace_turns_ended_total", 'outcome="failed"'),
     tokens: sum("millrace_tokens_total"),
+    turnLimit: health.turn_limit,
+    storeWeak: health.store?.weak?.map(({ why, todo }) => `${why} ${todo}`) ?? [],
     limits,
     turns,
   };

@@ -19,6 +19,7 @@ import { keyInFile } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { sessionFile } from "../gateway-process/session-file.ts";
 import type { ComposedKeys } from "../keys/compose-keys.ts";
+import type { TurnLimit } from "../keys/turn-limit.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import type { ComposeOptions } from "./compose-options.ts";
 import type { OpenedStore } from "./compose-store.ts";
@@ -42,6 +43,7 @@ export interface GatewayParts extends ModelsWithWindows {
   readonly turns: StreamTurns;
   readonly meter: Meter;
   readonly keys: ComposedKeys;
+  readonly limitNow: () => TurnLimit;
 }
 
 /** The HTTP side of a gateway over its parts. */
@@ -58,6 +60,7 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     mostOpen: wholeNumber(io.env, "MILLRACE_OPEN_REQUESTS", defaultMostOpen),
     storeState: () => describeStore(opened),
     pauseState: () => describePause(options.pauseFile),
+    turnLimit: () => parts.limitNow(),
     consents: consentBook(finder, {
       folder,
       accept: options.accept,

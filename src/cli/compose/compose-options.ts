@@ -29,7 +29,7 @@ export interface ComposeOptions extends AskingOptions {
   /** The file of the key that seals the log; made where there is none. */
   readonly logKeyFile: string;
   readonly graceMs: number;
-  /** How many turns may run at the same time in one IDE; undefined for any number. */
+  /** How many turns may run at the same time in one IDE: 0 for any number, undefined for the default (`turn-limit.ts`). */
   readonly mostTurns: number | undefined;
   /** The file that says, by being there, that no prompt may be sent. */
   readonly pauseFile: string;

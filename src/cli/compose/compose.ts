@@ -16,6 +16,7 @@ import { ownerName } from "../gateway-process/owner.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
 import { startSharedKeys } from "../keys/start-shared-keys.ts";
+import { turnLimit } from "../keys/turn-limit.ts";
 import { version } from "../package-files.ts";
 import { sendTraces } from "../telemetry/otlp-traces.ts";
 import { composeGateway } from "./compose-gateway.ts";
@@ -48,7 +49,7 @@ export interface Composed {
   readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
   readonly degradedBy: MillraceError | undefined;
-  /** From now on this many turns may run at the same time in one IDE; undefined for any number. */
+  /** From now on this many turns may run at the same time in one IDE: 0 for any number, undefined for the default. */
   limitTurns(most: number | undefined): void;
   /** Frees the port, ends or hands over running turns, sends their readers an error, then frees everything. */
   close(listening?: Pick<Listening, "stopAccepting" | "close">): Promise<void>;
@@ -98,6 +99,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const prompted = starting.backends(backends);
   let { mostTurns } = options;
   let limitChanged = () => {};
+  const limitNow = () => turnLimit(mostTurns, keys.all(), clock.now());
   const turns = composeTurns({
     ...options,
     clock,
@@ -111,7 +113,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     contextTokens,
     admission: pausable(isPaused, keys.admission),
     limits: {
-      mostTurns: () => mostTurns,
+      mostTurns: () => limitNow().most,
       mostOf: (caller) => keys.keyOf(caller)?.maxTurns,
       isPaused,
       lagMs: () => metrics.loopLag.lately(),
@@ -121,7 +123,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const metering = startMeter({ ...usage, clock, turns, events, nameOf, keyOf: (caller) => keys.nameOf(caller) });
 
   const { meter } = usage;
-  const parts = { finder, schemas, agents, backends, models, contextTokens, opened, turns, meter, keys };
+  const parts = { finder, schemas, agents, backends, models, contextTokens, opened, turns, meter, keys, limitNow };
   const gateway = composeGateway({ options, instance, events, metrics, ...parts });
 
   return {

@@ -9,9 +9,12 @@ import { parseServeTable, tomlKey } from "./read-serve-table.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
+/** Options that a running gateway takes over when it reads its file again. */
+export const liveOptions = ["logLevel", "maxTurns", "tlsCert", "tlsKey"] as const;
+
 /** Options that a running gateway can change, and how it does that. */
 export interface LiveSetting {
-  readonly of: readonly string[];
+  readonly of: readonly (typeof liveOptions)[number][];
   /** Whether a running gateway can take over these values; any without it. */
   readonly isLive?: (options: Options) => boolean;
   /** Throws a MillraceError where the new values cannot be used. */
@@ -50,7 +53,7 @@ export function openReload(
     const changed = Object.keys(wanted).filter((name) => !isDeepStrictEqual(wanted[name], running[name]));
     const applied: string[] = [];
     for (const { of, isLive, apply } of live) {
-      const names = of.filter((name) => changed.includes(name));
+      const names: readonly string[] = of.filter((name) => changed.includes(name));
       if (names.length === 0 || isLive?.(wanted) === false) continue;
       try {
         apply(wanted);

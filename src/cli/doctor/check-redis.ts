@@ -1,16 +1,10 @@
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { loadRedisLog } from "../../log/redis/load-redis-log.ts";
-import { type StoreWeakness, storeWeaknesses } from "../../log/weakness.ts";
+import { storeRemedies, storeWeaknesses } from "../../log/weakness.ts";
 import type { RedisAddress } from "../compose/redis-address.ts";
 import type { StoreCheck } from "./check-store.ts";
 import type { Finding } from "./finding.ts";
-
-const remedies: Readonly<Record<StoreWeakness, string>> = {
-  replica_behind: "Look at the replica and the network to it: `INFO replication` shows how far behind it is.",
-  replica_gone: "Start the replica again.",
-  not_persistent: "Set `appendonly yes` in the server's configuration.",
-};
 
 /** Whether the Redis server that gateways share their turns in answers. It reads nothing there. */
 export async function checkRedis({ url, shown }: RedisAddress, clock: Clock): Promise<StoreCheck> {
@@ -21,7 +15,7 @@ export async function checkRedis({ url, shown }: RedisAddress, clock: Clock): Pr
     await store.close();
     const { inspectRedis } = await import("../../log/redis/inspect-redis.ts");
     const weak = (await inspectRedis(url.reveal())).map((each): Finding => {
-      return { area: "store", level: "warning", what: storeWeaknesses[each], todo: remedies[each] };
+      return { area: "store", level: "warning", what: storeWeaknesses[each], todo: storeRemedies[each] };
     });
     const answers: Finding = { area: "store", level: "ok", what: `The store ${shown} answers` };
     return { ...seen, state: "sound", findings: [answers, ...weak] };

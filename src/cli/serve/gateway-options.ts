@@ -2,6 +2,7 @@ import { backendModes } from "../../backends/choose-backend.ts";
 import type { AskingOptions } from "../compose/compose-upstream.ts";
 import type { RedisAddress } from "../compose/redis-address.ts";
 import { type LogLevel, logLevels } from "../gateway-process/log-lines.ts";
+import { sharedMost } from "../keys/turn-limit.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, text } from "../options.ts";
 import { storeOptions } from "../store-options.ts";
 
@@ -24,10 +25,10 @@ export const gatewayOptions = {
     defaultText: "2m",
   }),
   maxTurns: integer(
-    "how many turns may run at the same time in one IDE; the others wait in a queue that is fair across keys",
+    "how many turns may run at the same time in one IDE; the others wait in a queue that is fair across keys; 0 is no limit",
     "<number>",
-    { min: 1, max: 10_000, initial: undefined },
-    { env: "MILLRACE_MAX_TURNS", defaultText: "no limit" },
+    { min: 0, max: 10_000, initial: undefined },
+    { env: "MILLRACE_MAX_TURNS", defaultText: `no limit; ${sharedMost} while a key for others works` },
   ),
   retention: duration("how long a finished answer is kept; the time starts again when someone reads it", 7_200_000, {
     env: "MILLRACE_RETENTION",

@@ -25,6 +25,8 @@ const now: TopReading = {
   ended: 30,
   failed: 1,
   tokens: 9_000,
+  turnLimit: undefined,
+  storeWeak: [],
   limits: undefined,
   turns: [turn({ status: "finished", model: "gpt-5" }), turn({ model: "swe-1.6" })],
 };

@@ -1,5 +1,6 @@
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
 import { spellAge } from "../doctor/spell.ts";
+import type { ShownTurnLimit } from "../keys/turn-limit.ts";
 import { wrapLine } from "./display-width.ts";
 import type { Output } from "./output.ts";
 import { type Column, printTable } from "./table.ts";
@@ -21,6 +22,10 @@ export interface TopReading {
   readonly ended: number;
   readonly failed: number;
   readonly tokens: number;
+  /** How many turns may run at the same time; undefined where the gateway is too old to say. */
+  readonly turnLimit: ShownTurnLimit | undefined;
+  /** Why the shared store may lose an answer, in sentences. */
+  readonly storeWeak: readonly string[];
   readonly limits: LimitsEnvelope | undefined;
   /** The newest first. */
   readonly turns: readonly Turn[];

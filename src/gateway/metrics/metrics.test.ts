@@ -117,6 +117,16 @@ describe("the metrics", () => {
     expect(sampleOf(await written(metrics, { degraded: false }), "millrace_degraded")).toBe(0);
   });
 
+  it("show for each reason whether the store may lose answers, and nothing where no store is known", async () => {
+    const metrics = new GatewayMetrics("1.2.3");
+    expect((await written(metrics)).text).not.toContain("millrace_store_weak{");
+    const all = await written(metrics, { weaknesses: ["replica_gone"] });
+    expect(sampleOf(all, 'millrace_store_weak{reason="replica_gone"}')).toBe(1);
+    expect(sampleOf(all, 'millrace_store_weak{reason="not_persistent"}')).toBe(0);
+    const later = await written(metrics, { weaknesses: [] });
+    expect(sampleOf(later, 'millrace_store_weak{reason="replica_gone"}')).toBe(0);
+  });
+
   it("show how late deltas reach a connected reader, without replayed ones", async () => {
     const { request, turns, clock } = fakeGateway();
     const body = { model: "test-model", stream: true, messages: [{ role: "user", content: "x" }] };

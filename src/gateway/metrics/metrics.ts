@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { EventSource } from "../../base/emitter.ts";
+import { type StoreWeakness, storeWeaknesses } from "../../log/weakness.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
@@ -32,6 +33,8 @@ export interface MeasuredNow {
   readonly degraded: boolean | undefined;
   /** Whether the log was found damaged when it was opened. */
   readonly damaged?: boolean;
+  /** Why the store may lose what it acknowledged; undefined where nobody knows of the store. */
+  readonly weaknesses?: readonly StoreWeakness[] | undefined;
   /** Turns whose prompt was sent or may be sent, and turns that wait for that. */
   readonly load?: { readonly running: number; readonly waiting: number };
   readonly paused?: boolean;
@@ -101,6 +104,11 @@ export class GatewayMetrics {
   readonly #heartbeats = this.#counter("millrace_heartbeats_total", "No-op events sent in silence.", []);
   readonly #degraded = this.#gauge("millrace_degraded", "1 while the log of turns cannot be written.");
   readonly #damaged = this.#gauge("millrace_store_damaged", "1 where the store was found damaged when it was opened.");
+  readonly #weak = this.#gauge(
+    "millrace_store_weak",
+    "1 while the shared store may lose answers that it acknowledged, by the reason.",
+    ["reason"],
+  );
   /** Without a value there is no series: a log without a file has no size, not size 0. */
   readonly #logBytes = this.#gauge("millrace_log_bytes", "Size of the event log on disk.");
 
@@ -164,6 +172,7 @@ export class GatewayMetrics {
     logBytes,
     degraded,
     damaged = false,
+    weaknesses,
     load = { running: 0, waiting: 0 },
     paused = false,
     agents = [],
@@ -178,6 +187,9 @@ export class GatewayMetrics {
     this.#waiting.set(load.waiting);
     this.#paused.set(paused ? 1 : 0);
     this.#damaged.set(damaged ? 1 : 0);
+    if (weaknesses !== undefined)
+      for (const reason of Object.keys(storeWeaknesses))
+        this.#weak.set({ reason }, weaknesses.some((each) => each === reason) ? 1 : 0);
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

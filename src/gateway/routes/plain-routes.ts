@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { storeRemedies, storeWeaknesses } from "../../log/weakness.ts";
 import { jsonResponse } from "../http/context.ts";
+import type { StoreState } from "../options.ts";
 import { defineRoute } from "./route.ts";
 
 const hello = z.object({ message: z.literal("hello") });
@@ -18,6 +20,7 @@ export const plainRoutes = [
         degraded: gateway.storeState?.().degraded,
         damaged: (gateway.storeState?.().damaged ?? undefined) !== undefined,
         load: gateway.turns.load(),
+        weaknesses: gateway.storeState?.().weaknesses,
         paused: (gateway.pauseState?.() ?? undefined) !== undefined,
         agents: await gateway.agents?.(),
       });
@@ -34,11 +37,13 @@ export const plainRoutes = [
       if (c.var.caller === undefined) return jsonResponse(known);
       const details = await gateway.healthDetails?.();
       const store = gateway.storeState?.();
+      const limit = gateway.turnLimit?.();
       return jsonResponse({
         ...known,
         version: gateway.version,
         ...(gateway.pauseState === undefined ? {} : { paused: gateway.pauseState() }),
-        ...(store === undefined ? {} : { store }),
+        ...(limit === undefined ? {} : { turn_limit: { most: limit.most ?? null, why: limit.why } }),
+        ...(store === undefined ? {} : { store: describeStore(store) }),
         ...(details === undefined ? {} : { details }),
       });
     },
@@ -50,3 +55,9 @@ export const plainRoutes = [
     handle: () => jsonResponse({ message: "hello" }),
   }),
 ];
+
+/** With each weakness in words. */
+function describeStore({ weaknesses = [], ...store }: StoreState): object {
+  const weak = weaknesses.map((reason) => ({ reason, why: storeWeaknesses[reason], todo: storeRemedies[reason] }));
+  return { ...store, weaknesses, weak };
+}

@@ -180,6 +180,28 @@ test("a limit that is raised lets in at once those that wait, and one that is lo
   expect(prompts(fake)).toBe(4);
 });
 
+test("a limit that goes by itself is noticed while turns wait", async () => {
+  let most: number | undefined = 1;
+  const fake = limited({ mostTurns: () => most });
+  for (let turn = 0; turn < 3; turn++) await fake.come();
+  expect(prompts(fake)).toBe(1);
+  most = undefined;
+  await fake.clock.advance(1_000);
+  expect(prompts(fake)).toBe(3);
+});
+
+test("each pass over the waiting turns reads the limits once, and those of a key once", async () => {
+  const reads: string[] = [];
+  const fake = limited({
+    mostTurns: () => (reads.push("all"), 1),
+    mostOf: (caller) => (reads.push(caller), undefined),
+  });
+  for (let turn = 0; turn < 8; turn++) await fake.come({ caller: turn % 2 === 0 ? "ci" : "ada" });
+  reads.length = 0;
+  await finish(fake, 0);
+  expect(reads.toSorted()).toEqual(["ada", "all", "ci"]);
+});
+
 describe("while it is paused", () => {
   test("waiting turns keep waiting, running turns continue, and all end well after it", async () => {
     let isPaused = false;

@@ -4,7 +4,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { NewTurn } from "../../log/store.ts";
 import type { Exchange } from "../run/exchange.ts";
 
-/** How often to check whether the pause is over, while turns wait for that; ms. A row of docs/retries.md. */
+/** How often to check, while turns wait, whether a pause is over or a limit has changed; ms. A row of docs/retries.md. */
 const lookAgainMs = 1_000;
 /** From this lag of the event loop on, new turns wait for as long as it is late, and for `longestLateMs` at most; ms. */
 const lateMs = 1_000;
@@ -30,6 +30,13 @@ export interface TurnLimits {
   readonly lagMs?: (() => number) | undefined;
   /** Calls the listener when `mostTurns` has changed. */
   readonly onChanged?: ((listener: () => void) => void) | undefined;
+}
+
+/** The limits at one moment. Reading them asks files, so each pass over the waiting turns reads them once. */
+interface LimitsNow {
+  readonly isPaused: boolean;
+  readonly most: number | undefined;
+  readonly mostOf: (caller: string) => number | undefined;
 }
 
 export interface TurnQueueOptions extends TurnLimits {
@@ -102,8 +109,9 @@ export class TurnQueue {
   /** Starts the waiting turns that now have a place, after a turn came or left. */
   pump(): void {
     if (this.#waiting.size === 0) return;
-    for (const waiter of this.#ordered()) if (this.#mayRun(waiter) && this.#isWanted(waiter)) this.#run(waiter);
-    if (this.#waiting.size > 0 && this.#options.isPaused?.() === true) void this.#untilResumed();
+    const now = this.#limitsNow();
+    for (const waiter of this.#ordered()) if (this.#mayRun(waiter, now) && this.#isWanted(waiter)) this.#run(waiter);
+    if (this.#waiting.size > 0) void this.#lookAgain();
   }
 
   async #enter(turn: Queued, stage: Stage, signal: AbortSignal): Promise<() => void> {
@@ -120,8 +128,10 @@ export class TurnQueue {
     if (stage === "new" && this.#beginners === undefined && this.#isLate()) void this.#slowDown();
     this.#waiting.add(waiter);
     this.#order = undefined;
-    const isNext = this.#ordered().every((other) => other === waiter || !this.#mayRun(other) || !this.#isWanted(other));
-    if (isNext && this.#mayRun(waiter) && this.#isExpected(waiter)) this.#run(waiter);
+    const now = this.#limitsNow();
+    const mayRun = (one: Waiter) => this.#mayRun(one, now);
+    const isNext = this.#ordered().every((other) => other === waiter || !mayRun(other) || !this.#isWanted(other));
+    if (isNext && mayRun(waiter) && this.#isExpected(waiter, now)) this.#run(waiter);
     else this.pump();
     signal.addEventListener("abort", waiter.admit, { once: true });
     await admitted.promise;
@@ -138,14 +148,25 @@ export class TurnQueue {
     waiter.admit();
   }
 
-  #mayRun({ turn: { caller }, lane, stage }: Waiter): boolean {
-    if (stage === "answered") return true;
+  #limitsNow(): LimitsNow {
     const { mostTurns, mostOf, isPaused } = this.#options;
-    if (isPaused?.() === true) return false;
+    const known = new Map<string, number | undefined>();
+    return {
+      isPaused: isPaused?.() === true,
+      most: mostTurns?.(),
+      mostOf(caller) {
+        if (!known.has(caller)) known.set(caller, mostOf?.(caller));
+        return known.get(caller);
+      },
+    };
+  }
+
+  #mayRun({ turn: { caller }, lane, stage }: Waiter, { isPaused, most, mostOf }: LimitsNow): boolean {
+    if (stage === "answered") return true;
+    if (isPaused) return false;
     if (stage === "asked") return true; // it runs upstream already
     if (stage === "new" && this.#beginners !== undefined && this.#beginners <= 0) return false;
-    const most = mostTurns?.();
-    const mostOfCaller = mostOf?.(caller);
+    const mostOfCaller = mostOf(caller);
     const inLane = () => [...this.#running].filter((other) => other.lane === lane).length;
     return (
       (most === undefined || inLane() < most) && (mostOfCaller === undefined || this.#runningOf(caller) < mostOfCaller)
@@ -153,9 +174,8 @@ export class TurnQueue {
   }
 
   /** Who asks for a new turn is here, although its reading begins later. Turns that were left wait for those that run upstream. */
-  #isExpected(waiter: Waiter): boolean {
-    const { mostTurns, mostOf } = this.#options;
-    const isLimited = mostTurns?.() !== undefined || mostOf?.(waiter.turn.caller) !== undefined;
+  #isExpected(waiter: Waiter, { most, mostOf }: LimitsNow): boolean {
+    const isLimited = most !== undefined || mostOf(waiter.turn.caller) !== undefined;
     return waiter.stage !== "left" || !isLimited || this.#isWanted(waiter);
   }
 
@@ -214,12 +234,11 @@ export class TurnQueue {
     this.#beginners = undefined;
   }
 
-  async #untilResumed(): Promise<void> {
+  /** Nobody says when a pause ends, or when the last of the keys that limit the turns does. */
+  async #lookAgain(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
-    const { clock } = this.#options;
-    while (this.#waiting.size > 0 && this.#options.isPaused?.() === true)
-      await bestEffort(clock.sleep(lookAgainMs, never));
+    await bestEffort(this.#options.clock.sleep(lookAgainMs, never));
     this.#looking = false;
     this.pump();
   }

@@ -1,0 +1,17 @@
+import { z } from "zod";
+import { callGateway, type GatewayClient } from "./gateway-client.ts";
+
+const healthSchema = z.looseObject({
+  paused: z.unknown().optional(),
+  turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
+  store: z.looseObject({ weak: z.array(z.looseObject({ why: z.string(), todo: z.string() })).optional() }).optional(),
+  details: z
+    .looseObject({ backend: z.looseObject({ kind: z.string(), why: z.string(), product: z.string().optional() }) })
+    .optional(),
+});
+
+/** What `/health` of a running gateway says to its owner. */
+export async function readHealth(gateway: GatewayClient, signal: AbortSignal): Promise<z.output<typeof healthSchema>> {
+  const response = await callGateway(gateway, "/health", { signal });
+  return healthSchema.parse(await response.json());
+}
