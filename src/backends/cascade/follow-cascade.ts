@@ -73,13 +73,14 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
         signal.throwIfAborted();
         failure = error;
       }
+      const readAtMs = now();
       if (events.length > 0) yield events;
       if (events.some(isTerminal)) return;
 
       if (failure === undefined) {
         const { progress } = state;
         const confirming = isConfirming(progress);
-        const answeredAtMs = now();
+        const answeredAtMs = confirming ? readAtMs : now(); // the poll that confirms does not wait until its batch is stored
         const quietMs = answeredAtMs - (progress.changedAtMs ?? startedAtMs);
         const ageMs = answeredAtMs - startedAtMs;
         const length = progress.sent.text.length + progress.sent.thinking.length;

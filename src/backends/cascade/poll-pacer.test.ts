@@ -70,15 +70,19 @@ describe("many turns", () => {
     const pacer = new PollPacer(clock);
     const stop = new AbortController();
     start(pacer, clock, 200, stop.signal);
-    await clock.advance(1_000);
+    await clock.advance(1_001);
     const askedAtMs = clock.monotonic();
-    let confirmedAtMs = Number.NaN;
-    const confirmed = pacer.untilDue({ askedAtMs, notBeforeMs: askedAtMs + 10, intervalMs: 0 }, stop.signal);
-    void confirmed.then(() => (confirmedAtMs = clock.monotonic()));
+    const confirmedAfterMs = async (notBeforeMs: number) => {
+      await pacer.untilDue({ askedAtMs, notBeforeMs, intervalMs: 0 }, stop.signal);
+      return clock.monotonic() - askedAtMs;
+    };
+    const [atOnce, soon] = [confirmedAfterMs(askedAtMs - 1), confirmedAfterMs(askedAtMs + 4)];
     await clock.advance(50);
+    expect(await Promise.all([atOnce, soon])).toEqual([0, 4]);
+    const stopped = confirmedAfterMs(0);
     stop.abort(new Error("enough"));
-    expect(confirmedAtMs - askedAtMs).toBeGreaterThanOrEqual(10);
-    expect(confirmedAtMs - askedAtMs).toBeLessThanOrEqual(18);
+    await expect(confirmedAfterMs(0)).rejects.toThrow("enough");
+    await stopped;
   });
 
   test("poll less often each, starve none and are spread over the time, though they all began at once", async () => {

@@ -70,15 +70,23 @@ export class PollPacer {
   }
 
   /** Resolves when the next poll is due; rejects with the signal's reason when it aborts before. */
-  untilDue(next: NextPoll, signal: AbortSignal): Promise<void> {
-    return waitFor(signal, (wake) => {
-      const intervalMs = next.intervalMs === 0 ? 0 : Math.max(next.intervalMs, this.leastIntervalMs);
+  async untilDue(next: NextPoll, signal: AbortSignal): Promise<void> {
+    if (next.intervalMs === 0) return this.#untilLast(next.notBeforeMs, signal);
+    await waitFor(signal, (wake) => {
+      const intervalMs = Math.max(next.intervalMs, this.leastIntervalMs);
       const dueMs = Math.max(next.notBeforeMs, next.askedAtMs + intervalMs, this.#clock.monotonic());
       const slot = this.#slotAt(dueMs, dueMs + intervalMs * spread);
       slot.wakes.add(wake);
       this.#arm();
       return () => slot.wakes.delete(wake);
     });
+  }
+
+  /** The last poll of a turn is one call, so it shares no wake-up. */
+  async #untilLast(dueMs: number, signal: AbortSignal): Promise<void> {
+    const leftMs = dueMs - this.#clock.monotonic();
+    if (leftMs > 0) await this.#clock.sleep(leftMs, signal);
+    signal.throwIfAborted();
   }
 
   /** The slot with the fewest turns in this time, the first of them if there are several. */

@@ -273,6 +273,25 @@ describe("following", () => {
     ]);
   });
 
+  test("the poll that confirms a checkpoint does not wait longer because its batch was slow to be stored", async () => {
+    const writeAndFinish: Script[number] = (t) => {
+      t.write("Hello");
+      t.finish();
+    };
+    const { server, run, clock, controller } = setUp([(t) => t.plan(), writeAndFinish]);
+    server.failNext("getStatus", "not_implemented");
+    let [storedAtMs, polledAtMs] = [Number.NaN, Number.NaN];
+    server.onCall = (call) => {
+      if (call === "getSteps") polledAtMs = clock.monotonic();
+    };
+    await run(false, (event) => {
+      if (!server.calls.includes("getStatus") || isTerminal(event) || event.type === "usage") return;
+      void clock.sleep(1_000, controller.signal); // the time passes at once
+      storedAtMs = clock.monotonic();
+    });
+    expect(polledAtMs).toBe(storedAtMs);
+  });
+
   test("the server is asked to archive before the end is passed on, because a turn whose log has ended is not adopted", async () => {
     const { server, run } = setUp();
     const asked = new Map<string, boolean>();
