@@ -6,6 +6,7 @@ import { openHost } from "../../src/ide/host/open-host.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { fourApis } from "../support/four-apis.ts";
 import { type GatewayProcess, millrace, startGatewayProcess } from "../support/gateway-process.ts";
+import { tracing } from "./own-network.ts";
 
 /**
  * A whole session, in a process of its own so that it can have a network of its own: for Cascade and for the agent program, a
@@ -17,20 +18,7 @@ const { by, folder = "" } = values;
 const record = join(folder, "dials");
 const watched =
   by === "strace"
-    ? {
-        under: [
-          "strace",
-          "-D",
-          "-ff",
-          "--seccomp-bpf",
-          "-s",
-          "256",
-          "-e",
-          "trace=connect,sendto,sendmsg,sendmmsg",
-          "-o",
-          record,
-        ],
-      }
+    ? { under: tracing(record, "-D") }
     : {
         env: { NODE_OPTIONS: `--import ${join(import.meta.dirname, "record-dials.ts")}`, MILLRACE_TEST_DIALS: record },
       };

@@ -4,27 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { type Dial, dialsOfRecord, dialsOfTrace, foreign } from "../connections/dials.ts";
+import { hasNetworks, ownNetwork } from "../connections/own-network.ts";
 import { mayTrace } from "../power/trace.ts";
 import { patienceMs } from "../support/world.ts";
 
 const root = join(import.meta.dirname, "..");
-
-/** A network of its own, with nothing in it but its loopback. */
-const ownNetwork = [
-  "unshare",
-  "--user",
-  "--map-root-user",
-  "--net",
-  "sh",
-  "-c",
-  'ip link set lo up && exec "$@"',
-  "sh",
-];
-const hasNetworks = process.platform === "linux" && runs([...ownNetwork, "true"]);
-
-function runs([program = "", ...args]: readonly string[]): boolean {
-  return spawnSync(program, args).status === 0;
-}
 
 /** Runs the session, and answers every address that the gateways and commands in it dialled, and where they may. */
 function dialled(by: "strace" | "preload", under: readonly string[]) {
@@ -87,5 +71,11 @@ test("a dial that leads elsewhere is seen, also one that fails", () => {
     "tcp 127.0.0.53:53",
     "unix /run/systemd/resolve/io.systemd.Resolve",
     "tcp 127.0.0.1:6",
+  ]);
+  expect(named(foreign(dialsOfTrace(trace)))).toEqual([
+    "tcp 192.0.2.7:443",
+    "tcp 2001:db8::1:80",
+    "tcp 127.0.0.53:53",
+    "unix /run/systemd/resolve/io.systemd.Resolve",
   ]);
 });

@@ -6,7 +6,7 @@ import { RedisPair } from "../shared/redis-pair.ts";
 import { Balancer } from "../support/balancer.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
-import { redisInstalled } from "../support/redis.ts";
+import { redisInstalled, redisProgram } from "../support/redis.ts";
 import { ask, degradedGauge, gateway, openai, patienceMs, simulator } from "../support/world.ts";
 
 async function opened(...targets: number[]): Promise<Balancer> {
@@ -20,7 +20,7 @@ test.skipIf(!redisInstalled)(
   async () => {
     const home = temporaryHome();
     const replication = await opened();
-    const pair = await RedisPair.start("redis-server", join(home, "redis"), async (port) => {
+    const pair = await RedisPair.start(redisProgram, join(home, "redis"), async (port) => {
       replication.targets = [port];
       return replication.port;
     });

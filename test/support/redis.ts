@@ -6,8 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
+/** The server's program; `MILLRACE_TEST_REDIS=valkey-server` runs the tests with Valkey. */
+export const redisProgram = process.env["MILLRACE_TEST_REDIS"] ?? "redis-server";
+
 /** Whether a Redis server can be started here; tests that need one are skipped without it. */
-export const redisInstalled = spawnSync("redis-server", ["--version"]).status === 0;
+export const redisInstalled = spawnSync(redisProgram, ["--version"]).status === 0;
 
 /** A Redis server on a socket file, that can be killed and started again over the same data. */
 export interface RedisProcess {
@@ -26,7 +29,7 @@ export async function redisServer(): Promise<RedisProcess> {
     url: `unix:${socket}`,
     async start() {
       const options = ["--port", "0", "--unixsocket", socket, "--dir", folder, ...durable];
-      const started = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
+      const started = spawn(redisProgram, options, { stdio: ["ignore", "pipe", "inherit"] });
       child = started;
       let said = "";
       for await (const chunk of started.stdout)
@@ -66,7 +69,7 @@ export async function redisServerOnPort(): Promise<number> {
     "--dir",
     tmpdir(),
   ];
-  const child = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(redisProgram, options, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(async () => {
     const exited = once(child, "exit");
     child.kill("SIGKILL");

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { main } from "../main.ts";
 import { outlines } from "../outlines.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
@@ -15,25 +15,95 @@ async function script(shell: string): Promise<string> {
   return io.written.stdout();
 }
 
-const hasBash = spawnSync("bash", ["--version"]).status === 0;
+const has = (shell: string) => spawnSync(shell, ["--version"]).status === 0;
 
-test.runIf(hasBash)("a real bash completes commands, subcommands, options and values", async () => {
-  const file = join(homeFolder, "millrace.bash");
-  writeFileSync(file, await script("bash"));
-  const completed = (...words: readonly string[]) => {
-    const typed = ["millrace", ...words];
-    const code = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _millrace; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { stdout, stderr } = spawnSync("bash", ["--norc", "-c", code, file, ...typed], { encoding: "utf8" });
-    expect(stderr).toBe("");
-    return stdout.split("\n").filter((line) => line !== "");
-  };
-  expect(completed("")).toEqual(expect.arrayContaining(Object.keys(outlines)));
-  expect(completed("serv")).toEqual(["serve", "service"]);
-  expect(completed("config", "s")).toEqual(["set", "schema"]);
-  expect(completed("serve", "--log-f")).toEqual(["--log-format", "--log-file"]);
-  expect(completed("serve", "--json", "--store", "")).toEqual(["sqlite", "redis", "memory"]);
-  expect(completed("serve", "--store", "m")).toEqual(["memory"]);
-  expect(completed("service", "install", "--d")).toEqual(["--dry-run"]);
+/** What each shell offers for what was typed; the cursor is behind the last word. */
+const cases: readonly (readonly [typed: readonly string[], offered: readonly string[]])[] = [
+  [["serv"], ["serve", "service"]],
+  [
+    ["config", "s"],
+    ["schema", "set"],
+  ],
+  [
+    ["serve", "--log-f"],
+    ["--log-file", "--log-format"],
+  ],
+  [
+    ["serve", "--json", "--store", ""],
+    ["memory", "redis", "sqlite"],
+  ],
+  [["serve", "--store", "m"], ["memory"]],
+  [["service", "install", "--d"], ["--dry-run"]],
+  [["service", "restart", "--w"], []], // `restart` alone has --wait
+  [["restart", "--w"], ["--wait"]],
+];
+
+function run(program: string, args: readonly string[]): readonly string[] {
+  const { stdout, stderr, status } = spawnSync(program, args, { encoding: "utf8", timeout: 60_000 });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+/** Line by line, with the candidates of each. */
+type Completes = (file: string, lines: readonly (readonly string[])[]) => readonly (readonly string[])[];
+
+const inBash: Completes = (file, lines) => {
+  const code = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _millrace; printf '%s\n' "\${COMPREPLY[@]}"`;
+  return lines.map((typed) => run("bash", ["--norc", "-c", code, file, "millrace", ...typed]));
+};
+
+/** A zsh on a terminal of its own, in which a key completes the line; each candidate is noted as zsh takes it. */
+const zshDriver = String.raw`script=$1 noted=$2
+shift 2
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1= ; autoload -U compinit; compinit -u -D; source $script"
+zpty -w shell 'compadd() { local -a hits; builtin compadd -O hits "$@"; print -rl -- $hits >> '$noted'; builtin compadd "$@" }'
+zpty -w shell 'show() { zle complete-word; print -r -- "<en""d>" }; zle -N show; bindkey "^X" show; print -r -- "<rea""dy>"'
+zpty -r shell said '*<ready>*'
+for line; do
+  zpty -w -n shell "$line"$'\x18'
+  zpty -r shell said '*<end>*'
+  zpty -w -n shell $'\x15'
+  print -- '--' >> $noted
+done
+zpty -d shell
+cat $noted
+`;
+
+const inZsh: Completes = (file, lines) => {
+  const noted = join(mkdtempSync(join(homeFolder, "zsh-")), "candidates");
+  const typed = lines.map((words) => ["millrace", ...words].join(" "));
+  const output = run("zsh", ["-f", "-c", zshDriver, "zsh", file, noted, ...typed]).join("\n");
+  return output.split(/^--$/m).map((candidates) => candidates.split("\n").filter((line) => line !== ""));
+};
+
+const inFish: Completes = (file, lines) =>
+  lines.map((typed) => {
+    const code = `source ${file}; complete -C '${["millrace", ...typed].join(" ")}'`;
+    return run("fish", ["--no-config", "-c", code]).map((line) => line.replace(/\t.*/, ""));
+  });
+
+const inPowerShell: Completes = (file, lines) =>
+  lines.map((typed) => {
+    const line = ["millrace", ...typed].join(" ");
+    const code = `. ${file}; (TabExpansion2 -inputScript '${line}' -cursorColumn ${line.length}).CompletionMatches.CompletionText`;
+    return run("pwsh", ["-NoProfile", "-Command", code]).map((word) => word.trimEnd());
+  });
+
+describe.each([
+  ["bash", "bash", inBash],
+  ["zsh", "zsh", inZsh],
+  ["fish", "fish", inFish],
+  ["powershell", "pwsh", inPowerShell],
+] as const)("a real %s (skipped where it is not installed)", (shell, program, complete) => {
+  test.runIf(has(program))("completes commands, subcommands, options and values", async () => {
+    const file = join(homeFolder, `millrace.${shell === "powershell" ? "ps1" : shell}`);
+    writeFileSync(file, await script(shell));
+    const [all = [], ...offered] = complete(file, [[""], ...cases.map(([typed]) => typed)]);
+    expect(all).toEqual(expect.arrayContaining(Object.keys(outlines)));
+    expect(cases.map(([typed], at) => [typed, offered[at]?.toSorted()])).toEqual(cases);
+  });
 });
 
 test("every shell's script knows every command and option", async () => {

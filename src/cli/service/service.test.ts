@@ -71,7 +71,11 @@ test("the Windows task runs a script that sets the variables", () => {
   expect(taskScript(spec)).toContain('"/srv/100%% $HOME/bin.js" "serve"\r\n');
   const xml = taskXml(windows);
   expect(xml.startsWith("\uFEFF<?xml")).toBe(true);
-  expect(xml).toContain('<Arguments>/d /c "C:\\Users\\Ada &amp; Bob\\.millrace\\service.cmd"</Arguments>');
+  expect(xml).toContain(
+    "<Arguments>/d /s /c &quot;&quot;C:\\Users\\Ada &amp; Bob\\.millrace\\service.cmd&quot;&quot;</Arguments>",
+  );
+  expect(taskScript(spec)).toContain('set MILLRACE_HOME=a ^"b^" ^& ^<c^>\r\n');
+  expect(taskScript({ ...spec, env: { A: "100% & (x)" } })).toContain('set "A=100%% & (x)"\r\n');
   expect(xml).toContain("<ExecutionTimeLimit>PT0S</ExecutionTimeLimit>");
   expect(xml).not.toContain("<UserId>");
 });

@@ -55,15 +55,21 @@ export function taskScript({ program, args, env }: ServiceSpec): string {
   return [
     "@echo off",
     "chcp 65001 >nul",
-    ...Object.entries(env).map(([name, value]) => `set "${name}=${escaped(value)}"`),
+    ...Object.entries(env).map(([name, value]) => setting(name, escaped(value))),
     [program, ...args].map((word) => `"${escaped(word)}"`).join(" "),
     "",
   ].join("\r\n");
 }
 
+/** Between quotes, unless the value has quotes itself: those would end them, and `&` would begin another command. */
+function setting(name: string, value: string): string {
+  if (!value.includes('"')) return `set "${name}=${value}"`;
+  return `set ${name}=${value.replaceAll(/[\^&<>|()"]/g, "^$&")}`;
+}
+
 /**
  * The task: one instance, no time limit, also on battery; three new starts after a failure. It names the user: only an administrator may
- * make a task that starts when anybody logs on.
+ * make a task that starts when anybody logs on. `/s` keeps the inner quotes around a path with `&` or parentheses, which `/c` alone drops.
  */
 export function taskXml(spec: ServiceSpec): string {
   const user = spec.user === undefined ? "" : `\n      <UserId>${xml(spec.user)}</UserId>`;
@@ -96,7 +102,7 @@ export function taskXml(spec: ServiceSpec): string {
   <Actions Context="Author">
     <Exec>
       <Command>cmd.exe</Command>
-      <Arguments>/d /c "${xml(scriptOf(spec))}"</Arguments>
+      <Arguments>/d /s /c &quot;&quot;${xml(scriptOf(spec))}&quot;&quot;</Arguments>
     </Exec>
   </Actions>
 </Task>

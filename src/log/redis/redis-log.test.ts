@@ -1,17 +1,16 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { redisInstalled, redisProgram } from "../../../test/support/redis.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { encodeKey } from "../sealing/keys.ts";
 import { sealedCodec } from "../sealing/sealed-codec.ts";
 import { describeLogStore } from "../store.conformance.ts";
 import { newTurn } from "../turn.fake.ts";
 import { openRedisLog } from "./open-redis-log.ts";
-
-const installed = spawnSync("redis-server", ["--version"]).status === 0;
 
 let folder = "";
 let server: ChildProcess | undefined;
@@ -20,7 +19,7 @@ const url = () => `unix:${join(folder, "redis.sock")}`;
 /** A server of our own on a socket file: no port, nothing on the disk. */
 async function startServer(): Promise<ChildProcess> {
   const options = ["--port", "0", "--unixsocket", join(folder, "redis.sock"), "--save", "", "--appendonly", "no"];
-  const child = spawn("redis-server", [...options, "--dir", folder], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(redisProgram, [...options, "--dir", folder], { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
   for await (const chunk of child.stdout) if ((said += String(chunk)).includes("ready to accept connections")) break;
   return child;
@@ -33,7 +32,7 @@ async function stopServer(child: ChildProcess | undefined): Promise<void> {
   await exited;
 }
 
-describe.skipIf(!installed)("with a redis-server on PATH", () => {
+describe.skipIf(!redisInstalled)("with a redis-server on PATH", () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "millrace-redis-"));
     server = await startServer();
