@@ -122,7 +122,13 @@ export interface Health {
   /** Null while the owner has not paused the gateway. */
   readonly paused?: { readonly since: string | null } | null;
   /** Whether the event log can be written. */
-  readonly store?: { readonly degraded: boolean; readonly why: string | null; readonly hint: string | null };
+  readonly store?: {
+    readonly degraded: boolean;
+    readonly why: string | null;
+    readonly hint: string | null;
+    /** The log was damaged when the gateway opened it: where its files are kept, and how many idempotency keys are lost. */
+    readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
+  };
 }
 
 /** The session ended, or there was none. */

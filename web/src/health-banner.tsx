@@ -4,7 +4,7 @@ import { api, type Consents, type Health, type IdesFound } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { Prose } from "./parts.tsx";
 import { type Loaded, useData } from "./use-data.ts";
-import { instantInWords } from "./words.ts";
+import { count, instantInWords } from "./words.ts";
 
 /** What the page knows of the gateway, its store, the IDEs and the user's consent. */
 export interface PageHealth {
@@ -28,8 +28,8 @@ interface Problem {
   readonly what: string;
   readonly why: string;
   readonly todo: string;
-  /** The user chose this, or has still to choose: nothing is broken. */
-  readonly isChoice?: true;
+  /** Nothing is broken: the user chose this, has still to choose, or can make the store safer. */
+  readonly isNotice?: true;
   /** The IDE that the user may agree to here. */
   readonly agreeTo?: string;
   /** Where the gateway says since when, epoch ms. */
@@ -46,7 +46,7 @@ export function HealthBanner({ health, ides, consents }: PageHealth) {
   return (
     <div
       role="alert"
-      class={problems.length === 0 ? "hidden" : `banner ${problems.every(({ isChoice }) => isChoice) ? "warn" : ""}`}
+      class={problems.length === 0 ? "hidden" : `banner ${problems.every(({ isNotice }) => isNotice) ? "warn" : ""}`}
     >
       {problems.map((problem) => {
         const sinceMs = silentSinceMs ?? problem.sinceMs ?? seen.current.get(problem.what) ?? Date.now();
@@ -58,7 +58,9 @@ export function HealthBanner({ health, ides, consents }: PageHealth) {
           <div key={problem.what}>
             <p>
               <strong>{problem.what}</strong> <Prose text={problem.why} />{" "}
-              <span class="muted">{`Since ${wasThere ? "before " : ""}${instantInWords(sinceMs)}.`}</span>{" "}
+              {problem.agreeTo === undefined && (
+                <span class="muted">{`${wasThere ? "First seen" : "Since"} ${instantInWords(sinceMs)}. `}</span>
+              )}
               <Prose text={problem.todo} />
             </p>
             {problem.agreeTo !== undefined && <AgreeButton ide={problem.agreeTo} onAgreed={consents.reload} />}
@@ -81,7 +83,13 @@ function problemsOf(
   consents: Consents | undefined,
 ): readonly Problem[] {
   const store = health?.store?.degraded === true ? [storeProblem(health.store)] : [];
-  return [...pauseProblem(health), ...consentProblems(consents), ...store, ...ideProblem(ides)];
+  return [
+    ...pauseProblem(health),
+    ...consentProblems(consents),
+    ...store,
+    ...damagedStoreProblem(health),
+    ...ideProblem(ides),
+  ];
 }
 
 function consentProblems(consents: Consents | undefined): readonly Problem[] {
@@ -90,7 +98,7 @@ function consentProblems(consents: Consents | undefined): readonly Problem[] {
     what: `You have not agreed yet that prompts go to ${product}.`,
     why: `Until you agree, no prompt is sent there. ${text}`,
     todo: "Agree here, or type `millrace accept`.",
-    isChoice: true,
+    isNotice: true,
     agreeTo: ide,
   }));
 }
@@ -101,7 +109,7 @@ function pauseProblem(health: Health | undefined): readonly Problem[] {
   return [
     {
       what: "Millrace is paused.",
-      isChoice: true,
+      isNotice: true,
       why: "No prompt is sent. Stored answers can still be read.",
       todo: "`millrace resume` ends the pause.",
       ...(since === null ? {} : { sinceMs: Date.parse(since) }),
@@ -115,6 +123,23 @@ function storeProblem({ why, hint }: NonNullable<Health["store"]>): Problem {
     why: `${why ?? ""} Answers still work, but they cannot be resumed after a restart.`.trim(),
     todo: hint ?? "`millrace doctor` shows more.",
   };
+}
+
+function damagedStoreProblem(health: Health | undefined): readonly Problem[] {
+  const damaged = health?.store?.damaged;
+  if (damaged === undefined || damaged === null) return [];
+  const { copy, lost_keys: lostKeys } = damaged;
+  const kept = copy === null ? "" : ` Its files are kept as \`${copy}\`.`;
+  const lost =
+    lostKeys === 0 ? "" : ` A request under one of the ${count(lostKeys)} idempotency keys that are lost fails.`;
+  return [
+    {
+      what: "The log was damaged, and part of it is lost.",
+      isNotice: true,
+      why: `Millrace continues with the rest.${kept}${lost}`,
+      todo: "This notice ends with the next start of the gateway.",
+    },
+  ];
 }
 
 /** Nothing while one IDE can be used: what is wrong with another stands in the list of IDEs. */
