@@ -16,6 +16,7 @@ import { readDashboard } from "../../src/gateway/dashboard/dashboard-files.ts";
 import type { KeptSession } from "../../src/gateway/dashboard/dashboard-sessions.ts";
 import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
 import { openGateway } from "../../src/gateway/open-gateway.ts";
+import type { StoreState } from "../../src/gateway/options.ts";
 import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
 import { encodeKey } from "../../src/log/sealing/keys.ts";
 import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
@@ -132,6 +133,10 @@ export async function dashboardWorld(options: {
   readonly degradedBy?: MillraceError;
   /** Why the shared store may lose answers. */
   readonly weaknesses?: readonly StoreWeakness[];
+  /** The log was damaged when the gateway opened it. */
+  readonly damaged?: StoreState["damaged"];
+  /** Whether the only IDE has no account signed in. */
+  readonly signedOut?: boolean;
   /** Whether nobody has agreed yet that prompts go to the IDE. */
   readonly needsConsent?: boolean;
 }): Promise<DashboardWorld> {
@@ -153,7 +158,7 @@ export async function dashboardWorld(options: {
         promptTokens: 1700 + index * 31,
         completionTokens: 300 + index * 7,
         tokenSource: index % 5 === 0 ? "estimated" : "measured",
-        outcome: index % 11 === 0 ? "failed" : "finished",
+        ...(index % 11 === 0 ? { outcome: "failed", reason: "quota_exhausted" } : { outcome: "finished" }),
       }),
     );
   }
@@ -209,8 +214,9 @@ export async function dashboardWorld(options: {
         why: options.degradedBy?.message ?? null,
         hint: options.degradedBy?.hint ?? null,
         weaknesses: options.weaknesses ?? [],
+        damaged: options.damaged ?? null,
       }),
-      ides: () => Promise.resolve(hasIdes ? someIdes(now) : noIdes(now)),
+      ides: () => Promise.resolve(hasIdes ? someIdes(now) : withoutUsableIde(now, options.signedOut === true)),
     });
   let listening = await open().listen({ host: "127.0.0.1", port: 0 });
   const { url, port } = listening;
@@ -322,13 +328,22 @@ function someIdes(nowMs: number): IdeVerdicts {
   };
 }
 
-function noIdes(nowMs: number): IdeVerdicts {
-  const what = "No IDE with a language server was found";
+function withoutUsableIde(nowMs: number, isSignedOut: boolean): IdeVerdicts {
+  const [what, todo] = isSignedOut
+    ? ["Windsurf 2.3 runs, but no account is signed in there", "Sign in inside the IDE."]
+    : ["No IDE with a language server was found", "Start Windsurf and open a folder."];
+  const here = {
+    variant: "windsurf",
+    product: "Windsurf 2.3",
+    build: "2.3.15",
+    pid: 4711,
+    state: "not signed in",
+  } as const;
   return {
     object: "ides",
     looked_at: new Date(nowMs).toISOString(),
-    data: [],
-    findings: [{ area: "ide", level: "error", what, todo: "Start Windsurf and open a folder." }],
+    data: isSignedOut ? [here] : [],
+    findings: [{ area: "ide", level: "error", what, todo }],
     rejected: [],
   };
 }

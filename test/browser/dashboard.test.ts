@@ -1,77 +1,13 @@
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
 import { MillraceError } from "../../src/base/errors.ts";
 import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
 import { patienceMs } from "../support/world.ts";
-import {
-  accessibilityViolations,
-  buildDashboard,
-  chromiumPath,
-  type DashboardWorld,
-  dashboardWorld,
-  startChromium,
-} from "./dashboard-world.ts";
+import { dashboardPages, docPicture, hasChromium, hasNoSideScroll, picture, skipReason } from "./dashboard-pages.ts";
+import { accessibilityViolations } from "./dashboard-world.ts";
 
-const executablePath = chromiumPath();
-const reason = executablePath === undefined ? " (skipped: no Chromium; install it or set CHROMIUM to its path)" : "";
-/** Where screenshots go when somebody wants to look at them. */
-const pictures = process.env["MILLRACE_SCREENSHOTS"];
-
-describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason}`, () => {
-  let folder: string;
-  let browser: Browser;
-
-  beforeAll(async () => {
-    [folder, browser] = await Promise.all([buildDashboard(), startChromium(executablePath ?? "")]);
-  });
-
-  afterAll(() => browser.close());
-
-  /** A world, and a page that signed in to it by the link. Any error in its console fails the test. */
-  async function open(
-    part: Partial<Parameters<typeof dashboardWorld>[0]> = {},
-    look: BrowserContextOptions & { readonly mayComplain?: RegExp } = {},
-  ): Promise<{ readonly page: Page; readonly world: DashboardWorld }> {
-    const world = await dashboardWorld({ folder, plan: "full", pastTurns: 120, ...part });
-    const { mayComplain = /^$/, ...looks } = look;
-    const context = await browser.newContext({
-      viewport: { width: 1200, height: 900 },
-      reducedMotion: "reduce",
-      ...looks,
-    });
-    context.setDefaultTimeout(patienceMs);
-    const page = await context.newPage();
-    const complaints: string[] = [];
-    page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
-    });
-    page.on("pageerror", (error) => complaints.push(error.message));
-    onTestFinished(async () => {
-      await context.close();
-      await world.close();
-      expect(complaints.filter((text) => !mayComplain.test(text))).toEqual([]);
-    });
-    await page.goto(await world.link());
-    return { page, world };
-  }
-
-  async function picture(page: Page, name: string): Promise<void> {
-    if (pictures === undefined || pictures === "") return;
-    mkdirSync(pictures, { recursive: true });
-    await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
-  }
-
-  /** A picture that a page of docs/ shows: what fits the window. */
-  async function docPicture(page: Page, name: string): Promise<void> {
-    if (pictures === undefined || pictures === "") return;
-    mkdirSync(join(pictures, "docs"), { recursive: true });
-    await page.screenshot({ path: join(pictures, "docs", `${name}.png`) });
-  }
-
-  const hasNoSideScroll = (page: Page) =>
-    page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
+describe.skipIf(!hasChromium)(`the dashboard in Chromium${skipReason}`, () => {
+  const open = dashboardPages();
 
   it("opens by a one-time link that leaves no secret in the address, and closes by signing out", async () => {
     const { page, world } = await open();
@@ -295,7 +231,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.getByText("~ marks partly estimated values").waitFor();
     await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "Project" }).click();
     await table.getByRole("rowheader", { name: "engine" }).waitFor();
-    await table.getByRole("rowheader", { name: "not told" }).waitFor();
+    await table.getByRole("rowheader", { name: "unknown" }).waitFor();
     expect(
       await page
         .getByRole("group", { name: "Group by" })

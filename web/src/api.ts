@@ -128,6 +128,8 @@ export interface Health {
     readonly hint: string | null;
     /** Why a shared store that works may lose answers, and what helps. */
     readonly weak?: readonly { readonly reason: string; readonly why: string; readonly todo: string }[];
+    /** The log was damaged when the gateway opened it: where its files are kept, and how many idempotency keys are lost. */
+    readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
   };
 }
 

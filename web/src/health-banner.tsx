@@ -4,7 +4,7 @@ import { api, type Consents, type Health, type IdesFound } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { Prose } from "./parts.tsx";
 import { type Loaded, useData } from "./use-data.ts";
-import { instantInWords } from "./words.ts";
+import { count, instantInWords } from "./words.ts";
 
 /** What the page knows of the gateway, its store, the IDEs and the user's consent. */
 export interface PageHealth {
@@ -58,7 +58,9 @@ export function HealthBanner({ health, ides, consents }: PageHealth) {
           <div key={problem.what}>
             <p>
               <strong>{problem.what}</strong> <Prose text={problem.why} />{" "}
-              <span class="muted">{`Since ${wasThere ? "before " : ""}${instantInWords(sinceMs)}.`}</span>{" "}
+              {problem.agreeTo === undefined && (
+                <span class="muted">{`${wasThere ? "First seen" : "Since"} ${instantInWords(sinceMs)}. `}</span>
+              )}
               <Prose text={problem.todo} />
             </p>
             {problem.agreeTo !== undefined && <AgreeButton ide={problem.agreeTo} onAgreed={consents.reload} />}
@@ -86,6 +88,7 @@ function problemsOf(
     ...consentProblems(consents),
     ...store,
     ...weakStoreProblem(health),
+    ...damagedStoreProblem(health),
     ...ideProblem(ides),
   ];
 }
@@ -128,6 +131,23 @@ function weakStoreProblem(health: Health | undefined): readonly Problem[] {
   if (weak.length === 0) return [];
   const [why, todo] = [weak.map((each) => each.why).join(" "), weak.map((each) => each.todo).join(" ")];
   return [{ what: "The store may lose answers.", why, todo, isNotice: true }];
+}
+
+function damagedStoreProblem(health: Health | undefined): readonly Problem[] {
+  const damaged = health?.store?.damaged;
+  if (damaged === undefined || damaged === null) return [];
+  const { copy, lost_keys: lostKeys } = damaged;
+  const kept = copy === null ? "" : ` Its files are kept as \`${copy}\`.`;
+  const lost =
+    lostKeys === 0 ? "" : ` A request under one of the ${count(lostKeys)} idempotency keys that are lost fails.`;
+  return [
+    {
+      what: "The log was damaged, and part of it is lost.",
+      isNotice: true,
+      why: `Millrace continues with the rest.${kept}${lost}`,
+      todo: "This notice ends with the next start of the gateway.",
+    },
+  ];
 }
 
 /** Nothing while one IDE can be used: what is wrong with another stands in the list of IDEs. */

@@ -1,6 +1,6 @@
 import { useEffect } from "preact/hooks";
 import type { KeysEnvelope } from "../../src/gateway/dashboard/inventory.ts";
-import { Failure, Loading } from "./parts.tsx";
+import { Failure, Loading, Prose, Words } from "./parts.tsx";
 import type { Loaded } from "./use-data.ts";
 import { useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
@@ -21,8 +21,7 @@ export function KeysPage({ keys }: { readonly keys: Loaded<KeysEnvelope> }) {
     <>
       <h1>Keys</h1>
       <p class="muted">
-        Keys for others, beside your own. <code>millrace keys create</code> makes one; <code>millrace keys revoke</code>{" "}
-        ends one. Millrace does not keep their values.
+        <Prose text="Keys for others, beside your own. `millrace keys create` makes one, and `millrace keys revoke` ends one. Millrace does not keep their values." />
       </p>
       {error !== undefined && <Failure error={error} />}
       {data === undefined && error === undefined && <Loading lines={4} />}
@@ -60,14 +59,8 @@ function KeyCard({ of, now }: { readonly of: Key; readonly now: number }) {
         <BudgetMeter budget={of.budget} now={now} />
       )}
       <dl class="facts">
-        <div>
-          <dt>Models</dt>
-          <dd>{of.models.join(", ") || "any"}</dd>
-        </div>
-        <div>
-          <dt>APIs</dt>
-          <dd>{of.apis.join(", ") || "any"}</dd>
-        </div>
+        <AnyOf title="Models" names={of.models} />
+        <AnyOf title="APIs" names={of.apis} />
         <div>
           <dt>Turns at once</dt>
           <dd>
@@ -84,6 +77,18 @@ function KeyCard({ of, now }: { readonly of: Key; readonly now: number }) {
         </div>
       </dl>
     </article>
+  );
+}
+
+/** What a key may use; an empty list allows all. */
+function AnyOf({ title, names }: { readonly title: string; readonly names: readonly string[] }) {
+  return (
+    <div class={names.length > 1 ? "wide" : undefined}>
+      <dt>{title}</dt>
+      <dd>
+        <Words texts={names.length === 0 ? ["any"] : names} between=", " />
+      </dd>
+    </div>
   );
 }
 

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { ApiError } from "./api.ts";
 
@@ -31,7 +31,30 @@ export function Failure({ error }: { readonly error: ApiError }) {
 /** A sentence of the gateway, with what stands in backticks as code. */
 export function Prose({ text }: { readonly text: string }) {
   const parts = text.split("`");
-  return <>{parts.map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>;
+  return <>{parts.map((part, index) => (index % 2 === 1 ? <Code key={index} text={part} /> : part))}</>;
+}
+
+/** Code in a sentence. A line ends between its words, and not after a hyphen of an option. */
+export function Code({ text }: { readonly text: string }) {
+  return (
+    <code>
+      <Words texts={text.split(" ")} />
+    </code>
+  );
+}
+
+/** Names that are kept whole where a line ends; one that is longer than a line breaks. */
+export function Words({ texts, between = " " }: { readonly texts: readonly string[]; readonly between?: string }) {
+  return (
+    <>
+      {texts.map((text, index) => (
+        <Fragment key={index}>
+          {index > 0 && " "}
+          <span class="word">{index < texts.length - 1 ? text + between.trimEnd() : text}</span>
+        </Fragment>
+      ))}
+    </>
+  );
 }
 
 /** Shapes where content will be, so that nothing jumps when it comes. */

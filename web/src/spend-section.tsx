@@ -79,7 +79,7 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
             {usage.data.map((spend) => (
               <tr key={spend.key ?? ""}>
                 <th scope="row">
-                  <span class="key" title={spend.key ?? "not told"}>
+                  <span class="key" title={spend.key ?? "unknown"}>
                     {groupKeyOf(spend, usage.by)}
                   </span>
                   <span class="share" style={{ width: `${(measure(spend) / most) * 100}%` }} />
@@ -111,7 +111,7 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
 }
 
 function groupKeyOf(spend: SpendEnvelope, by: UsageEnvelope["by"]): string {
-  if (spend.name === null) return "not told";
+  if (spend.name === null) return "unknown";
   return by === "project" ? (spend.name.split(/[\\/]/).findLast((part) => part !== "") ?? spend.name) : spend.name;
 }
 

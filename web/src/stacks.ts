@@ -30,7 +30,7 @@ export function stacksOf(usage: UsageDaysEnvelope, measure: Measure): Stacks {
   const byModel = new Map<string, number[]>();
   usage.data.forEach(({ models }, place) => {
     for (const spend of models) {
-      const name = spend.name ?? "not told";
+      const name = spend.name ?? "unknown";
       const values = byModel.get(name) ?? days.map(() => 0);
       values[place] = (values[place] ?? 0) + amountOf(spend, measure);
       byModel.set(name, values);

@@ -1,10 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import { type ApiError, api, type TimelineEntry, type TurnDetail } from "./api.ts";
+import { useCancel } from "./cancel.ts";
 import { CopyButton, Failure } from "./parts.tsx";
 import { answerOf } from "./turn-rows.ts";
 import { report } from "./use-data.ts";
 
-/** What can be done with a turn: copy its parts, follow it from a terminal, ask again. */
+/** What can be done with a turn: copy its parts, follow it from a terminal, cancel it, ask again. */
 export function TurnActions({
   turn,
   entries,
@@ -35,7 +36,20 @@ export function TurnActions({
         </CopyButton>
       )}
       {!turn.sealed && turn.status === "ended" && <AskAgain id={turn.id} />}
+      {turn.status === "running" && <Cancel id={turn.id} />}
     </div>
+  );
+}
+
+function Cancel({ id }: { readonly id: string }) {
+  const { isCancelling, error, cancel } = useCancel(id);
+  return (
+    <>
+      <button type="button" class="danger" disabled={isCancelling} onClick={cancel}>
+        {isCancelling ? "Cancelling" : "Cancel"}
+      </button>
+      {error !== undefined && <Failure error={error} />}
+    </>
   );
 }
 

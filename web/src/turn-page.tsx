@@ -7,12 +7,13 @@ import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
 import { Failure, Loading, Prose } from "./parts.tsx";
 import { TurnActions } from "./turn-actions.tsx";
 import { Events } from "./turn-events.tsx";
+import { soFar } from "./turn-so-far.ts";
 import { Texts } from "./turn-texts.tsx";
 import { Outcome, Sealed, tokensInWords } from "./turns-section.tsx";
 import { useData, useNow } from "./use-data.ts";
 import { useTimeline } from "./use-timeline.ts";
 import { When } from "./when.tsx";
-import { count, ideName, modelName, reasonInWords, spanInWords } from "./words.ts";
+import { ageInWords, count, ideName, modelName, reasonInWords, spanInWords } from "./words.ts";
 
 /** One turn: what it was asked for, how it went, its events and who came back to it in order; its texts where the user wants them here. */
 export function TurnPage({ id }: { readonly id: string }) {
@@ -90,7 +91,9 @@ function Facts(props: {
   readonly credits: number | null;
   readonly entries: readonly TimelineEntry[];
 }) {
-  const { turn, credits, entries } = props;
+  const { credits, entries } = props;
+  const turn = soFar(props.turn, entries);
+  const now = useNow(1000);
   const error = entries.findLast((entry) => entry.error !== undefined)?.error;
   return (
     <section aria-labelledby="turn">
@@ -107,7 +110,7 @@ function Facts(props: {
       )}
       <dl class="card facts">
         <Started at={turn.created_at} />
-        <Fact name="Took" value={durationOf(turn)} />
+        <Fact name="Took" value={durationOf(turn, now)} />
         <Fact name="First token" value={firstTokenOf(turn)} />
         <Fact name="Tokens" value={tokensInWords(turn)} />
         {credits !== null && <Fact name="Credits" value={count(credits)} />}
@@ -118,11 +121,11 @@ function Facts(props: {
           name="Answer"
           value={turn.characters === null ? "size unknown" : `${count(turn.characters)} characters`}
         />
-        <Fact name="Client" value={turn.client ?? "not told"} />
-        <Fact name="Project" value={turn.project ?? "not told"} isWide />
-        <Fact name="Key" value={turn.key ?? "not known"} />
+        <Fact name="Client" value={turn.client ?? "unknown"} />
+        <Fact name="Project" value={turn.project ?? "unknown"} isWide />
+        <Fact name="Key" value={turn.key ?? "unknown"} />
         <Fact name="API" value={turn.dialect} />
-        <Fact name="IDE" value={turn.ide === null ? "not told" : ideName(turn.ide)} />
+        <Fact name="IDE" value={turn.ide === null ? "unknown" : ideName(turn.ide)} />
         <Fact name="Asked for" value={turn.model} />
         <Fact name="Model UID" value={turn.model_uid} />
         <Fact name="Turn" value={turn.id} isWide />
@@ -131,9 +134,9 @@ function Facts(props: {
   );
 }
 
-function durationOf({ status, created_at, ended_at }: TurnDetail): string {
+function durationOf({ status, created_at, ended_at }: TurnDetail, nowMs: number): string {
   if (ended_at !== null) return spanInWords(Date.parse(ended_at) - Date.parse(created_at));
-  return status === "running" ? "still running" : "unknown";
+  return status === "running" ? `${ageInWords(nowMs - Date.parse(created_at))}, still running` : "unknown";
 }
 
 /** An answer whose size is known to be nothing had no first token; of any other it may only not be known. */

@@ -21,6 +21,14 @@ const came = (how: Resumption["how"], second: number, part: Partial<Resumption> 
 const said = (...rows: Parameters<typeof rowsOf>) => rowsOf(...rows).map(({ type, words }) => `${type}: ${words}`);
 
 describe("the rows of a turn's page", () => {
+  it("write numbers and reasons as the rest of the page does", () => {
+    const entries = [
+      entry("a1", "usage", 0, { detail: "1719 in, 31 out" }),
+      entry("a2", "cancelled", 1, { detail: "client" }),
+    ];
+    expect(said(entries, [])).toEqual(["usage: 1,719 in, 31 out", "cancelled: by the client"]);
+  });
+
   it("put deltas that follow each other together, and tools apart by name", () => {
     const entries = [
       entry("a1", "started", 0, { detail: "opus, cascade" }),

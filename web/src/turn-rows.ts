@@ -1,5 +1,5 @@
 import type { Resumption, TimelineEntry } from "./api.ts";
-import { count } from "./words.ts";
+import { count, reasonInWords } from "./words.ts";
 
 /** A line of a turn's page: entries of the log that belong together, or the return of a client. */
 export interface Row {
@@ -71,8 +71,14 @@ function rowOf(group: readonly TimelineEntry[]): Row {
   const deltas = group.length > 1 ? ` in ${count(group.length)} deltas` : "";
   const size = characters === 0 ? "" : `${count(characters)} ${characters === 1 ? "character" : "characters"}${deltas}`;
   const unknown = first.type === "unknown" ? `written by an older version that did not note its kind${deltas}` : "";
-  const words = [first.detail, size, unknown].filter((part) => part !== null && part !== "").join(", ");
+  const words = [detailOf(first), size, unknown].filter((part) => part !== null && part !== "").join(", ");
   return { id: first.id, type: titles[first.type] ?? first.type.replaceAll("_", " "), at: first.at, words };
+}
+
+function detailOf({ type, detail }: TimelineEntry): string | null {
+  if (detail === null) return null;
+  if (type === "cancelled") return reasonInWords(detail);
+  return type === "usage" ? detail.replace(/\d+/g, (digits) => count(Number(digits))) : detail;
 }
 
 /** What a kind of event is called where its own name says little. */

@@ -1,5 +1,5 @@
 import type { TimelineEntry, TurnDetail } from "./api.ts";
-import { CopyButton } from "./parts.tsx";
+import { Code, CopyButton } from "./parts.tsx";
 import { answerOf } from "./turn-rows.ts";
 
 /** Prompt and answer, or how to see them here. */
@@ -17,7 +17,7 @@ export function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly e
       ) : !turn.shows_text ? (
         <p class="card muted">
           Prompts and answers are not shown here. To see them, start the gateway with{" "}
-          <code>millrace serve --dashboard-text</code>; you can read them while the log keeps the turn.
+          <Code text="millrace serve --dashboard-text" />; you can read them while the log keeps the turn.
         </p>
       ) : (
         <div class="card texts">

@@ -1,8 +1,8 @@
-import { useState } from "preact/hooks";
-import { type ApiError, api, type LiveTurn } from "./api.ts";
+import type { LiveTurn } from "./api.ts";
+import { useCancel } from "./cancel.ts";
 import type { LiveTurns } from "./live-turns.ts";
 import { CopyLine, Failure, Section } from "./parts.tsx";
-import { report, useNow } from "./use-data.ts";
+import { useNow } from "./use-data.ts";
 import { ageInWords, count, folderOf, modelName, reasonInWords } from "./words.ts";
 
 /** The turns that run now, each with its age, what it has said so far, and a way to end it. */
@@ -42,15 +42,7 @@ function Connection({ state }: { readonly state: LiveTurns["connection"] }) {
 }
 
 function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: number }) {
-  const [isCancelling, setCancelling] = useState(false);
-  const [error, setError] = useState<ApiError>();
-  const cancel = () => {
-    setCancelling(true);
-    api.cancel(turn.id).catch((failure: unknown) => {
-      setCancelling(false);
-      setError(report(failure));
-    });
-  };
+  const { isCancelling, error, cancel } = useCancel(turn.id);
   return (
     <li data-turn={turn.id}>
       <div class="what">

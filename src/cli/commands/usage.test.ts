@@ -151,7 +151,7 @@ describe("millrace usage", () => {
     expect(stdout.split("\n").map((line) => line.replaceAll(/ {2,}/g, " | "))).toEqual([
       "project | turns | failed | prompt | completion | thinking | credits | first token",
       '=SUM("x"), engine | 2 | 0 | ~200 | ~40 | ~10 | 2 | 0.3 s',
-      "not told | 2 | 0 | 200 | 40 | 10 | ≥1 | 0.3 s",
+      "unknown | 2 | 0 | 200 | 40 | 10 | ≥1 | 0.3 s",
       "total | 4 | 0 | ~400 | ~80 | ~20 | ≥3 | 0.3 s",
       "",
     ]);

@@ -5,7 +5,7 @@ import type { Output } from "./output.ts";
 /** Spending as a table, the sums below it, and what the plan lost that it does not explain. `~`: estimated in part. */
 export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): readonly string[] {
   const header = [usage.by, "turns", "failed", "prompt", "completion", "thinking", "credits", "first token"];
-  const rows = usage.data.map((spend) => cellsOf(spend.name ?? "not told", spend));
+  const rows = usage.data.map((spend) => cellsOf(spend.name ?? "unknown", spend));
   const total = cellsOf("total", sum(usage.data));
   const widths = header.map((name, column) =>
     Math.max(displayWidth(name), ...[...rows, total].map((row) => displayWidth(row[column] ?? ""))),

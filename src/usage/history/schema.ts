@@ -56,7 +56,7 @@ const migrations: readonly string[] = [
     PRIMARY KEY (model, since_ms)
   ) WITHOUT ROWID;
   `,
-  // Turns from before keys had names count as "not told", so that the sums by key are whole.
+  // Turns from before keys had names count as "unknown", so that the sums by key are whole.
   `
   ALTER TABLE usage_turns ADD COLUMN key TEXT;
   INSERT INTO usage_rollup SELECT 'key', bucket, '', turns, finished, failed, cancelled, prompt_tokens, completion_tokens,

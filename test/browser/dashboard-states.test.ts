@@ -1,0 +1,246 @@
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { MillraceError } from "../../src/base/errors.ts";
+import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
+import { dashboardPages, docPicture, hasChromium, hasNoSideScroll, picture, skipReason } from "./dashboard-pages.ts";
+import { accessibilityViolations, type DashboardWorld, type dashboardWorld } from "./dashboard-world.ts";
+
+/**
+ * Each state that the dashboard can be in, at three widths, light and dark: it shows its sentence, axe finds nothing, nothing scrolls
+ * sideways, no text is cut off. `MILLRACE_SCREENSHOTS=folder` keeps the pictures.
+ */
+interface State {
+  readonly name: string;
+  readonly part?: Partial<Parameters<typeof dashboardWorld>[0]>;
+  readonly mayComplain?: RegExp;
+  /** Brings the page into this state. */
+  readonly enter: (page: Page, world: DashboardWorld) => Promise<void>;
+  /** What then stands on the page. */
+  readonly shows: RegExp;
+  /** The picture of it in docs/. */
+  readonly docs?: { readonly picture: string; readonly height: number };
+}
+
+const nowMs = Date.now();
+const day = 86_400_000;
+const someKey = { createdAtMs: nowMs - 10 * day, expiresAtMs: undefined, revokedAtMs: undefined, apis: [], models: [] };
+const budget = { most: 200, unit: "turns", period: "day", used: 174, resetsAtMs: nowMs + 5 * 3_600_000 } as const;
+const keys: readonly IssuedKey[] = [
+  { ...someKey, name: "ci", caller: "1", state: "works", maxTurns: 2, models: ["swe-1.5"], budget },
+  { ...someKey, name: "ada", caller: "2", state: "works", maxTurns: undefined, budget: undefined },
+  {
+    ...someKey,
+    name: "a-colleague-with-a-long-name-and-several-models",
+    caller: "3",
+    state: "expired",
+    maxTurns: 1,
+    expiresAtMs: nowMs - day,
+    models: ["claude-opus-4.5:high", "claude-opus-4.5:low", "swe-1.5", "gpt-6-pro"],
+    apis: ["openai-chat", "anthropic-messages"],
+    budget: {
+      ...budget,
+      most: 1_500_000,
+      unit: "tokens",
+      period: "month",
+      used: 1_500_000,
+      resetsAtMs: nowMs + 7 * day,
+    },
+  },
+  {
+    ...someKey,
+    name: "old",
+    caller: "4",
+    state: "revoked",
+    revokedAtMs: nowMs - day,
+    maxTurns: undefined,
+    budget: undefined,
+  },
+];
+
+/** A turn that has begun to answer, on its page. */
+async function openTurn(page: Page, world: DashboardWorld): Promise<void> {
+  world.ask("What is a millrace?", "/home/ada/work/engine");
+  await page.getByRole("link", { name: "test-model" }).click();
+  await page.locator(".timeline li").filter({ hasText: "opened" }).waitFor();
+  world.turns.backend.last.emit({ type: "thinking", delta: "A question about mills. " });
+  world.turns.backend.last.text("The channel that ", "feeds a mill wheel.");
+  await page.locator(".timeline li").filter({ hasText: "36 characters" }).waitFor();
+}
+
+const states: readonly State[] = [
+  { name: "turn-running", enter: openTurn, shows: /Cancel.*still running.*~15 tokens.*60 characters/s },
+  {
+    name: "turn-finished",
+    part: { dashboardText: true },
+    async enter(page, world) {
+      await openTurn(page, world);
+      const usage = { promptTokens: 1719, completionTokens: 25, thinkingTokens: 6, estimated: false } as const;
+      world.turns.backend.last.emit({ type: "usage", ...usage });
+      world.turns.backend.last.finish("The channel that feeds a mill wheel.");
+      await page.getByRole("button", { name: "Ask again…" }).waitFor();
+    },
+    shows: /1,719 in, 31 out/,
+  },
+  {
+    name: "turn-failed",
+    async enter(page, world) {
+      await openTurn(page, world);
+      const error = new MillraceError("quota_exhausted", "The weekly quota is used up.", {
+        hint: "It resets on Monday.",
+      });
+      world.turns.backend.last.emit({ type: "failed", error: error.toRecord(), ideTools: ["VIEW_FILE"] });
+      world.turns.backend.last.end();
+      await page.locator(".failure.why").waitFor();
+    },
+    shows: /The weekly quota is used up\. It resets on Monday\./,
+  },
+  {
+    name: "turn-cancelled",
+    async enter(page, world) {
+      await openTurn(page, world);
+      await page.getByRole("button", { name: "Cancel" }).click();
+      await page.getByText("cancelled: by the client").first().waitFor();
+    },
+    shows: /cancelled: by the client/,
+  },
+  {
+    name: "turn-forgotten",
+    mayComplain: /404/,
+    async enter(page) {
+      await page.locator("table.turns tbody tr.failed").first().getByRole("link").click();
+      await page.getByText("The log no longer has the events of this turn.").waitFor();
+    },
+    shows: /The usage history has these figures/,
+  },
+  {
+    name: "turn-unknown",
+    mayComplain: /404/,
+    async enter(page, world) {
+      await page.goto(`${world.url}/#/turns/turn_nobody`);
+      await page.getByRole("heading", { level: 1, name: "This turn is unknown" }).waitFor();
+    },
+    shows: /Check the address\./,
+  },
+  {
+    name: "keys",
+    part: { keys },
+    async enter(page) {
+      await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Keys" }).click();
+      await page.getByText("174 of 200 turns").waitFor();
+    },
+    shows: /1 revoked\./,
+  },
+  {
+    name: "settings",
+    async enter(page, world) {
+      await page.goto(`${world.url}/#/settings`);
+      await page.getByRole("group", { name: "Alerts" }).waitFor();
+    },
+    shows: /Alerts/,
+  },
+  {
+    name: "alerts",
+    async enter(page, world) {
+      await page.goto(`${world.url}/#/settings`);
+      await page.getByRole("group", { name: "Alerts" }).getByRole("button", { name: "On" }).click();
+      await page.getByRole("link", { name: "Overview" }).click();
+      await page.getByRole("button", { name: "Read again" }).click();
+      await page.locator(".alerts p").getByText("88 % used").waitFor();
+    },
+    shows: /Other models, 5 hours: 88 % used/,
+  },
+  {
+    name: "banner-gateway-down",
+    mayComplain: /ERR_|network/i,
+    async enter(page, world) {
+      await page.getByText("live", { exact: true }).waitFor();
+      await world.stop();
+      await page.getByText("The gateway does not answer.").waitFor();
+    },
+    shows: /Start it again with millrace serve\./,
+    docs: { picture: "dashboard-banner", height: 420 },
+  },
+  {
+    name: "banner-store-failed",
+    part: { degradedBy: new MillraceError("degraded", "The disk is full.", { hint: "Free some space." }) },
+    enter: (page) => page.getByText("The log cannot be written.").waitFor(),
+    shows: /The disk is full\..*Free some space\./s,
+  },
+  {
+    name: "banner-store-damaged",
+    part: { damaged: { copy: "/home/ada/.millrace/turns.db.damaged-20260102", lost_keys: 3 } },
+    enter: (page) => page.getByText("The log was damaged, and part of it is lost.").waitFor(),
+    shows: /kept as \/home\/ada.*one of the 3 idempotency keys that are lost fails/s,
+  },
+  {
+    name: "banner-ide-gone",
+    part: { plan: "none" },
+    enter: (page) => page.getByText("No IDE can be used.").waitFor(),
+    shows: /Start Windsurf and open a folder\./,
+  },
+  {
+    name: "banner-signed-out",
+    part: { plan: new MillraceError("not_signed_in", "No account is signed in to Windsurf."), signedOut: true },
+    enter: (page) => page.getByText("No IDE can be used.").waitFor(),
+    shows: /no account is signed in there\..*Sign in inside the IDE\./s,
+  },
+  {
+    name: "banner-paused",
+    async enter(page, world) {
+      world.pause(new Date(nowMs - 3 * 3_600_000).toISOString());
+      await page.reload();
+      await page.getByText("Millrace is paused.").waitFor();
+    },
+    shows: /millrace resume ends the pause\./,
+  },
+  {
+    name: "banner-consent",
+    part: { needsConsent: true },
+    enter: (page) => page.getByRole("button", { name: "I agree" }).waitFor(),
+    shows: /You have not agreed yet/,
+  },
+  {
+    name: "first-run",
+    part: { plan: new MillraceError("ide_not_running", "No IDE with a language server runs."), pastTurns: 0 },
+    enter: (page) => page.getByText("No limits yet").waitFor(),
+    shows: /millrace doctor/,
+  },
+  {
+    name: "sign-in",
+    mayComplain: /40[13]/,
+    async enter(page, world) {
+      await page.getByText("live", { exact: true }).waitFor();
+      await page.context().clearCookies();
+      await page.goto(`${world.url}/sign-in?code=made-up`);
+      await page.getByText("This link was already used, or has expired.").waitFor();
+    },
+    shows: /millrace dashboard/,
+  },
+];
+
+describe.skipIf(!hasChromium)(`each state of the dashboard${skipReason}`, () => {
+  const open = dashboardPages();
+
+  it.each(states)(
+    "$name: at 375, 768 and 1280 px, light and dark",
+    async ({ name, part, mayComplain, enter, shows, docs }) => {
+      const { page, world } = await open(part, mayComplain === undefined ? {} : { mayComplain });
+      await enter(page, world);
+      for (const width of [375, 768, 1280])
+        for (const colorScheme of ["light", "dark"] as const) {
+          await page.setViewportSize({ width, height: 900 });
+          await page.mouse.move(0, 0); // on nothing that looks different under the pointer
+          await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+          const at = `${name}-${width}-${colorScheme}`;
+          await picture(page, at);
+          expect(await page.locator("body").innerText(), at).toMatch(shows);
+          expect(await accessibilityViolations(page), at).toEqual([]);
+          expect(await hasNoSideScroll(page), at).toBe(true);
+        }
+      if (docs === undefined) return;
+      await page.setViewportSize({ width: 1200, height: docs.height });
+      await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+      await docPicture(page, docs.picture);
+    },
+  );
+});
