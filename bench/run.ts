@@ -4,6 +4,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   setup: () => import("./setup.ts"),
   growth: () => import("./growth.ts"),
   blocks: () => import("./blocks.ts"),
+  "hot-path": () => import("./hot-path.ts"),
   log: () => import("./log.ts"),
   mixed: () => import("./mixed.ts"),
   restart: () => import("./restart.ts"),

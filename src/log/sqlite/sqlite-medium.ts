@@ -57,6 +57,9 @@ const cancels = "cancels";
 /** How much longer than a tombstone a lost key is refused: as long as its turn may have been kept; ms. */
 const lostKeyMs = 24 * 3_600_000;
 
+/** What the end of a turn sets besides. */
+const endColumns = ", outcome = ?, ended_at_ms = ?, expires_at_ms = ?, wrapped_key = coalesce(?, wrapped_key)";
+
 /** How often to check between flushes that the file is still in its place; ms. */
 const keepEveryMs = 100;
 
@@ -141,28 +144,19 @@ export class SqliteMedium implements LogMedium {
     const admits = end !== undefined || events.some(({ kind }) => kind === "started");
     const work = () => {
       const mac = events.at(-1)?.mac ?? new Uint8Array(0);
+      const ending = end === undefined ? [] : [end.outcome, end.atMs, end.expiresAtMs, end.wrappedKey ?? null];
       const moved = this.#run(
-        `UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1
+        `UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1${end === undefined ? "" : endColumns}
           WHERE turn_id = ? AND epoch = ? AND last_seq = ? AND outcome IS NULL`,
         afterSeq + events.length,
         mac,
+        ...ending,
         turnId,
         epoch,
         afterSeq,
       );
       if (moved === 0) return this.#whyNotAppended(turnId, epoch);
       for (const event of events) this.#insertEvent(turnId, event);
-      if (end !== undefined) {
-        this.#run(
-          `UPDATE turns SET outcome = ?, ended_at_ms = ?, expires_at_ms = ?, wrapped_key = coalesce(?, wrapped_key)
-            WHERE turn_id = ?`,
-          end.outcome,
-          end.atMs,
-          end.expiresAtMs,
-          end.wrappedKey ?? null,
-          turnId,
-        );
-      }
       return "appended";
     };
     const outcome = await this.#write(admits, work, turnId);
