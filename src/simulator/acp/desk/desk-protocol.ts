@@ -1,6 +1,6 @@
-import type { QuotaError } from "../account/plan.ts";
-import type { TurnPlan } from "../faults/turn-plan.ts";
-import type { AgentFault, AgentOptions } from "./agent-options.ts";
+import type { QuotaError } from "../../account/plan.ts";
+import type { TurnPlan } from "../../faults/turn-plan.ts";
+import type { AgentFault, AgentOptions } from "../agent-options.ts";
 
 /*
  * The protocol between a `devin` process and the running simulator: JSON lines over a loopback connection. The process asks, and

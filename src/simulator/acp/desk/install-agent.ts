@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { replaceFile } from "../../base/node/replace-file.ts";
-import type { Layout } from "../layout.ts";
+import { replaceFile } from "../../../base/node/replace-file.ts";
+import type { Layout } from "../../layout.ts";
 import type { AgentSettings } from "./desk-protocol.ts";
 
 /** The entry of the agent's process, beside this module: sources start sources, the bundle starts the bundle. */
-const ownEntry = import.meta.url.endsWith(".ts") ? "./main.ts" : "./simulated-agent.js";
+const ownEntry = import.meta.url.endsWith(".ts") ? "../main.ts" : "./simulated-agent.js";
 
 /** Tests and benchmarks name the entry of a bundle here: its processes start sooner than those of the sources. */
 const entry = process.env["MILLRACE_SIMULATED_AGENT"] ?? fileURLToPath(new URL(ownEntry, import.meta.url));

@@ -1,9 +1,9 @@
-import type { Secret } from "../../base/secret.ts";
-import type { QuotaError } from "../account/plan.ts";
-import type { TurnPlan } from "../faults/turn-plan.ts";
-import type { Layout } from "../layout.ts";
-import type { SimulatorConfig } from "../options.ts";
-import type { AgentOptions } from "./agent-options.ts";
+import type { Secret } from "../../../base/secret.ts";
+import type { QuotaError } from "../../account/plan.ts";
+import type { TurnPlan } from "../../faults/turn-plan.ts";
+import type { Layout } from "../../layout.ts";
+import type { SimulatorConfig } from "../../options.ts";
+import type { AgentOptions } from "../agent-options.ts";
 import { AppAgents } from "./app-agents.ts";
 import { AgentDesk, type AgentReport } from "./desk.ts";
 import { type InstalledAgents, installAgents } from "./install-agent.ts";

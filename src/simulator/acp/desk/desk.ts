@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
-import { Notifier } from "../../base/notifier.ts";
-import type { Secret } from "../../base/secret.ts";
-import type { QuotaError } from "../account/plan.ts";
-import type { TurnPlan } from "../faults/turn-plan.ts";
-import { listenOnLoopback } from "../wire/loopback.ts";
-import { AgentFaults, type AgentOptions } from "./agent-options.ts";
+import { Notifier } from "../../../base/notifier.ts";
+import type { Secret } from "../../../base/secret.ts";
+import type { QuotaError } from "../../account/plan.ts";
+import type { TurnPlan } from "../../faults/turn-plan.ts";
+import { listenOnLoopback } from "../../wire/loopback.ts";
+import { AgentFaults, type AgentOptions } from "../agent-options.ts";
 import { readLines } from "./desk-link.ts";
 import type { AgentFact, AgentPrompt, CallTerms, FromDesk, ToDesk } from "./desk-protocol.ts";
 
