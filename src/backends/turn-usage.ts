@@ -10,10 +10,7 @@ type UsageEvent = Extract<TurnEventBody, { readonly type: "usage" }>;
  * cache-read and cache-write tokens are separate counters there and one here. Thinking is part of the output there, and not
  * told apart. Source: docs/wire/cascade.md, "Token usage".
  */
-export function reportedUsage(
-  entries: readonly CortexStepGeneratorMetadata[],
-  fromStep: number,
-): UsageEvent | undefined {
+export function summedUsage(entries: readonly CortexStepGeneratorMetadata[], fromStep: number): UsageEvent | undefined {
   let [prompt, cached, completion, credits] = [0, 0, 0, 0];
   for (const { metadata, stepIndices } of entries) {
     if (metadata.case !== "chatModel") continue;

@@ -147,7 +147,7 @@ export type AttachedRow =
   | "late"
   | undefined;
 
-export type Admission = "admitted" | "repeated" | "conflict" | "gap" | "fenced" | "unknown";
+export type AdmitOutcome = "admitted" | "repeated" | "conflict" | "gap" | "fenced" | "unknown";
 
 /** The part of a medium that keeps what clients sent. */
 export interface StreamMedium {
@@ -159,7 +159,7 @@ export interface StreamMedium {
    */
   attachStream(row: StreamRow, ask: AttachAttempt): Promise<AttachedRow>;
   /** Accepts the next message, and creates the turn that it starts, in one step. Nothing of it otherwise. */
-  admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission>;
+  admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<AdmitOutcome>;
   /** Resolves once the stream's epoch is another (at once if it is), or it is gone. */
   untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void>;
 }

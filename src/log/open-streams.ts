@@ -5,7 +5,7 @@ import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 import type { AcceptedMessage, AttachedStream, AttachIntent, AttachProof, StreamName } from "./client-stream.ts";
 import type { LogCodec, TurnCodec } from "./codec.ts";
-import type { Admission, HolderRow, MessageRow, StreamMedium, TurnRow } from "./medium.ts";
+import type { AdmitOutcome, HolderRow, MessageRow, StreamMedium, TurnRow } from "./medium.ts";
 import { damagedLog } from "./record-text.ts";
 import type { Retention } from "./retention.ts";
 import { superseded } from "./superseded.ts";
@@ -77,7 +77,7 @@ export class Streams {
     { name, epoch }: Pick<AttachedStream, "name" | "epoch">,
     { seqno, payload }: { readonly seqno: number; readonly payload: Uint8Array },
     turn: TurnRow | undefined,
-  ): Promise<Exclude<Admission, "unknown">> {
+  ): Promise<Exclude<AdmitOutcome, "unknown">> {
     const streamId = this.#idOf(name);
     const codec = this.#sealing.get(name);
     if (codec === undefined) throw expired(); // not attached here, so there is nothing that it could add to

@@ -9,7 +9,7 @@ import type { CommandContext } from "../command.ts";
 const pasteMs = 25;
 
 /** What the user entered, or pressed at the prompt. */
-export type Entered =
+export type EnteredLine =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "interrupt" }
   | { readonly type: "end" };
@@ -58,7 +58,7 @@ export class LineReader {
   }
 
   /** The next entry. Ctrl-C at the prompt drops what was typed. */
-  async read(prompt: string): Promise<Entered> {
+  async read(prompt: string): Promise<EnteredLine> {
     this.#screen.isQuiet = false;
     this.#wasInterrupted = false;
     this.#lines.length = 0;

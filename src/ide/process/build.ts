@@ -31,7 +31,7 @@ const sane = /^[\w.+-]{1,64}$/;
  * What a server says of its build, else what its installation says.
  * Source: docs/wire/processes.md, "Programs and folders", "Arguments".
  */
-export async function describeBuild(
+export async function buildOfServer(
   host: Host,
   { program, flags, environment }: ServerCommand,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../event.ts";
 import type {
-  Admission,
+  AdmitOutcome,
   AppendRows,
   AttachAttempt,
   AttachedRow,
@@ -149,7 +149,7 @@ export class MemoryMedium implements LogMedium {
     return this.#streams.attach(row, ask);
   }
 
-  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission> {
+  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<AdmitOutcome> {
     return this.#streams.admit(streamId, message, turn);
   }
 

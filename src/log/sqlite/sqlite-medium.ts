@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../event.ts";
 import type {
-  Admission,
+  AdmitOutcome,
   AppendRows,
   AttachAttempt,
   AttachedRow,
@@ -281,7 +281,7 @@ export class SqliteMedium implements LogMedium {
     return attached;
   }
 
-  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission> {
+  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<AdmitOutcome> {
     const digest = turn === undefined ? undefined : digestOfMessage(streamId, message.seqno);
     const admission = await this.#write(true, () => {
       const admitted = admitMessage(this.#statements, streamId, { ...message, turnId: turn?.turnId });

@@ -16,7 +16,7 @@ export interface BlockProgress {
 }
 
 /** A call that is being read. Shown all text that is there; at the end of the answer once with `end`. */
-export interface Block {
+export interface CallBlock {
   advance(text: string, end: EndCause | undefined): BlockProgress;
 }
 
@@ -42,14 +42,14 @@ function escaped(text: string): string {
 }
 
 /** The block after a tag that names its tool. */
-export function namedBlock(opener: Opener & { readonly kind: "named" }, desk: CallDesk): Block {
+export function namedBlock(opener: Opener & { readonly kind: "named" }, desk: CallDesk): CallBlock {
   const { tool } = opener;
   if (opener.selfClosing) return attributeBlock(opener, desk);
   if (tool === undefined) return unknownToolBlock(opener, desk);
   return tool.tool.kind === "freeform" ? freeformBlock(opener, tool, desk) : functionBlock(opener, tool, desk);
 }
 
-function attributeBlock(opener: Opener & { readonly kind: "named" }, desk: CallDesk): Block {
+function attributeBlock(opener: Opener & { readonly kind: "named" }, desk: CallDesk): CallBlock {
   const { arguments: json, ...rest } = opener.attributes;
   const value = json === undefined ? rest : wholeJson(json.replaceAll("&quot;", '"'));
   return {
@@ -60,7 +60,7 @@ function attributeBlock(opener: Opener & { readonly kind: "named" }, desk: CallD
   };
 }
 
-function unknownToolBlock(opener: Opener & { readonly kind: "named" }, desk: CallDesk): Block {
+function unknownToolBlock(opener: Opener & { readonly kind: "named" }, desk: CallDesk): CallBlock {
   return {
     advance(text, end) {
       const match = ownCloser(opener.tag).exec(text);
@@ -72,7 +72,7 @@ function unknownToolBlock(opener: Opener & { readonly kind: "named" }, desk: Cal
 }
 
 /** Arguments as one JSON object, sent as they grow; anything else is read when its tag closes. */
-function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownTool, desk: CallDesk): Block {
+function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownTool, desk: CallDesk): CallBlock {
   let open: OpenCall | undefined;
   const finishRaw = (text: string, end: EndCause | undefined): BlockProgress => {
     const body = (open?.raw ?? "") + text;
@@ -155,7 +155,7 @@ function unreadable(text: string): string {
 }
 
 /** Raw text up to a closing tag at the start of a line, sent as it comes; JSON and fences around it are read whole. */
-function freeformBlock(opener: Opener & { readonly kind: "named" }, tool: ShownTool, desk: CallDesk): Block {
+function freeformBlock(opener: Opener & { readonly kind: "named" }, tool: ShownTool, desk: CallDesk): CallBlock {
   const close = /\r?\n<\/\s*(?:[a-z]+:)?(?:tool_calls?|tool-call|toolcall|function_calls?|invoke|tool_use)\s*>/i;
   let call: ReturnType<CallDesk["freeform"]> | undefined;
   let begun = false;
