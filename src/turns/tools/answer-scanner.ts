@@ -1,9 +1,9 @@
 import { AnswerText } from "./answer-text.ts";
-import { type CallBlock, type EndCause, namedBlock } from "./blocks.ts";
 import type { CallDesk } from "./call-desk.ts";
-import { envelopeReader, type ObjectPosition } from "./envelope.ts";
-import { closesFence, fenceReader, readFenceLine } from "./fences.ts";
-import { readOpener } from "./openers.ts";
+import { type CallBlock, type EndCause, namedBlock } from "./forms/blocks.ts";
+import { envelopeReader, type ObjectPosition } from "./forms/envelope.ts";
+import { closesFence, fenceReader, readFenceLine } from "./forms/fences.ts";
+import { readOpener } from "./forms/openers.ts";
 import {
   actionReader,
   bareJsonReader,
@@ -12,7 +12,7 @@ import {
   namelessReader,
   tokenReader,
   type WholeReader,
-} from "./whole-blocks.ts";
+} from "./forms/whole-blocks.ts";
 
 type Mode =
   | { readonly in: "text" }

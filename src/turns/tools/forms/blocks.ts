@@ -1,7 +1,7 @@
-import type { CallDesk, OpenCall } from "./call-desk.ts";
-import { equalJson } from "./equal-json.ts";
+import { equalJson } from "../arguments/equal-json.ts";
+import type { CallDesk, OpenCall } from "../call-desk.ts";
+import type { ShownTool } from "../names.ts";
 import { readArguments, wholeJson } from "./foreign-forms.ts";
-import type { ShownTool } from "./names.ts";
 import type { Opener } from "./openers.ts";
 
 /** How an answer ended: on its own, or cut off at its length limit. */

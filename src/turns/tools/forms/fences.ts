@@ -1,7 +1,7 @@
+import type { ToolNames } from "../names.ts";
 import { mayBeCall } from "./call-shapes.ts";
 import { readEnvelope } from "./envelope.ts";
 import { readCalls, wholeJson } from "./foreign-forms.ts";
-import type { ToolNames } from "./names.ts";
 import { readOpener } from "./openers.ts";
 import type { WholeReader } from "./whole-blocks.ts";
 

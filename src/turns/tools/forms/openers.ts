@@ -1,5 +1,5 @@
+import type { ShownTool, ToolNames } from "../names.ts";
 import { findTool } from "./call-shapes.ts";
-import type { ShownTool, ToolNames } from "./names.ts";
 
 /** What a piece of text that begins a call turns out to be. `length` is how much of the text the opening takes. */
 export type Opener =

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from "../../base/json.ts";
-import type { ShownTool, ToolNames } from "./names.ts";
+import { isObject, type JsonObject } from "../../../base/json.ts";
+import type { ShownTool, ToolNames } from "../names.ts";
 
 /** A call as read from an answer, before its arguments are checked. `tool` undefined: nothing of that name is offered. */
 export interface CallAttempt {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../base/json.ts";
+import type { JsonObject } from "../../../base/json.ts";
 import { equalJson } from "./equal-json.ts";
 
 /**

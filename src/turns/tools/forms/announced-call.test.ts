@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import type { Tool } from "../../log/request.ts";
+import type { Tool } from "../../../log/request.ts";
+import { mapToolNames } from "../names.ts";
 import { announcedCall } from "./announced-call.ts";
-import { mapToolNames } from "./names.ts";
 
 const tool = (name: string, parameters: Tool["parameters"], kind: Tool["kind"] = "function"): Tool => ({
   name,

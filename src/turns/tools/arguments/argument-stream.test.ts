@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { closingBracket, parseLooseJson } from "../forms/loose-json.ts";
 import { ArgumentStream } from "./argument-stream.ts";
 import { continueJson } from "./continue-json.ts";
-import { closingBracket, parseLooseJson } from "./loose-json.ts";
 import { repairArguments } from "./repair-arguments.ts";
 import { compileSchema } from "./schema-check.ts";
 

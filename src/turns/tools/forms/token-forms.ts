@@ -1,6 +1,6 @@
+import type { ToolNames } from "../names.ts";
 import { type CallAttempt, findTool } from "./call-shapes.ts";
 import { readArguments, readCalls } from "./foreign-forms.ts";
-import type { ToolNames } from "./names.ts";
 import { plainTokens } from "./openers.ts";
 
 /** Where a model's own block of calls ends. */

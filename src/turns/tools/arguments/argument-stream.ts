@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject } from "../../../base/json.ts";
 import type { SchemaCheck } from "./schema-check.ts";
 
 type Expect = "object" | "key" | "colon" | "value" | "comma";

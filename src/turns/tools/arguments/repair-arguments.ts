@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject } from "../../../base/json.ts";
 import { equalJson } from "./equal-json.ts";
 import type { Misfit, SchemaCheck } from "./schema-check.ts";
 

@@ -1,8 +1,8 @@
+import type { ShownTool, ToolNames } from "../names.ts";
 import { type EndCause, ownCloser } from "./blocks.ts";
 import { type CallAttempt, mayBeCall } from "./call-shapes.ts";
 import { readArguments, readCalls, unfenced, wholeJson, xmlArguments } from "./foreign-forms.ts";
 import { closingBracket } from "./loose-json.ts";
-import type { ShownTool, ToolNames } from "./names.ts";
 import { readTokenCalls, tokenBlockLength } from "./token-forms.ts";
 
 /** What a block that had to be read whole turned out to be. */

@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formatsPlugin from "ajv-formats";
-import { isObject, type JsonObject } from "../../base/json.ts";
+import { isObject, type JsonObject } from "../../../base/json.ts";
 
 /**
  * One way in which a value does not fit. `path` is a JSON pointer; `expected` the types wanted, for a type error; `byDefault`

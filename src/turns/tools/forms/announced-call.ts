@@ -1,5 +1,5 @@
-import { isObject } from "../../base/json.ts";
-import type { ShownTool, ToolNames } from "./names.ts";
+import { isObject } from "../../../base/json.ts";
+import type { ShownTool, ToolNames } from "../names.ts";
 
 /** How much of the end of an answer is looked at: a promise stands in its last sentence. */
 const lookedAt = 4_000;

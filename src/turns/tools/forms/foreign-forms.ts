@@ -1,7 +1,7 @@
-import { isObject } from "../../base/json.ts";
+import { isObject } from "../../../base/json.ts";
+import type { ShownTool, ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson, findTool } from "./call-shapes.ts";
 import { parseLooseJson } from "./loose-json.ts";
-import type { ShownTool, ToolNames } from "./names.ts";
 
 /**
  * The arguments between a call's tags, in other forms than one strict JSON object: fenced or loose JSON, JSON that repeats the

@@ -1,6 +1,6 @@
+import type { ShownTool } from "../names.ts";
 import { continueJson } from "./continue-json.ts";
 import { equalJson } from "./equal-json.ts";
-import type { ShownTool } from "./names.ts";
 import { repairArguments } from "./repair-arguments.ts";
 import type { Misfit } from "./schema-check.ts";
 

@@ -1,8 +1,8 @@
-import { isObject } from "../../base/json.ts";
+import { isObject } from "../../../base/json.ts";
+import type { ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson } from "./call-shapes.ts";
 import { wholeJson } from "./foreign-forms.ts";
 import { closingBracket } from "./loose-json.ts";
-import type { ToolNames } from "./names.ts";
 import { bareJsonReader, type WholeReader } from "./whole-blocks.ts";
 
 /** What a JSON object around an answer holds: calls of offered tools, or the text of an answer without calls. */
