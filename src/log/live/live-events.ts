@@ -1,6 +1,6 @@
 import type { TurnEvent, TurnEventBody } from "../event.ts";
 import { eventIdOf } from "../event-id.ts";
-import { pageBytes } from "../page-limit.ts";
+import { pageBytes } from "../medium/page-limit.ts";
 
 /** How much of a turn stays in memory beyond what is not stored yet; about bytes. It is dropped in halves. */
 const keptBytes = pageBytes;

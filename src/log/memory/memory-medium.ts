@@ -14,11 +14,11 @@ import type {
   SentRow,
   StreamRow,
   TurnRow,
-} from "../medium.ts";
-import { type PageLimit, takePage } from "../page-limit.ts";
-import { passes } from "../row-filter.ts";
+} from "../medium/medium.ts";
+import { type PageLimit, takePage } from "../medium/page-limit.ts";
+import { passes } from "../medium/row-filter.ts";
+import { Waiters } from "../medium/waiters.ts";
 import type { StoreCapabilities } from "../store.ts";
-import { Waiters } from "../waiters.ts";
 import { MemoryStreams } from "./memory-streams.ts";
 
 interface Entry {

@@ -7,8 +7,8 @@ import type {
   SentRow,
   StreamRow,
   TurnRow,
-} from "../medium.ts";
-import type { Waiters } from "../waiters.ts";
+} from "../medium/medium.ts";
+import type { Waiters } from "../medium/waiters.ts";
 
 interface Entry {
   row: StreamRow;

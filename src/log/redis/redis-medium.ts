@@ -15,11 +15,11 @@ import type {
   SentRow,
   StreamRow,
   TurnRow,
-} from "../medium.ts";
-import type { PageLimit } from "../page-limit.ts";
-import { passes } from "../row-filter.ts";
+} from "../medium/medium.ts";
+import type { PageLimit } from "../medium/page-limit.ts";
+import { passes } from "../medium/row-filter.ts";
+import type { Waiters } from "../medium/waiters.ts";
 import type { StoreCapabilities } from "../store.ts";
-import type { Waiters } from "../waiters.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { translateRedisError } from "./redis-errors.ts";
 import { Replicas } from "./replicas.ts";

@@ -17,10 +17,10 @@ import type {
   SentRow,
   StreamRow,
   TurnRow,
-} from "../medium.ts";
-import { type PageLimit, takePage } from "../page-limit.ts";
+} from "../medium/medium.ts";
+import { type PageLimit, takePage } from "../medium/page-limit.ts";
+import { Waiters } from "../medium/waiters.ts";
 import type { StoreCapabilities } from "../store.ts";
-import { Waiters } from "../waiters.ts";
 import { Absences } from "./absences.ts";
 import { CommitPace } from "./commit-pace.ts";
 import { GroupCommit } from "./group-commit.ts";

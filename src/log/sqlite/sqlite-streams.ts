@@ -1,6 +1,14 @@
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { TurnId } from "../../base/ids.ts";
-import type { AdmitOutcome, AttachAttempt, AttachedRow, HolderRow, MessageRow, SentRow, StreamRow } from "../medium.ts";
+import type {
+  AdmitOutcome,
+  AttachAttempt,
+  AttachedRow,
+  HolderRow,
+  MessageRow,
+  SentRow,
+  StreamRow,
+} from "../medium/medium.ts";
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 

@@ -1,5 +1,5 @@
-import type { TurnId } from "../base/ids.ts";
-import type { Secret } from "../base/secret.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { Secret } from "../../base/secret.ts";
 import type { EventRow, TurnRow } from "./medium.ts";
 
 /** A record before it is sealed. */

@@ -1,4 +1,4 @@
-import { MillraceError } from "../base/errors.ts";
+import { MillraceError } from "../../base/errors.ts";
 import type { LogMedium } from "./medium.ts";
 
 /** A medium that a test can make fail: `full` refuses writes, `gone` refuses everything, `turnless` new turns and their events. */

@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { Clock } from "../base/clock.ts";
-import { MillraceError } from "../base/errors.ts";
-import type { TurnId } from "../base/ids.ts";
-import { Secret } from "../base/secret.ts";
-import type { AcceptedMessage, AttachedStream, AttachIntent, AttachProof, StreamName } from "./client-stream.ts";
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
+import { Secret } from "../../base/secret.ts";
+import type { AcceptedMessage, AttachedStream, AttachIntent, AttachProof, StreamName } from "../client-stream.ts";
+import type { Retention } from "../retention.ts";
+import { superseded } from "../superseded.ts";
 import type { LogCodec, TurnCodec } from "./codec.ts";
 import type { AdmitOutcome, HolderRow, MessageRow, StreamMedium, TurnRow } from "./medium.ts";
 import { damagedLog } from "./record-text.ts";
-import type { Retention } from "./retention.ts";
-import { superseded } from "./superseded.ts";
 
 /** What stands for an attach without a ticket. */
 const noTicket = "";

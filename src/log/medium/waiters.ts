@@ -1,4 +1,4 @@
-import { Notifier } from "../base/notifier.ts";
+import { Notifier } from "../../base/notifier.ts";
 
 /** Wakes the callers that wait for a name. Keeps nothing for a name without waiting callers. */
 export class Waiters<Name> {

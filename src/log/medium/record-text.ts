@@ -1,5 +1,5 @@
-import { MillraceError } from "../base/errors.ts";
-import { isTerminal, type TurnEventBody } from "./event.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { isTerminal, type TurnEventBody } from "../event.ts";
 
 /** What a terminal record carries beside its event: how many records the log has with it, and the chain up to it. */
 export interface EndMark {

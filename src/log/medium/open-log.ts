@@ -1,8 +1,7 @@
-import type { Clock } from "../base/clock.ts";
-import { isDegraded, MillraceError } from "../base/errors.ts";
-import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
-import type { Secret } from "../base/secret.ts";
-import { CancelWatch } from "./cancel-watch.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isDegraded, MillraceError } from "../../base/errors.ts";
+import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
+import type { Secret } from "../../base/secret.ts";
 import type {
   AttachedStream,
   AttachIntent,
@@ -10,19 +9,13 @@ import type {
   StreamHolder,
   StreamMessage,
   StreamName,
-} from "./client-stream.ts";
-import type { Access, LogCodec, TurnCodec } from "./codec.ts";
-import type { CancelledBy, TurnEvent } from "./event.ts";
-import { eventIdOf, seqOf } from "./event-id.ts";
-import { decodeHeader, encodeHeader, headerOf, type TurnHeader } from "./header.ts";
-import { decodeLabel, encodeLabel } from "./label.ts";
-import { MediumWriter } from "./log-writer.ts";
-import type { LogMedium, Page, TurnRow } from "./medium.ts";
-import { Streams } from "./open-streams.ts";
-import { type OutlinedEvent, outlineEvent } from "./outline.ts";
-import { pageBytes } from "./page-limit.ts";
-import { type Opened, openOutline, openPage, type PageAsk } from "./read-page.ts";
-import { expiryOf, hasExpired, type Retention } from "./retention.ts";
+} from "../client-stream.ts";
+import type { CancelledBy, TurnEvent } from "../event.ts";
+import { eventIdOf, seqOf } from "../event-id.ts";
+import { decodeHeader, encodeHeader, headerOf, type TurnHeader } from "../header.ts";
+import { decodeLabel, encodeLabel } from "../label.ts";
+import { type OutlinedEvent, outlineEvent } from "../outline.ts";
+import { expiryOf, hasExpired, type Retention } from "../retention.ts";
 import type {
   Admitted,
   Claimed,
@@ -37,7 +30,14 @@ import type {
   StoreCapabilities,
   TurnFilter,
   TurnRecord,
-} from "./store.ts";
+} from "../store.ts";
+import { CancelWatch } from "./cancel-watch.ts";
+import type { Access, LogCodec, TurnCodec } from "./codec.ts";
+import { MediumWriter } from "./log-writer.ts";
+import type { LogMedium, Page, TurnRow } from "./medium.ts";
+import { Streams } from "./open-streams.ts";
+import { pageBytes } from "./page-limit.ts";
+import { type Opened, openOutline, openPage, type PageAsk } from "./read-page.ts";
 
 export interface LogOptions {
   readonly medium: LogMedium;

@@ -1,9 +1,9 @@
-import { MillraceError } from "../base/errors.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnEvent } from "../event.ts";
+import { eventIdOf } from "../event-id.ts";
+import { decodeOutline, type OutlinedEvent } from "../outline.ts";
 import type { OutlineCodec, TurnCodec } from "./codec.ts";
-import type { TurnEvent } from "./event.ts";
-import { eventIdOf } from "./event-id.ts";
 import type { EventRow, Page } from "./medium.ts";
-import { decodeOutline, type OutlinedEvent } from "./outline.ts";
 import { damagedLog, decodeRecord } from "./record-text.ts";
 
 /** Where a page begins, and how many records it may have; the medium may have had room for fewer. */

@@ -1,12 +1,12 @@
-import type { TurnId } from "../base/ids.ts";
+import type { TurnId } from "../../base/ids.ts";
+import { isTerminal, type TurnEventBody } from "../event.ts";
+import { eventIdOf } from "../event-id.ts";
+import { encodeOutline } from "../outline.ts";
+import { expiryOf, type Retention } from "../retention.ts";
+import type { Appended, LogWriter } from "../store.ts";
 import type { OutlineCodec, TurnCodec } from "./codec.ts";
-import { isTerminal, type TurnEventBody } from "./event.ts";
-import { eventIdOf } from "./event-id.ts";
 import type { EventRow, LogMedium, TurnRow } from "./medium.ts";
-import { encodeOutline } from "./outline.ts";
 import { encodeRecord } from "./record-text.ts";
-import { expiryOf, type Retention } from "./retention.ts";
-import type { Appended, LogWriter } from "./store.ts";
 
 export interface WriterOptions {
   readonly medium: LogMedium;

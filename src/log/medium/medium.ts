@@ -1,8 +1,8 @@
-import type { TurnId } from "../base/ids.ts";
-import type { AttachIntent } from "./client-stream.ts";
-import type { CancelledBy, TerminalEventType, TurnEventBody } from "./event.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { AttachIntent } from "../client-stream.ts";
+import type { CancelledBy, TerminalEventType, TurnEventBody } from "../event.ts";
+import type { StoreCapabilities } from "../store.ts";
 import type { PageLimit, Taken } from "./page-limit.ts";
-import type { StoreCapabilities } from "./store.ts";
 
 /** A turn as a medium keeps it: what it must look up or change in the open, and sealed bytes that it cannot read. */
 export interface TurnRow {

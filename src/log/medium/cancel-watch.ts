@@ -1,7 +1,7 @@
-import { bestEffort } from "../base/async.ts";
-import type { TurnId } from "../base/ids.ts";
-import { waitFor } from "../base/wait.ts";
-import type { CancelledBy } from "./event.ts";
+import { bestEffort } from "../../base/async.ts";
+import type { TurnId } from "../../base/ids.ts";
+import { waitFor } from "../../base/wait.ts";
+import type { CancelledBy } from "../event.ts";
 import type { LogMedium } from "./medium.ts";
 
 interface Waiting {
