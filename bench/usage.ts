@@ -9,7 +9,7 @@ import { encodeLimits } from "../src/usage/envelope.ts";
 import { turnFake } from "../src/usage/history/history.fake.ts";
 import { spendDimensions } from "../src/usage/history/history.ts";
 import { openHistory } from "../src/usage/history/sqlite-history.ts";
-import type { Reading } from "../src/usage/meter.ts";
+import type { LimitsReading } from "../src/usage/meter.ts";
 import { snapshotOf } from "../src/usage/snapshot.fake.ts";
 
 /**
@@ -70,7 +70,7 @@ function timed(args: readonly string[], node: readonly string[] = [bin]): number
   return Math.min(...took);
 }
 
-function reading(): Reading {
+function reading(): LimitsReading {
   const snapshot = snapshotOf({ readAtMs: nowMs, usedFraction: 0.4, resetsAtMs: nowMs + days30Ms });
   return { snapshot, paces: [], expiresAtMs: nowMs + 300_000, stale: false };
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../../src/base/clock.ts";
-import { clearCodec } from "../../src/log/codec.ts";
+import { clearCodec } from "../../src/log/medium/codec.ts";
 import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
 import { openRedisLog } from "../../src/log/redis/open-redis-log.ts";
 import { encodeKey } from "../../src/log/sealing/keys.ts";

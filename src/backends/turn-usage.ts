@@ -10,10 +10,7 @@ type UsageEvent = Extract<TurnEventBody, { readonly type: "usage" }>;
  * input, cache-read and cache-write tokens separately; we add them up. Its output includes thinking. Source: docs/wire/cascade.md,
  * "Token usage".
  */
-export function reportedUsage(
-  entries: readonly CortexStepGeneratorMetadata[],
-  fromStep: number,
-): UsageEvent | undefined {
+export function summedUsage(entries: readonly CortexStepGeneratorMetadata[], fromStep: number): UsageEvent | undefined {
   let [prompt, cached, completion, credits] = [0, 0, 0, 0];
   for (const { metadata, stepIndices } of entries) {
     if (metadata.case !== "chatModel") continue;

@@ -1,4 +1,4 @@
-import type { TurnRow } from "./medium.ts";
+import type { TurnRow } from "./medium/medium.ts";
 
 /** How long an ended turn's log can be read, and how long its tombstone answers `expired` after that; all in ms. */
 export interface Retention {

@@ -1,8 +1,8 @@
 import type { Secret } from "../base/secret.ts";
 import type { OwnTurnInput, PlanInput } from "./account/plan-options.ts";
 import type { AgentInput } from "./acp/agent-options.ts";
-import type { AgentReport } from "./acp/desk.ts";
-import type { AgentPrompt } from "./acp/desk-protocol.ts";
+import type { AgentReport } from "./acp/desk/desk.ts";
+import type { AgentPrompt } from "./acp/desk/desk-protocol.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
 import type { TurnPlan } from "./faults/turn-plan.ts";
 import type { Layout } from "./layout.ts";

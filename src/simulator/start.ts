@@ -18,9 +18,9 @@ import {
   planOptionsSchema,
 } from "./account/plan-options.ts";
 import { type AgentInput, agentOptionsSchema } from "./acp/agent-options.ts";
-import { Agents } from "./acp/agents.ts";
-import type { AgentReport } from "./acp/desk.ts";
-import type { AgentPrompt } from "./acp/desk-protocol.ts";
+import { Agents } from "./acp/desk/agents.ts";
+import type { AgentReport } from "./acp/desk/desk.ts";
+import type { AgentPrompt } from "./acp/desk/desk-protocol.ts";
 import { type ExtensionServer, startExtensionServer } from "./extension-server.ts";
 import { type RpcFault, rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { type TurnPlan, turnPlanSchema } from "./faults/turn-plan.ts";

@@ -4,7 +4,7 @@ import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
 import type { ModelCalls } from "./history/tool-calls.ts";
 import type { LimitWindow } from "./limits.ts";
-import type { Limits, Reading, ReadingError } from "./meter.ts";
+import type { Limits, LimitsReading, ReadingError } from "./meter.ts";
 import type { Pace } from "./pace.ts";
 import type { UsageReport } from "./usage-report.ts";
 
@@ -192,7 +192,7 @@ export function encodeToolCalls(
   };
 }
 
-function encodeReading({ snapshot, paces, expiresAtMs, stale }: Reading): LimitsOfIde {
+function encodeReading({ snapshot, paces, expiresAtMs, stale }: LimitsReading): LimitsOfIde {
   return {
     object: "limits",
     ide: snapshot.ide,

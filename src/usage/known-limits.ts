@@ -4,7 +4,7 @@ import type { LimitsSnapshot } from "./limits.ts";
 import type { Pace } from "./pace.ts";
 
 /** The last good reading of one IDE. */
-export interface Reading {
+export interface LimitsReading {
   readonly snapshot: LimitsSnapshot;
   readonly paces: readonly Pace[];
   /** Epoch ms after which it is not believed any more. */
@@ -24,6 +24,6 @@ export interface ReadingError {
 export interface Limits {
   readonly nowMs: number;
   /** Windsurf, Windsurf Next, Antigravity, as far as there is a reading. */
-  readonly readings: readonly Reading[];
+  readonly readings: readonly LimitsReading[];
   readonly errors: readonly ReadingError[];
 }

@@ -7,6 +7,7 @@ import { Balancer } from "../support/balancer.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisProgram } from "../support/redis.ts";
+import { sharedStore } from "../support/shared-store.ts";
 import { ask, degradedGauge, gateway, openai, patienceMs, simulator } from "../support/world.ts";
 
 async function opened(...targets: number[]): Promise<Balancer> {
@@ -27,13 +28,7 @@ test.skipIf(!redisInstalled)(
     onTestFinished(() => pair[Symbol.asyncDispose]());
     const link = await opened(pair.port);
     const ide = await simulator({ home });
-    const env = (name: string) => ({
-      MILLRACE_STORE: "redis",
-      MILLRACE_REDIS_URL: `redis://127.0.0.1:${link.port}`,
-      MILLRACE_KEY_FILE: join(home, "key"),
-      MILLRACE_LOG_KEY_FILE: join(home, "log-key"),
-      MILLRACE_HOME: join(home, name),
-    });
+    const env = (name: string) => sharedStore(`redis://127.0.0.1:${link.port}`, home, name);
     const start = (name: string) => gateway({ home, args: ["--continuity", "off"], env: env(name) });
     const [first, second] = [await start("a"), await start("b")];
     /** Asks again while the gateway has lost its connection, as the refusal says. */

@@ -1,8 +1,8 @@
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventsOf } from "../cut/exchange.ts";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServer } from "../support/redis.ts";
+import { sharedStore } from "../support/shared-store.ts";
 import { Tripwire } from "../support/tripwire.ts";
 import { ask, gateway, openai, patience, patienceMs, simulator } from "../support/world.ts";
 
@@ -18,14 +18,8 @@ test.skipIf(!redisInstalled)(
     const redis = await redisServer();
     await using wire = await Tripwire.open(redis.url.slice("unix:".length), () => redis.kill());
     const ide = await simulator({ home, turn: { rate: 500, chunk: 8 }, plan: { unlimited: true } });
-    const env = {
-      MILLRACE_STORE: "redis",
-      MILLRACE_REDIS_URL: wire.url,
-      MILLRACE_KEY_FILE: join(home, "key"),
-      MILLRACE_LOG_KEY_FILE: join(home, "log-key"),
-    };
     const start = (name: string) =>
-      gateway({ home, args: ["--continuity", "off"], env: { ...env, MILLRACE_HOME: join(home, name) } });
+      gateway({ home, args: ["--continuity", "off"], env: sharedStore(wire.url, home, name) });
     const first = await start("a");
     const fetched = async (path: string, from = first) => {
       const response = await fetch(`${from.url}${path}`, { headers: { authorization: `Bearer ${from.key}` } });

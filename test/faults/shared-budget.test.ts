@@ -2,7 +2,8 @@ import { APIError } from "openai";
 import { expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
-import { redisInstalled, redisServer, sharedStore } from "../support/redis.ts";
+import { redisInstalled, redisServer } from "../support/redis.ts";
+import { sharedStore } from "../support/shared-store.ts";
 import { ask, gateway, openai, patienceMs, simulator } from "../support/world.ts";
 
 const clients = 4;

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
-import { redisInstalled, redisServer, sharedStore } from "../support/redis.ts";
+import { redisInstalled, redisServer } from "../support/redis.ts";
+import { sharedStore } from "../support/shared-store.ts";
 import { degradedGauge, gateway, patienceMs, simulator } from "../support/world.ts";
 
 test.skipIf(!redisInstalled)(

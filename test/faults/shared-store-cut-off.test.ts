@@ -1,10 +1,10 @@
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { bestEffort } from "../../src/base/async.ts";
 import { Balancer } from "../support/balancer.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServerOnPort } from "../support/redis.ts";
+import { sharedStore } from "../support/shared-store.ts";
 import { ask, degradedGauge, gateway, openai, patienceMs, simulator } from "../support/world.ts";
 
 /** Longer than a lease, after which the other gateway takes the turn over. */
@@ -48,13 +48,7 @@ test.skipIf(!redisInstalled).each(misfortunes)(
       gateway({
         home,
         args: ["--continuity", "off"],
-        env: {
-          MILLRACE_STORE: "redis",
-          MILLRACE_REDIS_URL: `redis://127.0.0.1:${redisPort}`,
-          MILLRACE_KEY_FILE: join(home, "key"),
-          MILLRACE_LOG_KEY_FILE: join(home, "log-key"),
-          MILLRACE_HOME: join(home, name),
-        },
+        env: sharedStore(`redis://127.0.0.1:${redisPort}`, home, name),
       });
     const second = await start("b", port);
     const first = await start("a", link.port); // it sees the other one with its first renewal

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
 import type OpenAI from "openai";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServer } from "../support/redis.ts";
+import { sharedStore } from "../support/shared-store.ts";
 import { ask, collect, degradedGauge, gateway, openai, patience, patienceMs, simulator } from "../support/world.ts";
 
 /** No server to be had is a reason to skip; CI installs one. */
@@ -13,10 +13,8 @@ test.skipIf(!redisInstalled)(
     const home = temporaryHome();
     const redis = await redisServer();
     const ide = await simulator({ home, turn: { rate: 500, size: 600, holdAfter: 300 } });
-    const files = { MILLRACE_KEY_FILE: join(home, "key"), MILLRACE_LOG_KEY_FILE: join(home, "log-key") };
-    const shared = { MILLRACE_STORE: "redis", MILLRACE_REDIS_URL: redis.url, ...files };
     const beside = async (name: string) =>
-      gateway({ home, args: ["--continuity", "off"], env: { ...shared, MILLRACE_HOME: join(home, name) } });
+      gateway({ home, args: ["--continuity", "off"], env: sharedStore(redis.url, home, name) });
     const first = await beside("a");
     const second = await beside("b");
     const headers = { "idempotency-key": "one question" };

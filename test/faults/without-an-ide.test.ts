@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServer } from "../support/redis.ts";
+import { sharedStore } from "../support/shared-store.ts";
 import { ask, collect, gateway, openai, patienceMs, simulator } from "../support/world.ts";
 
 const headers = { "idempotency-key": "one question" };
@@ -17,14 +18,8 @@ async function worldOfTwo() {
   mkdirSync(empty);
   const redis = await redisServer();
   const ide = await simulator({ home, turn: { rate: 500, size: 400, holdAfter: 200 } });
-  const shared = {
-    MILLRACE_STORE: "redis",
-    MILLRACE_REDIS_URL: redis.url,
-    MILLRACE_KEY_FILE: join(home, "key"),
-    MILLRACE_LOG_KEY_FILE: join(home, "log-key"),
-  };
-  const env = { ...shared, MILLRACE_HOME: join(home, "b"), MILLRACE_IDE_ONLY_HOME: empty };
-  const startFirst = () => gateway({ home, env: { ...shared, MILLRACE_HOME: join(home, "a") } });
+  const env = { ...sharedStore(redis.url, home, "b"), MILLRACE_IDE_ONLY_HOME: empty };
+  const startFirst = () => gateway({ home, env: sharedStore(redis.url, home, "a") });
   const first = await startFirst();
   return { ide, redis, first, startFirst, second: await gateway({ home: empty, env }), env, empty };
 }

@@ -224,7 +224,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G9: a wrong key is told apart from an unknown stream",
-    file: "src/log/open-streams.ts",
+    file: "src/log/medium/open-streams.ts",
     in: "Streams.#idOf",
     code: '[caller, name, clientKey?.reveal() ?? ""]',
     becomes: "[caller, name]",
@@ -440,7 +440,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G15: a page of events is not bounded in bytes",
-    file: "src/log/page-limit.ts",
+    file: "src/log/medium/page-limit.ts",
     in: "takePage",
     code: "events.length > 0 && bytes > limit.bytes",
     becomes: "false",

@@ -1,8 +1,8 @@
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { Balancer } from "../support/balancer.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { sharedStore } from "../support/shared-store.ts";
 import { RedisPair } from "./redis-pair.ts";
 
 /** Longer than a gateway's lease: the others take over what it ran. */
@@ -111,13 +111,7 @@ export class SharedWorld implements AsyncDisposable {
     return startGatewayProcess({
       home,
       args: ["--continuity", "off", "--max-turns", "50"],
-      env: {
-        MILLRACE_STORE: "redis",
-        MILLRACE_REDIS_URL: `redis://127.0.0.1:${link.port}`,
-        MILLRACE_KEY_FILE: join(home, "key"),
-        MILLRACE_LOG_KEY_FILE: join(home, "log-key"),
-        MILLRACE_HOME: join(home, name),
-      },
+      env: sharedStore(`redis://127.0.0.1:${link.port}`, home, name),
     });
   }
 

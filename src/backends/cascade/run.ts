@@ -9,7 +9,7 @@ import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { emptyAnswer } from "../answer-diff.ts";
 import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { CurrentServer, type ServerSource } from "../current-server.ts";
-import { estimatedUsage, reportedUsage } from "../turn-usage.ts";
+import { estimatedUsage, summedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
 import type { FollowedTurn, Follower, FollowerState, StartPoint } from "./follower.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
@@ -198,7 +198,7 @@ function lostPanel(error: unknown): boolean {
 async function readUsage(current: CurrentServer, cascadeId: CascadeId, fromStep: number, signal: AbortSignal) {
   try {
     const entries = await current.server.getGeneratorMetadata(cascadeId, 0, deadline(signal, usageMs));
-    return reportedUsage(entries, fromStep);
+    return summedUsage(entries, fromStep);
   } catch {
     signal.throwIfAborted();
     return undefined; // counted here then; the answer is what matters

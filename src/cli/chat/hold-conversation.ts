@@ -6,12 +6,12 @@ import type { CommandContext } from "../command.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { type ChatMessage, startChat } from "./chat-streams.ts";
-import { type Entered, LineReader } from "./read-lines.ts";
-import { readTextFile } from "./read-question.ts";
+import { type EnteredLine, LineReader } from "./read-lines.ts";
+import { fencedFile } from "./read-question.ts";
 import { showAnswer } from "./show-answer.ts";
 
 /** How a conversation begins. */
-export interface Conversation {
+export interface ChatStart {
   readonly model: string;
   readonly system: string | undefined;
   readonly thinking: boolean;
@@ -33,7 +33,7 @@ const help = [
 ];
 
 /** Talks on a terminal until the user leaves. A failed or stopped question can be asked again; it is not part of what follows. */
-export async function holdConversation(begin: Conversation, context: CommandContext): Promise<number> {
+export async function holdConversation(begin: ChatStart, context: CommandContext): Promise<number> {
   const { out, signal } = context;
   const talk = new Talk(begin, context);
   out.note(`${begin.model} · /help for commands, Ctrl-D to leave`);
@@ -42,7 +42,7 @@ export async function holdConversation(begin: Conversation, context: CommandCont
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     for (let interrupts = 0; ; ) {
-      const entered: Entered = await reader.read("> ");
+      const entered: EnteredLine = await reader.read("> ");
       if (entered.type === "end") {
         out.line();
         return signal.aborted ? exitCodes.interrupted : exitCodes.ok;
@@ -70,7 +70,7 @@ export async function holdConversation(begin: Conversation, context: CommandCont
 }
 
 class Talk {
-  readonly #begin: Conversation;
+  readonly #begin: ChatStart;
   readonly #context: CommandContext;
   #model: string;
   #messages: readonly ChatMessage[] = [];
@@ -78,7 +78,7 @@ class Talk {
   #answeredBy: readonly string[] = [];
   #attached: readonly string[] = [];
 
-  constructor(begin: Conversation, context: CommandContext) {
+  constructor(begin: ChatStart, context: CommandContext) {
     this.#begin = begin;
     this.#context = context;
     this.#model = begin.model;
@@ -108,7 +108,7 @@ class Talk {
       out.note("This is a new conversation.");
     } else if (command === "/model") await this.#choose(argument);
     else if (command === "/file") {
-      this.#attached = [...this.#attached, await readTextFile(this.#pathOf(argument))];
+      this.#attached = [...this.#attached, await fencedFile(this.#pathOf(argument))];
       out.note(`${argument} goes with the next message.`);
     } else if (command === "/save") await this.#save(argument);
     else

@@ -8,7 +8,7 @@ import type { CommandContext } from "../command.ts";
 /** Lines that come within this time of each other were pasted together, in ms. */
 const pasteMs = 25;
 
-/** The user's input at the prompt: a text or a key. */
+/** What the user entered, or pressed at the prompt. */
 export type Entered =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "interrupt" }
@@ -58,7 +58,7 @@ export class LineReader {
   }
 
   /** The next entry. Ctrl-C at the prompt drops what was typed. */
-  async read(prompt: string): Promise<Entered> {
+  async read(prompt: string): Promise<EnteredLine> {
     this.#screen.isQuiet = false;
     this.#wasInterrupted = false;
     this.#lines.length = 0;

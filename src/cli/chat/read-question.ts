@@ -26,7 +26,7 @@ export interface QuestionParts {
  */
 export async function readQuestion(asked: QuestionParts, context: CommandContext): Promise<string> {
   const words = asked.words.filter((word) => word !== "-").join(" ");
-  const files = await Promise.all(asked.files.map(readTextFile));
+  const files = await Promise.all(asked.files.map(fencedFile));
   const isPatient = asked.words.includes("-") || (words === "" && files.length === 0);
   const piped = await readPiped(isPatient, context);
   const question = [words, piped, ...files].filter((part) => part !== "").join("\n\n");
@@ -87,7 +87,7 @@ function readAll(stdin: CommandContext["io"]["stdin"]): {
 }
 
 /** A file as a fenced block under its name. */
-export async function readTextFile(path: string): Promise<string> {
+export async function fencedFile(path: string): Promise<string> {
   const bytes = await readBytes(path);
   let text: string;
   try {

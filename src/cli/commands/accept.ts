@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { defineCommand } from "../command.ts";
-import { discover, promptedHere } from "../gateway-process/ask-consent.ts";
+import { discoverHere, promptedHere } from "../gateway-process/ask-consent.ts";
 import { giveConsent, readConsent, spellConsent, withdrawConsent } from "../gateway-process/consent.ts";
 import { explainedBy, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -32,7 +32,7 @@ export const acceptCommand = defineCommand({
       else out.line("Millrace sends no more prompts to an IDE until you type `millrace accept`.");
       return;
     }
-    const result = await discover(options, context);
+    const result = await discoverHere(options, context);
     const found = promptedHere(result);
     if (found.length === 0) needsNone(choosePrompted(result).product);
     const data = found.map(({ variant, product }) => {

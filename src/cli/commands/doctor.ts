@@ -8,7 +8,7 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
 import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
 import { openOwnJournal, readCascades } from "../compose/own-cascades.ts";
-import { bundleFiles, writeBundle } from "../doctor/bundle.ts";
+import { bundleFiles, writeSupportBundle } from "../doctor/bundle.ts";
 import { checkAgents } from "../doctor/check-agents.ts";
 import { checkBackend } from "../doctor/check-backend.ts";
 import { checkGateway } from "../doctor/check-gateway.ts";
@@ -208,7 +208,7 @@ async function knownOf({ ides, agents }: DiscoveryResult, { io, settings, signal
 
 async function bundle(path: string, report: DoctorReport, known: Known, { io }: CommandContext): Promise<void> {
   try {
-    await writeBundle(path, bundleFiles(report, io.env, known), io.clock.now());
+    await writeSupportBundle(path, bundleFiles(report, io.env, known), io.clock.now());
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // writing a file fails with nothing else
     if (code === undefined) throw error;

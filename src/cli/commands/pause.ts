@@ -1,5 +1,5 @@
 import { defineCommand } from "../command.ts";
-import { pause, readPause, resume } from "../gateway-process/pause-file.ts";
+import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 
@@ -27,7 +27,7 @@ export const resumeCommand = defineCommand({
   options,
   examples: [["millrace resume", "after `millrace pause`"]],
   run({ options: { json } }, { out, settings }) {
-    const wasPaused = resume(settings.pauseFile);
+    const wasPaused = endPause(settings.pauseFile);
     if (json) out.json({ paused: false, was_paused: wasPaused });
     else out.line(wasPaused ? "Prompts are sent again." : "Nothing was paused.");
     return Promise.resolve();

@@ -2,7 +2,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { limitsSchema } from "../../usage/envelope.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
-import { pause, readPause, resume } from "../gateway-process/pause-file.ts";
+import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { readHealth } from "../gateway-process/read-health.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -46,7 +46,7 @@ export const topCommand = defineCommand({
       q: () => leave.abort(),
       "\u0003": () => leave.abort(), // Ctrl-C, which is a key here
       p: () =>
-        void (readPause(settings.pauseFile) ? resume(settings.pauseFile) : pause(settings.pauseFile, io.clock.now())),
+        void (readPause(settings.pauseFile) ? endPause(settings.pauseFile) : pause(settings.pauseFile, io.clock.now())),
     });
     try {
       const keys = canAsk(context) ? ["", out.style("dim", "q leaves · p pauses or resumes")] : [];

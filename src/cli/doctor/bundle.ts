@@ -27,7 +27,11 @@ export function bundleFiles(
 }
 
 /** Writes the archive (0600); a file that is there is not replaced. Throws what the file system throws. */
-export async function writeBundle(path: string, files: ReturnType<typeof bundleFiles>, atMs: number): Promise<void> {
+export async function writeSupportBundle(
+  path: string,
+  files: ReturnType<typeof bundleFiles>,
+  atMs: number,
+): Promise<void> {
   await writeFile(path, tarGzip(files, atMs), { mode: 0o600, flag: "wx" });
 }
 

@@ -5,7 +5,7 @@ import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { Models } from "../../models/model.ts";
 import type { ComposedAgents } from "../agents/compose-agents.ts";
-import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
+import { type BackendInUse, backendInUse } from "../gateway-process/health-details.ts";
 import type { Finding } from "./finding.ts";
 import { spellBytes } from "./spell.ts";
 
@@ -40,7 +40,7 @@ export async function checkBackend(
   models: Pick<Models, "list">,
   signal: AbortSignal,
 ): Promise<BackendCheck> {
-  const backend = await describeBackend(backends, signal);
+  const backend = await backendInUse(backends, signal);
   const { kind, beside } = backend;
   const vendor = kind === "acp" || beside !== undefined ? [(await agents.vendor(signal)).agent] : [];
   const checked = await Promise.all([...vendor, ...agents.all].map((agent) => checkAgent(agent, signal)));

@@ -21,7 +21,7 @@ export function promptedHere(result: DiscoveryResult): readonly PromptedIde[] {
   return real.filter(({ variant }, at) => real.findIndex((other) => other.variant === variant) === at);
 }
 
-/** Runs one discovery on this machine. */
+/** What is found here now. */
 export async function discover(options: IdeOptions, { io, signal }: CommandContext): Promise<DiscoveryResult> {
   const finder = composeIdeFinder(io, overridesOf(io, options));
   return finder.find(signal).finally(() => finder.close());
@@ -37,7 +37,7 @@ export async function askConsent(
 ): Promise<void> {
   const { io, out, settings } = context;
   if (accept !== true && (!canAsk(context) || hasConsented(settings.folder))) return;
-  for (const ide of unconsented(await discover(options, context), settings.folder)) {
+  for (const ide of unconsented(await discoverHere(options, context), settings.folder)) {
     if (accept !== true) {
       out.note(spellConsent(ide.product));
       if (!(await askYes("Do you agree?", io))) {

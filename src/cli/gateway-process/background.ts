@@ -6,12 +6,12 @@ import { MillraceError } from "../../base/errors.ts";
 import { removeIfThere } from "../../base/node/replace-file.ts";
 import type { CommandContext } from "../command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import type { GatewayAddress } from "./gateway-file.ts";
+import type { GatewayFile } from "./gateway-file.ts";
 
 /** Variable that names what started the gateway. */
 export const startedByVariable = "MILLRACE_STARTED_BY";
 
-type StartedBy = NonNullable<GatewayAddress["startedBy"]>;
+type StartedBy = NonNullable<GatewayFile["startedBy"]>;
 
 export function startedBy(env: Readonly<Record<string, string | undefined>>): StartedBy {
   const value = env[startedByVariable];

@@ -1,7 +1,7 @@
 import type { OpenBackends } from "../../backends/open-backend.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { CanTakeOver } from "../../turns/supervise/left-to-others.ts";
-import { describeBackend } from "./health-details.ts";
+import { backendInUse } from "./health-details.ts";
 import { machineOf } from "./owner.ts";
 
 /**
@@ -11,6 +11,6 @@ import { machineOf } from "./owner.ts";
 export function canTakeOver(self: string, backends: Pick<OpenBackends, "chosen">): CanTakeOver {
   return async ({ owner, lastEventId }, signal) => {
     if (lastEventId !== startOfLog && machineOf(owner) !== machineOf(self)) return false;
-    return (await describeBackend(backends, signal)).kind !== "none";
+    return (await backendInUse(backends, signal)).kind !== "none";
   };
 }

@@ -18,13 +18,13 @@ const gatewayFileSchema = z.object({
 });
 
 /** Where a running gateway is, as it wrote it down for other commands of the same user. */
-export type GatewayAddress = z.output<typeof gatewayFileSchema>;
+export type GatewayFile = z.output<typeof gatewayFileSchema>;
 
 /** How often it is looked whether the file is there; ms. A row of docs/retries.md. */
 const keepEveryMs = 5_000;
 
 /** Writes the file atomically (0600). Throws what the file system throws. */
-export function writeGatewayFile(file: string, address: GatewayAddress): void {
+export function writeGatewayFile(file: string, address: GatewayFile): void {
   replaceFileSync(file, `${JSON.stringify(address, null, 2)}\n`);
 }
 
@@ -35,7 +35,7 @@ export function writeGatewayFile(file: string, address: GatewayAddress): void {
  */
 export async function keepGatewayFile(
   file: string,
-  address: GatewayAddress,
+  address: GatewayFile,
   { clock, onProblem }: { readonly clock: Clock; readonly onProblem: (error: unknown) => void },
   signal: AbortSignal,
 ): Promise<void> {
@@ -56,7 +56,7 @@ export async function keepGatewayFile(
   if (readGatewayFile(file)?.instance === address.instance) removeIfThere(file);
 }
 
-/** Reads the gateway's address from the file; undefined without a file, or if Millrace did not write it. */
+/** What the file says; undefined without one, or if it is not one that Millrace wrote. */
 export function readGatewayFile(file: string): GatewayAddress | undefined {
   try {
     const parsed = gatewayFileSchema.safeParse(JSON.parse(readFileSync(file, "utf8")));

@@ -22,7 +22,7 @@ export function healthDetails(
   const look = async () => {
     const { signal } = new AbortController(); // it goes on for the next who asks
     try {
-      known = { ...describeIdes(await finder.find(signal)), backend: await describeBackend(backends, signal) };
+      known = { ...describeIdes(await finder.find(signal)), backend: await backendInUse(backends, signal) };
     } finally {
       looking = undefined;
     }
@@ -59,10 +59,7 @@ export interface BackendInUse {
 }
 
 /** Sends no prompt and starts no agent. */
-export async function describeBackend(
-  backends: Pick<OpenBackends, "chosen">,
-  signal: AbortSignal,
-): Promise<BackendInUse> {
+export async function backendInUse(backends: Pick<OpenBackends, "chosen">, signal: AbortSignal): Promise<BackendInUse> {
   try {
     const { kind, why, agent, beside } = await backends.chosen(signal);
     return {

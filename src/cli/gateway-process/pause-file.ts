@@ -26,7 +26,7 @@ export function pause(file: string, nowMs: number): void {
 }
 
 /** Ends the pause. False if there was none. Throws where the file stays. */
-export function resume(file: string): boolean {
+export function endPause(file: string): boolean {
   const wasPaused = readPause(file) !== undefined;
   removeIfThere(file);
   if (readPause(file) === undefined) return wasPaused;

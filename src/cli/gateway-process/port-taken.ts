@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { setUpClients } from "../clients/set-up-clients.ts";
-import type { GatewayAddress } from "./gateway-file.ts";
+import type { GatewayFile } from "./gateway-file.ts";
 import type { PortHolder } from "./port-holder.ts";
 
 /** Why another port may not take the place of the one that is in use. */
@@ -35,7 +35,7 @@ export function portTaken(port: number, holder: PortHolder | undefined, reason: 
 }
 
 /** The error for a second gateway of this user on one port. */
-export function alreadyServes({ url, pid }: Pick<GatewayAddress, "url" | "pid">): MillraceError {
+export function alreadyServes({ url, pid }: Pick<GatewayFile, "url" | "pid">): MillraceError {
   return new MillraceError("invalid_request", `Your gateway already serves on ${url} (process ${pid}).`, {
     param: "port",
     hint: "You can use it. `millrace stop` stops it, `millrace restart` restarts it, `--port 0` starts a second one.",

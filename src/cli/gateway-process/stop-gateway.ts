@@ -5,7 +5,7 @@ import { processExists } from "../../base/node/process-exists.ts";
 import { removeIfThere } from "../../base/node/replace-file.ts";
 import type { CommandContext } from "../command.ts";
 import { findGateway } from "./gateway-client.ts";
-import { type GatewayAddress, readGatewayFile } from "./gateway-file.ts";
+import { type GatewayFile, readGatewayFile } from "./gateway-file.ts";
 import { findPortHolder } from "./port-holder.ts";
 
 const lookEveryMs = 50;
@@ -19,7 +19,7 @@ const lookEveryMs = 50;
 export async function stopGateway(
   waitMs: number,
   { io, settings, signal }: Pick<CommandContext, "io" | "settings" | "signal">,
-): Promise<GatewayAddress | undefined> {
+): Promise<GatewayFile | undefined> {
   const address = readGatewayFile(settings.gatewayFile);
   if (address === undefined) return undefined;
   if (!isAlive(address.pid)) {

@@ -2,7 +2,7 @@ import { type SocketAddress, spellSocketGuard } from "../../gateway/http/socket-
 import type { CommandContext } from "../command.ts";
 import type { Composed } from "../compose/compose.ts";
 import { howToStop } from "../gateway-process/background.ts";
-import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
+import { type BackendInUse, backendInUse } from "../gateway-process/health-details.ts";
 import { nextSteps } from "../gateway-process/next-steps.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { version } from "../package-files.ts";
@@ -41,7 +41,7 @@ export async function* firstLines(
 async function spellBackend({ backends }: Composed, signal: AbortSignal): Promise<string> {
   let described: BackendInUse;
   try {
-    described = await describeBackend(backends, signal);
+    described = await backendInUse(backends, signal);
   } catch (error) {
     if (signal.aborted) return "nothing: it is being stopped";
     throw error;

@@ -4,7 +4,7 @@ import type {
   WelcomeMessage,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { ConnectionChange } from "../stream/reliable-stream.ts";
-import { failureOf, isUnreachable, type Lost, type Refused, reasonOf } from "../stream/stream-error.ts";
+import { deepestReason, failureOf, isUnreachable, type Lost, type Refused } from "../stream/stream-error.ts";
 import type { StreamSettings } from "../stream/stream-options.ts";
 import { AttachFailed, openAttach } from "../tiers/attach.ts";
 import type { Attach, Tier } from "../tiers/tier.ts";
@@ -158,7 +158,7 @@ export class Connections {
 }
 
 function givenUp(loss: Lost | undefined, budget: number): MillraceError {
-  const why = loss === undefined ? "" : ` (${reasonOf(loss.error)})`;
+  const why = loss === undefined ? "" : ` (${deepestReason(loss.error)})`;
   const message =
     loss !== undefined && isUnreachable(loss.error)
       ? `The gateway does not answer at its address${why}.`

@@ -86,12 +86,12 @@ function retryAfterMs({ metadata }: ConnectError): number {
 const nobodyThere = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
 /** The deepest reason of a failed call, in the runtime's words: `connect ECONNREFUSED 127.0.0.1:8787`. */
-export function reasonOf(error: unknown): string {
+export function deepestReason(error: unknown): string {
   let deepest = error;
   while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause;
   if (!(deepest instanceof Error)) return String(deepest);
   // Several addresses were tried: each failed for a different reason.
-  if (deepest instanceof AggregateError && deepest.message === "") return reasonOf(deepest.errors[0]);
+  if (deepest instanceof AggregateError && deepest.message === "") return deepestReason(deepest.errors[0]);
   return ConnectError.from(deepest).rawMessage;
 }
 

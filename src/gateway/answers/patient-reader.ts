@@ -4,7 +4,7 @@ import type { TurnEvent } from "../../log/event.ts";
 import { Patience } from "./patience.ts";
 
 /** The next event of a turn, or that none came in time, or that the log had no more. */
-export type Reading =
+export type NextReading =
   | { readonly type: "event"; readonly event: TurnEvent }
   | { readonly type: "silence" }
   | { readonly type: "ended" };
@@ -39,7 +39,7 @@ export class PatientReader {
   }
 
   /** Waits up to `ms`; `Infinity` waits without a limit. Throws what reading the log throws. */
-  async next(ms: number): Promise<Reading> {
+  async next(ms: number): Promise<NextReading> {
     this.#pending ??= this.#events.next();
     if (ms === Number.POSITIVE_INFINITY) return this.#take(await this.#pending);
     const pending = this.#pending;
@@ -49,7 +49,7 @@ export class PatientReader {
     });
   }
 
-  #take(result: IteratorResult<TurnEvent, void>): Reading {
+  #take(result: IteratorResult<TurnEvent, void>): NextReading {
     this.#pending = undefined;
     return result.done === true ? { type: "ended" } : { type: "event", event: result.value };
   }

@@ -6,17 +6,17 @@ import { credentialsFile, readCredentials } from "./cli-credentials.ts";
 import { listSandboxes } from "./state-question.ts";
 
 /** Who an agent program can ask for. */
-export type Account = Pick<AgentProgram, "signedIn" | "home" | "readApiKey" | "apiServer">;
+export type AgentAccount = Pick<AgentProgram, "signedIn" | "home" | "readApiKey" | "apiServer">;
 
 /** The accounts on this machine, read once for each variant. */
 export interface Accounts {
-  of(variant: InstalledApp["variant"], signal: AbortSignal): Promise<Account>;
+  of(variant: InstalledApp["variant"], signal: AbortSignal): Promise<AgentAccount>;
 }
 
 /** The account, by home: the first home with the program's own credentials, else the first home whose app has a key. */
 export function openAccounts(options: DiscoverOptions, homes: readonly string[], trace: Trace): Accounts {
-  const known = new Map<InstalledApp["variant"], Promise<Account>>();
-  let own: Promise<Account | undefined> | undefined;
+  const known = new Map<InstalledApp["variant"], Promise<AgentAccount>>();
+  let own: Promise<AgentAccount | undefined> | undefined;
   return {
     of(variant, signal) {
       own ??= ownAccount(options, homes, trace, signal);
@@ -33,7 +33,7 @@ async function ownAccount(
   homes: readonly string[],
   trace: Trace,
   signal: AbortSignal,
-): Promise<Account | undefined> {
+): Promise<AgentAccount | undefined> {
   for (const home of homes) {
     const file = credentialsFile(host.platform, home, variablesOf(host, home, overrides.onlyHome !== undefined));
     const read = await readCredentials(host, file, signal);
@@ -63,7 +63,7 @@ async function editorAccount(
   homes: readonly string[],
   variant: InstalledApp["variant"],
   signal: AbortSignal,
-): Promise<Account> {
+): Promise<AgentAccount> {
   const { host } = options;
   for (const home of homes) {
     const read = (asked: AbortSignal) => accountOfApp(options, home, variant, asked);

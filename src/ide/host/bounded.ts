@@ -1,7 +1,7 @@
 import { patientDeadline } from "../../base/node/patient-deadline.ts";
 
 /** Gives `work` its own time: `late` when that is up, and only the outer signal's reason is thrown. */
-export async function within<T>(
+export async function withOwnTime<T>(
   outer: AbortSignal,
   ms: number,
   late: T,

@@ -1,4 +1,4 @@
-import { mapBounded, within } from "../host/bounded.ts";
+import { mapBounded, withOwnTime } from "../host/bounded.ts";
 import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
 import type {
   CommandLine,
@@ -79,7 +79,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
     checkMayWait: false,
 
     listProcesses: (select, outer) =>
-      within<HostResult<ProcessList>>(outer, scanLimitMs, late, async (signal) => {
+      withOwnTime<HostResult<ProcessList>>(outer, scanLimitMs, late, async (signal) => {
         const names = await readProcFolder(proc, signal);
         if (names === undefined) return { ok: false, why: `${proc} cannot be read` };
         const pids = names.filter((name) => /^[1-9]\d{0,9}$/.test(name)).map(Number);
@@ -95,16 +95,16 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
       }),
 
     readProcess: (pid, outer) =>
-      within(outer, askLimitMs, undefined, async (signal) => readRow(pid, await bootTime(signal), signal)),
+      withOwnTime(outer, askLimitMs, undefined, async (signal) => readRow(pid, await bootTime(signal), signal)),
 
     readEnvironment: (process, outer) =>
-      within<HostResult<ReadonlyMap<string, string>>>(outer, askLimitMs, late, async (signal) => {
+      withOwnTime<HostResult<ReadonlyMap<string, string>>>(outer, askLimitMs, late, async (signal) => {
         const text = await read(`${process.pid}/environ`, signal, maxEnvironBytes);
         if (text === undefined) return { ok: false, why: "the system does not let this user read its environment" };
         return { ok: true, value: parse.parseEnviron(text) };
       }),
 
-    listListening: (pid, outer) => within(outer, askLimitMs, late, (signal) => listListening(pid, signal)),
+    listListening: (pid, outer) => withOwnTime(outer, askLimitMs, late, (signal) => listListening(pid, signal)),
 
     lookNow(pid, port) {
       const boot = () => {
@@ -115,7 +115,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
     },
 
     surroundings: (outer) =>
-      within<readonly Surrounding[]>(outer, askLimitMs, [], async (signal) => {
+      withOwnTime<readonly Surrounding[]>(outer, askLimitMs, [], async (signal) => {
         const found: Surrounding[] = [];
         if (parse.isWsl((await read("sys/kernel/osrelease", signal)) ?? "")) found.push("wsl");
         const mark = async (path: string) => (await readProcFile(`${root}${path}`, 16, signal)) !== undefined;

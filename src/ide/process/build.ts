@@ -27,7 +27,10 @@ const product = z.object({
 const maxManifestBytes = 4 * 1024 * 1024;
 const sane = /^[\w.+-]{1,64}$/;
 
-/** The build, as the server reports it, else as its installation does. Source: docs/wire/processes.md, "Programs and folders", "Arguments". */
+/**
+ * What a server says of its build, else what its installation says.
+ * Source: docs/wire/processes.md, "Programs and folders", "Arguments".
+ */
 export async function describeBuild(
   host: Host,
   { program, flags, environment }: ServerCommand,

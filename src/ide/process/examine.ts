@@ -10,7 +10,7 @@ import type { IdeOverrides } from "../discover/overrides.ts";
 import type { Trace } from "../discover/trace.ts";
 import type { Host } from "../host/host.ts";
 import type { Ide } from "../ide.ts";
-import { describeBuild } from "./build.ts";
+import { buildOfServer } from "./build.ts";
 import { isDevinFolder } from "./classify.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
 import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
@@ -89,7 +89,7 @@ export async function examineServer(
     options.given?.apiKey === undefined
       ? await readAccount(host, await stateQuestion(options, server, variables, signal), trace, signal)
       : { apiKey: options.given.apiKey, signedIn: true, file: undefined };
-  const build = await describeBuild(host, { program: row.command.program, flags, environment: variables }, signal);
+  const build = await buildOfServer(host, { program: row.command.program, flags, environment: variables }, signal);
   const apiServer = hostOf(lastFlag(flags, "api_server_url"));
   const identity: IdeIdentity = { variant, ...build, apiKey: account.apiKey };
   return {

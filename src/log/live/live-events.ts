@@ -1,6 +1,6 @@
 import type { TurnEvent, TurnEventBody } from "../event.ts";
 import { eventIdOf } from "../event-id.ts";
-import { pageBytes } from "../page-limit.ts";
+import { pageBytes } from "../medium/page-limit.ts";
 
 /** Bytes of a turn, estimated, that stay in memory beyond the unstored ones. They are dropped in halves. */
 const keptBytes = pageBytes;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { AttachedStream, AttachIntent, AttachProof, StreamName } from "../client-stream.ts";
-import { clearCodec, type LogCodec } from "../codec.ts";
+import { clearCodec, type LogCodec } from "../medium/codec.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
 import type { Retention } from "../retention.ts";
 import type { LogStore, StreamStore } from "../store.ts";

@@ -5,7 +5,7 @@ import { Notifier } from "../../base/notifier.ts";
 import type { Secret } from "../../base/secret.ts";
 import { bodyOf, isTerminal, type TerminalEventType, type TurnEvent, type TurnEventBody } from "../event.ts";
 import { seqOf } from "../event-id.ts";
-import { type Opened, pastTheEnd } from "../read-page.ts";
+import { type Opened, pastTheEnd } from "../medium/read-page.ts";
 import type { Retention } from "../retention.ts";
 import type { Appended, LogStore, LogWriter, NewTurn } from "../store.ts";
 import { LiveEvents } from "./live-events.ts";

@@ -13,14 +13,14 @@ import type {
   StreamMessage,
   StreamName,
 } from "../client-stream.ts";
-import type { LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { seqOf } from "../event-id.ts";
 import type { StoreLifecycle } from "../lifecycle.ts";
-import { unknownTurn } from "../open-log.ts";
+import type { LogCodec } from "../medium/codec.ts";
+import { unknownTurn } from "../medium/open-log.ts";
+import type { Opened } from "../medium/read-page.ts";
 import type { OutlinedEvent } from "../outline.ts";
 import { outlineEvent } from "../outline.ts";
-import type { Opened } from "../read-page.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
 import type {
   Admitted,

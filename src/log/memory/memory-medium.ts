@@ -1,7 +1,7 @@
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../event.ts";
 import type {
-  Admission,
+  AdmitOutcome,
   AppendRows,
   AttachAttempt,
   AttachedRow,
@@ -14,11 +14,11 @@ import type {
   SentRow,
   StreamRow,
   TurnRow,
-} from "../medium.ts";
-import { type PageLimit, takePage } from "../page-limit.ts";
-import { passes } from "../row-filter.ts";
+} from "../medium/medium.ts";
+import { type PageLimit, takePage } from "../medium/page-limit.ts";
+import { passes } from "../medium/row-filter.ts";
+import { Waiters } from "../medium/waiters.ts";
 import type { StoreCapabilities } from "../store.ts";
-import { Waiters } from "../waiters.ts";
 import { MemoryStreams } from "./memory-streams.ts";
 
 interface Entry {
@@ -149,7 +149,7 @@ export class MemoryMedium implements LogMedium {
     return this.#streams.attach(row, ask);
   }
 
-  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission> {
+  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<AdmitOutcome> {
     return this.#streams.admit(streamId, message, turn);
   }
 

@@ -1,5 +1,5 @@
 import type {
-  Admission,
+  AdmitOutcome,
   AttachAttempt,
   AttachedRow,
   HolderRow,
@@ -7,8 +7,8 @@ import type {
   SentRow,
   StreamRow,
   TurnRow,
-} from "../medium.ts";
-import type { Waiters } from "../waiters.ts";
+} from "../medium/medium.ts";
+import type { Waiters } from "../medium/waiters.ts";
 
 interface Entry {
   row: StreamRow;
@@ -46,7 +46,7 @@ export class MemoryStreams {
     return { row: entry.row, messages: [...entry.messages] };
   }
 
-  admit(streamId: string, { epoch, expiresAtMs, ...message }: SentRow, turn: TurnRow | undefined): Admission {
+  admit(streamId: string, { epoch, expiresAtMs, ...message }: SentRow, turn: TurnRow | undefined): AdmitOutcome {
     const entry = this.#streams.get(streamId);
     if (entry === undefined || entry.row.erasedAtMs !== undefined) return "unknown";
     if (entry.row.epoch !== epoch) return "fenced";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
-import { clearCodec, type LogCodec } from "../codec.ts";
-import { openLog } from "../open-log.ts";
+import { clearCodec, type LogCodec } from "../medium/codec.ts";
+import { openLog } from "../medium/open-log.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
 import type { LogStore } from "../store.ts";
 import { MemoryMedium } from "./memory-medium.ts";

@@ -1,12 +1,12 @@
 import { createClient } from "redis";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
-import { clearCodec, type LogCodec } from "../codec.ts";
 import type { StoreLifecycle } from "../lifecycle.ts";
-import { openLog } from "../open-log.ts";
+import { clearCodec, type LogCodec } from "../medium/codec.ts";
+import { openLog } from "../medium/open-log.ts";
+import { Waiters } from "../medium/waiters.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
 import type { LogStore } from "../store.ts";
-import { Waiters } from "../waiters.ts";
 import { redisClientOptions } from "./client-options.ts";
 import { translateRedisError } from "./redis-errors.ts";
 import { RedisMedium } from "./redis-medium.ts";

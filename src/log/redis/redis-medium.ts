@@ -3,7 +3,7 @@ import { ErrorReply, RESP_TYPES } from "redis";
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../event.ts";
 import type {
-  Admission,
+  AdmitOutcome,
   AppendRows,
   AttachAttempt,
   AttachedRow,
@@ -15,11 +15,11 @@ import type {
   SentRow,
   StreamRow,
   TurnRow,
-} from "../medium.ts";
-import type { PageLimit } from "../page-limit.ts";
-import { passes } from "../row-filter.ts";
+} from "../medium/medium.ts";
+import type { PageLimit } from "../medium/page-limit.ts";
+import { passes } from "../medium/row-filter.ts";
+import type { Waiters } from "../medium/waiters.ts";
 import type { StoreCapabilities } from "../store.ts";
-import type { Waiters } from "../waiters.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 import { translateRedisError } from "./redis-errors.ts";
 import { Replicas } from "./replicas.ts";
@@ -177,11 +177,11 @@ export class RedisMedium implements LogMedium {
     return held === undefined ? undefined : { row: held, messages: messages.map(messageRowOf) };
   }
 
-  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission> {
+  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<AdmitOutcome> {
     const { epoch, seqno, digest, box, expiresAtMs } = message;
     const words = [streamId, epoch, seqno, digest, box, expiresAtMs];
     const answer = await this.#run<Buffer>("admit", ...words, ...(turn === undefined ? [] : turnArguments(turn)));
-    return String(answer) as Admission; // the script answers from this union
+    return String(answer) as AdmitOutcome; // the script answers from this union
   }
 
   async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {

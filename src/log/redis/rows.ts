@@ -1,5 +1,5 @@
 import type { TurnId } from "../../base/ids.ts";
-import type { EventRow, MessageRow, StreamRow, TurnRow } from "../medium.ts";
+import type { EventRow, MessageRow, StreamRow, TurnRow } from "../medium/medium.ts";
 
 /** The Redis client's reply for one hash or stream entry: names and values in turn. */
 type Flat = readonly Buffer[];

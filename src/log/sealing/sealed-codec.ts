@@ -1,8 +1,8 @@
 import { createHmac, hash, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
 import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
-import type { ClearRecord, LogCodec, OutlineCodec, SealedRecord, TurnCodec } from "../codec.ts";
-import { damagedLog } from "../record-text.ts";
+import type { ClearRecord, LogCodec, OutlineCodec, SealedRecord, TurnCodec } from "../medium/codec.ts";
+import { damagedLog } from "../medium/record-text.ts";
 import { Nonces, open, seal } from "./box.ts";
 import { cipherKey, deriveKey, keyBytes, parseKey } from "./keys.ts";
 import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./wrapped-key.ts";

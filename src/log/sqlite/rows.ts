@@ -1,6 +1,6 @@
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { TurnId } from "../../base/ids.ts";
-import type { EventRow, RowFilter, TurnRow } from "../medium.ts";
+import type { EventRow, RowFilter, TurnRow } from "../medium/medium.ts";
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 

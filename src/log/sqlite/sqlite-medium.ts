@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../event.ts";
 import type {
-  Admission,
+  AdmitOutcome,
   AppendRows,
   AttachAttempt,
   AttachedRow,
@@ -17,10 +17,10 @@ import type {
   SentRow,
   StreamRow,
   TurnRow,
-} from "../medium.ts";
-import { type PageLimit, takePage } from "../page-limit.ts";
+} from "../medium/medium.ts";
+import { type PageLimit, takePage } from "../medium/page-limit.ts";
+import { Waiters } from "../medium/waiters.ts";
 import type { StoreCapabilities } from "../store.ts";
-import { Waiters } from "../waiters.ts";
 import { Absences } from "./absences.ts";
 import { CommitPace } from "./commit-pace.ts";
 import { GroupCommit } from "./group-commit.ts";
@@ -275,7 +275,7 @@ export class SqliteMedium implements LogMedium {
     return attached;
   }
 
-  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission> {
+  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<AdmitOutcome> {
     const digest = turn === undefined ? undefined : digestOfMessage(streamId, message.seqno);
     const admission = await this.#write(true, () => {
       const admitted = admitMessage(this.#statements, streamId, { ...message, turnId: turn?.turnId });

@@ -1,6 +1,14 @@
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, AttachAttempt, AttachedRow, HolderRow, MessageRow, SentRow, StreamRow } from "../medium.ts";
+import type {
+  AdmitOutcome,
+  AttachAttempt,
+  AttachedRow,
+  HolderRow,
+  MessageRow,
+  SentRow,
+  StreamRow,
+} from "../medium/medium.ts";
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 
@@ -65,7 +73,7 @@ interface StartingRow extends SentRow {
 }
 
 /** Says whether the message may be accepted, and accepts it; the caller creates its turn in the same transaction. */
-export function admitMessage(statements: Statements, streamId: string, message: StartingRow): Admission {
+export function admitMessage(statements: Statements, streamId: string, message: StartingRow): AdmitOutcome {
   const { epoch, seqno, digest, box, expiresAtMs, turnId } = message;
   const row = statements.one("SELECT * FROM streams WHERE stream_id = ? AND erased_at_ms IS NULL", streamId);
   if (row === undefined) return "unknown";

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Notifier } from "../../base/notifier.ts";
 import { patience } from "../rpc-client.fake.ts";
-import { readLines } from "./desk-link.ts";
+import { readLines } from "./desk/desk-link.ts";
 
 /** A JSON-RPC message as it came over the pipe. */
 export interface Wire {

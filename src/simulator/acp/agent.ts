@@ -1,8 +1,8 @@
 import type { Clock } from "../../base/clock.ts";
 import { Gate } from "../trajectory/gate.ts";
 import { type Access, checkClient, checkSignedIn, locked, noSession } from "./access.ts";
-import type { DeskLink } from "./desk-link.ts";
-import type { AgentSettings, CallTerms } from "./desk-protocol.ts";
+import type { DeskLink } from "./desk/desk-link.ts";
+import type { AgentSettings, CallTerms } from "./desk/desk-protocol.ts";
 import { type Handling, invalidParams, type JsonRpc, JsonRpcError, methodNotFound } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
 import { OpenSessions } from "./open-sessions.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentSettings } from "./desk-protocol.ts";
+import type { AgentSettings } from "./desk/desk-protocol.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

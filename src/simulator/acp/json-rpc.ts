@@ -1,4 +1,4 @@
-import { readLines } from "./desk-link.ts";
+import { readLines } from "./desk/desk-link.ts";
 
 /** An error that the other side reads. */
 export class JsonRpcError extends Error {

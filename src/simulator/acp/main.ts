@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import module from "node:module";
 import process from "node:process";
-import type { AgentSettings } from "./desk-protocol.ts";
+import type { AgentSettings } from "./desk/desk-protocol.ts";
 
 /*
  * The `devin` program of the stand-in. Its launcher passes the settings file first, then the caller's arguments. Large modules

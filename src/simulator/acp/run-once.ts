@@ -1,7 +1,7 @@
 import process from "node:process";
 import { authStatus, type DevinCommand } from "./commands.ts";
 import { hasKey } from "./credentials.ts";
-import type { AgentSettings } from "./desk-protocol.ts";
+import type { AgentSettings } from "./desk/desk-protocol.ts";
 import { modelList } from "./models.ts";
 
 /** Runs a command that prints something and ends. Gives the exit code. */

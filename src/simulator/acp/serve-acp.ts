@@ -5,8 +5,8 @@ import process from "node:process";
 import { systemClock } from "../../base/clock.ts";
 import { DevinAgent } from "./agent.ts";
 import { dataFolder, hasKey } from "./credentials.ts";
-import { DeskLink } from "./desk-link.ts";
-import type { AgentSettings } from "./desk-protocol.ts";
+import { DeskLink } from "./desk/desk-link.ts";
+import type { AgentSettings } from "./desk/desk-protocol.ts";
 import { JsonRpc } from "./json-rpc.ts";
 
 /** Speaks ACP on standard input and output until the client closes its end. */

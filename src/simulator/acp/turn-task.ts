@@ -4,7 +4,7 @@ import { conversationOf, nowOf } from "../model/conversation.ts";
 import { helper } from "../model/helper.ts";
 import type { Model, ModelPrompt } from "../model/model.ts";
 import { upstreamModel } from "../model/upstream.ts";
-import type { AgentSettings } from "./desk-protocol.ts";
+import type { AgentSettings } from "./desk/desk-protocol.ts";
 import type { StoredNode } from "./session-store.ts";
 import { type IncomingPrompt, offersSomething } from "./split-prompt.ts";
 

@@ -14,7 +14,7 @@ export interface ExchangeOptions {
   readonly prompt: Prompt;
   readonly run: RunOptions;
   /** For a turn that another process began: where its log stands. Its whole answer is read again, and it is never asked twice. */
-  readonly from?: Begun | undefined;
+  readonly from?: ResumePlace | undefined;
   /** How the answer is read; without a plan it passes unchanged. */
   readonly plan?: AnswerPlan | undefined;
   /** Called once, before the terminal event, with the report on the calls of a planned answer. */
@@ -24,7 +24,7 @@ export interface ExchangeOptions {
 }
 
 /** Where the log of a turn stands; how far its text went does not matter. */
-export type Begun = Omit<ResumePoint, "text" | "thinking">;
+export type ResumePlace = Omit<ResumePoint, "text" | "thinking">;
 
 /** Stores a batch. False: the turn is over or stopped, and wants nothing more. */
 export type Deliver = (batch: Batch) => Promise<boolean>;

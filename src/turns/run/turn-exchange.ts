@@ -4,7 +4,7 @@ import type { Continuity } from "../continuity/continuity.ts";
 import { Conversation } from "../continuity/conversation.ts";
 import { planAnswer } from "../tools/answer-plan.ts";
 import type { StartedTurn } from "../turns.ts";
-import { type Begun, type Exchange, exchange } from "./exchange.ts";
+import { type Exchange, exchange, type ResumePlace } from "./exchange.ts";
 import { continuedPromptOf, type Planning } from "./turn-plan.ts";
 
 type Turn = Pick<NewTurn, "turnId" | "request" | "modelUid" | "modelNumber" | "caller" | "session">;
@@ -15,7 +15,7 @@ export interface ExchangeInput {
   readonly prompt: Prompt;
   readonly run: RunOptions;
   /** Where the log of a turn that another process began stands. */
-  readonly from?: Begun;
+  readonly from?: ResumePlace;
 }
 
 /** The exchange of a turn, with its answer read by the turn's plan. Reports the outcome of the answer's calls. */

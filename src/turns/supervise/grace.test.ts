@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { TurnId } from "../../base/ids.ts";
-import { clearCodec } from "../../log/codec.ts";
-import { FailingMedium } from "../../log/failing-medium.fake.ts";
+import { clearCodec } from "../../log/medium/codec.ts";
+import { FailingMedium } from "../../log/medium/failing-medium.fake.ts";
+import { openLog } from "../../log/medium/open-log.ts";
 import { MemoryMedium } from "../../log/memory/memory-medium.ts";
 import { openMemoryLog } from "../../log/memory/open-memory-log.ts";
-import { openLog } from "../../log/open-log.ts";
 import { defaultRetention } from "../../log/retention.ts";
 import type { LogStore } from "../../log/store.ts";
 import { asking, FakeReader, fakeTurns } from "../turns.fake.ts";

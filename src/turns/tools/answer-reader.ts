@@ -1,10 +1,10 @@
 import type { TurnEventBody } from "../../log/event.ts";
-import { announcedCall } from "./announced-call.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { AnswerScanner } from "./answer-scanner.ts";
-import type { EndCause } from "./blocks.ts";
 import { CallDesk, type CallRepair } from "./call-desk.ts";
 import { Emission } from "./emission.ts";
+import { announcedCall } from "./forms/announced-call.ts";
+import type { EndCause } from "./forms/blocks.ts";
 import { writeCall } from "./grammar.ts";
 import { JsonAnswer } from "./json-answer.ts";
 

@@ -1,9 +1,9 @@
 import { AnswerText } from "./answer-text.ts";
-import { type Block, type EndCause, namedBlock } from "./blocks.ts";
 import type { CallDesk } from "./call-desk.ts";
-import { envelopeReader, type ObjectPosition } from "./envelope.ts";
-import { closesFence, fenceReader, readFenceLine } from "./fences.ts";
-import { readOpener } from "./openers.ts";
+import { type CallBlock, type EndCause, namedBlock } from "./forms/blocks.ts";
+import { envelopeReader, type ObjectPosition } from "./forms/envelope.ts";
+import { closesFence, fenceReader, readFenceLine } from "./forms/fences.ts";
+import { readOpener } from "./forms/openers.ts";
 import {
   actionReader,
   bareJsonReader,
@@ -12,14 +12,14 @@ import {
   namelessReader,
   tokenReader,
   type WholeReader,
-} from "./whole-blocks.ts";
+} from "./forms/whole-blocks.ts";
 
 type Mode =
   | { readonly in: "text" }
   /** A fenced block of ordinary code: nothing in it is a call. */
   | { readonly in: "fence"; readonly marker: string }
   | { readonly in: "thoughts"; readonly close: string }
-  | { readonly in: "block"; readonly block: Block }
+  | { readonly in: "block"; readonly block: CallBlock }
   /** Text that may turn out to be a call: held from its opener on. */
   | { readonly in: "whole"; readonly opener: number; readonly read: WholeReader; readonly fence?: string }
   /** After a result that the model made up: the rest is an invention too. */
@@ -207,7 +207,7 @@ export class AnswerScanner {
     return true;
   }
 
-  #stepInBlock(block: Block, end: EndCause | undefined): boolean {
+  #stepInBlock(block: CallBlock, end: EndCause | undefined): boolean {
     const step = block.advance(this.#pending, end);
     this.#pending = (step.back ?? "") + this.#pending.slice(step.taken);
     if (step.over) {

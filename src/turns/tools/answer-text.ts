@@ -1,5 +1,5 @@
 import type { CallDesk } from "./call-desk.ts";
-import type { CallAttempt } from "./call-shapes.ts";
+import type { CallAttempt } from "./forms/call-shapes.ts";
 
 /** A block that is a call if only calls follow it, and an example if text does. */
 interface Tentative {

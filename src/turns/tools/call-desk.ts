@@ -1,8 +1,8 @@
 import type { TurnEventBody } from "../../log/event.ts";
 import type { ToolChoice } from "../../log/request.ts";
-import { ArgumentStream } from "./argument-stream.ts";
-import type { CallAttempt } from "./call-shapes.ts";
-import { checkArguments, type ReadArguments } from "./check-arguments.ts";
+import { ArgumentStream } from "./arguments/argument-stream.ts";
+import { checkArguments, type ReadArguments } from "./arguments/check-arguments.ts";
+import type { CallAttempt } from "./forms/call-shapes.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
 
 /** The history of a call, for the counts per model. */

@@ -1,11 +1,11 @@
 import { isObject } from "../../base/json.ts";
 import type { ResponseFormat } from "../../log/request.ts";
-import { ArgumentStream } from "./argument-stream.ts";
-import type { EndCause } from "./blocks.ts";
-import { continueJson } from "./continue-json.ts";
-import { wholeJson } from "./foreign-forms.ts";
-import { parseLooseJson } from "./loose-json.ts";
-import { compileSchema, type SchemaCheck } from "./schema-check.ts";
+import { ArgumentStream } from "./arguments/argument-stream.ts";
+import { continueJson } from "./arguments/continue-json.ts";
+import { compileSchema, type SchemaCheck } from "./arguments/schema-check.ts";
+import type { EndCause } from "./forms/blocks.ts";
+import { wholeJson } from "./forms/foreign-forms.ts";
+import { parseLooseJson } from "./forms/loose-json.ts";
 
 /** A schema that takes any object. */
 const anyObject: SchemaCheck = {

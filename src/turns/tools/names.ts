@@ -1,5 +1,5 @@
 import type { Tool } from "../../log/request.ts";
-import { compileSchema, type SchemaCheck } from "./schema-check.ts";
+import { compileSchema, type SchemaCheck } from "./arguments/schema-check.ts";
 
 /** Names that stand in a tag as they are. */
 const plainName = /^[A-Za-z0-9_.:/-]{1,128}$/;
