@@ -27,7 +27,12 @@ try {
   const dials = readdirSync(folder).flatMap((name) => dialsOfTrace(readFileSync(join(folder, name), "utf8")));
   const counts = Map.groupBy(dials, ({ kind, what }) => `${kind} ${kind === "tcp" ? what.replace(/:\d+$/, "") : what}`);
   const rows = [...counts].map(([address, { length }]) => [address, String(length)]);
-  say(table(["dialled", "times"], rows.toSorted()));
+  say(
+    table(
+      ["dialled", "times"],
+      rows.toSorted(([a = ""], [b = ""]) => a.localeCompare(b)),
+    ),
+  );
   const elsewhere = foreign(dials);
   for (const { kind, what } of elsewhere) say(`elsewhere: ${kind} ${what}`);
   say(`${dials.length} dials, ${elsewhere.length} of them elsewhere than to this machine`);

@@ -1,9 +1,6 @@
 import { rawClient, say } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import type { GatewayProcess } from "./gateway-process.ts";
-import { model } from "./world.ts";
-
-/** How long a client may wait for its answer, or for the message that there is none; ms. */
-const soonMs = 10_000;
+import { model, patience } from "./world.ts";
 
 /** What a client was told: the answer, or with what words it was refused. */
 export interface Told {
@@ -39,7 +36,7 @@ async function post(target: GatewayProcess, path: string, body: object, key: str
       ...(key === undefined ? {} : { "idempotency-key": key }),
     },
     body: JSON.stringify(body),
-    signal: AbortSignal.timeout(soonMs),
+    signal: patience(),
   });
   const answer = await response.text();
   return response.ok ? { error: "", answer } : { error: answer, answer: "" };

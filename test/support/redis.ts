@@ -33,7 +33,7 @@ export async function redisServer(): Promise<RedisProcess> {
       child = started;
       let said = "";
       for await (const chunk of started.stdout)
-        if ((said += String(chunk)).includes("ready to accept connections")) break;
+        if ((said += String(chunk)).includes("eady to accept connections")) break;
     },
     async kill() {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -8,8 +8,8 @@ import type { CommandContext } from "../command.ts";
 /** Lines that come within this time of each other were pasted together, in ms. */
 const pasteMs = 25;
 
-/** What the user entered, or pressed at the prompt. */
-export type Entered =
+/** The user's input at the prompt: a text or a key. */
+export type EnteredLine =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "interrupt" }
   | { readonly type: "end" };

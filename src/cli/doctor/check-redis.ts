@@ -14,7 +14,7 @@ export async function checkRedis({ url, shown }: RedisAddress, clock: Clock): Pr
     const store = await openRedisLog({ url: url.reveal(), clock });
     await store.close();
     const { inspectRedis } = await import("../../log/redis/inspect-redis.ts");
-    const weak = (await inspectRedis(url.reveal())).map((each): Finding => {
+    const weak = (await inspectRedis(url.reveal(), clock)).map((each): Finding => {
       return { area: "store", level: "warning", what: storeWeaknesses[each], todo: storeRemedies[each] };
     });
     const answers: Finding = { area: "store", level: "ok", what: `The store ${shown} answers` };

@@ -21,8 +21,8 @@ export function promptedHere(result: DiscoveryResult): readonly PromptedIde[] {
   return real.filter(({ variant }, at) => real.findIndex((other) => other.variant === variant) === at);
 }
 
-/** What is found here now. */
-export async function discover(options: IdeOptions, { io, signal }: CommandContext): Promise<DiscoveryResult> {
+/** Runs one discovery on this machine. */
+export async function discoverHere(options: IdeOptions, { io, signal }: CommandContext): Promise<DiscoveryResult> {
   const finder = composeIdeFinder(io, overridesOf(io, options));
   return finder.find(signal).finally(() => finder.close());
 }

@@ -56,8 +56,8 @@ export async function keepGatewayFile(
   if (readGatewayFile(file)?.instance === address.instance) removeIfThere(file);
 }
 
-/** What the file says; undefined without one, or if it is not one that Millrace wrote. */
-export function readGatewayFile(file: string): GatewayAddress | undefined {
+/** Reads the gateway's address from the file; undefined without a file, or if Millrace did not write it. */
+export function readGatewayFile(file: string): GatewayFile | undefined {
   try {
     const parsed = gatewayFileSchema.safeParse(JSON.parse(readFileSync(file, "utf8")));
     return parsed.success ? parsed.data : undefined;

@@ -27,11 +27,8 @@ const product = z.object({
 const maxManifestBytes = 4 * 1024 * 1024;
 const sane = /^[\w.+-]{1,64}$/;
 
-/**
- * What a server says of its build, else what its installation says.
- * Source: docs/wire/processes.md, "Programs and folders", "Arguments".
- */
-export async function describeBuild(
+/** The build, as the server reports it, else as its installation does. Source: docs/wire/processes.md, "Programs and folders", "Arguments". */
+export async function buildOfServer(
   host: Host,
   { program, flags, environment }: ServerCommand,
   signal: AbortSignal,

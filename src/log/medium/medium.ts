@@ -158,8 +158,8 @@ export interface StreamMedium {
    * the newest attach of the same life, and nothing is changed.
    */
   attachStream(row: StreamRow, ask: AttachAttempt): Promise<AttachedRow>;
-  /** Accepts the next message, and creates the turn that it starts, in one step. Nothing of it otherwise. */
-  admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission>;
+  /** Accepts the next message, and creates the turn that it starts, in one step; or does neither. */
+  admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<AdmitOutcome>;
   /** Resolves once the stream's epoch is another (at once if it is), or it is gone. */
   untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void>;
 }

@@ -21,7 +21,7 @@ async function startServer(): Promise<ChildProcess> {
   const options = ["--port", "0", "--unixsocket", join(folder, "redis.sock"), "--save", "", "--appendonly", "no"];
   const child = spawn(redisProgram, [...options, "--dir", folder], { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
-  for await (const chunk of child.stdout) if ((said += String(chunk)).includes("ready to accept connections")) break;
+  for await (const chunk of child.stdout) if ((said += String(chunk)).includes("eady to accept connections")) break;
   return child;
 }
 
