@@ -10,6 +10,16 @@ const linked = ["docs/openapi.yaml", "docs/config.schema.json", "proto/aiserver/
 
 const page = (text: string, name: string) => ({ text, link: `/docs/${name}` });
 
+/** These pages have tables that need the room of the outline. */
+const wide = /^docs\/(retries|settings|turn-machine|wire\/.*)\.md$/;
+
+/** Code in a sentence or a table: a line ends between its words, and inside a long one only where it has a sign. */
+function keptWords(code: string): string {
+  const word = (text: string) =>
+    text.length > 18 ? text.replaceAll(/(?<=[\w;][./_,=:|-])(?=\w)/g, "<wbr>") : `<span class="word">${text}</span>`;
+  return code.split(" ").map(word).join(" ");
+}
+
 /** The pages stand where they do in the repository, so that one link works in a clone, in the package and on the site. */
 export default defineConfig({
   title: "Millrace",
@@ -23,6 +33,9 @@ export default defineConfig({
     anchor: { slugify: anchorOf },
     // Links to a README lead to the page that `rewrites` makes of it.
     config: (md) => {
+      const { code_inline: inline } = md.renderer.rules;
+      md.renderer.rules.code_inline = (...rule) =>
+        (inline?.(...rule) ?? "").replace(/(?<=^<code[^>]*>).*(?=<\/code>$)/s, keptWords);
       md.core.ruler.push("readme", ({ tokens }) => {
         for (const link of tokens.flatMap(({ children }) => children ?? [])) {
           const target = link.type === "link_open" ? link.attrGet("href") : null;
@@ -31,6 +44,7 @@ export default defineConfig({
       });
     },
   },
+  transformPageData: (data) => (wide.test(data.filePath) ? { frontmatter: { ...data.frontmatter, aside: false } } : {}),
   themeConfig: {
     outline: [2, 3],
     search: { provider: "local" },
