@@ -16,7 +16,7 @@ import { familiesOf, familyColumns, familyRow, modelColumns, modelRow } from "..
 import { type Column, printTable } from "../terminal/table.ts";
 import { gatewayOptions } from "./serve.ts";
 
-/** `millrace models`: what the account can call, and with `--tools` how its models fared at calling tools. */
+/** `millrace models`: the models that the account can call. With `--tools`, how well its models called tools. */
 export function modelsCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.models,
