@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { buildDashboard, chromiumPath, dashboardWorld, startChromium } from "../test/browser/dashboard-world.ts";
+import { buildDashboard, chromiumPath, startChromium } from "../test/browser/chromium.ts";
+import { dashboardWorld } from "../test/browser/dashboard-world.ts";
 
 /**
  * The dashboard over a history of 200,000 turns in 30 days: first paint, and the moment the spending of a week stands

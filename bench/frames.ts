@@ -1,7 +1,8 @@
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Page } from "playwright-core";
-import { buildDashboard, chromiumPath, dashboardWorld, startChromium } from "../test/browser/dashboard-world.ts";
+import { buildDashboard, chromiumPath, startChromium } from "../test/browser/chromium.ts";
+import { dashboardWorld } from "../test/browser/dashboard-world.ts";
 
 /**
  * Frames of the dashboard over 100,000 turns while 50 turns run and write: idle, and while the page is scrolled. Late frames depend on

@@ -5,8 +5,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { Backend } from "../src/backends/backend.ts";
 import { systemClock } from "../src/base/clock.ts";
-import { type CascadeId, type EventId, type ModelUid, startOfLog } from "../src/base/ids.ts";
-import type { TurnEventBody } from "../src/log/event.ts";
+import { type EventId, startOfLog } from "../src/base/ids.ts";
 import { clearCodec, type LogCodec } from "../src/log/medium/codec.ts";
 import { openMemoryLog } from "../src/log/memory/open-memory-log.ts";
 import { readTurn } from "../src/log/read-turn.ts";
@@ -15,23 +14,22 @@ import { encodeKey } from "../src/log/sealing/keys.ts";
 import { sealedCodec } from "../src/log/sealing/sealed-codec.ts";
 import { openSqliteLog } from "../src/log/sqlite/open-sqlite-log.ts";
 import type { LogStore } from "../src/log/store.ts";
-import { newTurn } from "../src/log/turn.fake.ts";
 import { openTurns } from "../src/turns/open-turns.ts";
 import { plainLayout } from "../src/turns/turns.fake.ts";
 import { runAll } from "../test/model/report.ts";
 import { quantile } from "./gateway/curve.ts";
 import { startRedis } from "./log/redis.ts";
 import { acksPerSecond } from "./streams/acks.ts";
+import { appendAtOnce, appendOneByOne, begun, delta, finished, started, wholeTurns } from "./streams/appends.ts";
 import { measureCuts, measureStreaming } from "./streams/cuts.ts";
 import { measureTierCuts } from "./streams/tier-cuts.ts";
 
-/**
- * The event log: what an append costs in each store, sealed and not, and what comes back after a restart. Ratios are
- * against the memory log without sealing, in the same run.
- */
+// The event log: what an append costs in each store, sealed and not, and what comes back after a restart. Ratios are against the memory
+// log without sealing, in the same run.
+
 const clock = systemClock;
 const never = new AbortController().signal;
-const delta = "a delta of some words ";
+
 const folder = mkdtempSync(join(tmpdir(), "millrace-bench-"));
 const sealed = sealedCodec(encodeKey(crypto.getRandomValues(new Uint8Array(32))));
 let files = 0;
@@ -92,42 +90,6 @@ try {
 } finally {
   await redis?.stop();
   rmSync(folder, { recursive: true, force: true });
-}
-
-async function begun(store: LogStore) {
-  const { record, writer } = await store.create(newTurn({ createdAtMs: clock.now() }), "bench");
-  if (writer === undefined) throw new Error("the turn was there already");
-  return { turnId: record.turnId, writer };
-}
-
-async function appendOneByOne(store: LogStore, count: number): Promise<number> {
-  const { writer } = await begun(store);
-  const startedAt = performance.now();
-  for (let i = 0; i < count; i++) await writer.append([{ type: "text", delta }], clock.now());
-  return (count / (performance.now() - startedAt)) * 1_000;
-}
-
-async function appendAtOnce(store: LogStore, turns: number, each: number): Promise<number> {
-  const begunTurns = await Promise.all(Array.from({ length: turns }, () => begun(store)));
-  const startedAt = performance.now();
-  await Promise.all(
-    begunTurns.map(async ({ writer }) => {
-      for (let i = 0; i < each; i++) await writer.append([{ type: "text", delta }], clock.now());
-    }),
-  );
-  return ((turns * each) / (performance.now() - startedAt)) * 1_000;
-}
-
-/** Whole turns, with what is flushed to the disk in each: the turn, `started`, the end. */
-async function wholeTurns(store: LogStore, turns: number): Promise<number> {
-  const startedAt = performance.now();
-  for (let turn = 0; turn < turns; turn++) {
-    const { writer } = await begun(store);
-    await writer.append([started()], clock.now());
-    for (let i = 0; i < 30; i++) await writer.append([{ type: "text", delta }], clock.now());
-    await writer.append([finished(delta.repeat(30))], clock.now());
-  }
-  return ((turns * 32) / (performance.now() - startedAt)) * 1_000;
 }
 
 /** What a record's columns hold; the file adds its pages and its index. */
@@ -302,14 +264,6 @@ async function overHttp(): Promise<void> {
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();
-}
-
-function started(): TurnEventBody {
-  return { type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId: "c" as CascadeId }; // any text will do
-}
-
-function finished(text: string): TurnEventBody {
-  return { type: "finished", reason: { unified: "stop", raw: undefined }, text };
 }
 
 function show(perSecond: number): string {

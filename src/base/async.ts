@@ -4,7 +4,7 @@ import { waitFor } from "./wait.ts";
 /** The reason for aborting a wait that is no longer needed. It is shared, because each new error would capture a stack. */
 export const notNeeded = new Error("no longer needed");
 
-/** Clean-up that may fail: the failure is handed to `onError` (nowhere by default) and the caller goes on. */
+/** Clean-up that may fail: a failure goes to `onError` (by default it is ignored), and the caller continues. */
 export async function bestEffort(work: Promise<unknown>, onError: (error: unknown) => void = () => {}): Promise<void> {
   try {
     await work;

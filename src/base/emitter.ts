@@ -1,4 +1,4 @@
-/** Where a part of the gateway learns what happens in others: `Events` has the payload of each event by its name. */
+/** A source of events for other parts of the gateway: `Events` has the payload of each event by its name. */
 export interface EventSource<Events extends object> {
   /** Calls the listener at each event of this name from now on. The returned function ends that. */
   on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): () => void;
@@ -7,7 +7,7 @@ export interface EventSource<Events extends object> {
 /** The details of an event that has none. */
 export type NoDetails = Readonly<Record<string, never>>;
 
-/** Where a part of the gateway says what happens in it. */
+/** Takes the events that a part of the gateway reports. */
 export interface EventSink<Events extends object> {
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void;
 }

@@ -93,8 +93,8 @@ export interface ErrorRecord {
 const brand = Symbol.for("millrace.error");
 
 /**
- * The only error that crosses a border between layers. `code` decides, `message` says what happened, `hint` what to do
- * next, `cause` keeps the original. Branded by a registered symbol, so that two copies of the package agree.
+ * The only error that crosses a border between layers. `code` is for programs, `message` tells what happened, `hint` what to do next,
+ * `cause` keeps the original. Branded by a registered symbol, so that two copies of the package agree.
  */
 export class MillraceError extends Error {
   override readonly name = "MillraceError";

@@ -20,10 +20,10 @@ export interface RetryOptions extends RetryPorts {
 }
 
 /**
- * Does work again while `mayRepeat` says that its failure may pass: bounded, with full jitter, abortable. The only place
- * that repeats anything; each use is a row in `docs/retries.md`.
+ * Repeats work while `mayRepeat` accepts its failure: bounded, with full jitter, abortable. The only place that repeats anything; each
+ * use is a row in `docs/retries.md`.
  *
- * @throws what the last attempt threw, or the signal's reason if it aborts during a pause.
+ * @throws the error of the last attempt, or the signal's reason if it aborts during a pause.
  */
 export async function retry<T>(
   work: (attempt: number) => Promise<T>,

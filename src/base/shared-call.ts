@@ -8,9 +8,9 @@ export class SharedCall<T> {
   #running: { readonly promise: Promise<T>; readonly stop: AbortController; callers: number } | undefined;
 
   /**
-   * Joins the work that runs, or starts it.
+   * Joins the running work, or starts it.
    *
-   * @throws what the work throws, or the signal's reason as soon as it aborts.
+   * @throws the work's error, or the signal's reason as soon as it aborts.
    */
   async join(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();

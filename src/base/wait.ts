@@ -1,6 +1,6 @@
 /**
- * Waits for `resolve` or `reject`, or for the signal: then it rejects with the signal's reason, as the aborter gave it. `begin` registers
- * the wait before this returns, and answers what takes that back. It is not called where the signal has aborted already.
+ * Waits for `resolve`, `reject` or the signal, and rejects with the signal's own reason. `begin` registers the wait before this
+ * returns, and returns a function that removes the registration. It is not called if the signal has aborted already.
  */
 export function waitFor<T>(
   signal: AbortSignal | undefined,

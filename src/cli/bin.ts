@@ -11,7 +11,7 @@ if (major < 22 || (major === 22 && minor < 13)) {
 (await import("./compile-cache.ts")).keepCompiled(process); // before anything large is loaded
 if (!(await drewStatusLine())) await runCommand();
 
-/** Some bars draw it every second: the line without the rest of the CLI, whenever nothing is to be said but the line. */
+/** Prints the status line without loading the rest of the CLI, since some bars draw it every second. False if anything else must be printed. */
 async function drewStatusLine(): Promise<boolean> {
   if (process.argv[2] !== "statusline") return false;
   const [{ statuslineFast }, { systemClock }, { homedir }] = await Promise.all([
@@ -56,7 +56,7 @@ async function runCommand(): Promise<void> {
     clock: systemClock,
     signal: stop.signal,
     onHangUp(listener) {
-      // With a terminal it says that the terminal is gone.
+      // With a terminal, this message means that the terminal is gone.
       if (process.platform !== "win32" && !process.stdin.isTTY && !process.stdout.isTTY) hungUp = listener;
     },
   });

@@ -44,7 +44,7 @@ async function openLimits(): Promise<OpenLimitsSource> {
   return limitsSource(openLocalMeter);
 }
 
-/** Every command in the order of the help: the one that the command line names, and outlines of the others. */
+/** Every command in the order of the help: the one named on the command line, and outlines of the others. */
 export async function commandsFor(argv: readonly string[]): Promise<readonly Command[]> {
   const words = argv.filter((word) => !word.startsWith("-"));
   const name = words[0] === "help" ? words[1] : words[0];

@@ -4,15 +4,15 @@ import { join } from "node:path";
 import type { Io } from "./terminal/io.ts";
 
 /**
- * Lets Node keep what it compiles of Millrace, so that the next start compiles nothing. Does nothing where the folder cannot
- * be written, where NODE_COMPILE_CACHE names another one, and on a runtime without such a cache.
+ * Lets Node keep its compiled code of Millrace, so that the next start compiles nothing. Does nothing if the folder cannot be written,
+ * if NODE_COMPILE_CACHE names another one, or on a runtime without such a cache.
  */
 export function keepCompiled({ env, platform }: Pick<Io, "env" | "platform">): void {
   const enable: typeof module.enableCompileCache | undefined = module.enableCompileCache; // Bun has none
   enable?.(join(cacheFolder(env, platform, homedir()), "millrace", "compiled"));
 }
 
-/** The folder of this user for what can be made again. The common temporary folder is open to other users. */
+/** This user's folder for data that can be made again. The common temporary folder is open to other users. */
 export function cacheFolder(env: Io["env"], platform: NodeJS.Platform, homeFolder: string): string {
   if (platform === "darwin") return join(homeFolder, "Library", "Caches");
   if (platform === "win32") return env["LOCALAPPDATA"] || join(homeFolder, "AppData", "Local");

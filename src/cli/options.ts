@@ -18,7 +18,7 @@ export interface OptionSpec<T> {
   readonly choices?: readonly string[];
   /** The command whose help explains it, where this command's help only names it. */
   readonly explainedBy?: string;
-  /** Throws `invalid_request` that says what would be right. */
+  /** Throws `invalid_request` that names the valid values. */
   readonly parse: (raw: string) => T;
 }
 
@@ -124,7 +124,7 @@ export function parseDuration(raw: string): number {
   throw wrong(raw, "a time such as 500ms, 90s, 2m, 12h or 7d");
 }
 
-/** The address of a Redis server on this machine, unless said. */
+/** The address of a Redis server; by default one on this machine. */
 export function redisAddress(summary: string, common: Common = {}): OptionSpec<RedisAddress> {
   const initial = parseRedisAddress(defaultRedisAddress);
   const own = { summary, value: "<url>", initial, parse: parseRedisAddress };

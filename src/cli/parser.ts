@@ -17,13 +17,13 @@ interface ParserPort {
   readonly env: CommandContext["io"]["env"];
   readonly version: string;
   readonly write: (text: string) => void;
-  /** Told what is wrong with the command line, and what to type instead. */
+  /** Called with the problem of the command line, and the words to type instead. */
   readonly problem: (problem: { readonly message: string; readonly hint: string }) => void;
   /** Columns of the terminal that help is written to; 80 by default. */
   readonly columns?: number;
   /** The values of the configuration file for this command's options: raw, by option name. */
   readonly configured?: (command: Command) => Promise<Readonly<Record<string, unknown>>>;
-  /** Told as soon as a command is chosen, before its options are parsed. */
+  /** Called as soon as a command is chosen, before its options are parsed. */
   readonly found: (parsed: Parsed) => Promise<void>;
 }
 
@@ -100,7 +100,7 @@ function alsoTakes(elsewhere: string, names: readonly string[], width: number): 
   return `\n${lines.flatMap((line) => wrapLine(line, width - 2)).join("\n")}`;
 }
 
-/** Each example with what it does beside it, or below it where that would be too wide. */
+/** Each example with its effect beside it, or below it if the line would be too wide. */
 function examplesIn(examples: Command["examples"], width: number): readonly string[] {
   const longest = Math.max(...examples.map(([line]) => line.length));
   const beside = examples.map(([line, what]) => `  ${line.padEnd(longest)}  # ${what}`);
@@ -110,7 +110,7 @@ function examplesIn(examples: Command["examples"], width: number): readonly stri
 
 const widthOf = ({ columns = 80 }: ParserPort) => columns;
 
-/** Below this, what an option does stands under the option and not beside it. */
+/** Below this width, an option's description is under the option and not beside it. */
 const narrowest = 32;
 
 /** Help that fits a terminal of this width. */
@@ -128,7 +128,7 @@ function helpIn(width: number): Partial<Help> {
   };
 }
 
-/** Help goes out; what is wrong with a command line is told in the style of every other error. */
+/** Help goes to stdout; a problem of the command line is reported in the style of every other error. */
 function outputTo({ write, problem }: ParserPort, help: string) {
   return {
     writeOut: write,

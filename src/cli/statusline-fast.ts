@@ -4,11 +4,10 @@ import { readSettings } from "./compose/settings.ts";
 import { drawStatusLine } from "./terminal/draw-status-line.ts";
 
 /**
- * `millrace statusline` without the rest of the CLI: some status bars run it every second, and loading every command costs
- * more than all it does. Answers the line, or undefined for anything but a plain success, which the full command then
- * says properly.
+ * `millrace statusline` without the rest of the CLI: some status bars run it every second, and loading every command costs more than
+ * all its work. Returns the line, or undefined for anything but a plain success; the full command then prints the details.
  *
- * @param argv what follows the word `statusline`.
+ * @param argv the words after `statusline`.
  */
 export function statuslineFast(
   argv: readonly string[],

@@ -5,7 +5,7 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-/** Throws DOMException for what is not base64. */
+/** Throws DOMException for a text that is not base64. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
@@ -18,7 +18,7 @@ export function toBase64Url(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** Bytes of `toBase64Url`'s text. Throws DOMException for what is not base64. */
+/** Bytes of `toBase64Url`'s text. Throws DOMException for a text that is not base64. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   return fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
 }
@@ -29,7 +29,7 @@ export function toHex(bytes: Uint8Array): string {
   return text;
 }
 
-/** Throws RangeError for what is not hex. */
+/** Throws RangeError for a text that is not hex. */
 export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   if (text.length % 2 !== 0 || !/^[0-9a-f]*$/i.test(text)) throw new RangeError("not hexadecimal text");
   const bytes = new Uint8Array(text.length / 2);

@@ -66,11 +66,11 @@ export interface InstalledApp {
 /** The plan that an app saved for its signed-in account, not yet parsed. */
 export interface SavedPlan {
   readonly variant: InstalledApp["variant"];
-  /** The app's version; "" where nothing says it. */
+  /** The app's version; "" if it is unknown. */
   readonly build: string;
   /** The state database. */
   readonly file: string;
-  /** When the app was started last, epoch ms: the rows were written then. Undefined where no log folder says it. */
+  /** When the app was started last, epoch ms: the rows were written then. Undefined if no log folder shows it. */
   readonly lastStartMs: number | undefined;
   /** JSON texts of today's form; one for each account that was ever signed in. */
   readonly accountRows: readonly string[];
@@ -97,10 +97,7 @@ export interface DiscoveryResult {
   readonly agents: readonly AgentProgram[];
   /** The apps that were found on disk or by their processes; absent where they were not looked for. */
   readonly apps?: readonly InstalledApp[];
-  /**
-   * Reads what the apps saved of the plans of the accounts that are signed in, one for each variant, also where no app
-   * runs. Absent where apps were not looked for.
-   */
+  /** Reads the plans that the apps saved for their signed-in accounts, one for each variant, also if no app runs. Absent if apps were not looked for. */
   readonly readSavedPlans?: (signal: AbortSignal) => Promise<readonly SavedPlan[]>;
   readonly trace: readonly TraceEntry[];
   readonly atMs: number;
@@ -110,10 +107,7 @@ export interface DiscoveryResult {
 export interface IdeFinder {
   /** The last result if still believed, a fresh one otherwise. Never throws because nothing was found. */
   find(signal: AbortSignal): Promise<DiscoveryResult>;
-  /**
-   * Forgets what was found: a call to this server failed as if it were gone. The next `find` looks again, at other ports where this one
-   * belongs to a stranger.
-   */
+  /** Forgets the result: a call to this server failed as if it were gone. The next `find` looks again, at other ports if this one belongs to a stranger. */
   invalidate(ide: Ide, why?: "failed" | "stranger"): void;
   /**
    * A client of this IDE's server; the same one as long as endpoint and API key are the same. Before it is handed out, the

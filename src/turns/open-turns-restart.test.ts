@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Backend } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { Emitter } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
-import { idle, until } from "../base/wait.fake.ts";
+import { until } from "../base/wait.fake.ts";
 import type { LogMedium } from "../log/medium/medium.ts";
 import { openLog } from "../log/medium/open-log.ts";
 import { MemoryMedium } from "../log/memory/memory-medium.ts";
@@ -16,6 +15,7 @@ import { sealedCodec } from "../log/sealing/sealed-codec.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
+import { record } from "./left-turn.fake.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import { asking, durable, FakeReader, stoppedTurns } from "./turns.fake.ts";
 
@@ -109,70 +109,6 @@ describe("a stop of the gateway", () => {
     }
   });
 
-  test("with a cancel not yet carried out leaves it to the next process, which ends and archives the turn", async () => {
-    const clock = new FakeClock();
-    const store = durable(openMemoryLog({ clock }));
-    const { writer } = await store.create(record(clock), "gone");
-    if (writer === undefined) throw new Error("not created");
-    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
-    await writer.append([started], clock.now());
-    await store.requestCancel(writer.turnId, "client");
-    const { backend, turns } = begin({ store, clock });
-    await turns.untilEnded(writer.turnId, never);
-    expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
-    expect(backend.answers).toHaveLength(1);
-    expect(backend.last).toMatchObject({ resumedFrom: { cascadeId: fakeCascade }, stoppedBy: "cancel", closed: true });
-  });
-
-  test.each([
-    { by: "client", cleanUpMs: 300 },
-    { by: "client", cleanUpMs: 5_000 },
-    { by: "superseded", cleanUpMs: 300 },
-    { by: "superseded", cleanUpMs: 5_000 },
-    { by: "abandoned", cleanUpMs: 300 },
-    { by: "abandoned", cleanUpMs: 5_000 },
-  ] as const)(
-    "is ended as $by once its backend has cleaned up ($cleanUpMs ms), or after a second, and a crash meanwhile loses nothing",
-    async ({ by, cleanUpMs }) => {
-      const clock = new FakeClock();
-      const store = openMemoryLog({ clock });
-      const inner = new FakeBackend();
-      const slow: Backend = {
-        kind: "cascade",
-        resume: (...asked) => inner.resume(...asked),
-        archive: () => Promise.resolve(),
-        async *run(prompt, options, signal) {
-          try {
-            yield* inner.run(prompt, options, signal);
-          } finally {
-            await clock.sleep(cleanUpMs, never);
-          }
-        },
-      };
-      const { turns } = begin({
-        store,
-        clock,
-        backends: { choose: () => Promise.resolve(slow), holding: () => Promise.resolve(slow) },
-      });
-      const client = new AbortController();
-      const { turnId } = await turns.start(asking({ session: "s", graceMs: 10_000 }), client.signal);
-      client.abort();
-      await inner.prompted();
-      if (by === "client") void turns.cancel(turnId, by);
-      if (by === "superseded") void turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
-      await idle();
-      if (by === "abandoned") await clock.advance(10_000);
-      await clock.advance(Math.min(cleanUpMs, 1_000) - 1);
-      expect(inner.answers[0]?.stoppedBy).toBe("cancel");
-      expect(await turns.get(turnId)).toMatchObject({ ended: false, cancelRequested: by });
-      await clock.advance(1);
-      expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
-      const stopped = turns.stop();
-      await clock.advance(10_000);
-      await stopped;
-    },
-  );
-
   test("that was taken over by another process is not ended by the process that finds no reader", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
@@ -186,38 +122,6 @@ describe("a stop of the gateway", () => {
     expect(backend.last).toMatchObject({ stoppedBy: "detach", closed: true });
     expect(await store.get(turnId)).toMatchObject({ ended: false, cancelRequested: undefined });
   });
-
-  test.each([{ found: "within a second" }, { found: "later" }])(
-    "takes a cancel while it looks for the IDE, and passes it on when the IDE is found $found",
-    async ({ found }) => {
-      const clock = new FakeClock();
-      const store = durable(openMemoryLog({ clock }));
-      const { writer } = await store.create(record(clock), "gone");
-      if (writer === undefined) throw new Error("not created");
-      const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
-      await writer.append([started], clock.now());
-      const backend = new FakeBackend();
-      backend.missing = new MillraceError("ide_not_running", "Not yet.");
-      const { turns } = begin({ store, clock, backends: backend });
-      await clock.advance(2_500);
-      const cancelled = turns.cancel(writer.turnId, "client");
-      if (found === "within a second") backend.missing = undefined;
-      await clock.advance(499);
-      expect(await turns.get(writer.turnId)).toMatchObject({ ended: false, cancelRequested: "client" });
-      await clock.advance(501);
-      await cancelled;
-      expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
-      expect(backend.answers).toHaveLength(found === "later" ? 0 : 1);
-      backend.missing = undefined;
-      await clock.advance(2_000);
-      expect(backend.answers).toHaveLength(1);
-      expect(backend.last).toMatchObject({
-        resumedFrom: { cascadeId: fakeCascade },
-        stoppedBy: "cancel",
-        closed: true,
-      });
-    },
-  );
 
   test("continues where the prompt stands in a conversation that held others before", async () => {
     const clock = new FakeClock();
@@ -324,15 +228,6 @@ describe("a stop of the gateway", () => {
     expect(reader.events.at(-1)).toMatchObject({ type: "failed", error: { code: "ide_not_running" } });
   });
 });
-
-function record(clock: FakeClock) {
-  return {
-    ...asking(),
-    turnId: "turn_left" as TurnId,
-    createdAtMs: clock.now(),
-    graceMs: 120_000,
-  };
-}
 
 /** A medium that changes a byte of every record that is read. */
 function tampering(medium: MemoryMedium): LogMedium {

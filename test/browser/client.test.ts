@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import type { StreamEvent } from "../../src/client/stream/stream-event.ts";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, model, patienceMs, simulator } from "../support/world.ts";
-import { chromiumPath, startChromium } from "./dashboard-world.ts";
+import { chromiumPath, startChromium } from "./chromium.ts";
 
 const executablePath = chromiumPath();
 const reason = executablePath === undefined ? " (skipped: no Chromium; install it or set CHROMIUM to its path)" : "";

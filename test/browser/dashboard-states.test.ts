@@ -1,9 +1,10 @@
 import type { Page } from "playwright-core";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { MillraceError } from "../../src/base/errors.ts";
 import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
-import { dashboardPages, docPicture, hasChromium, hasNoSideScroll, picture, skipReason } from "./dashboard-pages.ts";
-import { accessibilityViolations, type DashboardWorld, type dashboardWorld } from "./dashboard-world.ts";
+import { accessibilityViolations } from "./chromium.ts";
+import { describeDashboard, docPicture, hasNoSideScroll, picture } from "./dashboard-page.ts";
+import type { DashboardWorld, dashboardWorld } from "./dashboard-world.ts";
 
 /**
  * Each state that the dashboard can be in, at three widths, light and dark: it shows its sentence, axe finds nothing, nothing scrolls
@@ -218,9 +219,7 @@ const states: readonly State[] = [
   },
 ];
 
-describe.skipIf(!hasChromium)(`each state of the dashboard${skipReason}`, () => {
-  const open = dashboardPages();
-
+describeDashboard("each state of the dashboard", (open) => {
   it.each(states)(
     "$name: at 375, 768 and 1280 px, light and dark",
     async ({ name, part, mayComplain, enter, shows, docs }) => {

@@ -1,16 +1,7 @@
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import { type Browser, chromium, type Page } from "playwright-core";
-import { build } from "vite";
 import { systemClock } from "../../src/base/clock.ts";
 import { Emitter } from "../../src/base/emitter.ts";
 import type { MillraceError } from "../../src/base/errors.ts";
-import type { ModelUid } from "../../src/base/ids.ts";
 import { Secret } from "../../src/base/secret.ts";
-import type { IdeVerdicts } from "../../src/cli/compose/ide-verdicts.ts";
 import { fakeConsents } from "../../src/gateway/consents.fake.ts";
 import { readDashboard } from "../../src/gateway/dashboard/dashboard-files.ts";
 import type { KeptSession } from "../../src/gateway/dashboard/dashboard-sessions.ts";
@@ -22,82 +13,18 @@ import { encodeKey } from "../../src/log/sealing/keys.ts";
 import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
 import { plainRequest } from "../../src/log/turn.fake.ts";
 import type { StoreWeakness } from "../../src/log/weakness.ts";
-import { FakeModels, fakeModelOf } from "../../src/models/models.fake.ts";
-import { BillingStrategy, type UserStatus, UserStatusSchema } from "../../src/proto/windsurf/exa/codeium_common_pb.ts";
+import { FakeModels } from "../../src/models/models.fake.ts";
 import type { TurnLifecycle } from "../../src/turns/lifecycle.ts";
 import { asking, fakeTurns } from "../../src/turns/turns.fake.ts";
 import { turnFake } from "../../src/usage/history/history.fake.ts";
 import { openHistory } from "../../src/usage/history/sqlite-history.ts";
 import type { UsageLifecycle } from "../../src/usage/lifecycle.ts";
-import type { LimitsSnapshot } from "../../src/usage/limits.ts";
 import { openMeter } from "../../src/usage/meter.ts";
 import type { PlanAnswer } from "../../src/usage/plan-answer.ts";
 import { openUsageRecorder } from "../../src/usage/usage-recorder.ts";
-import { windsurfSnapshot } from "../../src/usage/windsurf-plan.ts";
+import { antigravityNow, pastReadings, planNow, someIdes, someModels, withoutUsableIde } from "./dashboard-data.ts";
 
-const hour = 3_600_000;
-const day = 24 * hour;
 const key = "mr-browser-test-key-0123456789";
-const root = join(import.meta.dirname, "../..");
-
-/** Chromium on PATH, or the path in CHROMIUM; undefined where there is none. */
-export function chromiumPath(): string | undefined {
-  const given = process.env["CHROMIUM"];
-  if (given !== undefined && given !== "") return given;
-  const folders = (process.env["PATH"] ?? "").split(delimiter);
-  return folders
-    .flatMap((folder) => [join(folder, "chromium"), join(folder, "chromium-browser")])
-    .find((path) => existsSync(path));
-}
-
-/** A headless Chromium that calls no other host. */
-export function startChromium(executablePath: string): Promise<Browser> {
-  const quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
-  const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", ...quiet];
-  return chromium.launch({ executablePath, args });
-}
-
-/** Builds the dashboard once, into a folder of its own. */
-export async function buildDashboard(): Promise<string> {
-  const outDir = mkdtempSync(join(tmpdir(), "millrace-dashboard-build-"));
-  await build({
-    configFile: join(root, "web/vite.config.ts"),
-    logLevel: "error",
-    build: { outDir, emptyOutDir: true },
-  });
-  return outDir;
-}
-
-/** A Windsurf plan in percent at this moment: half of the day's and a third of the week's window is over. */
-function planNow(
-  nowMs: number,
-  used: { readonly daily: number; readonly weekly: number },
-  resets = { dailyMs: nowMs + 12 * hour, weeklyMs: nowMs + 4.67 * day },
-): UserStatus {
-  return create(UserStatusSchema, {
-    email: "ada@example.com",
-    planStatus: {
-      planInfo: { planName: "Pro", billingStrategy: BillingStrategy.QUOTA },
-      dailyQuotaRemainingPercent: 100 - used.daily,
-      weeklyQuotaRemainingPercent: 100 - used.weekly,
-      dailyQuotaResetAtUnix: BigInt(Math.round(resets.dailyMs / 1000)),
-      weeklyQuotaResetAtUnix: BigInt(Math.round(resets.weeklyMs / 1000)),
-      overageBalanceMicros: 12_500_000n,
-    },
-  });
-}
-
-/** Antigravity's models as its server tells them now. */
-function antigravityNow(nowMs: number): unknown {
-  const resetTime = new Date(nowMs + 2 * hour).toISOString();
-  const model = (label: string, remainingFraction: number) => ({ label, quotaInfo: { remainingFraction, resetTime } });
-  const clientModelConfigs = [
-    model("Gemini 3 Pro (High)", 0.9),
-    model("Gemini 3 Flash", 0.86),
-    model("Claude Opus 4.5", 0.12),
-  ];
-  return { userStatus: { userTier: { name: "Google AI Pro" }, cascadeModelConfigData: { clientModelConfigs } } };
-}
 
 export interface DashboardWorld {
   readonly url: string;
@@ -286,94 +213,4 @@ export async function dashboardWorld(options: {
       return closing;
     },
   };
-}
-
-const claude = { vendor: "anthropic", family: "claude-opus-4.5", contextTokens: 200_000, creditMultiplier: 4 } as const;
-
-/** A list with a family of variants, the UIDs of past turns, and one model that the plan does not have. */
-const someModels = [
-  fakeModelOf("test-model", { vendor: "openai", isDefault: true }),
-  fakeModelOf("claude-opus-4.5:high", { ...claude, uid: "claude-opus-4-5" as ModelUid, effort: "high" }),
-  fakeModelOf("claude-opus-4.5:low", { ...claude, effort: "low", creditMultiplier: 2, costTier: "medium" }),
-  fakeModelOf("swe-1.5", { uid: "swe-1p5" as ModelUid, vendor: "windsurf", costTier: "free", creditMultiplier: 0 }),
-  fakeModelOf("gpt-6-pro", { vendor: "openai", disabledReason: "Your plan does not include this model.", isNew: true }),
-];
-
-/** What doctor says where an IDE can be used, with something to do about another. */
-function someIdes(nowMs: number): IdeVerdicts {
-  return {
-    object: "ides",
-    looked_at: new Date(nowMs).toISOString(),
-    data: [
-      { variant: "windsurf", product: "Windsurf 2.3", build: "2.3.15", pid: 4711, state: "ready" },
-      {
-        variant: "windsurf-next",
-        product: "Windsurf Next 2.4",
-        build: "2.4.0+next.1",
-        pid: 4712,
-        state: "not signed in",
-      },
-      { variant: "antigravity", product: "Antigravity 1.14", build: "1.14.2", pid: 4713, state: "metered only" },
-    ],
-    findings: [
-      { area: "ide", level: "ok", what: "An IDE can be used" },
-      {
-        area: "ide",
-        level: "warning",
-        what: "Windsurf Next (pid 4712): its schema cannot be read",
-        todo: "Nothing, as long as answers come; please report it.",
-      },
-    ],
-    rejected: [{ subject: "process 815", why: "its port belongs to another user" }],
-  };
-}
-
-function withoutUsableIde(nowMs: number, isSignedOut: boolean): IdeVerdicts {
-  const [what, todo] = isSignedOut
-    ? ["Windsurf 2.3 runs, but no account is signed in there", "Sign in inside the IDE."]
-    : ["No IDE with a language server was found", "Start Windsurf and open a folder."];
-  const here = {
-    variant: "windsurf",
-    product: "Windsurf 2.3",
-    build: "2.3.15",
-    pid: 4711,
-    state: "not signed in",
-  } as const;
-  return {
-    object: "ides",
-    looked_at: new Date(nowMs).toISOString(),
-    data: isSignedOut ? [here] : [],
-    findings: [{ area: "ide", level: "error", what, todo }],
-    rejected: [],
-  };
-}
-
-/** Three days of readings, every hour: a daily limit that fills and resets, and a weekly one that fills. */
-function pastReadings(now: number): readonly LimitsSnapshot[] {
-  return Array.from({ length: 56 }, (_, index) => {
-    const hoursAgo = 56 - index;
-    const atMs = now - hoursAgo * hour;
-    const intoDay = (36 - hoursAgo + 48) % 24; // the day's window resets 12 hours from now
-    const used = { daily: Math.round((intoDay / 24) * 76), weekly: Math.round((index / 56) * 61) };
-    const resets = { dailyMs: atMs + (24 - intoDay) * hour, weeklyMs: now + 4.67 * day };
-    return windsurfSnapshot(planNow(atMs, used, resets), {
-      ide: "windsurf",
-      build: "2.3.15",
-      readAtMs: atMs,
-      source: "language_server",
-    });
-  });
-}
-
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** Serious and critical violations of WCAG 2 A and AA on the page, as sentences. */
-export async function accessibilityViolations(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axeSource); // over the debugging protocol: the page's own policy would not let a script in
-  const found = await page.evaluate(
-    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa"] }).then(({ violations }) => violations
-       .filter(({ impact }) => impact === "serious" || impact === "critical")
-       .map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html + " " + node.failureSummary).join("; ")))`,
-  );
-  return found as string[]; // what the expression above answers
 }

@@ -1,5 +1,5 @@
-import { allFixes, type Faults, type Fixes } from "./protocol.ts";
 import { type Hazard, search, type Verdict } from "./search.ts";
+import { allFixes, type Faults, type Fixes } from "./state.ts";
 
 /** How often each thing may go wrong in one history. */
 export const faults: Faults = {

@@ -1,4 +1,5 @@
-import { type Faults, type Fixes, initial, isSettled, type State, steps } from "./protocol.ts";
+import { isSettled, steps } from "./protocol.ts";
+import { type Faults, type Fixes, initial, type State } from "./state.ts";
 
 /**
  * The hazards of docs/wire/idempotent-streams.md, "Hazards", that this model can show, and two of clients that leave: L1 and L2 of

@@ -1,3 +1,4 @@
+// Longer than other files: one table, one row for each mutant.
 import type { Place } from "./apply.ts";
 
 /** A promise that is broken on purpose. */
@@ -14,17 +15,29 @@ const log = ["src/log/memory/memory-log.test.ts", "src/log/sqlite/sqlite-log.tes
 const streams = [
   "src/gateway/idempotent/idempotent.test.ts",
   "src/gateway/idempotent/stream/stream-guarantees.test.ts",
+  "src/gateway/idempotent/stream/stream-delivery.test.ts",
 ];
 const orders = "src/gateway/idempotent/interleavings.test.ts";
 const takeOver = "src/gateway/idempotent/attach/take-over.test.ts";
 const turns = [
   "src/turns/open-turns.test.ts",
+  "src/turns/open-turns-disconnect.test.ts",
+  "src/turns/open-turns-keys.test.ts",
   "src/turns/open-turns-repeats.test.ts",
   "src/turns/open-turns-restart.test.ts",
+  "src/turns/open-turns-restart-cancel.test.ts",
   "src/turns/attach/attachment.test.ts",
 ];
-const client = ["src/client/stream/stream.test.ts", "src/client/stream/decide.test.ts"];
-const sealing = ["src/log/sealing/sealing.test.ts"];
+const client = [
+  "src/client/stream/stream.test.ts",
+  "src/client/stream/stream-refused.test.ts",
+  "src/client/stream/stream-silent.test.ts",
+  "src/client/stream/stream-changed-log.test.ts",
+  "src/client/stream/stream-left.test.ts",
+  "src/client/stream/stream-application.test.ts",
+  "src/client/stream/decide.test.ts",
+];
+const sealing = ["src/log/sealing/sealing.test.ts", "src/log/sealing/sealed-turn.test.ts"];
 
 /** Each change must make a test fail. */
 export const mutants: readonly Mutant[] = [

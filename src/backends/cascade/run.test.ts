@@ -1,73 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { MillraceError } from "../../base/errors.ts";
-import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import type { CascadeId } from "../../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
-import type { Prompt, ResumePoint } from "../backend.ts";
 import { eventsOf } from "../batches.ts";
-import { InstantClock } from "../instant-clock.fake.ts";
 import { FakeLanguageServer, type Script } from "../language-server.fake.ts";
-import { type BackendsOptions, openBackends } from "../open-backend.ts";
 import { replay } from "../replay.fake.ts";
-
-const prompt: Prompt = {
-  modelUid: "m" as ModelUid, // any name will do
-  modelNumber: undefined,
-  instructions: "i".repeat(40),
-  text: "hello",
-  messages: [],
-  images: [],
-  maxOutputTokens: undefined,
-  continues: undefined,
-  form: "text",
-};
-
-const answer: Script = [(t) => t.plan(), (t) => t.write("Hel"), (t) => t.write("lo"), (t) => t.finish()];
-
-function setUp(script: Script = answer, options: Partial<BackendsOptions> = {}) {
-  const server = new FakeLanguageServer();
-  server.script = script;
-  const servers = [server];
-  const forgotten: unknown[] = [];
-  const clock = new InstantClock();
-  const backends = openBackends({
-    find: async () => servers.at(-1) ?? server,
-    forget: (gone) => forgotten.push(gone),
-    clock,
-    ...options,
-  });
-  const controller = new AbortController();
-  const run = async (keep = false, onEvent: (event: TurnEventBody) => void = () => {}) => {
-    const backend = await backends.choose(prompt, controller.signal);
-    const events: TurnEventBody[] = [];
-    for await (const event of eventsOf(backend.run(prompt, { keep, onAlive: () => {} }, controller.signal))) {
-      events.push(event);
-      onEvent(event);
-    }
-    return events;
-  };
-  const resume = async (from: Partial<ResumePoint>) => {
-    const backend = await backends.choose(prompt, controller.signal);
-    const point = { cascadeId: undefined, text: "", thinking: "", ...from };
-    const events: TurnEventBody[] = [];
-    for await (const event of eventsOf(
-      backend.resume(prompt, point, { keep: false, onAlive: () => {} }, controller.signal),
-    )) {
-      events.push(event);
-    }
-    return events;
-  };
-  return { server, servers, forgotten, clock, backends, controller, run, resume };
-}
-
-const finished = expect.objectContaining({ type: "finished", text: "Hello" });
-
-/** A server that took over the files of another one. */
-function successor(of: FakeLanguageServer, keeps: boolean): FakeLanguageServer {
-  const server = new FakeLanguageServer();
-  if (keeps) for (const [id, trajectory] of of.trajectories) server.trajectories.set(id, trajectory);
-  return server;
-}
+import { answer, finished, prompt, setUp } from "./set-up-cascade.fake.ts";
 
 describe("a prompt is sent at most once", () => {
   test("panel state that the server lost is made again and the refused prompt sent once more", async () => {
@@ -168,91 +106,6 @@ describe("before `started` everything may be done twice", () => {
     server.trajectories.get(busy)?.accept("a person's question");
     expect(await again(busy)).toEqual([expect.objectContaining({ type: "failed" })]);
     expect(server.archived).toEqual([]);
-  });
-});
-
-describe("a server that fails while it is polled", () => {
-  test("single failures are passed over", async () => {
-    const { server, run } = setUp();
-    const events = await run(false, (event) => {
-      if (event.type === "text") server.failNext("getSteps", "other");
-    });
-    expect(events.at(-1)).toEqual(finished);
-    expect(replay(events).text).toBe("Hello");
-  });
-
-  test("three errors in a row end the turn, cancel it and archive it", async () => {
-    const { server, run } = setUp();
-    const events = await run(false, (event) => {
-      if (event.type === "text") for (let i = 0; i < 3; i++) server.failNext("getSteps", "other");
-    });
-    expect(events.at(-1)).toMatchObject({ type: "failed" });
-    expect(server.cancelled).toHaveLength(1);
-    expect(server.archived).toHaveLength(1);
-  });
-
-  test("after a restart that kept the trajectory the answer continues from there", async () => {
-    const { server, servers, run } = setUp();
-    const events = await run(false, (event) => {
-      if (event.type !== "text" || servers.length > 1) return;
-      server.trajectories.get("cascade-1")?.write("lo");
-      server.trajectories.get("cascade-1")?.finish();
-      server.shutDown();
-      servers.push(successor(server, true));
-    });
-    expect(events.at(-1)).toEqual(finished);
-    expect(replay(events).text).toBe("Hello");
-    expect(servers.at(-1)).toMatchObject({ archived: ["cascade-1"], accepted: [] });
-  });
-
-  test("after a restart that lost the trajectory the turn fails and says what was kept", async () => {
-    const { server, servers, run } = setUp();
-    const events = await run(false, (event) => {
-      if (event.type !== "text" || servers.length > 1) return;
-      server.shutDown();
-      servers.push(successor(server, false));
-    });
-    expect(events.at(-1)).toMatchObject({ type: "failed", error: { message: expect.stringContaining("was kept") } });
-    expect(replay(events).text).toBe("Hel");
-  });
-
-  test("an answer that the restart cut in half fails soon, by name", async () => {
-    const { server, servers, clock, run } = setUp();
-    const events = await run(false, (event) => {
-      if (event.type !== "text" || servers.length > 1) return;
-      server.trajectories.get("cascade-1")?.stop();
-      server.shutDown();
-      servers.push(successor(server, true));
-    });
-    expect(events.at(-1)).toMatchObject({ type: "failed", error: { message: expect.stringContaining("restarted") } });
-    expect(clock.monotonic()).toBeLessThan(20_000);
-  });
-
-  test("a server that hangs for a while, and was forgotten meanwhile, costs nothing", async () => {
-    const { server, run } = setUp();
-    let hangs = 0;
-    server.onCall = (call) => {
-      if (call !== "getSteps" || hangs === 0) return;
-      hangs--;
-      // the first poll gets no answer in time; those after it find the way to the server closed
-      throw new MillraceError(hangs === 6 ? "upstream_timeout" : "cancelled", "No answer.");
-    };
-    const events = await run(false, (event) => {
-      if (event.type === "text" && event.delta === "Hel") hangs = 7;
-    });
-    expect(events.at(-1)).toEqual(finished);
-    expect(replay(events).text).toBe("Hello");
-    expect(server.accepted).toHaveLength(1);
-  });
-
-  test("a server that stays away ends the turn after the time that a restart may take", async () => {
-    const { server, run, clock } = setUp();
-    const events = await run(false, (event) => {
-      if (event.type === "text") server.shutDown();
-    });
-    expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
-    expect(clock.monotonic()).toBeGreaterThan(40_000);
-    expect(clock.monotonic()).toBeLessThan(60_000);
   });
 });
 

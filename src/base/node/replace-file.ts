@@ -15,7 +15,7 @@ export interface ReplaceOptions {
   readonly draft?: string;
 }
 
-/** Replaces a file in one step: a reader, or a crash, finds the old content or the new. Throws what the file system throws. */
+/** Replaces a file in one step: a reader, or a crash, finds the old content or the new. Throws the file system's errors. */
 export async function replaceFile(
   path: string,
   content: string | Uint8Array,

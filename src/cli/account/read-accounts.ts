@@ -79,7 +79,7 @@ async function ofRunning(
 const refusals: ReadonlySet<unknown> = new Set(["api_key_refused", "api_key_missing"]);
 const nobody = { name: null, plan: null, key_refused: null } as const;
 
-/** The apps that do not run: what their files say. */
+/** The accounts of apps that do not run, from their files. */
 async function ofApps(found: DiscoveryResult, signal: AbortSignal): Promise<readonly AccountEntry[]> {
   const idle = (found.apps ?? []).filter(({ running }) => !running);
   if (idle.length === 0) return [];

@@ -6,12 +6,12 @@ import { isMillraceError } from "../../base/errors.ts";
 import type { AccountList } from "../../models/account-catalogue.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 
-/** How long the language server may take to add what it knows to an agent's list. */
+/** How long the language server may take to add its facts to an agent's list. */
 const addingMs = 3_000;
 
 /**
- * The account's list from where its prompts go: the language server, or the vendor's agent with what a language server that runs
- * beside it adds. No prompt is sent. An agent beside the language server is named, and not asked here.
+ * The account's list from the program that gets its prompts: the language server, or the vendor's agent with the facts of a language
+ * server that runs beside it. No prompt is sent. An agent beside the language server is named, but not asked here.
  */
 export function readAccountModels(
   backends: Pick<OpenBackends, "chosen">,

@@ -5,9 +5,9 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 
 /**
- * The same backend, whose every new conversation is noted in the journal before its prompt is sent, and again once it is
- * archived. The turn is stored meanwhile. So housekeeping can archive what a killed gateway or a dead agent left. A journal that
- * cannot be written costs no turn.
+ * Notes every new conversation of the backend in the journal before its prompt is sent, and again once it is archived. The turn is
+ * stored meanwhile. So housekeeping can archive conversations that a killed gateway or a dead agent left. A journal that cannot be
+ * written fails no turn.
  */
 export function journalled(
   inner: Backend,

@@ -29,8 +29,8 @@ export async function readPicture(path: string): Promise<string> {
 const backoff = { baseMs: 250, capMs: 5000, budget: 12 };
 
 /**
- * Asks a question with pictures. The stream protocol carries none, so the question goes over Chat Completions, with a key: where the
- * connection breaks, the same request gets the same answer, and what was shown is skipped.
+ * Asks a question with pictures. The stream protocol carries none, so the question goes over Chat Completions, with a key. If the
+ * connection breaks, the same request gets the same answer, and the part already shown is skipped.
  */
 export function askWithPictures(
   gateway: GatewayClient,

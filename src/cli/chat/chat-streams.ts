@@ -17,7 +17,7 @@ import { tellConnection } from "./show-answer.ts";
 /** Longest part of a question that a list shows, in characters. */
 const shownLength = 60;
 
-/** How the streams of a chat reach the gateway. `graceMs`: how long an answer goes on there after its chat is gone. */
+/** The stream options of a chat. `graceMs`: how long an answer continues at the gateway after its chat is gone. */
 export function chatStreamOptions(
   gateway: GatewayClient,
   store: RecordStore,

@@ -32,7 +32,7 @@ const help = [
   "Ctrl-C stops the answer.",
 ];
 
-/** Talks on a terminal until the user leaves. A failed or stopped question can be asked again; it is not part of what follows. */
+/** Talks on a terminal until the user leaves. A failed or stopped question can be asked again; the conversation continues without it. */
 export async function holdConversation(begin: ChatStart, context: CommandContext): Promise<number> {
   const { out, signal } = context;
   const talk = new Talk(begin, context);
@@ -84,7 +84,7 @@ class Talk {
     this.#model = begin.model;
   }
 
-  /** Carries out a command or asks a question. Shows what fails. */
+  /** Carries out a command or asks a question. Shows the error if it fails. */
   async take(text: string, stop: AbortSignal): Promise<void> {
     const { out } = this.#context;
     try {

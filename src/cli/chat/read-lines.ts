@@ -15,8 +15,8 @@ export type EnteredLine =
   | { readonly type: "end" };
 
 /**
- * A prompt on a terminal with editing and history. A line that ends with `\` goes on in the next one, `"""` begins and ends a text of
- * several lines, and pasted lines stay together. The history is kept in memory only, because it holds prompts.
+ * A prompt on a terminal with editing and history. A line that ends with `\` continues in the next one, `"""` begins and ends a text
+ * of several lines, and pasted lines stay together. The history is kept in memory only, because it holds prompts.
  */
 export class LineReader {
   readonly #clock: Clock;
@@ -57,7 +57,7 @@ export class LineReader {
     });
   }
 
-  /** The next entry. Ctrl-C at the prompt drops what was typed. */
+  /** The next entry. Ctrl-C at the prompt drops the typed text. */
   async read(prompt: string): Promise<EnteredLine> {
     this.#screen.isQuiet = false;
     this.#wasInterrupted = false;

@@ -13,7 +13,7 @@ const howToAsk = { hint: 'Type the question: millrace chat "What is a millrace?"
 
 /** The parts of the question on the command line. */
 export interface QuestionParts {
-  /** A lone `-` among them stands for piped text, however late it comes. */
+  /** A lone `-` among them is a placeholder for piped text, even if the text comes late. */
   readonly words: readonly string[];
   readonly files: readonly string[];
 }
@@ -102,7 +102,7 @@ export async function fencedFile(path: string): Promise<string> {
   return `${basename(path)}:\n${fence}\n${text.replace(/\n$/, "")}\n${fence}`;
 }
 
-/** @throws MillraceError `invalid_request` naming the file and what is wrong with it. */
+/** @throws MillraceError `invalid_request` that names the file and the problem. */
 export async function readBytes(path: string): Promise<Buffer> {
   try {
     const facts = await stat(path);

@@ -20,16 +20,16 @@ export type ShownStream = Pick<ReliableStream, "events" | "cancel">;
 export interface ShowOptions {
   readonly thinking: boolean;
   readonly json: boolean;
-  /** The model that is asked, as the line says that is shown until the first text. */
+  /** The model that is asked, for the line that is shown until the first text. */
   readonly model: string;
 }
 
-/** How long a cancelled answer may take to say so, ms. */
+/** The longest wait for the end of a cancelled answer, ms. */
 const farewellMs = 3000;
 
 /**
- * Shows an answer as it comes: text on stdout, thinking on stderr. The command's signal cancels the answer at the gateway;
- * `cancelled` is answered then. `leave` disconnects the stream. Throws the failure of the answer, and what the stream throws.
+ * Shows an answer as it comes: text on stdout, thinking on stderr. The command's signal cancels the answer at the gateway; the result
+ * is then `cancelled`. `leave` disconnects the stream. Throws the failure of the answer, and the stream's errors.
  */
 export async function showAnswer(
   stream: ShownStream,

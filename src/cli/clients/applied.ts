@@ -31,7 +31,7 @@ export function planChanges(edits: readonly FileEdit[]): readonly PlannedChange[
   });
 }
 
-/** Writes the changes, atomically file by file, after a record of what was there stands in Millrace's own folder. */
+/** Writes the changes, atomically file by file. A record of the earlier content is in Millrace's own folder first. */
 export function applyChanges(folder: string, client: string, changes: readonly PlannedChange[]): void {
   const earlier = readApplied(folder, client);
   const files = changes.map(({ edit, before, after }) => {

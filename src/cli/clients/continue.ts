@@ -12,7 +12,7 @@ export const continueDev: Client = {
       kind: "yaml",
       file: join(homeFolder, ".continue", "config.yaml"),
       set: [
-        // what a configuration of its schema must have. Source: @continuedev/config-yaml 1.42, `configYamlSchema`
+        // members that a configuration of its schema must have. Source: @continuedev/config-yaml 1.42, `configYamlSchema`
         { path: ["name"], value: "Millrace", unlessThere: true },
         { path: ["version"], value: "1.0.0", unlessThere: true },
         { path: ["schema"], value: "v1", unlessThere: true },

@@ -45,7 +45,7 @@ export function applyFileEdit(text: string, edit: FileEdit): string {
   }
 }
 
-/** Takes a change back out of a file that was changed further since; `before` is what the file was at first. */
+/** Undoes a change in a file that was changed further since; `before` is the file's first content. */
 export function revertFileEdit(text: string, edit: FileEdit, before: string): string {
   if (edit.kind === "block") return text.replace(ourBlock, "\n").replace(/^\n+/, "");
   return edit.set.toReversed().reduce((current, { path, value, key, formerly, unlessThere }) => {

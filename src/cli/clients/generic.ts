@@ -1,7 +1,7 @@
 import type { Client } from "./client.ts";
 import { shortList } from "./target.ts";
 
-/** Any other client that speaks as OpenAI's or Anthropic's API does: what to type into its settings. */
+/** Any other client of OpenAI's or Anthropic's API: the values to type into its settings. */
 export const generic: Client = {
   name: "generic",
   title: "Any other client",

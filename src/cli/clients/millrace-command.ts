@@ -27,7 +27,7 @@ export function typedCommand(shell: Shell, from = started): string {
   return command !== "millrace" && isClone ? "npm run -s millrace --" : command;
 }
 
-/** Without the folders that npm puts on the PATH of what it starts: the user's own shell does not have them. */
+/** The PATH without the folders that npm adds for the programs that it starts: the user's own shell does not have them. */
 export function withoutNpm({ env, platform }: Shell): Shell {
   const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter);
   return {

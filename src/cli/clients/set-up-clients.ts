@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** The record of what was changed for a client, in Millrace's own folder. */
+/** The record of a client's changes, in Millrace's own folder. */
 export function recordFile(folder: string, client: string): string {
   return join(folder, "setup", `${client}.json`);
 }

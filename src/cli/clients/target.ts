@@ -55,7 +55,7 @@ export function shortList(models: readonly ListedModel[], chosen: string, count:
   return [...models.filter(({ id }) => id === chosen), ...others].slice(0, count);
 }
 
-/** A name without its version and what follows it. */
+/** A name without its version and the parts after it. */
 function familyOf({ id }: ListedModel): string {
   return id.replace(/[-.]?\d.*$/, "");
 }

@@ -46,7 +46,7 @@ export const acceptCommand = defineCommand({
   },
 });
 
-/** Throws for what is here and needs no consent. */
+/** Throws the error for a product that is here and needs no consent. */
 function needsNone(product: string): never {
   throw new MillraceError("invalid_request", `${product} needs no consent.`, {
     hint: "Only an IDE with an account's plan needs it. A stand-in, and a server that you named by its address, do not.",

@@ -5,7 +5,7 @@ import { completionScripts, type Shell } from "../terminal/completion-scripts.ts
 
 const shells: readonly string[] = Object.keys(completionScripts);
 
-/** `millrace completion`: what a shell completes comes from the commands' own data. */
+/** `millrace completion`: the completions come from the commands' own data. */
 export function completionCommand(loadAll: () => Promise<readonly Command[]>): Command {
   return defineCommand({
     ...outlines.completion,

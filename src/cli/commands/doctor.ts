@@ -190,7 +190,7 @@ async function send(options: Options, { models }: Upstream, context: CommandCont
   }
 }
 
-/** The values that must not be in an archive, wherever they may have got to. */
+/** The values that must not be in an archive, in any file. */
 async function knownOf({ ides, agents }: DiscoveryResult, { io, settings, signal }: CommandContext): Promise<Known> {
   const secrets = ides.flatMap(({ endpoint, identity }) => [endpoint.csrfToken.reveal(), identity.apiKey.reveal()]);
   for (const agent of agents) {

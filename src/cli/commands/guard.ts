@@ -102,7 +102,7 @@ function check(
   });
 }
 
-/** Undefined when it is not known; infinite for what has no limit. */
+/** Undefined when it is not known; infinite for a window without a limit. */
 function remainingPercent(window: LimitsWindowEnvelope, nowMs: number): number | undefined {
   if (window.state === "unlimited") return Infinity;
   if (window.resets_at !== null && Date.parse(window.resets_at) <= nowMs) return undefined;

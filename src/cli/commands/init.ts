@@ -25,7 +25,7 @@ const { ide, home, pid, endpoint, tokenFile } = gatewayOptions;
 /** One thing that `init` does, in the words of the plan, and the command that does it. */
 interface Step {
   readonly plan: string;
-  /** A command that makes sense once it is done, and what it does. */
+  /** A command that is useful once the step is done, and its effect. */
   readonly later?: readonly [command: string, what: string];
   readonly take: () => Promise<number>;
 }

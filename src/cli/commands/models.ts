@@ -16,7 +16,7 @@ import { overridesOf } from "../serve/ide-options.ts";
 import { familiesOf, familyColumns, familyRow, modelColumns, modelRow } from "../terminal/model-table.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
-/** `millrace models`: what the account can call, and with `--tools` how its models fared at calling tools. */
+/** `millrace models`: the models that the account can call. With `--tools`, how well its models called tools. */
 export function modelsCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.models,

@@ -16,7 +16,7 @@ const mostListed = 30;
 
 const kinds: Readonly<Record<string, string>> = { cascade: "Cascade", raw_chat: "raw chat", none: "nothing yet" };
 
-/** `millrace top`: what the gateway does now. */
+/** `millrace top`: the gateway's present work. */
 export const topCommand = defineCommand({
   ...outlines.top,
   description:
@@ -60,7 +60,7 @@ export const topCommand = defineCommand({
   },
 });
 
-/** Calls what belongs to each key that is pressed; answers how to stop that. */
+/** Calls the function of each key that is pressed; returns a function that stops this. */
 function onKeys({ io: { stdin } }: CommandContext, keys: Readonly<Record<string, () => void>>): () => void {
   const setRaw = (isRaw: boolean) => {
     if ("setRawMode" in stdin && typeof stdin.setRawMode === "function") stdin.setRawMode(isRaw);
@@ -118,7 +118,7 @@ async function limitsOf(gateway: GatewayClient, signal: AbortSignal) {
   return limits.data.length === 0 ? undefined : limits;
 }
 
-/** The sum of a metric's series that have the label; undefined where there is none. */
+/** The sum of a metric's series with the label; undefined if there are none. */
 function sumOf(text: string, name: string, label: string): number | undefined {
   const values = text
     .split("\n")

@@ -25,7 +25,7 @@ interface UsageOptions {
   readonly by: (typeof spendDimensions)[number] | undefined;
 }
 
-/** `millrace usage`: what is left, whether it lasts, and with `--since` or `--by` what used it. */
+/** `millrace usage`: the rest of the plan and whether it lasts; with `--since` or `--by`, who used it. */
 export function usageCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.usage,
@@ -95,7 +95,7 @@ function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandCon
   }
 }
 
-/** Limits and what is wrong with them, as lines of the terminal's width. */
+/** Limits and their errors, as lines of the terminal's width. */
 function picture(options: UsageOptions, limits: LimitsEnvelope, { out, io }: CommandContext): readonly string[] {
   const nowMs = io.clock.now();
   const table = limitsTable(limits, out, { models: options.models, nowMs, formatInstant });

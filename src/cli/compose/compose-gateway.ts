@@ -110,7 +110,7 @@ function describeStore(opened: OpenedStore): StoreState {
   };
 }
 
-/** Bytes that the SQLite file takes, with what is not merged into it yet. */
+/** The size of the SQLite file, in bytes, with the part that is not merged into it yet. */
 function bytesOf(file: string): number {
   return [file, `${file}-wal`].reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
 }

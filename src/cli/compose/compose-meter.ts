@@ -21,7 +21,7 @@ import type { Io } from "../terminal/io.ts";
 export interface MeterParts {
   readonly io: Pick<Io, "clock" | "env">;
   readonly finder: IdeFinder;
-  /** Millrace's folder: status lines read there what the meter last knew. */
+  /** Millrace's folder: status lines read the meter's last values there. */
   readonly folder: string;
   readonly events?: Emitter<UsageLifecycle>;
 }

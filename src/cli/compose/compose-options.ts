@@ -26,7 +26,7 @@ export interface ComposeOptions extends AskingOptions {
   readonly storeFile: string | undefined;
   /** The Redis server that holds the log instead. */
   readonly redis?: RedisAddress | undefined;
-  /** The file of the key that seals the log; made where there is none. */
+  /** The file of the key that seals the log; created if missing. */
   readonly logKeyFile: string;
   readonly graceMs: number;
   /** How many turns may run at the same time in one IDE: 0 for any number, undefined for the default (`turn-limit.ts`). */

@@ -25,7 +25,7 @@ export interface StoreOptions {
   readonly storeFile: string | undefined;
   /** The Redis server that gateways share; then the file is not used for the log. */
   readonly redis: RedisAddress | undefined;
-  /** The file of the key that seals the log; made where there is none. */
+  /** The file of the key that seals the log; created if missing. */
   readonly logKeyFile: string;
   readonly retention: Retention;
   readonly clock: Clock;
@@ -44,7 +44,7 @@ export interface OpenedStore {
   readonly degradedBy: () => MillraceError | undefined;
 }
 
-/** A file that was locked is tried again every second: answers must not stand still for most of it. */
+/** A locked file is tried again every second, and answers must not wait for most of that second. */
 const retryTimeoutMs = 100;
 
 /** The gateway's log, or memory while the log fails. A failure is reported once. */

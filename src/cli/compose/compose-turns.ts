@@ -69,7 +69,7 @@ export function composeTurns(parts: TurnParts): StreamTurns {
   });
 }
 
-/** When the quota of the plans that pay for prompts resets, as the last reading told it; Antigravity is metered only. */
+/** The reset time of the plans that pay for prompts, from the last reading; Antigravity is metered only. */
 function quotaResets(events: Emitter<UsageLifecycle>, clock: Clock): RefusalsOptions["resetOf"] {
   let plans: readonly LimitsSnapshot[] = [];
   events.on("limits_changed", ({ readings }) => {

@@ -22,7 +22,7 @@ import type { Io } from "../terminal/io.ts";
 import { openOwnJournal } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
 
-/** How the user wants models to be asked: what `--backend`, `--acp-command` and the configuration file say. */
+/** The user's choice of how models are asked: `--backend`, `--acp-command` and the configuration file. */
 export interface AskingOptions {
   readonly backend: BackendMode;
   /** The program and arguments to start in place of the vendor's agent. */

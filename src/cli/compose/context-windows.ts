@@ -1,13 +1,13 @@
 import type { Model, Models } from "../../models/model.ts";
 
-/** Models, and the window of each one that was listed or named. */
+/** Models, and the window of each model that was listed or resolved. */
 export interface ModelsWithWindows {
   readonly models: Models;
   /** Tokens; undefined where nothing is known of the model yet. */
   readonly contextTokens: (modelUid: string) => number | undefined;
 }
 
-/** The same models; remembers the window of each one that passes. */
+/** Wraps models so that the window of each one that is read is remembered. */
 export function rememberWindows(models: Models): ModelsWithWindows {
   const windows = new Map<string, number | undefined>();
   const remember = ({ uid, contextTokens }: Model) => windows.set(uid, contextTokens);

@@ -4,7 +4,7 @@ import type { Schemas } from "../../schema/open-schemas.ts";
 import { checkIdes, type IdeReport } from "../doctor/check-ides.ts";
 import type { Finding } from "../doctor/finding.ts";
 
-/** The IDEs that were found and what doctor says of them, as JSON for the dashboard; no secrets. */
+/** The IDEs that were found and doctor's verdicts on them, as JSON for the dashboard; no secrets. */
 export interface IdeVerdicts {
   readonly object: "ides";
   readonly looked_at: string;

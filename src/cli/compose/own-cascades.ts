@@ -27,7 +27,7 @@ export function openOwnJournal(settings: Settings): CascadeJournal {
   return openCascadeJournal(join(settings.folder, "cascades.jsonl"));
 }
 
-/** The journal as the turns of one process note what becomes of their trajectories: a line that fails is only missing. `owner` names the process. */
+/** Notes in the journal what happens to the trajectories of one process's turns. A line that fails is left out. `owner` names the process. */
 export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: Clock): TrajectoryNotes {
   return {
     kept: (cascadeId, untilMs) => void bestEffort(journal.noteKept(cascadeId, untilMs)),
@@ -73,7 +73,7 @@ export interface OwnSession extends Partial<LastAsk> {
   readonly atMs: number;
 }
 
-/** The sessions of agents that are left, oldest first. What they take on disk only their agents know. */
+/** The sessions of agents that are left, oldest first. Only the agents know their size on disk. */
 export async function readSessions(journal: CascadeJournal): Promise<readonly OwnSession[]> {
   const left = (await journal.left()).filter(({ cascadeId }) => cascadeId.startsWith("acp:"));
   const noted = new Map((await journal.entries()).map((entry) => [entry.cascadeId, entry]));

@@ -1,7 +1,7 @@
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 
-/** Where a Redis server is: its URL may hold a password, what is shown of it does not. */
+/** The address of a Redis server. Its URL may hold a password; its shown form does not. */
 export interface RedisAddress {
   readonly url: Secret;
   readonly shown: string;
@@ -9,7 +9,7 @@ export interface RedisAddress {
 
 const hint = "Give one like redis://127.0.0.1:6379, rediss://user:password@host:6380/1 or unix:/path/of/a/socket.";
 
-/** Reads the address of a Redis server. Throws `invalid_request` that repeats nothing of it: it may hold a password. */
+/** Reads the address of a Redis server. Throws `invalid_request` without any part of the text: it may hold a password. */
 export function parseRedisAddress(text: string): RedisAddress {
   if (/^unix:\/./.test(text)) return { url: new Secret(text), shown: text };
   const parsed = URL.parse(text);

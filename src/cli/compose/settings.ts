@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Io } from "../terminal/io.ts";
 
-/** Where Millrace keeps its own files, and what the environment sets. Everything has a default; see docs/configuration.md. */
+/** The places of Millrace's own files, and the settings from the environment. Everything has a default; see docs/configuration.md. */
 export interface Settings {
   /** `~/.millrace`, or MILLRACE_HOME. Mode 0700. */
   readonly folder: string;

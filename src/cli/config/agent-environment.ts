@@ -29,7 +29,7 @@ const passed: ReadonlySet<string> = new Set([
 const forbidden: ReadonlySet<string> = new Set(["ACP_BACKEND"]);
 
 /**
- * The environment of an agent program: an allow-list of what programs need to run, the variables that its configuration
+ * The environment of an agent program: an allow-list of variables that programs need to run, the variables that its configuration
  * passes on by name, and those that it sets. Names are compared as the system compares them: on Windows in any case.
  */
 export function agentEnvironment(

@@ -4,10 +4,10 @@ import { MillraceError } from "../../base/errors.ts";
 import type { SettingValue } from "./config-schema.ts";
 
 /**
- * The text with one key of one table set, or removed where `value` is undefined; comments and all else stay. The result is parsed and
- * compared with what it should say.
+ * The text with one key of one table set, or removed if `value` is undefined; comments and all else stay. The result is parsed and
+ * compared with the intended settings.
  *
- * @throws MillraceError `invalid_request` where a line of the file cannot be changed by itself.
+ * @throws MillraceError `invalid_request` if a line of the file cannot be changed on its own.
  */
 export function editToml(text: string, table: string, key: string, value: SettingValue | undefined): string {
   const wanted = plain(parse(text));
@@ -19,7 +19,7 @@ export function editToml(text: string, table: string, key: string, value: Settin
     got[table] ??= {};
     if (isDeepStrictEqual(got, wanted)) return edited;
   } catch {
-    // told below
+    // reported below
   }
   throw new MillraceError("invalid_request", `${key} of [${table}] cannot be changed by itself in this file.`, {
     hint: "Change it in an editor. `millrace config path` prints where the file is.",

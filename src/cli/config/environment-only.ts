@@ -1,4 +1,4 @@
-/** Settings that only a variable sets: name, default, unit, what it sets. The rest of docs/settings.md comes from the options. */
+/** Settings that only a variable sets: name, default, unit, meaning. The rest of docs/settings.md comes from the options. */
 export const environmentOnly: readonly (readonly [name: string, initial: string, unit: string, summary: string])[] = [
   ["MILLRACE_HOME", "~/.millrace", "a folder", "where Millrace keeps its own files"],
   ["MILLRACE_CONFIG", "config.toml in that folder", "a file", "another configuration file"],

@@ -11,7 +11,7 @@ export const noConfig: Config = { acp: {}, agents: [] };
 /**
  * Reads `config.toml`. A file that does not exist sets nothing.
  *
- * @throws MillraceError `invalid_request` that names the file, the place in it and what would be right.
+ * @throws MillraceError `invalid_request` that names the file, the place in it and the valid values.
  */
 export function readConfig(file: string): Config {
   let text: string;

@@ -7,7 +7,7 @@ import { readConfig } from "./read-config.ts";
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 
-/** Options of `serve` that say what one start shall do; a file cannot set them. */
+/** Options of `serve` that concern only one start; a file cannot set them. */
 const notSettings: ReadonlySet<string> = new Set(["background", "json", "accept"]);
 
 /** The options that `[serve]` may set, by the key that the file uses. */

@@ -23,7 +23,7 @@ export interface LiveSetting {
 
 export interface ReloadParts {
   readonly command: Command;
-  /** The command line that started the gateway: what it sets wins over the file. */
+  /** The command line that started the gateway: its options win over the file. */
   readonly argv: readonly string[];
   readonly io: Pick<Io, "env">;
   readonly file: string;
@@ -31,7 +31,7 @@ export interface ReloadParts {
   readonly options: Options;
 }
 
-/** Reads the configuration file again at each call, changes what can change in a running gateway, and answers what it did, in lines for people. */
+/** Reads the configuration file again at each call, applies the settings that can change in a running gateway, and reports that in lines for people. */
 export function openReload(
   { command, argv, io, file, options }: ReloadParts,
   live: readonly LiveSetting[],

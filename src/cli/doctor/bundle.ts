@@ -26,7 +26,7 @@ export function bundleFiles(
   return Object.entries(texts).map(([name, text]) => ({ name: `millrace-doctor/${name}`, text: redact(text) }));
 }
 
-/** Writes the archive (0600); a file that is there is not replaced. Throws what the file system throws. */
+/** Writes the archive (0600); an existing file is not replaced. Throws the file system's errors. */
 export async function writeSupportBundle(
   path: string,
   files: ReturnType<typeof bundleFiles>,

@@ -25,7 +25,7 @@ export interface AgentsCheck {
     readonly chosen: boolean;
     readonly why: string | null;
   }[];
-  /** Whether the CLI's own credentials were found; the file, not what it holds. */
+  /** Whether the CLI's own credentials file exists; its content is not read. */
   readonly cli_credentials: { readonly found: boolean; readonly file: string | null };
   /** Where the plan comes from. */
   readonly plans: readonly PlanSourceReport[];
@@ -36,7 +36,7 @@ export interface PlanSourceReport {
   readonly source: LimitsSnapshot["source"] | "none";
   /** ISO; of a saved plan, when the app wrote it. */
   readonly read_at: string | null;
-  /** Why there is none. */
+  /** Why there is no agent. */
   readonly problem?: string;
 }
 

@@ -12,7 +12,7 @@ import { spellBytes } from "./spell.ts";
 /** An agent that was started to look at it. Memory in bytes, times in ms. */
 export interface StartedAgent {
   readonly name: string;
-  /** As the agent says it: "affogato 3000.11.3". */
+  /** The agent's own version text: "affogato 3000.11.3". */
   readonly version: string | null;
   readonly startup_ms: number | null;
   readonly memory_bytes: number | null;
@@ -31,8 +31,8 @@ export interface BackendCheck {
 const askLimitMs = 30_000;
 
 /**
- * Says where prompts go and why, and starts each agent that would be asked, to see how long that takes and what it holds in
- * memory. A session is opened for the list of models; no prompt is sent.
+ * Reports where prompts go and why. Starts each agent that would be asked, to measure its start and its memory. A session is opened
+ * for the list of models; no prompt is sent.
  */
 export async function checkBackend(
   backends: Pick<OpenBackends, "chosen">,

@@ -13,7 +13,7 @@ export interface SchemaReport {
   readonly why?: string;
 }
 
-/** Reads the build's own `extension.js`, as the gateway does before its first call: once for each content, then from what was kept. */
+/** Reads the build's own `extension.js`, as the gateway does before its first call: once for each content, then from the cache. */
 export async function checkSchema(schemas: Schemas, extensionPath: string, signal: AbortSignal): Promise<SchemaReport> {
   const file = joinPath(extensionPath, "dist", "extension.js");
   const none = { differences: 0, load_bearing: [] };

@@ -3,7 +3,7 @@ import { exitCodes } from "../terminal/exit-codes.ts";
 /** The area of a finding. */
 export type Area = "ide" | "agent" | "gateway" | "key" | "store" | "conversations" | "clock" | "runtime" | "answer";
 
-/** One thing that was looked at, how it is, and what to do if it is not well. Never holds a secret. */
+/** One checked thing, its state, and the next step if it is not well. Never holds a secret. */
 export interface Finding {
   readonly area: Area;
   readonly level: "ok" | "note" | "warning" | "error";

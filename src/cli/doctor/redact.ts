@@ -21,9 +21,9 @@ const uuid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi;
 const longWord = /\b[A-Za-z0-9_+/=-]{40,}/g;
 
 /**
- * A function that removes what identifies the user, and every credential, from a text: the values known, then everything
- * that has the form of a key, a token or an address. UUIDs become `[id 1]`, `[id 2]`, the same one for the same, because old
- * keys and tokens are UUIDs too. In doubt it takes out too much.
+ * A function that removes credentials and everything that identifies the user from a text: the known values, then everything that has
+ * the form of a key, a token or an address. UUIDs become `[id 1]`, `[id 2]`, the same id for the same UUID, because old keys and
+ * tokens are UUIDs too. In doubt it removes too much.
  */
 export function redactor(known: Known): (text: string) => string {
   const ids = new Map<string, string>();

@@ -12,7 +12,7 @@ const marks: Readonly<Record<Finding["level"], readonly [mark: string, style: "r
 };
 const mostRejected = 12;
 
-/** The report on one screen, `width` columns wide: the IDEs, what was rejected, then each finding with what to do. */
+/** The report on one screen, `width` columns wide: the IDEs, the rejected candidates, then each finding with its next step. */
 export function render(
   report: DoctorReport,
   style: Output["style"],

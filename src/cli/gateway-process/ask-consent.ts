@@ -28,8 +28,8 @@ export async function discoverHere(options: IdeOptions, { io, signal }: CommandC
 }
 
 /**
- * Asks a person on a terminal, once, whether prompts may go to the IDE that is found here; with `accept` the answer is yes. Off a
- * terminal nothing is asked: the first prompt is refused then, and the error says what to do.
+ * Asks the user on a terminal, once, whether prompts may go to the IDE that is found here; with `accept` the answer is yes. Off a
+ * terminal nothing is asked: the first prompt is refused then, and the error contains the next step.
  */
 export async function askConsent(
   { accept, ...options }: IdeOptions & { readonly accept?: boolean | undefined },

@@ -8,7 +8,7 @@ import type { CommandContext } from "../command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import type { GatewayFile } from "./gateway-file.ts";
 
-/** Variable that names what started the gateway. */
+/** Variable that names the program that started the gateway. */
 export const startedByVariable = "MILLRACE_STARTED_BY";
 
 type StartedBy = NonNullable<GatewayFile["startedBy"]>;
@@ -29,14 +29,14 @@ export function howToStop(by: StartedBy): string {
 }
 
 const lookEveryMs = 50;
-/** How long a gateway may take to say that it listens. */
+/** How long a gateway may take until it reports that it listens. */
 const startMs = 60_000;
 
 /**
  * Starts the same command line as a separate process that outlives this one and the terminal. Prints the start-up output of that
  * process, or the text that `shown` makes of it. If the process ends instead, returns its exit code.
  *
- * @throws MillraceError `upstream_timeout` when it says nothing for a minute; it is stopped then.
+ * @throws MillraceError `upstream_timeout` when it prints nothing for a minute; it is stopped then.
  */
 export async function startInBackground(
   argv: readonly string[],
@@ -80,12 +80,12 @@ export async function startInBackground(
   }
 }
 
-/** The words of a command line that starts a gateway, without the one that sends it to the background. */
+/** The words of a command line that starts a gateway, without the option that sends it to the background. */
 export function withoutBackground(argv: readonly string[]): readonly string[] {
   return argv.filter((word) => word !== "--background");
 }
 
-/** Whether a gateway has said all that it says at its start: a line of JSON, or how to stop it. */
+/** Whether a gateway has printed its whole start-up output: a line of JSON, or the line about stopping it. */
 function isWhole(text: string): boolean {
   return text.endsWith("\n") && (text.startsWith("{") || text.includes(howToStop("background")));
 }

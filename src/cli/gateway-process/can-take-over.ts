@@ -5,8 +5,8 @@ import { backendInUse } from "./health-details.ts";
 import { machineOf } from "./owner.ts";
 
 /**
- * Whether this gateway can go on with a turn that another one left. A turn that has begun is in the IDE of its machine; one that has not
- * needs any IDE.
+ * Whether this gateway can continue a turn that another one left. A turn that has begun is in the IDE of its machine; a turn that has
+ * not begun needs any IDE.
  */
 export function canTakeOver(self: string, backends: Pick<OpenBackends, "chosen">): CanTakeOver {
   return async ({ owner, lastEventId }, signal) => {

@@ -21,12 +21,12 @@ export function hasConsented(folder: string): boolean {
   return statSync(join(folder, "consent"), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Remembers that the user agrees. Throws what the file system throws. */
+/** Remembers that the user agrees. Throws the file system's errors. */
 export function giveConsent(folder: string, { variant }: Pick<PromptedIde, "variant">, nowMs: number): void {
   replaceFileSync(fileOf(folder, variant), `${new Date(nowMs).toISOString()}\n`);
 }
 
-/** Forgets every consent: the next prompt is refused again. Throws what the file system throws. */
+/** Forgets every consent: the next prompt is refused again. Throws the file system's errors. */
 export function withdrawConsent(folder: string): void {
   rmSync(join(folder, "consent"), { recursive: true, force: true });
 }

@@ -14,7 +14,7 @@ export interface FollowPorts {
   readonly find: (signal: AbortSignal) => Promise<GatewayClient | undefined>;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Told once when the gateway is away, and once when it is back. */
+  /** Called once when the gateway is away, and once when it is back. */
   readonly onAway: (isAway: boolean) => void;
 }
 
@@ -87,7 +87,7 @@ function lost(cause: unknown): Lost {
   return new Lost("the connection to the gateway is gone", { cause });
 }
 
-/** One connection. Ends only when the gateway says that there is nothing more; throws `Lost` otherwise. */
+/** One connection. Returns only when the gateway reports the end; throws `Lost` otherwise. */
 async function* followOnce(
   gateway: GatewayClient | undefined,
   { turnId, cursor }: { readonly turnId: string; readonly cursor: string },

@@ -7,7 +7,7 @@ import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts"
 const gatewayFileSchema = z.object({
   url: z.url(),
   pid: z.number().int().positive(),
-  /** Random, made at each start: a gateway that answers with another one is not the one that wrote the file. */
+  /** Random, made at each start: a gateway that answers with another one did not write the file. */
   instance: z.string(),
   version: z.string(),
   startedAtMs: z.number(),
@@ -23,7 +23,7 @@ export type GatewayFile = z.output<typeof gatewayFileSchema>;
 /** How often it is looked whether the file is there; ms. A row of docs/retries.md. */
 const keepEveryMs = 5_000;
 
-/** Writes the file atomically (0600). Throws what the file system throws. */
+/** Writes the file atomically (0600). Throws the file system's errors. */
 export function writeGatewayFile(file: string, address: GatewayFile): void {
   replaceFileSync(file, `${JSON.stringify(address, null, 2)}\n`);
 }

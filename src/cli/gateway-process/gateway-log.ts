@@ -22,13 +22,13 @@ export function defaultLogFile({ folder }: Pick<Settings, "folder">): string {
 
 /** A log whose level can change. */
 export interface LevelledLog extends GatewayLog {
-  /** Undefined for the level that the gateway has by itself. */
+  /** Undefined: the gateway's default level. */
   setLevel(level: LogLevel | undefined): void;
 }
 
 /**
- * The log of `serve`: lines for people on a terminal, JSON elsewhere; into a rotated file where it is named, and where the gateway runs in
- * the background or as a service. From `info` on, but `warn` for JSON on stderr. Throws what the file system throws.
+ * The log of `serve`: lines for people on a terminal, JSON elsewhere. It goes into a rotated file if one is named, and if the gateway
+ * runs in the background or as a service. The level is `info`, but `warn` for JSON on stderr. Throws the file system's errors.
  */
 export function openGatewayLog(
   io: Pick<Io, "stderr" | "env" | "clock">,

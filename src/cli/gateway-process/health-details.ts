@@ -47,7 +47,7 @@ function describeIdes({ ides, atMs }: DiscoveryResult): object {
   };
 }
 
-/** Where prompts without an agent's name go now and why; or why they can go nowhere, and what to do. */
+/** Where prompts without an agent's name go now and why; or why they can go nowhere, and the next step. */
 export interface BackendInUse {
   readonly kind: "acp" | "cascade" | "raw_chat" | "none";
   readonly why: string;

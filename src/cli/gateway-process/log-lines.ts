@@ -9,7 +9,7 @@ export interface LineTarget {
   write(line: string): unknown;
 }
 
-/** JSON lines on stderr: level, time, event name and plain fields. What reaches it holds no prompt, answer or secret. */
+/** JSON lines on stderr: level, time, event name and plain fields. Callers pass no prompt, answer or secret. */
 export function openLogLines(io: { readonly stderr: LineTarget }, level: LogLevel): GatewayLog {
   const destination: DestinationStream = { write: (line) => void io.stderr.write(line) };
   const logger = pino(

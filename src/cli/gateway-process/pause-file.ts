@@ -9,7 +9,7 @@ export interface Pause {
   readonly sinceMs: number | undefined;
 }
 
-/** The pause that the user asked for; undefined while there is none. A file that cannot be read is a pause too. */
+/** The pause that the user asked for; undefined if there is none. A file that cannot be read counts as a pause too. */
 export function readPause(file: string): Pause | undefined {
   if (statSync(file, { throwIfNoEntry: false }) === undefined) return undefined;
   try {

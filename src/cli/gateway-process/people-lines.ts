@@ -11,7 +11,7 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A log for people: one line for each turn, and sentences for what is wrong. */
+/** A log for people: one line for each turn, and sentences for problems. */
 export function openPeopleLines(target: LineTarget, clock: Pick<Clock, "now">, level: LogLevel): GatewayLog {
   const least = logLevels.indexOf(level);
   return {

@@ -3,7 +3,7 @@ import { setUpClients } from "../clients/set-up-clients.ts";
 import type { GatewayFile } from "./gateway-file.ts";
 import type { PortHolder } from "./port-holder.ts";
 
-/** Why another port may not take the place of the one that is in use. */
+/** Why the gateway may not use another port instead of the one in use. */
 export type PortReason = { readonly kind: "option" } | { readonly kind: "clients"; readonly names: readonly string[] };
 
 /** Why the port may not change: the user set it, or clients were configured with it. */

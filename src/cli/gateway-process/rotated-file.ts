@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 
 /** When a log file is put aside; bytes. */
 const largestBytes = 10 * 2 ** 20;
-/** How many files are kept, with the one that is written. */
+/** The number of files that are kept, the one being written included. */
 const keptFiles = 5;
 
 /** A file that lines are added to (0600): `gateway.log`, and older ones as `gateway.log.1` and so on. */
@@ -13,7 +13,7 @@ export interface RotatedFile {
   close(): void;
 }
 
-/** Opens the file, and its folder (0700). Throws what the file system throws. */
+/** Opens the file, and its folder (0700). Throws the file system's errors. */
 export function openRotatedFile(file: string, { maxBytes = largestBytes, keep = keptFiles } = {}): RotatedFile {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   let descriptor = openSync(file, "a", 0o600);

@@ -6,8 +6,8 @@ import type { SessionStore } from "../../gateway/dashboard/dashboard-sessions.ts
 const kept = z.array(z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), madeAtMs: z.number() }));
 
 /**
- * The dashboard's sessions in a file (0600), as digests: a page that is open goes on after the gateway was restarted. A
- * file that cannot be read or written costs signing in again, nothing else.
+ * The dashboard's sessions in a file (0600), as digests: an open page stays signed in after a restart of the gateway. If the file
+ * cannot be read or written, users only have to sign in again.
  */
 export function sessionFile(file: string): SessionStore {
   return {

@@ -16,7 +16,7 @@ export interface StartGatewayOptions {
   readonly port?: number;
   /** Where turns are kept; in memory by default. A path is a SQLite file. */
   readonly storeFile?: string;
-  /** How long a turn goes on when its client is gone, ms; two minutes by default. */
+  /** How long a turn continues after its client is gone, ms; two minutes by default. */
   readonly graceMs?: number;
   /** How long an answer can be read again after its end, ms; two hours by default. */
   readonly retentionMs?: number;
@@ -32,7 +32,7 @@ export interface RunningGateway {
   readonly url: string;
   /** The key that clients send as a bearer token. */
   readonly key: string;
-  /** Hands over or ends what runs, then frees the port. */
+  /** Hands over or ends the running turns, then frees the port. */
   close(): Promise<void>;
 }
 

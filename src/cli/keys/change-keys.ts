@@ -31,7 +31,7 @@ export async function rotateKey(store: Changing, name: string): Promise<Secret> 
   return key;
 }
 
-/** Ends a key. It is kept as revoked, so that no older copy of it makes it work again, and its name is free. */
+/** Ends a key. The key is kept as revoked, so that no older copy makes it work again, and its name is free. */
 export async function revokeKey(store: Changing, name: string, nowMs: number): Promise<void> {
   await change(store, name, (record) => ({ ...record, revokedAtMs: nowMs }));
 }

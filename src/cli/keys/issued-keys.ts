@@ -22,7 +22,7 @@ export interface IssuedKeysOptions {
   readonly clock: Pick<Clock, "now">;
   /** The keys of the store that gateways share, as far as they are known; the same array until they change. */
   readonly shared?: (() => readonly KeyRecord[]) | undefined;
-  /** The file cannot be used; told once for each version of it. */
+  /** Called when the file cannot be used; once for each version of the file. */
   readonly onProblem: (error: Error) => void;
 }
 

@@ -14,7 +14,7 @@ export interface KeyAdmissionOptions {
 
 const nothing = () => {};
 
-/** Holds each turn to what its key may: APIs, models, budget. The owner's key may all. */
+/** Checks each turn against the limits of its key: APIs, models, budget. The owner's key has none. */
 export function keyAdmission({ keys, budgets, nameOf }: KeyAdmissionOptions): Admission {
   return {
     admit(turn) {

@@ -9,7 +9,7 @@ import type { Budget, KeyRecord } from "./key-record.ts";
 const longestMs = 86_400_000;
 
 export interface KeyBudgetsOptions {
-  /** With `catchUp` where several gateways tell each other what ended: it fetches what they have told. */
+  /** Has `catchUp` if several gateways share their ended turns: it fetches the others' turns. */
   readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy"> & { catchUp?(): Promise<void> };
   readonly clock: Pick<Clock, "now">;
   /** Where several gateways share the budgets: it counts the turns of all. */

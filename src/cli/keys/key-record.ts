@@ -27,7 +27,7 @@ const limitsSchema = z.object({
       period: z.enum(budgetPeriods),
     })
     .optional(),
-  /** How many turns of it may run at the same time. */
+  /** The most turns of the key that may run at the same time. */
   maxTurns: z.int().positive().optional(),
   expiresAtMs: z.int().optional(),
 });
@@ -67,7 +67,7 @@ export function hashKey(key: Secret, salt: string): string {
   return createHmac("sha256", salt).update(key.reveal()).digest("hex");
 }
 
-/** Keys as a text: the content of their file, and what gateways share. */
+/** Keys as a text: the content of their file, and of the text that gateways share. */
 export function encodeKeys(keys: readonly KeyRecord[]): string {
   return `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`;
 }

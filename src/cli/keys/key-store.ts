@@ -5,8 +5,8 @@ export interface KeyStore {
   /** Every key that was made, also the revoked ones. Throws `degraded` while the place cannot be used. */
   read(): Promise<readonly KeyRecord[]>;
   /**
-   * Replaces the keys by what `change` makes of them, and answers that. Nobody else changes them meanwhile: two changes at once lose
-   * no key. `change` may be called more than once, and what it throws changes nothing. Throws `degraded` as `read` does.
+   * Replaces the keys by the result of `change`, and returns it. No other process changes them meanwhile: two changes at once lose no
+   * key. `change` may be called more than once; if it throws, nothing changes. Throws `degraded` as `read` does.
    */
   change(change: (keys: readonly KeyRecord[]) => readonly KeyRecord[]): Promise<readonly KeyRecord[]>;
   close(): Promise<void>;

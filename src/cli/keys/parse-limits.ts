@@ -28,7 +28,7 @@ export function parseExpiry(raw: string, nowMs: number): number {
   return endMs;
 }
 
-/** Names of APIs. Throws `invalid_request` for one that is unknown. */
+/** Parses names of APIs. Throws `invalid_request` for an unknown one. */
 export function parseApis(raw: readonly string[]): (typeof apiNames)[number][] {
   return raw.map((name) => {
     const found = apiNames.find((known) => known === name);

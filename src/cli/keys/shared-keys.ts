@@ -14,13 +14,13 @@ export interface SharedKeysOptions {
   /** This machine's copy. It holds while the store cannot be reached, also over a restart. */
   readonly file: string;
   readonly shared: KeyStore;
-  /** Why the keys of the others are not known, or undefined once they are again. Told at each change. */
+  /** Called at each change: why the others' keys are unknown, or undefined once they are known again. */
   readonly onState?: (problem: Error | undefined) => void;
   /** The copy could not be written. */
   readonly onProblem?: (error: Error) => void;
 }
 
-/** The keys that gateways share, with a copy of them in this machine's file. What only the file has goes into the store. */
+/** The keys that gateways share, with a copy of them in this machine's file. Keys that only the file has are added to the store. */
 export class SharedKeys implements KeyStore {
   readonly #options: SharedKeysOptions;
   readonly #file: KeyStore;
@@ -61,7 +61,7 @@ export class SharedKeys implements KeyStore {
     }
   }
 
-  /** Follows what others change, until the signal aborts. */
+  /** Follows the changes of others, until the signal aborts. */
   async follow(clock: Pick<Clock, "sleep">, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await bestEffort(clock.sleep(followEveryMs, signal));
@@ -80,7 +80,7 @@ export class SharedKeys implements KeyStore {
     if (this.#seen?.keys === keys && this.#seen.file === before) return;
     const own = await this.#own();
     this.#known = mergeKeys(keys, own);
-    // A store that fell back to an older state gets what this machine knows better.
+    // A store that fell back to an older state gets this machine's newer keys.
     const isTold = isDeepStrictEqual(this.#known, keys);
     if (!isTold) this.#known = await shared.change((now) => mergeKeys(now, own));
     const isCopied = await this.#copy();
@@ -101,7 +101,7 @@ export class SharedKeys implements KeyStore {
     }
   }
 
-  /** Whether the file had all of it before. */
+  /** Whether the file had all of the keys before. */
   async #copy(): Promise<boolean> {
     if (isDeepStrictEqual(await this.#inFile(), this.#known)) return true;
     let problem: Error | undefined;

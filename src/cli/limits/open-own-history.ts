@@ -11,7 +11,7 @@ const defaultKeepDays = 400;
 
 interface OpenOptions {
   readonly openTimeoutMs?: number;
-  /** The file holds nothing but the history: a damaged one is moved aside, never deleted. */
+  /** The file holds only the history: a damaged one is moved aside, never deleted. */
   readonly ownFile?: { readonly clock: Clock; readonly events: EventSink<UsageLifecycle> };
 }
 

@@ -18,7 +18,7 @@ import type { MessagesLeft } from "../../usage/windsurf-plan.ts";
  */
 export async function readPlans(finder: IdeFinder, clock: Clock, signal: AbortSignal): Promise<readonly PlanAnswer[]> {
   const found = await finder.find(signal);
-  // In order of preference, newest first: the first of a product is the one that is meant.
+  // In order of preference, newest first: the first IDE of a product is the chosen one.
   const chosen = [...Map.groupBy(found.ides, ({ variant }) => variant).values()].flatMap((ofVariant) => {
     const ide = ofVariant.find(({ signedIn }) => signedIn) ?? ofVariant[0];
     return ide === undefined ? [] : [ide];

@@ -9,7 +9,7 @@ const variables: Readonly<Record<keyof ConnectionLimits, string>> = {
   idleMs: "MILLRACE_IDLE_SECONDS",
 };
 
-/** How long a connection may keep the gateway waiting: the defaults, or what the variables say. @throws MillraceError `invalid_request`. */
+/** How long a connection may keep the gateway waiting: the defaults, or the values of the variables. @throws MillraceError `invalid_request`. */
 export function connectionLimitsOf(env: Io["env"]): ConnectionLimits {
   const limitOf = (name: keyof ConnectionLimits): number => {
     const text = env[variables[name]];

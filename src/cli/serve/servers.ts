@@ -8,9 +8,9 @@ import type { LanguageServer } from "../../language-server/language-server.ts";
 import { productName, productToday } from "../../language-server/product-name.ts";
 
 /**
- * The server that prompts go to: the first IDE of the discovery that may be prompted and is signed in. One that was found earlier
- * and cannot be used any more is looked for anew, once. A row of docs/retries.md. The one that got a prompt gets the next ones too as long as
- * it runs: a conversation stays with its IDE when another one is opened.
+ * The server for prompts: the first IDE of the discovery that may be prompted and is signed in. If the found one cannot be used any
+ * more, the search is repeated once. A row of docs/retries.md. The IDE that got a prompt gets the next ones too as long as it runs: a
+ * conversation stays with its IDE when another one is opened.
  */
 export function promptServers(finder: IdeFinder): ServerSource {
   const ideOf = new WeakMap<LanguageServer, Ide>();
@@ -47,10 +47,10 @@ export function foundByItself(ide: Ide | undefined): Ide | undefined {
 }
 
 /**
- * Windsurf before Windsurf Next, newest first, signed in; never Antigravity. A stand-in only where no real IDE runs: the user names one
- * by its home, pid or address, and then the result holds no other.
+ * Windsurf before Windsurf Next, newest first, signed in; never Antigravity. A stand-in is chosen only if no real IDE runs: the user
+ * names a stand-in by its home, pid or address, and then the result holds no other.
  *
- * @throws MillraceError `ide_not_running` or `not_signed_in`, with what was looked at in its details.
+ * @throws MillraceError `ide_not_running` or `not_signed_in`, with the places where discovery looked in its details.
  */
 export function choosePrompted(result: DiscoveryResult): Ide {
   const candidates = promptable(result);
@@ -102,8 +102,8 @@ export function spellChosenIde(
 }
 
 /**
- * Why nothing here can be asked, neither a language server nor an agent program: one error that names today's product and
- * what to do. For those who found neither `choosePrompted` nor `chooseAgent` to help.
+ * Why neither a language server nor an agent program can be asked here: one error that names today's product and the next step. For
+ * callers that neither `choosePrompted` nor `chooseAgent` could help.
  */
 export function withoutServer(result: DiscoveryResult): MillraceError {
   const details = lookedAt(result);
@@ -153,7 +153,7 @@ export function nameOfRunning({ apps = [] }: Pick<DiscoveryResult, "apps">, vari
   return app?.product ?? productName(variant, "", true);
 }
 
-/** The error for an installed program that cannot be used, with what to do; undefined when nothing is installed. */
+/** The error for an installed program that cannot be used, with the next step; undefined when nothing is installed. */
 export function signedOutHere({
   agents,
   apps = [],

@@ -21,7 +21,7 @@ export type ServiceAction = "install" | "start" | "stop" | "restart" | "status" 
 export type ServiceStep =
   | { readonly kind: "write"; readonly file: string; readonly text: string; readonly encoding?: "utf8" | "utf16le" }
   | { readonly kind: "remove"; readonly file: string }
-  /** `mayFail`: it undoes what may not be there. */
+  /** `mayFail`: it undoes something that may be missing. */
   | { readonly kind: "run"; readonly program: string; readonly args: readonly string[]; readonly mayFail?: true };
 
 /** A system's service manager: pure, its steps are taken elsewhere. */
@@ -30,7 +30,7 @@ export interface ServiceManager {
   /** The file that is there while the service is installed. */
   readonly definition: (spec: ServiceSpec) => string;
   readonly steps: (action: ServiceAction, spec: ServiceSpec) => readonly ServiceStep[];
-  /** Whether the answer of the `status` step says that the service runs. */
+  /** Whether the output of the `status` step means that the service runs. */
   readonly isRunning: (answer: { readonly stdout: string; readonly exitCode: number }) => boolean;
   /** The note to the user after the installation. */
   readonly note: string;

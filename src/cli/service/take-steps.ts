@@ -7,7 +7,7 @@ import type { ServiceStep } from "./service-plan.ts";
 
 const limitMs = 60_000;
 
-/** Takes the steps one after the other, and answers what the last command printed. Throws `degraded` at the first that fails. */
+/** Takes the steps one after the other, and returns the output of the last command. Throws `degraded` at the first that fails. */
 export async function takeSteps(
   steps: readonly ServiceStep[],
   run: RunCommand,

@@ -1,7 +1,7 @@
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 
-/** Where spans are sent, and what a receiver that asks for a key gets. */
+/** The address for spans, and the headers for a receiver that asks for a key. */
 export interface OtlpReceiver {
   /** Without `/v1/traces`. */
   readonly endpoint: string;
@@ -44,7 +44,7 @@ function readHeaders(variable: string, text: string): OtlpReceiver["headers"] {
       const [, name = "", value = ""] = /^([^=]+)=(.*)$/.exec(pair) ?? [];
       const header = readHeader(name.trim().toLowerCase(), value.trim());
       if (header !== undefined) return header;
-      // The text is a secret: the error says which pair, and shows nothing of it.
+      // The text is a secret: the error names the pair by its number, and shows none of the text.
       const nth = pairs.indexOf(pair) + 1;
       throw new MillraceError("invalid_request", `Pair ${nth} of ${variable} is not a header that can be sent.`, {
         hint: "Write name=value pairs with commas between them. Percent-encode the values: a space is %20, a comma %2C.",

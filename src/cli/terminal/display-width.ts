@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 
 /** Made once it is needed: that takes ten milliseconds, and most texts are plain. */
 let graphemes: Intl.Segmenter | undefined;
-/** Letters of one column each: Latin, and what tables and bars are drawn with. */
+/** Letters of one column each: Latin, and the characters that tables and bars are drawn with. */
 const plain = /^[\x20-\x7E\xA0-\xAC\xAE-\xFF\u2010-\u2027\u2500-\u259F]*$/;
 
 /** Characters that no terminal shows: controls, joiners, marks on another letter. */
@@ -35,7 +35,7 @@ export function padStartTo(text: string, width: number): string {
   return " ".repeat(Math.max(0, width - displayWidth(text))) + text;
 }
 
-/** A text without styling, cut to `width` columns (1 at least); `…` stands for what was left out. */
+/** A text without styling, cut to `width` columns (1 at least); `…` replaces the rest. */
 export function cutTo(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let cut = "";
@@ -47,8 +47,8 @@ export function cutTo(text: string, width: number): string {
 }
 
 /**
- * A line in lines of at most `width` columns (1 at least), broken at blanks, and inside words that are longer. The ones after
- * the first are indented like it, by as much as still leaves room. Styling goes on over a break.
+ * A line in lines of at most `width` columns (1 at least), broken at blanks, and inside words that are longer. The lines after the
+ * first are indented like it, as far as there is room. Styling continues over a break.
  */
 export function wrapLine(line: string, width: number): readonly string[] {
   if (displayWidth(line) <= width) return [line];
@@ -73,7 +73,7 @@ export function wrapLine(line: string, width: number): readonly string[] {
   return lines;
 }
 
-/** A letter that no text has: it stands for a blank at which a line must not break. */
+/** A letter that no text has, in place of a blank at which a line must not break. */
 const unbreakable = "\uE000";
 
 /**

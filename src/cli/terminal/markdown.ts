@@ -75,7 +75,7 @@ export class MarkdownPrinter {
     if (isFence(this.#line)) this.#isFenced = !this.#isFenced;
   }
 
-  /** Writes what the rows add to those on the screen, or draws them anew. */
+  /** Writes the additions of the rows to those on the screen, or draws all rows again. */
   #show(rows: readonly string[]): void {
     const at = this.#rows.length - 1;
     const last = this.#rows[at] ?? "";

@@ -2,7 +2,7 @@ import type { Model } from "../../models/model.ts";
 import { shapeOf } from "../../models/model-shape.ts";
 import type { Column } from "./table.ts";
 
-/** Models of one family: what their names have in common, and what each adds to it. */
+/** Models of one family: the common part of their names, and each one's addition. */
 export interface ModelFamily {
   /** A name that requests can use, alone or with a variant behind it: `claude-opus-4.7`. */
   readonly name: string;
@@ -75,7 +75,7 @@ export function modelRow(model: Model): readonly string[] {
   return [name, ...cells.slice(0, -1), marks];
 }
 
-/** The name of the member that has no variant, else what all names begin with, up to the variant. */
+/** The name of the member without a variant, else the common beginning of all names, up to the variant. */
 function commonName(names: readonly string[]): string {
   const [first = "", ...others] = names.toSorted((a, b) => a.length - b.length);
   if (others.every((name) => name.startsWith(first))) return first;

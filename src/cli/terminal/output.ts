@@ -21,11 +21,11 @@ export interface Output {
   json(value: unknown): void;
   /** A line of talk, on stderr. */
   note(text: string): void;
-  /** An error and what to do next, on stderr. */
+  /** An error and the next step, on stderr. */
   problem(error: { readonly message: string; readonly hint: string }): void;
   /** Talk as it comes, without a line end. */
   talk(text: string): void;
-  /** Ends what `write` and `talk` left unfinished. */
+  /** Ends a line that `write` and `talk` left unfinished. */
   endLine(): void;
   /** A line on stderr that the next output replaces, such as a spinner; nothing where stderr is no terminal. `""` removes it. */
   status(text: string): void;
@@ -34,9 +34,9 @@ export interface Output {
   /** Styled for stdout. */
   style(style: Style | readonly Style[], text: string): string;
   readonly isTerminal: boolean;
-  /** Whether what stands on the screen can be drawn anew: a terminal that moves its cursor. */
+  /** Whether the text on the screen can be drawn again: a terminal that moves its cursor. */
   readonly canRedraw: boolean;
-  /** Width of the terminal in columns, as it is now; 80 where it is unknown or told as 0. */
+  /** Width of the terminal in columns, as it is now; 80 if it is unknown or reported as 0. */
   readonly columns: number;
   /** Height of the terminal in rows, as it is now; undefined where unknown. */
   readonly rows: number | undefined;

@@ -8,7 +8,7 @@ import { newestTurns, type Turn, turnOf } from "./turn-list.ts";
 
 const summarySchema = z.object({ reason: z.string().nullable() });
 
-/** How many turns a list shows, and how far back the newest one that can be read is looked for. */
+/** How many turns a list shows, and how far back the search for the newest readable one goes. */
 export const mostTurns = 20;
 
 /** A turn that can be shown. `own`: the stream whose key opens the turn, if it is sealed. */
@@ -18,9 +18,10 @@ export interface PickedTurn {
 }
 
 /**
- * The turn with this id or the end of one, or of the chat with this id, or the newest one that can be read. Prints the skipped turns on stderr.
+ * The turn with this id or the end of one, or of the chat with this id, or the newest readable one. Prints the skipped turns on
+ * stderr.
  *
- * @throws MillraceError `invalid_request` where there is none, or its key is not at hand.
+ * @throws MillraceError `invalid_request` if there is none, or its key is not available.
  */
 export async function pickTurn(
   id: string | undefined,

@@ -2,7 +2,7 @@ import type { SpendEnvelope, UsageEnvelope } from "../../usage/envelope.ts";
 import { displayWidth, padEndTo, padStartTo } from "./display-width.ts";
 import type { Output } from "./output.ts";
 
-/** Spending as a table, the sums below it, and what the plan lost that it does not explain. `~`: estimated in part. */
+/** Spending as a table, the sums below it, and the plan's loss that it does not explain. `~`: estimated in part. */
 export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): readonly string[] {
   const header = [usage.by, "turns", "failed", "prompt", "completion", "thinking", "credits", "first token"];
   const rows = usage.data.map((spend) => cellsOf(spend.name ?? "unknown", spend));

@@ -22,7 +22,7 @@ const listSchema = z.object({ data: z.array(turnSchema) });
 /** A turn as the gateway lists it. */
 export type Turn = z.output<typeof turnSchema>;
 
-/** The newest turns of the gateway, the newest first, sealed ones too. Throws what `callGateway` throws. */
+/** The newest turns of the gateway, the newest first, sealed ones too. Throws as `callGateway` does. */
 export async function newestTurns(
   gateway: GatewayClient,
   limit: number,

@@ -12,7 +12,7 @@ interface TableOptions {
 
 type Screen = Pick<Output, "style" | "isTerminal" | "columns">;
 
-/** The limits of every IDE as lines: name, bar with the even-pace tick (on a terminal), what is used, reset, pace. No line is wider than the terminal. */
+/** The limits of every IDE as lines: name, bar with the even-pace tick (on a terminal), used part, reset, pace. No line is wider than the terminal. */
 export function limitsTable(limits: LimitsEnvelope, out: Screen, options: TableOptions): readonly string[] {
   const blocks = limits.data.map((of) => [heading(of, out, options.nowMs), ...windowLines(of, out, options)]);
   const lines = blocks.flatMap((block, index) => (index === 0 ? block : ["", ...block]));

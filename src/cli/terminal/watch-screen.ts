@@ -3,7 +3,7 @@ import { toMillraceError } from "../../base/errors.ts";
 import type { CommandContext } from "../command.ts";
 import { displayWidth, wrapLine } from "./display-width.ts";
 
-/** The terminal's other screen, without a cursor; what stood there before comes back with the first one. */
+/** The terminal's other screen, without a cursor; the earlier text comes back with the first one. */
 const enter = "\u001B[?1049h\u001B[?25l";
 const leave = "\u001B[?25h\u001B[?1049l";
 /** To the corner; away with a line; away with all below. */
@@ -18,7 +18,7 @@ export interface Watched<T> {
 
 /**
  * Reads and draws repeatedly in the same place, and at once when the terminal's size changes, until the signal aborts. The last
- * picture stays. After the first picture, a failed reading is reported below it and retried. Throws what the first reading throws.
+ * picture stays. After the first picture, a failed reading is reported below it and retried. Throws the error of the first reading.
  */
 export async function watchScreen<T>(
   { read, draw, everyMs }: Watched<T>,

@@ -2,7 +2,7 @@
 export interface BackoffPolicy {
   /** Ceiling of the first wait, ms; it doubles with each further one. */
   readonly baseMs: number;
-  /** Ceiling of every wait, ms. What the gateway asks for in Retry-After may be longer. */
+  /** Ceiling of every wait, ms. The gateway's Retry-After may be longer. */
   readonly capMs: number;
   /** Attaches in a row without a new event or acknowledgement before the stream gives up. */
   readonly budget: number;

@@ -44,8 +44,8 @@ export function attachedOver({ name }: Tier, { isDegradedMode, facts }: WelcomeM
 type Ports = Pick<StreamSettings, "gateway" | "clock" | "patience" | "backoff" | "random" | "onConnection">;
 
 /**
- * One connection after another, for as long as it takes: which tier, when the gateway is taken for gone, how long to wait. Yields
- * what the gateway sends; what becomes of it is for `connected` to know.
+ * Opens one connection after another, as long as needed: it chooses the tier, decides when the gateway counts as gone, and how long to
+ * wait. Yields the gateway's messages; `connected` handles them.
  */
 export class Connections {
   readonly #connected: Connected;
@@ -63,8 +63,8 @@ export class Connections {
   }
 
   /**
-   * Ends when `connected` is over. Throws what its methods throw, the signal's reason, and `upstream_failed` when the budget of
-   * attaches is spent or the program at the address does not speak the protocol.
+   * Ends when `connected` is over. Throws its methods' errors, the signal's reason, and `upstream_failed` when the budget of attaches
+   * is spent or the program at the address does not speak the protocol.
    */
   async *deliveries(): AsyncGenerator<Delivery, void> {
     const { circuit } = this.#ports.gateway;

@@ -7,7 +7,7 @@ import { Circuit, type CircuitPolicy, defaultCircuit } from "./circuit.ts";
 /** The same for every copy of this package. */
 const opened: unique symbol = Symbol.for("millrace.gateway-link");
 
-/** The way to one gateway, and what was learned about it. Make one for each gateway and share it among its streams. */
+/** The way to one gateway, with everything learned about that way. Make one for each gateway and share it among its streams. */
 export interface GatewayLink {
   readonly [opened]: LinkParts;
 }

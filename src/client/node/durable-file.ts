@@ -1,6 +1,6 @@
 import { open, readFile } from "node:fs/promises";
 
-/** The bytes of a file; undefined where there is none. */
+/** The bytes of a file; undefined if there is no file. */
 export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
     return new Uint8Array(await readFile(path));

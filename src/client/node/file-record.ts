@@ -24,7 +24,7 @@ export interface FileRecordPlace {
   readonly clock: Clock;
 }
 
-/** One stream's record in a file store, in the hands of its owner. */
+/** One stream's record in a file store, held by its owner. */
 export class FileRecord implements OwnedRecord {
   readonly #place: FileRecordPlace;
   readonly #path: string;

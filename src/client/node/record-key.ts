@@ -11,8 +11,8 @@ export class NoRecordKey extends Error {
 }
 
 /**
- * The key that seals the records of a folder: 32 random bytes in a file of mode 0600, made at first. Processes that start at once
- * agree on one. Throws `NoRecordKey` for a file of another length, and what the file system says.
+ * The key that seals the records of a folder: 32 random bytes in a file of mode 0600, created at first use. Processes that start at
+ * once agree on one. Throws `NoRecordKey` for a file of another length, and the file system's errors.
  */
 export async function readOrMakeRecordKey(path: string): Promise<Uint8Array<ArrayBuffer>> {
   const there = await readKey(path);

@@ -22,7 +22,7 @@ const keyName = "records";
 const tables = ["keys", "sealed", "generations", "aside"];
 type Table = (name: "keys" | "sealed" | "generations" | "aside") => WebTable;
 
-/** Opens or makes the database. Rejects with what IndexedDB says. */
+/** Opens or creates the database. Rejects with IndexedDB's error. */
 export async function openRecordDatabase(indexedDB: WebDatabases, name: string): Promise<RecordDatabase> {
   const opening = indexedDB.open(name, version);
   opening.addEventListener("upgradeneeded", () => {

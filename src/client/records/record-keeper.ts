@@ -48,7 +48,7 @@ export class RecordKeeper {
     return this.#owned.setAside();
   }
 
-  /** Saves what was only noted, and lets the record go. */
+  /** Saves the noted state, and releases the record. */
   async close(): Promise<void> {
     try {
       if (this.#unsaved !== undefined) await this.store(this.#unsaved);

@@ -14,17 +14,17 @@ export interface RecordStore {
   /** Becomes the owner of a stream's record, which need not exist yet; undefined while another live process owns it. */
   take(streamKey: string): Promise<OwnedRecord | undefined>;
   /**
-   * The record as it was saved last, of any owner, for observers; undefined where there is none. Changes nothing.
-   * Throws `unreadableRecord()` for one that cannot be opened.
+   * The record as it was saved last, of any owner, for observers; undefined if there is none. Changes nothing. Throws
+   * `unreadableRecord()` for one that cannot be opened.
    */
   peek(streamKey: string): Promise<StreamRecord | undefined>;
 }
 
-/** A stream's record in the hands of its owner. Each method but `release` throws `recordTaken()` when it is no longer. */
+/** A stream's record, held by its owner. Each method but `release` throws `recordTaken()` once another owner holds it. */
 export interface OwnedRecord {
   /**
-   * The record as it was saved last; undefined before the first time. Throws `damagedRecord()` for one that was changed,
-   * cut short, swapped or replaced by an older copy: it is set aside first, never deleted.
+   * The record as it was saved last; undefined before the first time. Throws `damagedRecord()` for one that was changed, cut short,
+   * swapped or replaced by an older copy: it is set aside first, never deleted.
    */
   read(): Promise<StreamRecord | undefined>;
   /** Resolved means that it survives a crash, as far as the store does. Throws `degraded` where it cannot be written. */

@@ -8,7 +8,7 @@ export interface Outgoing {
   readonly payload: string;
 }
 
-/** A place in the stream's log, and what a reader who got there must have seen. */
+/** A place in the stream's log, with the digest and the count of the events up to it. */
 export interface Mark {
   readonly eventId: string;
   /** The chain's head at this event, base64; "" before the first. */
@@ -33,9 +33,8 @@ export interface KnownCall {
 }
 
 /**
- * All that a client must keep to go on with a stream after a crash. Written before what it describes happens: a number
- * is stored before it is sent, a tool is `started` before it runs.
- * Source: docs/wire/idempotent-streams.md, "Client record", "Hazards".
+ * The data that a client must keep to continue a stream after a crash. It is written before the action that it describes: a number is
+ * stored before it is sent, a tool is `started` before it runs. Source: docs/wire/idempotent-streams.md, "Client record", "Hazards".
  */
 export interface StreamRecord {
   readonly version: 1;
@@ -51,7 +50,7 @@ export interface StreamRecord {
   readonly applied: Mark;
   readonly nextSeqno: number;
   /**
-   * Numbers from here on were given while nothing was connected, and no server can have them. One that does knows a later record
+   * Numbers from here on were given without a connection, so no server can have them. If a server has one, it knows a later record
    * than this. Undefined in a record of an older build: `nextSeqno` then.
    */
   readonly sentBelow: number | undefined;

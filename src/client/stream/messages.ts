@@ -80,7 +80,7 @@ function encode(request: NonNullable<MessageInitShape<typeof ClientMessageSchema
   return toBase64(toBinary(ClientMessageSchema, create(ClientMessageSchema, { request })));
 }
 
-/** A stored message with its number, as it goes on the wire. */
+/** A stored message with its number, in the form of the wire. */
 export function toWire({ seqno, payload }: Outgoing): ClientMessage {
   const message = fromBinary(ClientMessageSchema, fromBase64(payload));
   message.seqno = seqno;

@@ -12,12 +12,12 @@ import { lostForGood, type Refused } from "./stream-error.ts";
 import { type StreamEvent, type ToolCallEvent, toStreamEvent } from "./stream-event.ts";
 import { neverAborted, type StreamOptions, type StreamSettings, settingsOf } from "./stream-options.ts";
 
-/** As the owner's options; what is about sending and keeping has no meaning here. */
+/** As the owner's options, without those for sending and keeping. */
 export interface ObserveOptions
   extends Pick<StreamOptions, "gateway" | "store" | "backoff" | "patience" | "onConnection" | "clock" | "random"> {
   /** The last event that the application has: it is handed those after it. By default, and with "0", all of them. */
   readonly after?: string;
-  /** Off: it ends with what the gateway has when it is asked first. */
+  /** Off: it ends after the events that the gateway has at the first question. */
   readonly follow?: boolean;
 }
 
@@ -131,7 +131,7 @@ class Onlooker implements Connected {
   }
 
   async #receive(chunk: ServerChunk): Promise<void> {
-    // A degraded stream may have events without ids: nothing of it can be proved, nor read again.
+    // A degraded stream may have events without ids: none of it can be proved, nor read again.
     if (chunk.eventId !== "" || !this.#isDegraded) this.#seen = await observeEvent(this.#seen, chunk);
     this.#isOver = chunk.streamEnd !== undefined;
     this.#fruitless = 0;

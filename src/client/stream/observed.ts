@@ -12,12 +12,12 @@ export interface Observed extends Mark {
 
 export const nothingObserved: Observed = { ...startMark, epoch: 0 };
 
-/** The stream that is sent now is not the one that was read before; the words say how that shows. */
+/** The present stream is not the one that was read before; the message names the evidence. */
 export class Diverged extends Error {
   override readonly name = "Diverged";
 }
 
-/** A welcome of the same stream. `floor`: what the application has read of it before. Throws `Diverged`. */
+/** Checks a welcome of the same stream. `floor`: the part that the application has read before. Throws `Diverged`. */
 export function observeWelcome(before: Observed, welcome: Welcome, floor: string): Observed {
   const { epoch = before.epoch, tailEventId, chainHead = before.chain } = welcome;
   const read = isAfter(floor, before.eventId) ? floor : before.eventId;

@@ -13,7 +13,7 @@ export class Queue<T> {
     this.#bell.ring();
   }
 
-  /** No more comes; what waits is still read. */
+  /** No more items come; waiting ones can still be read. */
   close(): void {
     this.#closed = true;
     this.#bell.ring();

@@ -21,7 +21,7 @@ export function receive(state: StreamState, input: ReceivedEvent): StreamDecisio
   return isEnd ? { state: { ...seen, phase: "ended" }, effects: [{ type: "forget" }] } : pass(seen, mark);
 }
 
-/** Why this event cannot be the next one of the log that was read before. Nothing of it is surfaced then. */
+/** Why this event cannot be the next one of the log that was read before. Such an event is not shown. */
 function problemOf(state: StreamState, { eventId, event }: ReceivedEvent, mark: Mark): string | undefined {
   const { received, record } = state;
   if (!isAfter(eventId, received.eventId)) return "the gateway sent an event twice or out of order";

@@ -13,30 +13,30 @@ export interface ReliableStream {
   /** When it was started, by the clock of the machine that did; epoch ms. */
   readonly createdAtMs: number;
   /**
-   * Everything that happens, each event once in the life of this object, in order, to the end. Iterate once. An event counts as
-   * applied when the loop comes back for the next one; what was applied is not handed out again by a later `resume`.
-   * Leaving the loop disconnects and cancels nothing: the record stays. Throws `MillraceError`: the gateway's refusal,
-   * `expired`, `degraded`, `idempotency_conflict` when another client took the stream over, `upstream_failed` when the
-   * budget of attaches is spent. An end that is handed out is proved: its count and digest are those of what was received.
+   * All events of the stream, each once in the life of this object, in order, to the end. Iterate once. An event counts as applied
+   * when the loop comes back for the next one; a later `resume` does not repeat applied events. Leaving the loop disconnects and
+   * cancels nothing: the record stays. Throws `MillraceError`: the gateway's refusal, `expired`, `degraded`, `idempotency_conflict`
+   * when another client took the stream over, `upstream_failed` when the budget of attaches is spent. The end event is proved: its
+   * count and digest match the received events.
    */
   readonly events: AsyncIterable<StreamEvent>;
-  /** Says that a tool is about to run. Resolved means stored: after a crash the call comes back as `unknown`, not as `new`. */
+  /** Reports that a tool is about to run. Once it resolves, this is stored: after a crash the call comes back as `unknown`, not as `new`. */
   startTool(callId: string): Promise<void>;
   /** Gives a started tool's result. Resolved means stored: it arrives even if this process dies now (with a store that lasts). */
   sendToolResult(callId: string, result: ToolResult): Promise<void>;
   /**
-   * `startTool`, `run`, `sendToolResult`. A call whose outcome is unknown is not run again unless `rerun` says that its tool may
-   * run twice: the model gets "outcome unknown" as its result. A finished call is skipped. Throws what `run` throws.
+   * `startTool`, `run`, `sendToolResult`. A call with an unknown outcome is not run again unless `rerun` allows its tool to run twice:
+   * the model gets "outcome unknown" as its result. A finished call is skipped. Throws `run`'s error.
    */
   runTool(call: ToolCallEvent, run: () => Promise<ToolResult>, options?: { readonly rerun?: boolean }): Promise<void>;
   /**
-   * Gives everything that `inputs` yields, in order; each is stored before the next is asked for. Its end says that no more comes,
-   * as `close` does; what it throws is thrown, and closes nothing. For applications whose tools run elsewhere.
+   * Sends everything that `inputs` yields, in order; each input is stored before the next is requested. Its end closes the sending
+   * side, as `close` does. Its errors are thrown, and close nothing. For applications whose tools run elsewhere.
    */
   send(inputs: AsyncIterable<StreamInput>): Promise<void>;
   /** Ends the answer upstream. Resolved means stored; go on reading until the end with `cancelled`. */
   cancel(): Promise<void>;
-  /** Says that no more tool results come. */
+  /** Reports that no more tool results come. */
   close(): Promise<void>;
   /** Releases a stream whose `events` are not read: its record stays, and others may take it. */
   leave(): Promise<void>;
@@ -53,7 +53,7 @@ export type StreamInput =
  */
 export interface StreamPass {
   readonly streamKey: string;
-  /** 32 bytes, base64url without padding: opens what the gateway has of the stream. */
+  /** 32 bytes, base64url without padding: opens the gateway's copy of the stream. */
   readonly encryptionKey: string;
 }
 

@@ -18,8 +18,8 @@ export interface ResumeOptions {
 /**
  * Continues a stream from its record, also after a restart of the application.
  *
- * @throws MillraceError `invalid_request` if there is no such record, `idempotency_conflict` while another process or window has
- * it, and what `OwnedRecord.read` throws for a damaged one.
+ * @throws MillraceError `invalid_request` if there is no such record, `idempotency_conflict` while another process or window has it,
+ * and the error of `OwnedRecord.read` for a damaged one.
  */
 export async function resume(
   streamKey: string,
@@ -50,9 +50,9 @@ export interface Leftover {
 const twoHoursMs = 7_200_000;
 
 /**
- * Takes every stream that was left in the store, to go on with it. One that was left longer ago than `lookbackMs` (2 hours),
- * by the gateway's clock, ends with `expired` when it is read on. Nothing is connected before that.
- * Source: docs/wire/idempotent-streams.md, "Resuming at the start".
+ * Takes every stream that was left in the store, to continue it. A stream that was left longer ago than `lookbackMs` (2 hours), by the
+ * gateway's clock, ends with `expired` when it is read. Nothing is connected before that. Source: docs/wire/idempotent-streams.md,
+ * "Resuming at the start".
  */
 export async function autoResume(
   options: StreamOptions & ResumeOptions & { readonly lookbackMs?: number },

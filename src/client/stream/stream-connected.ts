@@ -13,7 +13,7 @@ import type { StreamSettings } from "./stream-options.ts";
 import type { Effect } from "./stream-state.ts";
 import type { StreamSteps } from "./stream-steps.ts";
 
-/** A stream as its connections see it: what an attach says, what becomes of what comes, and of the connection's end. */
+/** A stream as its connections see it: the content of an attach, the handling of messages, and of the connection's end. */
 export class StreamConnected implements Connected {
   readonly #steps: StreamSteps;
   readonly #keeper: RecordKeeper;

@@ -38,7 +38,7 @@ export function failureOf(error: unknown): Failure {
   const failure = ConnectError.from(error);
   const [details] = failure.findDetails(ErrorDetailsSchema);
   if (details === undefined) {
-    // A key that is wrong stays wrong; a proxy that says so is believed too.
+    // A wrong key stays wrong; a proxy that reports it is believed too.
     if (failure.code === Code.Unauthenticated || failure.code === Code.PermissionDenied) {
       const message = `The gateway, or a proxy in front of it, rejected the key (${failure.rawMessage}).`;
       const refused = new MillraceError("unauthenticated", message, {

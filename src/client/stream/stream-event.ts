@@ -28,7 +28,7 @@ export interface EndEvent {
   readonly reason: string;
   /** The whole last answer where text already sent was rewritten. */
   readonly text: string | undefined;
-  /** For a failure: an error code of the gateway's HTTP API, and what happened. */
+  /** For a failure: an error code of the gateway's HTTP API, and the cause. */
   readonly errorCode: string | undefined;
   readonly errorMessage: string | undefined;
   /** The user's next step. */
@@ -43,10 +43,7 @@ export type StreamEvent =
   /** The model has the prompt. */
   | { readonly type: "started"; readonly eventId: string }
   | { readonly type: "text" | "thinking"; readonly delta: string; readonly eventId: string }
-  /**
-   * The model rewrote text already sent: the whole text of this answer as it now stands, and what is left to append where text
-   * that was shown cannot be replaced.
-   */
+  /** The model rewrote text already sent: the whole text of this answer as it now reads, and the text left to append if shown text cannot be replaced. */
   | { readonly type: "rewritten"; readonly text: string; readonly delta: string; readonly eventId: string }
   | ToolCallEvent
   | EndEvent;

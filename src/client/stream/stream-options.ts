@@ -27,7 +27,7 @@ export interface StreamOptions {
   readonly backoff?: Partial<BackoffPolicy>;
   /** As above. */
   readonly patience?: Partial<Patience>;
-  /** Told whenever the connection comes and goes, and whether it can be resumed. */
+  /** Called whenever the connection comes and goes, and with whether it can be resumed. */
   readonly onConnection?: (change: ConnectionChange) => void;
   readonly clock?: Clock;
   /** 0 (inclusive) to 1 (exclusive). */
@@ -46,7 +46,7 @@ export interface StreamSettings {
   readonly onConnection: (change: ConnectionChange) => void;
   readonly clock: Clock;
   readonly random: () => number;
-  /** How far a record may lag behind what was applied, ms: so much may be handed out again after a crash. */
+  /** How far a record may lag behind the applied events, ms: events of that time may be repeated after a crash. */
   readonly noteEveryMs: number;
   /** A stream that was left longer ago than this is not continued; ms. */
   readonly lookbackMs: number | undefined;

@@ -25,7 +25,7 @@ export interface StreamState {
   readonly pending: { readonly mark: Mark; readonly isEnd: boolean } | undefined;
   /** The ticket of this attach. */
   readonly ticket: string | undefined;
-  /** The server said that it cannot resume this stream: the next loss is final. */
+  /** The server reported that it cannot resume this stream: the next loss is final. */
   readonly degraded: boolean;
   /** Attaches in a row that brought no new event and no acknowledgement. */
   readonly fruitless: number;
@@ -52,7 +52,7 @@ export type Input =
   | ({ readonly type: "event" } & ReceivedEvent)
   /** An event without an id, which only a degraded server may send. */
   | { readonly type: "unnumbered" }
-  /** The application came back for more: it has applied what it was handed last. */
+  /** The application came back for more: it has applied the event that it got last. */
   | { readonly type: "applied" }
   /** The application is about to run a tool. */
   | { readonly type: "started"; readonly callId: string }
@@ -103,8 +103,8 @@ export interface ReceivedEvent {
 }
 
 /**
- * A stream that starts or goes on from its record. `after`: the last event that the application itself has kept; all it
- * has applied by the record if undefined, "0" to be handed everything again.
+ * A stream that starts or continues from its record. `after`: the last event that the application itself has kept; if undefined, the
+ * last one applied by the record; "0" repeats every event.
  */
 export function begin(record: StreamRecord, after: string = record.applied.eventId): StreamState {
   const isEarlier = isAfter(record.cursor.eventId, after);

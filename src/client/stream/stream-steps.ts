@@ -7,12 +7,12 @@ import { Queue } from "./queue.ts";
 import { lostForGood } from "./stream-error.ts";
 import type { Effect, Input, StreamState } from "./stream-state.ts";
 
-/** The state of a stream, and the only place that moves it: decides one input after another, and performs what follows. */
+/** The state of a stream, and the only place that moves it: decides one input after another, and performs the effects. */
 export class StreamSteps {
   readonly #keeper: RecordKeeper;
   #state: StreamState;
   #outgoing = new Queue<ClientMessage>();
-  /** Steps follow one another: what one stores is durable before the next begins. */
+  /** Steps follow one another: a step's stored data is durable before the next begins. */
   #line: Promise<unknown> = Promise.resolve();
 
   constructor(state: StreamState, keeper: RecordKeeper) {
@@ -24,7 +24,7 @@ export class StreamSteps {
     return this.#state;
   }
 
-  /** Decides one input and performs what follows, after every earlier step is done. Rejects with what that fails for. */
+  /** Decides one input and performs its effects, after every earlier step is done. Rejects with the error of an effect. */
   take(input: Input): Promise<readonly Effect[]> {
     const step = this.#line.then(async () => {
       const { state, effects } = decide(this.#state, input);

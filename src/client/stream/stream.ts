@@ -15,7 +15,7 @@ import { StreamSteps } from "./stream-steps.ts";
 const unknownOutcome =
   "The outcome of this call is unknown: the program that ran the tool ended while it ran. It was not run again.";
 
-/** A stream in the hands of an application: what it asks for becomes steps, what its connections bring becomes events. */
+/** A stream for an application: its requests become steps, and the messages of its connections become events. */
 export class Stream implements ReliableStream {
   readonly #settings: StreamSettings;
   readonly #signal: AbortSignal;

@@ -21,9 +21,7 @@ async function appendAll(
   }
 }
 
-/**
- * Runs the way up beside the way down: yields what comes down, and when an append fails ends it with that failure.
- */
+/** Runs the way up beside the way down: yields the messages that come down, and ends with the failure of an append. */
 export async function* withAppends<T>(
   transport: Transport,
   attach: Attach,

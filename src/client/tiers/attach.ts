@@ -15,15 +15,15 @@ export interface Patience {
   /** Between two messages; the gateway sends one at least every 15 s. */
   readonly stallMs: number;
   /**
-   * The maximum time to reach a gateway over a link that never reached one: most likely none runs there. Node and Bun only, because
-   * a browser does not say that a connection was refused.
+   * The maximum time to reach a gateway over a link that never reached one: most likely none runs there. Node and Bun only, because a
+   * browser does not report that a connection was refused.
    */
   readonly reachMs: number;
 }
 
 export const defaultPatience: Patience = { welcomeMs: 6000, stallMs: 45_000, reachMs: 30_000 };
 
-/** How long a call may take to end once its stream has; ms. A call that ends by itself leaves its connection clean. */
+/** How long a call may take to end once its stream has; ms. A call that ends on the server's side leaves its connection clean. */
 const lastWordsMs = 1000;
 
 interface AttachPorts {
@@ -55,14 +55,14 @@ export function attachHeaders(
   };
 }
 
-/** A call failed; `cause` says how. Sets what a connection does apart from what fails on this side. */
+/** A call failed; `cause` has the details. Separates failures of a connection from failures on this side. */
 export class AttachFailed extends Error {
   override readonly name = "AttachFailed";
 }
 
 /**
- * One attach: what the server sends, until it ends. Throws `AttachFailed`; its cause is what the call threw, or `Silence` when
- * the welcome or a later message did not come in time.
+ * One attach: the server's messages, until it ends. Throws `AttachFailed`; its cause is the call's error, or `Silence` when the
+ * welcome or a later message did not come in time.
  */
 export async function* openAttach(
   tier: Tier,

@@ -14,9 +14,9 @@ const triesEach = 2;
 const lossesUntilLeft = 2;
 
 /**
- * Which tier the next attach takes: the best one that is known to work, or not known to fail. A tier is left for the life of this
- * object when it failed and another one worked right after, twice, or once with a clear sign. One for each gateway,
- * shared by its streams. Source: docs/wire/idempotent-streams.md, "Tiers".
+ * Chooses the tier of the next attach: the best one that is known to work, or not known to fail. A tier is dropped for the life of
+ * this object in three cases: it failed and another one worked right after, it failed twice, or it failed once with a clear sign. One
+ * for each gateway, shared by its streams. Source: docs/wire/idempotent-streams.md, "Tiers".
  */
 export class TierChoice {
   readonly #tiers: readonly Tier[];

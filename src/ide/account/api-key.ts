@@ -9,7 +9,7 @@ export interface Account {
   /** Empty when no account is signed in, and for Antigravity, whose server keeps its own session. */
   readonly apiKey: Secret;
   readonly signedIn: boolean;
-  /** The file that said so; undefined if none was there. */
+  /** The file with that value; undefined if there was none. */
   readonly file: string | undefined;
 }
 
@@ -60,7 +60,7 @@ export function apiKeyOfJson(text: string): ReturnType<typeof parseApiKey> {
 interface Reading {
   readonly file: string;
   readonly found: ReturnType<typeof parseApiKey>;
-  /** Whether it says anything of an account, if only that there is none. */
+  /** Whether it mentions an account, or the absence of one. */
   readonly hasStatus: boolean;
   /** Epoch ms of the database's last change; 0 where the system does not say. */
   readonly modifiedMs: number;

@@ -8,8 +8,8 @@ export interface ChosenAgent {
 }
 
 /**
- * The agent program that prompts go to: the first of the discovery's order that an account is signed in to. Undefined when
- * there is none; `withoutAnyAgent` says why.
+ * The agent program for prompts: the first in the discovery's order that has a signed-in account. Undefined when there is none;
+ * `withoutAnyAgent` gives the reason.
  */
 export function chooseAgent({ agents }: Pick<DiscoveryResult, "agents">): ChosenAgent | undefined {
   const agent = agents.find(({ signedIn }) => signedIn !== "no");

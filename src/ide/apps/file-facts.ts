@@ -30,7 +30,7 @@ async function mayRun(path: string): Promise<boolean> {
 
 type Owned = Pick<Stats, "uid" | "gid" | "mode">;
 
-/** Who else could change what runs when this file is started. Its folder counts too: a file there can be replaced. */
+/** How another user could change the program that runs when this file is started. Its folder counts too: a file there can be replaced. */
 export function riskOf(file: Owned, folder: Owned, uid: number): string | undefined {
   if (file.uid !== uid && file.uid !== 0) return "belongs to another user";
   if ((file.mode & 0o002) !== 0) return "can be written by every user";

@@ -18,7 +18,7 @@ export interface FoundAgents {
 const width = 8;
 const maxPathFolders = 64;
 
-/** A program worth a look, and what is known of it. */
+/** A program worth a look, with its known facts. */
 interface Candidate {
   readonly path: string;
   readonly app: InstalledApp | undefined;

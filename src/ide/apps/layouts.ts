@@ -19,7 +19,7 @@ const remoteFolders: Readonly<Record<IdeVariant, readonly string[]>> = {
 
 const stateFile = ["User", "globalStorage", "state.vscdb"] as const;
 
-/** Joins as the first part writes its paths, so that Windows paths stay so wherever this runs. */
+/** Joins in the style of the first part, so that Windows paths stay Windows paths on every system. */
 export function joinPath(base: string, ...parts: readonly string[]): string {
   const separator = /^[A-Za-z]:|\\/.test(base) ? "\\" : "/";
   return [base.replace(/[\\/]+$/, ""), ...parts].join(separator);
@@ -42,10 +42,10 @@ export interface StateQuestion {
   readonly sandboxes: ReadonlyMap<string, { readonly flatpak: readonly string[]; readonly snap: readonly string[] }>;
 }
 
-/** Files of one place, of which the newest with an account counts, and what makes them one place. */
+/** Files of one place, of which the newest with an account counts, and the reason why they belong together. */
 export interface StatePlace {
   readonly files: readonly string[];
-  /** `named`: the process or the user says so; `searched`: where such IDEs keep it. */
+  /** `named`: the process or the user names the place; `searched`: such IDEs keep it there. */
   readonly by: "named" | "searched";
 }
 

@@ -44,7 +44,7 @@ export async function listCascadeFiles(codeiumFolder: string): Promise<readonly 
   return files;
 }
 
-/** Deletes the file; nothing happens if it is gone already. Throws what the file system throws. */
+/** Deletes the file; nothing happens if it is gone already. Throws the file system's errors. */
 export async function removeCascadeFile(file: CascadeFile): Promise<void> {
   try {
     await unlink(file.path);

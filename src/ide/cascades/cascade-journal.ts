@@ -18,7 +18,7 @@ export interface LastAsk {
   readonly client: string | undefined;
 }
 
-/** One that is not known to be archived. */
+/** A cascade that is not known to be archived. */
 export interface LeftCascade extends CascadeEntry {
   /** The process that began it, or took it up last; undefined in lines of older builds. `atMs` is when it did. */
   readonly owner: string | undefined;
@@ -28,7 +28,7 @@ export interface LeftCascade extends CascadeEntry {
 
 /**
  * Which conversations in the IDE are ours, for longer than the log keeps its turns: nothing else may be cleaned up. It holds
- * names and times, no text. Each line is in the file when its method returns. The promises reject with what the file system throws.
+ * names and times, no text. Each line is in the file when its method returns. The promises reject with the file system's errors.
  */
 export interface CascadeJournal {
   /** `owner` names the process that looks after it. */
@@ -40,7 +40,7 @@ export interface CascadeJournal {
   noteKept(cascadeId: CascadeId, untilMs: number): Promise<void>;
   noteTaken(entry: CascadeEntry & { readonly owner: string }): Promise<void>;
   noteArchived(cascadeId: CascadeId): Promise<void>;
-  /** A turn uses it: what `millrace cascades` shows beside its id. */
+  /** A turn uses it: `millrace cascades` shows this beside its id. */
   noteAsked(cascadeId: CascadeId, asked: LastAsk): Promise<void>;
   /**
    * The conversations that were noted, and neither archived nor removed since. Older builds noted only those that they kept
@@ -152,7 +152,7 @@ function parseLine(text: string): Line | undefined {
   }
 }
 
-/** From a place in the file on, or from its start where it has become shorter; the last `limit` bytes of it at most. */
+/** Reads from a place in the file on, or from its start if it has become shorter; at most its last `limit` bytes. */
 async function readFrom(
   path: string,
   from: number | undefined,

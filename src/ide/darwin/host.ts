@@ -12,7 +12,7 @@ export interface DarwinHostOptions extends CommonHostOptions {
 
 const listLimitMs = 5_000;
 const askLimitMs = 3_000;
-/** One language and one time zone, so that what is printed has one form. */
+/** One language and one time zone, so that the output has one form. */
 const environment = { LC_ALL: "C", TZ: "UTC" };
 
 /** `at`: where the system keeps it. */

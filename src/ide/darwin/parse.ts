@@ -21,7 +21,7 @@ const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const line =
   /^ *(\d{1,10}) +(\d{1,10}) +(-?\d{1,10}) +[A-Z][a-z]{2} +([A-Z][a-z]{2}) +(\d{1,2}) (\d{2}):(\d{2}):(\d{2}) (\d{4}) +([A-Za-z?][^ ]{0,15}) *(.*)$/;
 
-/** Processes in what `ps` printed; lines of any other form are left out. Day and month also in the other order (`31 Jan`). */
+/** Parses the processes in the output of `ps`; lines of any other form are left out. Day and month also in the other order (`31 Jan`). */
 export function parsePs(text: string): readonly PsRow[] {
   const rows: PsRow[] = [];
   for (const raw of text.split("\n")) {
@@ -49,8 +49,8 @@ function unsigned(uid: number): number {
 }
 
 /**
- * The variables in what `ps -E -ww -o command=` printed: the command, then `NAME=VALUE` pairs, all separated by one blank
- * and nothing quoted. A value ends where a blank, a name and an equals sign follow; of two equal names the first wins.
+ * Parses the variables in the output of `ps -E -ww -o command=`: the command, then `NAME=VALUE` pairs, all separated by one blank and
+ * nothing quoted. A value ends where a blank, a name and an equals sign follow; of two equal names the first wins.
  */
 export function parsePsEnvironment(text: string): ReadonlyMap<string, string> {
   const variables = new Map<string, string>();
@@ -73,7 +73,7 @@ export interface LsofRow {
 }
 
 /**
- * Sockets in what `lsof -nP -iTCP -sTCP:LISTEN` printed: with `-Fpn` (a letter, then the value, one a line) or as a table.
+ * Parses the sockets in the output of `lsof -nP -iTCP -sTCP:LISTEN`: with `-Fpn` (a letter, then the value, one a line) or as a table.
  * `*` is every address.
  */
 export function parseLsof(text: string): readonly LsofRow[] {

@@ -166,7 +166,7 @@ async function examine(
   return examineServer(options, { row, variant: kind.variant, flags: kind.flags }, trace, signal);
 }
 
-/** Nothing found: says what about this machine may be the reason. */
+/** Called when nothing was found: names the possible causes on this machine. */
 async function explainSurroundings(host: Host, trace: Trace, signal: AbortSignal): Promise<void> {
   for (const surrounding of await host.surroundings(signal))
     trace.note("candidates", "this system", surrounding, explanations[surrounding]);

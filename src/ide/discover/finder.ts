@@ -22,7 +22,7 @@ export interface IdeFinderOptions {
   readonly clock: Clock;
   /** Asks one port. */
   readonly probe: Probe;
-  /** Opens a client; sends nothing by itself, and nothing over a connection before `checkHolder` let it pass. */
+  /** Opens a client. It sends nothing until it is called, and nothing over a connection before `checkHolder` let it pass. */
   readonly connect: (endpoint: Endpoint, identity: IdeIdentity, checkHolder: CheckHolder) => LanguageServer;
   readonly overrides: IdeOverrides;
   readonly events?: EventSink<IdeLifecycle>;
@@ -106,7 +106,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     return result;
   }
 
-  /** Says which IDEs came and went since the last scan. One that restarts is another one. */
+  /** Reports which IDEs came and went since the last scan. A restarted IDE counts as another one. */
   function tellChanges(ides: readonly Ide[]): void {
     const before = seen;
     seen = ides;

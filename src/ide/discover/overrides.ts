@@ -3,7 +3,7 @@ import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 
 /** Settings that the user fixed by hand. Every one is optional; discovery does the rest. */
 export interface IdeOverrides {
-  /** Ask only this address. Off loopback only because the user said so. */
+  /** Ask only this address. It is off loopback only if the user named it. */
   readonly endpoint: { readonly host: string; readonly port: number } | undefined;
   /** A file with the CSRF token, and the API key if it has two lines or is JSON. */
   readonly tokenFile: string | undefined;

@@ -10,7 +10,7 @@ export interface CommonHostOptions {
   readonly clock: Clock;
   /** `process.env`; empty by default. */
   readonly variables?: Readonly<Record<string, string | undefined>>;
-  /** Whether a process exists: `process.kill(pid, 0)`, told apart by its error. A test's own answer otherwise. */
+  /** Whether a process exists: `process.kill(pid, 0)`, decided by its error. A test gives its own answer. */
   readonly isAlive?: (pid: number) => boolean;
 }
 

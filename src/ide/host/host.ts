@@ -3,7 +3,7 @@ import type { StateRead } from "../account/state-db.ts";
 /** The operating systems that discovery knows. */
 export type Platform = "linux" | "darwin" | "windows";
 
-/** How a process was started: the program as it names itself, and what follows it. */
+/** How a process was started: its own name of the program, and the arguments. */
 export interface CommandLine {
   readonly program: string;
   readonly args: readonly string[];
@@ -33,7 +33,7 @@ export interface ListeningSocket {
   readonly shared: boolean;
 }
 
-/** Who a process is and what it listens on at one port, both at the same moment. */
+/** A process's identity and its listener at one port, both at the same moment. */
 export interface HolderLook {
   /** `undefined` when the process is gone. */
   readonly row: Pick<ProcessRow, "owner" | "startedAtMs" | "zombie" | "elsewhere"> | undefined;
@@ -59,7 +59,7 @@ export interface FileFacts {
 /** The system's answer, or the reason for its refusal. `why` is one sentence part for a person; never a secret. */
 export type HostResult<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
 
-/** Where this gateway itself runs, as far as it changes what can be found. */
+/** The gateway's own surroundings, as far as they change what can be found. */
 export type Surrounding = "wsl" | "container" | "flatpak";
 
 export interface ProcessList {

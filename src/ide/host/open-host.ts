@@ -12,7 +12,7 @@ export interface OpenHostOptions {
   readonly uid: number | undefined;
   /** `os.homedir()`. */
   readonly home: string;
-  /** `process.env`: where programs are looked up, and what they inherit. */
+  /** `process.env`: the PATH for finding programs, and the environment that they inherit. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
 }

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import type { HostResult } from "./host.ts";
 
-/** Runs a program with a list of arguments, never through a shell, and answers what it printed. */
+/** Runs a program with a list of arguments, never through a shell, and returns its output. */
 export type RunCommand = (
   program: string,
   args: readonly string[],
@@ -17,9 +17,9 @@ export interface CommandOutput {
 const maxOutputBytes = 32 * 1024 * 1024;
 
 /**
- * The real one. `environment` is what programs are looked up in (`PATH`) and inherit. A program that is not there, that
- * takes too long (it is killed) or prints too much is an answer; only the signal's reason is thrown. What a program
- * says on stderr is dropped: it may hold anything.
+ * The real one. Programs are looked up in the `PATH` of `environment`, and inherit it. A program that is missing, takes too long (it
+ * is killed) or prints too much is a result; only the signal's reason is thrown. The program's stderr is dropped: it may hold
+ * anything.
  */
 export function commandRunner(environment: Readonly<Record<string, string | undefined>>): RunCommand {
   return (program, args, options, signal) =>

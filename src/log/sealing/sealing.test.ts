@@ -1,30 +1,22 @@
 import { createCipheriv } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FakeClock } from "../../base/clock.fake.ts";
 import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
-import type { TurnEventBody } from "../event.ts";
-import type { EventRow, LogMedium } from "../medium/medium.ts";
+import type { EventRow } from "../medium/medium.ts";
 import { openLog } from "../medium/open-log.ts";
 import { MemoryMedium } from "../memory/memory-medium.ts";
 import { readAll } from "../read-all.ts";
 import { defaultRetention } from "../retention.ts";
 import { openSqliteLog } from "../sqlite/open-sqlite-log.ts";
 import { describeLogStore } from "../store.conformance.ts";
-import { newTurn, plainRequest } from "../turn.fake.ts";
 import { open, seal } from "./box.ts";
 import { cipherKey, deriveKey, encodeKey, parseKey } from "./keys.ts";
 import { sealedCodec } from "./sealed-codec.ts";
-
-const gatewayKey = encodeKey(Uint8Array.from({ length: 32 }, (_, i) => i));
-const clientKey = encodeKey(Uint8Array.from({ length: 32 }, (_, i) => 255 - i));
-const otherKey = encodeKey(new Uint8Array(32));
-const text = (delta: string): TurnEventBody => ({ type: "text", delta });
-const finished: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "ab" };
+import { gatewayKey, otherKey, smallLog, tamperable } from "./tamperable.fake.ts";
 
 describeLogStore("sealed memory", { survivesRestart: false, sharedBetweenProcesses: false }, async () => ({
   open: async (clock) =>
@@ -40,34 +32,6 @@ describeLogStore("sealed sqlite", { survivesRestart: true, sharedBetweenProcesse
     dispose: () => rm(folder, { recursive: true, force: true }),
   };
 });
-
-/** A sealed log in memory whose rows a test can change on their way out. */
-function tamperable(key: Secret = gatewayKey) {
-  const clock = new FakeClock();
-  const inner = new MemoryMedium();
-  let tamper: (events: readonly EventRow[]) => readonly EventRow[] = (events) => events;
-  const medium: LogMedium = new Proxy(inner, {
-    get(target, name) {
-      if (name !== "read") {
-        const value: unknown = Reflect.get(target, name);
-        return typeof value === "function" ? value.bind(target) : value;
-      }
-      return async (...values: Parameters<LogMedium["read"]>) => {
-        const found = await target.read(...values);
-        return found === undefined ? undefined : { ...found, events: tamper(found.events) };
-      };
-    },
-  });
-  const store = openLog({ medium, codec: sealedCodec(key), clock, retention: defaultRetention });
-  return { clock, store, medium, inner, tamperWith: (change: typeof tamper) => (tamper = change) };
-}
-
-async function smallLog(store: ReturnType<typeof tamperable>["store"], nowMs: number): Promise<TurnId> {
-  const { record, writer } = await store.create(newTurn(), "o");
-  await writer?.append([text("a"), text("b")], nowMs);
-  await writer?.append([finished], nowMs);
-  return record.turnId;
-}
 
 describe("a box", () => {
   test("opens to what was sealed, under the same key and binding only (P9)", () => {
@@ -195,134 +159,6 @@ describe("a sealed log", () => {
       code: "invalid_request",
     });
   });
-});
-
-describe("a turn that its client sealed", () => {
-  test("is unknown without the client's key or with another, in the same words as one that never was", async () => {
-    const { clock, store } = tamperable();
-    const { record, writer } = await store.create(newTurn(), "o", { clientKey });
-    await writer?.append([text("a")], clock.now());
-    const said = async (turnId: TurnId, key: Secret | undefined) =>
-      store.readAfter(turnId, startOfLog, { limit: 9, clientKey: key }).then(
-        ({ events }) => `${events.length} events`,
-        (error: Error) => JSON.stringify(error),
-      );
-    const never = "turn_never" as TurnId;
-    for (const key of [undefined, otherKey]) {
-      expect(await said(record.turnId, key)).toBe(await said(never, key));
-    }
-    expect(await store.get(record.turnId, { clientKey: otherKey })).toBeUndefined();
-    expect(await said(record.turnId, clientKey)).toBe("1 events");
-  });
-
-  test("is listed as sealed: when, which model, how it ended, and no word of it", async () => {
-    const { clock, store } = tamperable();
-    const said = { role: "user" as const, parts: [{ type: "text" as const, text: "a secret" }] };
-    const turn = newTurn({ dialect: "idempotent", project: "p", request: { ...plainRequest, messages: [said] } });
-    const { writer } = await store.create(turn, "o", { clientKey });
-    await writer?.append([text("a"), finished], clock.now());
-    const [listed] = await store.list({ limit: 5 });
-    expect(listed).toMatchObject({
-      turnId: turn.turnId,
-      sealed: true,
-      dialect: "idempotent",
-      outcome: "finished",
-      project: "p",
-    });
-    expect(listed?.request).toMatchObject({ model: plainRequest.model, messages: [] });
-    expect(await store.get(turn.turnId)).toEqual(listed);
-    expect((await store.get(turn.turnId, { clientKey }))?.sealed).toBeUndefined();
-  });
-
-  test("shows the gateway's owner an outline, but not under another gateway's key, and not after a change", async () => {
-    const { clock, store, medium, tamperWith } = tamperable();
-    const { record, writer } = await store.create(newTurn(), "o", { clientKey });
-    const { turnId } = record;
-    await writer?.append([text("a"), text("bc"), finished], clock.now());
-    const outline = (from = store) => from.readOutlineAfter(turnId, startOfLog, { limit: 9 });
-    expect((await outline()).events).toMatchObject([{ characters: 1 }, { characters: 2 }, { reason: "stop" }]);
-    const elsewhere = openLog({ medium, codec: sealedCodec(otherKey), clock, retention: defaultRetention });
-    await expect(outline(elsewhere)).rejects.toMatchObject({ code: "invalid_request" });
-    const swapped = ([a, b, c]: readonly EventRow[]) =>
-      a && b && c ? [{ ...a, outline: b.outline }, { ...b, outline: a.outline }, c] : [];
-    const later = (rows: readonly EventRow[]) => rows.map((row) => ({ ...row, atMs: row.atMs + 1 }));
-    const shorter = (rows: readonly EventRow[]) => rows.slice(1);
-    for (const change of [swapped, later, shorter]) {
-      tamperWith(change);
-      await expect(outline()).rejects.toMatchObject({ code: "internal" });
-    }
-  });
-
-  test("says of an event that an older version wrote only that it is there", async () => {
-    const { clock, store, tamperWith } = tamperable();
-    const { record, writer } = await store.create(newTurn(), "o", { clientKey });
-    await writer?.append([text("a"), finished], clock.now());
-    tamperWith((rows) => rows.map((row) => ({ ...row, outline: new Uint8Array(0) })));
-    expect(await store.readOutlineAfter(record.turnId, startOfLog, { limit: 9 })).toMatchObject({
-      events: [
-        { type: "unknown", eventId: "a1", atMs: clock.now() },
-        { type: "unknown", eventId: "a2", atMs: clock.now() },
-      ],
-      ended: true,
-    });
-  });
-
-  test("can be continued by the gateway while it runs, and opened only by the client once it has ended", async () => {
-    const { clock, store, inner } = tamperable();
-    const { record } = await store.create(newTurn(), "o", { clientKey });
-    const { turnId } = record;
-    expect((await store.listRunning()).map((running) => running.turnId)).toEqual([turnId]);
-    const claimed = await store.claim(turnId, "next");
-    await claimed?.writer.append([text("a"), finished], clock.now());
-    expect(await store.listRunning()).toEqual([]);
-    const row = await inner.get(turnId);
-    expect(sealedCodec(gatewayKey).openTurn(row, "runner")).toBeUndefined();
-    expect(await store.readAfter(turnId, startOfLog, { limit: 9, clientKey })).toMatchObject({ ended: true });
-  });
-});
-
-test("no file of a sealed log holds a word of prompt, answer, thinking, tools, key, session or error (G9)", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "millrace-log-"));
-  const clock = new FakeClock();
-  const canary = (n: number) => `canary-${n}-7f3a9c`;
-  const { store } = await openSqliteLog({ path: join(folder, "log.db"), clock, codec: sealedCodec(gatewayKey) });
-  const request = {
-    ...plainRequest,
-    messages: [{ role: "user" as const, parts: [{ type: "text" as const, text: canary(0) }] }],
-  };
-  const turn = newTurn({
-    request,
-    idempotencyKey: canary(1),
-    session: canary(2),
-    fingerprint: canary(3),
-    wire: canary(4),
-  });
-  const { idempotencyKey: _its, ...another } = newTurn({ ...turn, turnId: newTurn().turnId });
-  const own = await store.create(turn, "o");
-  const sealed = await store.create({ ...another, idempotencyKey: canary(10) }, "o", { clientKey });
-  for (const { writer } of [own, sealed]) {
-    await writer?.append(
-      [
-        text(canary(5)),
-        { type: "thinking", delta: canary(6) },
-        { type: "tool_call", callId: "1", name: canary(7), argumentsDelta: canary(8), done: true },
-        { type: "failed", error: { code: "upstream_failed", message: canary(9), hint: "" } },
-      ],
-      clock.now(),
-    );
-  }
-  const search = async () => {
-    const files = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name))));
-    expect(files.length).toBeGreaterThan(1);
-    return files.some((bytes) => bytes.includes("7f3a9c"));
-  };
-  expect(await search()).toBe(false);
-  await store.close();
-  const clear = await openSqliteLog({ path: join(folder, "clear.db"), clock });
-  await clear.store.create(turn, "o");
-  expect(await search()).toBe(true); // the search itself finds what is there
-  await clear.store.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function tamperlessRows(store: ReturnType<typeof tamperable>["store"], turnId: TurnId) {

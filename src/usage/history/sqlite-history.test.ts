@@ -1,37 +1,25 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
-import { FakeClock } from "../../base/clock.fake.ts";
-import { inspectSqliteLog } from "../../log/sqlite/inspect-sqlite-log.ts";
-import { openSqliteLog } from "../../log/sqlite/open-sqlite-log.ts";
 import { snapshotOf } from "../snapshot.fake.ts";
 import { turnFake } from "./history.fake.ts";
 import type { SpendDimension, UsageHistory } from "./history.ts";
+import { now, openedHistory } from "./opened-history.fake.ts";
 import { mostResumptions } from "./resumption.ts";
 import { openHistory } from "./sqlite-history.ts";
 
 const hour = 3_600_000;
 const day = 24 * hour;
-const now = Date.parse("2026-11-21T12:00:00Z");
 
-let folder: string;
 let file: string;
 let history: UsageHistory;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "millrace-history-"));
-  file = join(folder, "turns.db");
-  history = openHistory({ file, keepDays: 400 });
+  ({ file, history } = openedHistory());
 });
 
-afterEach(() => {
-  history.close();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => history.close());
 
 const spend = (by: SpendDimension, sinceMs = now - 30 * day, timeZone = "UTC") =>
   history.spend({ sinceMs, untilMs: now + hour, by, timeZone });
@@ -292,68 +280,5 @@ describe("returns to turns in the usage history", () => {
     expect(history.resumptions("turn_3")).toHaveLength(mostResumptions);
     history.sweep(now);
     expect(["turn_1", "turn_2"].map((id) => history.resumptions(id).length)).toEqual([2, 0]);
-  });
-});
-
-describe("a store that cannot be used", () => {
-  it("from a newer version is an error that says so, and nothing in it changes", () => {
-    const other = new DatabaseSync(file);
-    other.exec("INSERT INTO usage_schema (version) VALUES (99)");
-    expect(() => openHistory({ file, keepDays: 400 })).toThrow(
-      expect.objectContaining({ code: "degraded", message: expect.stringContaining("newer Millrace (its version 99") }),
-    );
-    expect(other.prepare("SELECT max(version) AS version FROM usage_schema").get()).toEqual({ version: 99 });
-    other.close();
-  });
-
-  it("from an older version is brought up to this one with all that it holds", () => {
-    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
-    history.close();
-    const other = new DatabaseSync(file);
-    other.exec(
-      "DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DROP INDEX usage_turns_by_model; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 2",
-    );
-    other.close();
-    history = openHistory({ file, keepDays: 400 });
-    expect(history.turn("turn_1")).toMatchObject({ promptTokens: 100 });
-    expect(history.resumptions("turn_1")).toEqual([]);
-    expect(spend("model")).toMatchObject([{ turns: 1 }]);
-  });
-
-  it("is the event log's too, whichever of the two comes first", async () => {
-    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
-    expect(await inspectSqliteLog(file)).toMatchObject({ kind: "sound", turns: 0 });
-    const { store, setAside } = await openSqliteLog({ path: file, clock: new FakeClock() });
-    expect(setAside).toBeUndefined();
-    await store.close();
-    expect(await inspectSqliteLog(file)).toMatchObject({ kind: "sound", turns: 0 });
-    history.close();
-    history = openHistory({ file, keepDays: 400 });
-    expect(history.turn("turn_1")).toBeDefined();
-  });
-
-  it("of another program is left unchanged", () => {
-    const foreign = join(folder, "notes.db");
-    const other = new DatabaseSync(foreign);
-    other.exec("CREATE TABLE notes (text TEXT)");
-    expect(() => openHistory({ file: foreign, keepDays: 400 })).toThrow(
-      expect.objectContaining({ code: "degraded", message: expect.stringContaining("belongs to another program") }),
-    );
-    expect(other.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "notes" }]);
-    other.close();
-  });
-
-  it("that is no database is degraded, with the cause kept", () => {
-    expect(() => openHistory({ file: folder, keepDays: 400 })).toThrow(
-      expect.objectContaining({ code: "degraded", hint: expect.stringContaining("repair the file") }),
-    );
-  });
-
-  it("shared with another connection that writes is waited for", () => {
-    const second = openHistory({ file, keepDays: 400 });
-    second.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
-    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now }));
-    expect(second.spend({ sinceMs: 0, untilMs: now + 1, by: "model", timeZone: "UTC" })).toMatchObject([{ turns: 2 }]);
-    second.close();
   });
 });

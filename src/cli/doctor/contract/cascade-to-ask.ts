@@ -18,9 +18,9 @@ export interface CascadeToAsk {
 const callLimitMs = 20_000;
 
 /**
- * Undefined for a build that has no Cascade: its prompts go to the agent. Sends no prompt.
+ * Undefined for a build without Cascade: its prompts go to the agent. Sends no prompt.
  *
- * @throws `unknown_model` for a model that the account does not have; what connecting throws.
+ * @throws `unknown_model` for a model that the account does not have; the errors of connecting.
  */
 export async function cascadeToAsk(
   { finder, clock }: { readonly finder: IdeFinder; readonly clock: Clock },

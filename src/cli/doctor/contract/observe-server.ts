@@ -9,7 +9,7 @@ import type { MessageLimit } from "../../../language-server/message-limit.ts";
 import { type ProbeResult, probePort } from "../../../language-server/probe/probe.ts";
 import type { UserStatus } from "../../../proto/windsurf/exa/codeium_common_pb.ts";
 
-/** The answer to a call, or why there is none. */
+/** The answer to a call, or the reason why there is none. */
 export type Called<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly why: string; readonly reason: UpstreamReason | undefined };

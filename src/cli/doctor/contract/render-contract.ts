@@ -68,7 +68,7 @@ function coloured(
   return [first.replace(verdict, style(colours[verdict], verdict)), ...rest];
 }
 
-/** Each row as its lines: its last cell goes on below itself. */
+/** Each row as its lines: its last cell continues below itself. */
 function table(rows: readonly (readonly string[])[], width: number): readonly (readonly string[])[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   return rows.map((row) => {

@@ -1,7 +1,7 @@
 import type { StyleResult } from "./ask-styles.ts";
 import type { Assumption, AssumptionVerdict, Seen } from "./assumption.ts";
 
-/** One assumption and what was seen of it. */
+/** One assumption and the evidence for it. */
 export interface CheckedAssumption {
   readonly id: string;
   readonly sentence: string;
@@ -32,7 +32,7 @@ export interface ContractReport {
   readonly prompts: readonly StyleResult[] | null;
 }
 
-/** Compares every assumption with what was seen. */
+/** Compares every assumption with the evidence. */
 export function checkAll<S>(assumptions: readonly Assumption<S>[], seen: S): readonly CheckedAssumption[] {
   return assumptions.map((assumption) => {
     const { id, sentence, source, certainty } = assumption;

@@ -30,14 +30,14 @@ export interface ContractOptions {
   readonly model: string | undefined;
 }
 
-/** A report, and what must not be in it when it leaves the machine. */
+/** A report, and the values that must not be in it when it leaves the machine. */
 export interface Contract {
   readonly report: ContractReport;
   /** Names and addresses of accounts, and home folders that are not the user's own. */
   readonly personal: readonly string[];
 }
 
-/** Compares what is assumed of the vendor's software with what runs here. Sends a prompt only where `spend` says so. */
+/** Compares the assumptions about the vendor's software with the software that runs here. Sends a prompt only with `spend`. */
 export async function runContract(
   options: ContractOptions,
   finder: IdeFinder,

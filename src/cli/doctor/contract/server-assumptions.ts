@@ -101,7 +101,7 @@ export const serverAssumptions: readonly Assumption<ServerSeen>[] = [
   },
 ];
 
-/** A call that was refused differs; one that did not come through says nothing. */
+/** A refused call differs from the assumption; a call that did not get through is no evidence. */
 function ofCall<T>(call: Called<T>, judge: (value: T) => Seen): Seen {
   if (call.ok) return judge(call.value);
   return silent.has(call.reason) ? unknown(call.why) : differs(call.why);

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
+import { replay } from "../replay.fake.ts";
+import { finished, setUp, successor } from "./set-up-cascade.fake.ts";
+
+describe("a server that fails while it is polled", () => {
+  test("single failures are passed over", async () => {
+    const { server, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type === "text") server.failNext("getSteps", "other");
+    });
+    expect(events.at(-1)).toEqual(finished);
+    expect(replay(events).text).toBe("Hello");
+  });
+
+  test("three errors in a row end the turn, cancel it and archive it", async () => {
+    const { server, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type === "text") for (let i = 0; i < 3; i++) server.failNext("getSteps", "other");
+    });
+    expect(events.at(-1)).toMatchObject({ type: "failed" });
+    expect(server.cancelled).toHaveLength(1);
+    expect(server.archived).toHaveLength(1);
+  });
+
+  test("after a restart that kept the trajectory the answer continues from there", async () => {
+    const { server, servers, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type !== "text" || servers.length > 1) return;
+      server.trajectories.get("cascade-1")?.write("lo");
+      server.trajectories.get("cascade-1")?.finish();
+      server.shutDown();
+      servers.push(successor(server, true));
+    });
+    expect(events.at(-1)).toEqual(finished);
+    expect(replay(events).text).toBe("Hello");
+    expect(servers.at(-1)).toMatchObject({ archived: ["cascade-1"], accepted: [] });
+  });
+
+  test("after a restart that lost the trajectory the turn fails and says what was kept", async () => {
+    const { server, servers, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type !== "text" || servers.length > 1) return;
+      server.shutDown();
+      servers.push(successor(server, false));
+    });
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { message: expect.stringContaining("was kept") } });
+    expect(replay(events).text).toBe("Hel");
+  });
+
+  test("an answer that the restart cut in half fails soon, by name", async () => {
+    const { server, servers, clock, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type !== "text" || servers.length > 1) return;
+      server.trajectories.get("cascade-1")?.stop();
+      server.shutDown();
+      servers.push(successor(server, true));
+    });
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { message: expect.stringContaining("restarted") } });
+    expect(clock.monotonic()).toBeLessThan(20_000);
+  });
+
+  test("a server that hangs for a while, and was forgotten meanwhile, costs nothing", async () => {
+    const { server, run } = setUp();
+    let hangs = 0;
+    server.onCall = (call) => {
+      if (call !== "getSteps" || hangs === 0) return;
+      hangs--;
+      // the first poll gets no answer in time; those after it find the way to the server closed
+      throw new MillraceError(hangs === 6 ? "upstream_timeout" : "cancelled", "No answer.");
+    };
+    const events = await run(false, (event) => {
+      if (event.type === "text" && event.delta === "Hel") hangs = 7;
+    });
+    expect(events.at(-1)).toEqual(finished);
+    expect(replay(events).text).toBe("Hello");
+    expect(server.accepted).toHaveLength(1);
+  });
+
+  test("a server that stays away ends the turn after the time that a restart may take", async () => {
+    const { server, run, clock } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type === "text") server.shutDown();
+    });
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
+    expect(clock.monotonic()).toBeGreaterThan(40_000);
+    expect(clock.monotonic()).toBeLessThan(60_000);
+  });
+});

@@ -1,0 +1,80 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { onTestFinished } from "vitest";
+import { main } from "../main.ts";
+import { fakeIo } from "../terminal/io.fake.ts";
+import { runCommand } from "./run.ts";
+import { setupCommand } from "./setup.ts";
+
+export const key = "mr_a-key-that-nobody-may-find-in-a-file";
+export const models = {
+  data: [
+    {
+      id: "model-a",
+      display_name: "Model A",
+      context_length: 200_000,
+      max_output_tokens: 64_000,
+      modalities: { input: ["text", "image"] },
+    },
+    { id: "model-b", display_name: "Model B", default: true },
+  ],
+};
+
+/** A home with a running gateway in it, and the command line over both. */
+export async function home() {
+  const server = createServer((request, response) => {
+    const body = request.url === "/health" ? { status: "ok", instance: "one" } : models;
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo; // listening on TCP
+  const url = `http://127.0.0.1:${port}`;
+  const homeFolder = mkdtempSync(join(tmpdir(), "millrace-setup-"));
+  onTestFinished(() => {
+    server.close();
+    rmSync(homeFolder, { recursive: true });
+  });
+  const own = join(homeFolder, ".millrace");
+  mkdirSync(own);
+  writeFileSync(
+    join(own, "gateway.json"),
+    JSON.stringify({ url, pid: process.pid, instance: "one", version: "0", startedAtMs: 0 }),
+  );
+  writeFileSync(join(own, "key"), key, { mode: 0o600 });
+  program(homeFolder, "millrace");
+  const millrace = async (argv: readonly string[], env: Record<string, string> = {}) => {
+    const io = fakeIo({ homeFolder, env: { PATH: join(homeFolder, "bin"), ...env } });
+    const code = await main(argv, io, [setupCommand, runCommand]);
+    return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+  };
+  const file = (name: string) => join(homeFolder, name);
+  const write = (name: string, text: string) => {
+    mkdirSync(dirname(file(name)), { recursive: true });
+    writeFileSync(file(name), text);
+  };
+  const read = (name: string) => readFileSync(file(name), "utf8");
+  return { url, homeFolder, millrace, file, write, read };
+}
+
+/** A program of that name in the home's own `bin`. */
+export function program(homeFolder: string, name: string): void {
+  mkdirSync(join(homeFolder, "bin"), { recursive: true });
+  writeFileSync(join(homeFolder, "bin", name), "#!/bin/sh\n", { mode: 0o755 });
+}
+
+export const files: Readonly<Record<string, string>> = {
+  opencode: ".config/opencode/opencode.json",
+  codex: ".codex/millrace.config.toml",
+  "claude-code": ".claude/settings.json",
+  "qwen-code": ".qwen/settings.json",
+  pi: ".pi/agent/models.json",
+  kilo: ".config/kilo/kilo.json",
+  droid: ".factory/settings.json",
+  aider: ".aider.conf.yml",
+  continue: ".continue/config.yaml",
+  zed: ".config/zed/settings.json",
+  crush: ".config/crush/crush.json",
+};

@@ -1,0 +1,98 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse } from "jsonc-parser";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { hasFileModes } from "../../../test/support/file-mode.ts";
+import { millraceCommand, typedCommand } from "../clients/millrace-command.ts";
+import { shortList } from "../clients/target.ts";
+import { files, home, program } from "./setup-home.fake.ts";
+
+describe("what setup writes", () => {
+  const listed = (id: string) => ({ id, name: id, contextTokens: 200_000, maxOutputTokens: 64_000, images: true });
+
+  it.runIf(hasFileModes)("starts Millrace by its whole path where no shell finds it", () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-path-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const started = { node: "/opt/my node/bin/node", script: "/opt/millrace/bin.js" };
+    const command = () => millraceCommand({ env: { PATH: join(folder, "bin") }, platform: "linux" }, started);
+    expect(command()).toBe('"/opt/my node/bin/node" "/opt/millrace/bin.js"');
+    program(folder, "millrace");
+    expect(command()).toBe("millrace");
+  });
+
+  it("is not a program that only npm's own PATH has, and in a clone a person types its script", () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-path-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const programs = join(folder, "node_modules/.bin");
+    mkdirSync(programs, { recursive: true });
+    writeFileSync(join(programs, "millrace"), "#!/bin/sh\n", { mode: 0o755 });
+    const shell = { env: { PATH: programs }, platform: "linux" } as const;
+    const clone = { node: "/opt/node", script: "/home/me/millrace/src/cli/bin.ts" };
+    expect(millraceCommand(shell, clone)).toBe('"/opt/node" "/home/me/millrace/src/cli/bin.ts"');
+    expect(typedCommand(shell, clone)).toBe("npm run -s millrace --");
+    expect(typedCommand(shell, { ...clone, script: "/opt/bin.js" })).toBe('"/opt/node" "/opt/bin.js"');
+  });
+
+  it("is the chosen model and the newest of each family, or all when asked", async () => {
+    const names = [
+      "claude-sonnet-4.5",
+      "claude-sonnet-4.6",
+      "claude-sonnet-4.6-thinking",
+      "gpt-5.2",
+      "gpt-5.10",
+      "kimi-k2",
+    ];
+    const few = shortList(names.map(listed), "claude-sonnet-4.5", 8).map(({ id }) => id);
+    expect(few).toEqual(["claude-sonnet-4.5", "claude-sonnet-4.6", "gpt-5.10", "kimi-k2"]);
+    expect(shortList(names.map(listed), "kimi-k2", 2).map(({ id }) => id)).toEqual(["kimi-k2", "claude-sonnet-4.6"]);
+  });
+
+  it("has the token limits of the live list", async () => {
+    const { millrace, read } = await home();
+    const written = async (client: string, name = files[client] ?? "") => {
+      expect((await millrace(["setup", client, "--model", "model-a", "--yes"])).code).toBe(0);
+      return read(name);
+    };
+    for (const client of ["qwen-code", "pi", "kilo", "droid", "continue", "crush"]) {
+      const text = await written(client);
+      expect([client, text.includes("200000"), text.includes("64000")]).toEqual([client, true, true]);
+    }
+    expect(await written("codex")).toContain("model_context_window = 200000");
+    expect(parse(await written("aider", ".aider.model.metadata.json"))).toMatchObject({
+      "openai/model-a": { max_input_tokens: 200_000, max_output_tokens: 64_000 },
+    });
+    expect((await millrace(["setup", "copilot", "--model", "model-a"])).stdout).toMatch(
+      /MAX_PROMPT_TOKENS='136000'[^]*MAX_OUTPUT_TOKENS='64000'[^]*API_KEY_COMMAND='millrace key --value'/,
+    );
+  });
+
+  it("gives aider its key in one step, so that it is not empty", async () => {
+    const { millrace } = await home();
+    const { stderr } = await millrace(["setup", "aider", "--yes"]);
+    expect(stderr).toContain('export OPENAI_API_KEY="$(millrace key --value)"');
+  });
+
+  it("is address, key and three models for any other client", async () => {
+    const { millrace, url } = await home();
+    const { code, stdout } = await millrace(["setup", "generic"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`${url}/v1`);
+    expect(stdout).toContain("millrace key --value");
+    expect(stdout).toContain("model-a, context 200000, output 64000");
+  });
+
+  it.runIf(hasFileModes)("is for every client that is installed, with --all", async () => {
+    const { millrace, homeFolder, file } = await home();
+    expect((await millrace(["setup", "--all", "--yes"])).code).toBe(64);
+    program(homeFolder, "pi");
+    program(homeFolder, "droid");
+    const done = await millrace(["setup", "--all", "--yes"]);
+    expect([done.code, done.stderr]).toEqual([0, expect.stringMatching(/pi is set up[^]*droid is set up/)]);
+    const there = () => Object.keys(files).filter((client) => existsSync(file(files[client] ?? "")));
+    expect(there()).toEqual(["pi", "droid"]);
+    expect((await millrace(["setup", "--all", "--undo", "--yes"])).code).toBe(0);
+    expect(there()).toEqual([]);
+    expect((await millrace(["setup", "pi", "--all"])).code).toBe(64);
+  });
+});

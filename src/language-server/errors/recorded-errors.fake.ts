@@ -1,0 +1,103 @@
+import { Code } from "@connectrpc/connect";
+import type { ErrorCode } from "../../base/errors.ts";
+import type { UpstreamReason } from "./error-table.ts";
+
+/**
+ * The recorded text, the status it came with, and what it means.
+ * Source: docs/wire/language-server.md, "Error texts", "CSRF token refused".
+ */
+export const recorded: readonly (readonly [text: string, code: Code, meaning: ErrorCode, reason: UpstreamReason])[] = [
+  ["unsupported content type text/html", Code.Unknown, "upstream_failed", "not_the_server"],
+  [
+    "There was an error with your Cascade session, please update your editor (error ID: 5e0c) (trace ID: 9a1f)",
+    Code.FailedPrecondition,
+    "upstream_failed",
+    "session_refused",
+  ],
+  ["This model is only available in Devin Local.", Code.PermissionDenied, "backend_retired", "model_moved"],
+  ["claude-opus-5 is only in Devin Local", Code.PermissionDenied, "backend_retired", "model_moved"],
+  ["Cascade has been removed from this version", Code.Unimplemented, "backend_retired", "retired"],
+  ["Cascade is no longer available; use Devin Local", Code.FailedPrecondition, "backend_retired", "retired"],
+  ["Your Windsurf version is out of date", Code.FailedPrecondition, "backend_retired", "retired"],
+  ["invalid api key", Code.Unauthenticated, "not_signed_in", "api_key_refused"],
+  ["the session token has expired", Code.PermissionDenied, "not_signed_in", "api_key_refused"],
+  ["GetChatMessage is deprecated :)", Code.Unimplemented, "upstream_failed", "not_implemented"],
+  [
+    "GetCascadeModelConfigs is not implemented; use GetUserStatus instead",
+    Code.Unimplemented,
+    "upstream_failed",
+    "not_implemented",
+  ],
+  ["neither PlanModel nor RequestedModel specified", Code.InvalidArgument, "unknown_model", "model_unknown"],
+  [
+    "failed to construct executor: neither PlanModel nor RequestedModel specified",
+    Code.Unknown,
+    "unknown_model",
+    "model_unknown",
+  ],
+  ["unknown model UID adaptive: model not found", Code.Unknown, "unknown_model", "model_unknown"],
+  ["model aliases are no longer supported", Code.InvalidArgument, "unknown_model", "model_unknown"],
+  ["unknown model key gpt-9: model not found", Code.InvalidArgument, "unknown_model", "model_unknown"],
+  [
+    "Claude 3.5 Sonnet is no longer available, please switch to Claude Sonnet 4.5",
+    Code.Unknown,
+    "unknown_model",
+    "model_retired",
+  ],
+  ["invalid value for enum field requestedModel", Code.InvalidArgument, "unknown_model", "model_unknown"],
+  ["api_key not set", Code.FailedPrecondition, "not_signed_in", "api_key_missing"],
+  ["user status is nil", Code.Internal, "not_signed_in", "account_not_loaded"],
+  ["panel state not found", Code.NotFound, "upstream_failed", "panel_state_lost"],
+  ["untrusted workspace", Code.FailedPrecondition, "upstream_failed", "untrusted_workspace"],
+  ["trajectory not found: 7f9f1d3e-1111", Code.NotFound, "upstream_failed", "cascade_unknown"],
+  ["not_found: no such cascade", Code.NotFound, "upstream_failed", "cascade_unknown"],
+  ["the cascade has expired", Code.NotFound, "upstream_failed", "cascade_unknown"],
+  ["invalid value: merging into nil message", Code.Internal, "upstream_failed", "schema_mismatch"],
+  ["string field contains invalid UTF-8", Code.InvalidArgument, "upstream_failed", "schema_mismatch"],
+  ["proto: cannot parse invalid wire-format data", Code.InvalidArgument, "upstream_failed", "schema_mismatch"],
+  [
+    "protocol error: promised 576938355 bytes in enveloped message, got 12 bytes",
+    Code.InvalidArgument,
+    "upstream_failed",
+    "schema_mismatch",
+  ],
+  ["pending stream has been canceled", Code.Unavailable, "upstream_failed", "upstream_dropped"],
+  ["could not convert a single message before hitting truncation", Code.Unknown, "context_too_long", "prompt_too_long"],
+  ["The model produced an invalid tool call.", Code.Unknown, "upstream_failed", "bad_tool_call"],
+  ["an internal error occurred (error ID: 1b2c)", Code.Internal, "upstream_failed", "server_error"],
+  ["something broke (trace ID: 77aa)", Code.Internal, "upstream_failed", "server_error"],
+  [
+    "Reached message rate limit for this model. Please try again later. Resets in: 3h0m0s",
+    Code.ResourceExhausted,
+    "rate_limited",
+    "rate",
+  ],
+  [
+    "We're currently facing high demand for this model. Please try again later.",
+    Code.Unavailable,
+    "rate_limited",
+    "capacity",
+  ],
+  [
+    "permission_denied: upgrade your plan to use this model",
+    Code.PermissionDenied,
+    "model_not_allowed",
+    "plan_refused",
+  ],
+  ["this model needs a paid tier", Code.PermissionDenied, "model_not_allowed", "plan_refused"],
+  ["Your request was blocked by our content policy", Code.InvalidArgument, "invalid_request", "content_policy"],
+  ["Your weekly usage quota has been exhausted", Code.ResourceExhausted, "quota_exhausted", "quota"],
+  ["RESOURCE_EXHAUSTED: model quota window used up", Code.Unknown, "quota_exhausted", "quota"],
+  ["HTTP 429", Code.Unavailable, "quota_exhausted", "quota"],
+  ["missing CSRF token", Code.Unauthenticated, "unauthenticated", "csrf_refused"],
+  ["invalid CSRF token", Code.PermissionDenied, "unauthenticated", "csrf_refused"],
+  ["read initial metadata: <nil>", Code.Unknown, "not_signed_in", "api_key_missing"],
+  [
+    "message size 70000000 is larger than configured readMaxBytes 67108864",
+    Code.ResourceExhausted,
+    "upstream_failed",
+    "answer_too_large",
+  ],
+  ["http/2 stream closed with error code REFUSED_STREAM (0x7)", Code.Unavailable, "upstream_failed", "connection_lost"],
+  ["protocol error: missing status", Code.Internal, "upstream_failed", "connection_lost"],
+];

@@ -1,0 +1,94 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { patience } from "../rpc-client.fake.ts";
+import { startSimulator } from "../start.ts";
+import { RawClient } from "./acp-client.fake.ts";
+import { pathOf, start } from "./signed-in-cli.fake.ts";
+
+describe("a model of the caller's own", () => {
+  it("answers over ACP as it streams, and reports its usage", async () => {
+    const server = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      for (const content of ["Hello", " there"])
+        response.write(`data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`);
+      const usage = { prompt_tokens: 11, completion_tokens: 2 };
+      response.end(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo; // it listens on a port
+    try {
+      await using simulator = await startSimulator({
+        profile: "devin-cli",
+        modelUrl: `http://127.0.0.1:${port}/v1`,
+        turn: { rate: "instant" },
+      });
+      await using client = start(simulator);
+      const { result } = await client.prompt(await client.open(), "hello");
+      expect(client.updates("agent_message_chunk").map((update) => update.content.text)).toEqual(["Hello", " there"]);
+      expect(result.usage).toMatchObject({ inputTokens: 11, outputTokens: 2 });
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe("an agent whose simulator is gone", () => {
+  it("goes on by itself", async () => {
+    const home = await mkdtemp(join(tmpdir(), "millrace-home-"));
+    try {
+      const simulator = await startSimulator({ profile: "devin-cli", home, turn: { rate: "instant" } });
+      const path = pathOf(simulator);
+      await simulator.stop();
+      await using client = new RawClient(path, ["acp"], { HOME: home });
+      await client.prompt(await client.open(), "echo: alone");
+      expect(client.text()).toBe("alone");
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("signing in", () => {
+  it("is refused if the host must authenticate, for any stored key", async () => {
+    await using simulator = await startSimulator({ profile: "devin-cli" });
+    await using client = start(simulator, ["acp"], { ACP_BACKEND: "windsurf" });
+    await client.initialize();
+    const { error } = await client.call("session/new", { cwd: "/tmp", mcpServers: [] });
+    expect(error).toMatchObject({ code: -32000, message: "ACP host has not authenticated" });
+  });
+
+  it.each([
+    ["new", -32000, undefined],
+    ["prompt", undefined, -32000],
+    ["prompt-internal", undefined, -32603],
+  ] as const)("is missing at %s", async (loggedOut, atNew, atPrompt) => {
+    await using simulator = await startSimulator({ profile: "devin-cli", signedOut: true, agent: { loggedOut } });
+    expect(existsSync(join(simulator.layout.cliData, "credentials.toml"))).toBe(false);
+    await using client = start(simulator);
+    await client.initialize();
+    const opened = await client.call("session/new", { cwd: "/tmp", mcpServers: [] });
+    expect(opened.error?.code).toBe(atNew);
+    const prompted = opened.result === undefined ? undefined : await client.prompt(opened.result.sessionId, "hi");
+    expect(prompted?.error?.code).toBe(atPrompt);
+    client.begin("authenticate", { methodId: "devin-browser" });
+    await simulator.untilAgent(({ browserOpened }) => browserOpened === 1, patience());
+    expect(simulator.prompts()).toEqual([]);
+  });
+
+  it("works with the key in the environment, and the report does not show it", async () => {
+    await using simulator = await startSimulator({ profile: "devin-cli", signedOut: true, turn: { rate: "instant" } });
+    await using client = start(simulator, ["acp"], { WINDSURF_API_KEY: simulator.apiKey.reveal() });
+    const sessionId = await client.open();
+    await client.prompt(sessionId, "echo: paid");
+    expect(client.text()).toBe("paid");
+    expect(simulator.agentReport().processes[0]?.environment["WINDSURF_API_KEY"]).toBe("[the account's]");
+    await using other = start(simulator, ["acp"], { WINDSURF_API_KEY: "sk-ws-01-of-somebody" });
+    await other.initialize();
+    expect((await other.call("session/new", { cwd: "/tmp", mcpServers: [] })).error).toMatchObject({ code: -32000 });
+  });
+});

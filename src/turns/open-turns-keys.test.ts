@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { MillraceError } from "../base/errors.ts";
+import { idle } from "../base/wait.fake.ts";
+import { asking, FakeReader, stoppedTurns } from "./turns.fake.ts";
+
+const never = new AbortController().signal;
+/** Turns that are stopped after the test. */
+const begin = stoppedTurns();
+
+describe("an idempotency key", () => {
+  test("with the same request joins the turn, running or finished", async () => {
+    const { turns, backend } = begin();
+    const keyed = asking({ idempotencyKey: "k" });
+    const first = await turns.start(keyed, never);
+    const second = await turns.start(keyed, never);
+    expect(second).toMatchObject({ turnId: first.turnId, joined: "key" });
+    await backend.prompted();
+    backend.last.finish("x");
+    await new FakeReader(turns, first.turnId).done;
+    backend.missing = new MillraceError("ide_not_running", "No IDE runs.");
+    expect(await turns.start(keyed, never)).toMatchObject({ turnId: first.turnId, joined: "key" });
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("sent twice at the same moment starts one turn", async () => {
+    const { turns, backend } = begin();
+    const keyed = asking({ idempotencyKey: "k" });
+    const [a, b] = await Promise.all([turns.start(keyed, never), turns.start(keyed, never)]);
+    expect(a.turnId).toBe(b.turnId);
+    expect([a.joined, b.joined].sort()).toEqual(["key", "no"]);
+    await idle();
+    expect(backend.answers.filter(({ promptSent }) => promptSent)).toHaveLength(1);
+    // the conversation that was started for the other one is closed before it gets a prompt
+    expect(backend.answers.filter(({ stoppedBy, closed }) => closed && stoppedBy === "cancel")).toHaveLength(1);
+  });
+
+  test("with another request is a conflict", async () => {
+    const { turns } = begin();
+    await turns.start(asking({ idempotencyKey: "k" }), never);
+    const other = asking({ idempotencyKey: "k", fingerprint: "body-2" });
+    await expect(turns.start(other, never)).rejects.toMatchObject({ code: "idempotency_conflict" });
+  });
+
+  test("of another caller is another key", async () => {
+    const { turns } = begin();
+    const mine = await turns.start(asking({ idempotencyKey: "k" }), never);
+    const theirs = await turns.start(asking({ idempotencyKey: "k", caller: "caller-2" }), never);
+    expect(theirs).toMatchObject({ joined: "no" });
+    expect(theirs.turnId).not.toBe(mine.turnId);
+  });
+});
+
+describe("a new request of the same session", () => {
+  test("ends the turn that the client left behind, and only that one", async () => {
+    const { turns } = begin();
+    const left = await turns.start(asking({ session: "s" }), never);
+    const reader = new FakeReader(turns, left.turnId);
+    const read = await turns.start(asking({ session: "s", fingerprint: "title" }), never);
+    const other = new FakeReader(turns, read.turnId);
+    const background = await turns.start(asking({ session: "s", fingerprint: "bg", graceMs: Infinity }), never);
+    const gone = new FakeReader(turns, background.turnId);
+    await Promise.all([reader, other, gone].map((present) => present.seen("started")));
+    await gone.leave();
+    await reader.leave();
+    await turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
+    expect(await turns.get(left.turnId)).toMatchObject({ outcome: "cancelled" });
+    expect(await turns.get(read.turnId)).toMatchObject({ ended: false });
+    expect(await turns.get(background.turnId)).toMatchObject({ ended: false });
+    await other.leave();
+  });
+});

@@ -1,0 +1,70 @@
+import type { TurnEventBody } from "../../log/event.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import { layoutPrompt } from "../prompt/layout.ts";
+import { applyPatch, bash, fakeModel, fakeRequest, readFile } from "../prompt/request.fake.ts";
+import { exchange } from "../run/exchange.ts";
+import { planAnswer } from "./answer-plan.ts";
+import type { AnswerReport } from "./judge.ts";
+import { type ScriptedBackend, scriptedCascade } from "./scripted-backend.fake.ts";
+
+export const call = (body: string, name = "bash") => `<tool_call name="${name}">\n${body}\n</tool_call>`;
+export const good = call('{"command":"ls"}');
+export const bad = call('{"timeoutMs":5}');
+const signal = new AbortController().signal;
+
+interface Told {
+  readonly events: readonly TurnEventBody[];
+  readonly last: TurnEventBody;
+  readonly text: string;
+  readonly calls: readonly {
+    readonly callId: string;
+    readonly name: string;
+    readonly arguments: string;
+    readonly done: boolean;
+  }[];
+  readonly report: AnswerReport | undefined;
+}
+
+/** Runs a request against scripted answers and adds up what a reader of the log would know. */
+export async function told(
+  backend: ScriptedBackend,
+  fields: Partial<TurnRequest>,
+  options: { readonly keep?: boolean; readonly resume?: boolean; readonly onEvent?: () => void } = {},
+): Promise<Told> {
+  const request = fakeRequest({ tools: [bash, readFile, applyPatch], ...fields });
+  const plan = planAnswer(request, "seed");
+  if (plan === undefined) throw new Error("nothing to read in this answer");
+  let report: AnswerReport | undefined;
+  const { prompt } = layoutPrompt(request, fakeModel);
+  const runOptions = { keep: options.keep ?? false, onAlive: () => {} };
+  const from = { cascadeId: scriptedCascade, text: "whatever the log holds", thinking: "" };
+  const asking = exchange({
+    backend,
+    prompt,
+    run: runOptions,
+    plan,
+    onReport: (given) => (report = given),
+    ...(options.resume === true ? { from } : {}),
+  });
+  const events: TurnEventBody[] = [];
+  let text = "";
+  const calls = new Map<string, { callId: string; name: string; arguments: string; done: boolean }>();
+  const take = (event: TurnEventBody) => {
+    events.push(event);
+    options.onEvent?.();
+    if (event.type === "text") text += event.delta;
+    if (event.type === "rewritten") ({ text } = event);
+    if (event.type !== "tool_call") return;
+    const known = calls.get(event.callId) ?? { callId: event.callId, name: event.name, arguments: "", done: false };
+    known.arguments += event.argumentsDelta;
+    known.done = event.done;
+    calls.set(event.callId, known);
+  };
+  await asking(async (batch) => {
+    for (const event of batch) take(event);
+    return true;
+  }, signal);
+  const last = events.at(-1);
+  if (last === undefined) throw new Error("no event");
+  return { events, last, text, calls: [...calls.values()], report };
+}

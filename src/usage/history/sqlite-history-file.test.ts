@@ -1,0 +1,83 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { inspectSqliteLog } from "../../log/sqlite/inspect-sqlite-log.ts";
+import { openSqliteLog } from "../../log/sqlite/open-sqlite-log.ts";
+import { turnFake } from "./history.fake.ts";
+import type { UsageHistory } from "./history.ts";
+import { now, openedHistory } from "./opened-history.fake.ts";
+import { openHistory } from "./sqlite-history.ts";
+
+let folder: string;
+let file: string;
+let history: UsageHistory;
+
+beforeEach(() => {
+  ({ folder, file, history } = openedHistory());
+});
+
+afterEach(() => history.close());
+
+describe("a store that cannot be used", () => {
+  it("from a newer version is an error that says so, and nothing in it changes", () => {
+    const other = new DatabaseSync(file);
+    other.exec("INSERT INTO usage_schema (version) VALUES (99)");
+    expect(() => openHistory({ file, keepDays: 400 })).toThrow(
+      expect.objectContaining({ code: "degraded", message: expect.stringContaining("newer Millrace (its version 99") }),
+    );
+    expect(other.prepare("SELECT max(version) AS version FROM usage_schema").get()).toEqual({ version: 99 });
+    other.close();
+  });
+
+  it("from an older version is brought up to this one with all that it holds", () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    history.close();
+    const other = new DatabaseSync(file);
+    other.exec(
+      "DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DROP INDEX usage_turns_by_model; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 2",
+    );
+    other.close();
+    history = openHistory({ file, keepDays: 400 });
+    expect(history.turn("turn_1")).toMatchObject({ promptTokens: 100 });
+    expect(history.resumptions("turn_1")).toEqual([]);
+    expect(history.spend({ sinceMs: 0, untilMs: now + 1, by: "model", timeZone: "UTC" })).toMatchObject([{ turns: 1 }]);
+  });
+
+  it("is the event log's too, whichever of the two comes first", async () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    expect(await inspectSqliteLog(file)).toMatchObject({ kind: "sound", turns: 0 });
+    const { store, setAside } = await openSqliteLog({ path: file, clock: new FakeClock() });
+    expect(setAside).toBeUndefined();
+    await store.close();
+    expect(await inspectSqliteLog(file)).toMatchObject({ kind: "sound", turns: 0 });
+    history.close();
+    history = openHistory({ file, keepDays: 400 });
+    expect(history.turn("turn_1")).toBeDefined();
+  });
+
+  it("of another program is left unchanged", () => {
+    const foreign = join(folder, "notes.db");
+    const other = new DatabaseSync(foreign);
+    other.exec("CREATE TABLE notes (text TEXT)");
+    expect(() => openHistory({ file: foreign, keepDays: 400 })).toThrow(
+      expect.objectContaining({ code: "degraded", message: expect.stringContaining("belongs to another program") }),
+    );
+    expect(other.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "notes" }]);
+    other.close();
+  });
+
+  it("that is no database is degraded, with the cause kept", () => {
+    expect(() => openHistory({ file: folder, keepDays: 400 })).toThrow(
+      expect.objectContaining({ code: "degraded", hint: expect.stringContaining("repair the file") }),
+    );
+  });
+
+  it("shared with another connection that writes is waited for", () => {
+    const second = openHistory({ file, keepDays: 400 });
+    second.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now }));
+    expect(second.spend({ sinceMs: 0, untilMs: now + 1, by: "model", timeZone: "UTC" })).toMatchObject([{ turns: 2 }]);
+    second.close();
+  });
+});

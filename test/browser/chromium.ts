@@ -1,0 +1,49 @@
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { build } from "vite";
+
+const root = join(import.meta.dirname, "../..");
+
+/** Chromium on PATH, or the path in CHROMIUM; undefined where there is none. */
+export function chromiumPath(): string | undefined {
+  const given = process.env["CHROMIUM"];
+  if (given !== undefined && given !== "") return given;
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  return folders
+    .flatMap((folder) => [join(folder, "chromium"), join(folder, "chromium-browser")])
+    .find((path) => existsSync(path));
+}
+
+/** A headless Chromium that calls no other host. */
+export function startChromium(executablePath: string): Promise<Browser> {
+  const quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
+  const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", ...quiet];
+  return chromium.launch({ executablePath, args });
+}
+
+/** Builds the dashboard once, into a folder of its own. */
+export async function buildDashboard(): Promise<string> {
+  const outDir = mkdtempSync(join(tmpdir(), "millrace-dashboard-build-"));
+  await build({
+    configFile: join(root, "web/vite.config.ts"),
+    logLevel: "error",
+    build: { outDir, emptyOutDir: true },
+  });
+  return outDir;
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Serious and critical violations of WCAG 2 A and AA on the page, as sentences. */
+export async function accessibilityViolations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axeSource); // over the debugging protocol: the page's own policy would not let a script in
+  const found = await page.evaluate(
+    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa"] }).then(({ violations }) => violations
+       .filter(({ impact }) => impact === "serious" || impact === "critical")
+       .map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html + " " + node.failureSummary).join("; ")))`,
+  );
+  return found as string[]; // what the expression above answers
+}

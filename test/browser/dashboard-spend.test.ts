@@ -1,0 +1,163 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { accessibilityViolations } from "./chromium.ts";
+import { describeDashboard, picture } from "./dashboard-page.ts";
+
+describeDashboard("the dashboard's plan and spending", (open) => {
+  it("shows limits with the even-pace tick and the verdict, said to screen readers too", async () => {
+    const { page } = await open();
+    const weekly = page.getByRole("meter", { name: "Weekly quota" });
+    await weekly.waitFor();
+    expect(await weekly.getAttribute("aria-valuenow")).toBe("61");
+    expect(await weekly.getAttribute("aria-valuetext")).toMatch(/61 % used, resets in 4 d 16 h, runs out in 1 d/);
+    expect(await weekly.locator(".tick").getAttribute("style")).toMatch(/left: 33\.\d+%/);
+    await page.getByText("12 % more left than an even pace").waitFor();
+    await page.getByText("$12.50 left").waitFor();
+    const antigravity = page.getByRole("article", { name: "Limits of Antigravity" });
+    await antigravity.getByRole("meter", { name: "Other models, 5 hours" }).waitFor();
+    await antigravity.getByText("By model (3)").click();
+    await antigravity.getByRole("meter", { name: "Claude Opus 4.5" }).waitFor();
+    expect(await page.content()).not.toContain("ada@example.com");
+    await picture(page, "limits");
+  });
+
+  it("shows who spent it, by any dimension and time, with estimates marked", async () => {
+    const { page } = await open();
+    const table = page.locator("section[aria-labelledby=spend] table");
+    await table.getByRole("rowheader", { name: "claude-opus-4.5:high" }).waitFor();
+    await page.getByText("~ marks partly estimated values").waitFor();
+    await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "Project" }).click();
+    await table.getByRole("rowheader", { name: "engine" }).waitFor();
+    await table.getByRole("rowheader", { name: "unknown" }).waitFor();
+    expect(
+      await page
+        .getByRole("group", { name: "Group by" })
+        .getByRole("button", { name: "Project" })
+        .getAttribute("aria-pressed"),
+    ).toBe("true");
+    await page.getByRole("button", { name: "Day", exact: true }).click();
+    await table
+      .getByRole("rowheader", { name: /^\d{4}-\d\d-\d\d$/ })
+      .first()
+      .waitFor();
+  });
+
+  it("knows a user whose turns the log has forgotten from one who never had any", async () => {
+    const { page } = await open({ plan: "none" });
+    await page.locator("#spend").waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
+    await page.getByText("No turn runs now.").waitFor();
+    expect(await page.getByText("No turns yet").count()).toBe(0);
+  });
+
+  it("draws the whole period that was asked for, says each value by keyboard, and agrees with the cards", async () => {
+    const { page } = await open();
+    const chart = page.getByRole("slider", { name: "Time on the chart" });
+    await chart.waitFor();
+    // The last reading of the history says 60 %; what was read just now, and the card, say 61.
+    await expect.poll(() => chart.getAttribute("aria-valuetext")).toContain("Weekly quota 61 % used");
+    expect(await page.locator(".legend li").allInnerTexts()).toContain(
+      "Devin Desktop (Windsurf), Daily quota 38 % used",
+    );
+    await chart.press("Home");
+    const first = (await chart.getAttribute("aria-valuetext")) ?? "";
+    expect(first).toContain("Weekly quota 0 % used");
+    expect(await page.locator("section[aria-labelledby=history] .at-time").innerText()).toBe(first.split(": ")[0]);
+    await chart.press("ArrowRight");
+    expect(await chart.getAttribute("aria-valuetext")).toContain("Weekly quota 1 % used");
+    await chart.hover({ position: { x: 100, y: 60 } });
+    expect(await page.locator("section[aria-labelledby=history] .at-time").innerText()).not.toBe("Now");
+    await page.getByRole("group", { name: "Period of the chart" }).getByRole("button", { name: "24 h" }).click();
+    await page.mouse.move(0, 0);
+    await expect.poll(() => page.locator("section[aria-labelledby=history] .at-time").innerText()).toBe("Now");
+    await picture(page, "chart-24h");
+  });
+
+  it("shows all ended turns in a table that sorts, filters, searches and pages, with failures set apart", async () => {
+    const { page } = await open({ pastTurns: 300, everyMs: 60_000 });
+    const rows = page.locator("table.turns tbody tr");
+    const pages = page.getByRole("navigation", { name: "Pages of turns" });
+    await pages.getByText("1–25 of 300").waitFor();
+    await pages.getByRole("button", { name: "Last" }).click();
+    await pages.getByText("276–300 of 300").waitFor();
+    await page.getByRole("button", { name: "Tokens in" }).click();
+    await page.locator("th[aria-sort=descending]", { hasText: "Tokens in" }).waitFor();
+    await expect.poll(() => rows.first().locator(".of-tokens_in").innerText()).toBe("10,969");
+    await page.getByLabel("Status").selectOption("failed");
+    await pages.getByText("1–25 of 28").waitFor();
+    expect(await rows.first().getAttribute("class")).toBe("failed");
+    await page.getByLabel("Client", { exact: true }).selectOption("codex");
+    await expect.poll(() => rows.count()).toBe(9);
+    await page.getByLabel("Client", { exact: true }).selectOption("");
+    await page.getByLabel("Search turns").fill("past_11");
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await rows.first().locator(".of-time time").getAttribute("title")).toMatch(/\d{4}/);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    const saving = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save as CSV" }).click();
+    const saved = readFileSync(await (await saving).path(), "utf8")
+      .trimEnd()
+      .split("\r\n");
+    expect(saved.map((line) => line.split(",")[0])).toEqual(["id", "turn_past_110", "turn_past_11"]);
+    await page.getByLabel("Search turns").fill("no such turn");
+    await page.getByText("No turn of the last 30 days matches.").waitFor();
+  });
+
+  it("sums up today in tiles", async () => {
+    const { page, world } = await open({ pastTurns: 0 });
+    await page.getByText("No turns yet").waitFor();
+    world.ask("Hi");
+    await page.locator("li[data-turn]").getByText("waiting").waitFor();
+    world.turns.backend.last.text("Hello");
+    world.turns.backend.last.finish("Hello");
+    const tile = (name: string) => page.locator(".tiles div", { hasText: name }).locator("dd");
+    await expect.poll(() => tile("Turns today").innerText()).toBe("1");
+    expect(await tile("Failed").innerText()).toBe("0 %");
+    expect(await tile("First token, median").innerText()).toMatch(/^[\d.]+ m?s$/);
+  });
+
+  it("draws what each model spent on each day, and says a day's figures by keyboard", async () => {
+    const { page } = await open();
+    const chart = page.getByRole("slider", { name: "Day on the chart" });
+    await chart.waitFor();
+    expect(await page.locator(".column").count()).toBe(30);
+    const days = page.locator("section[aria-labelledby=days]");
+    expect(await days.locator(".at-time").innerText()).toBe("30 days: 120 credits");
+    expect(await days.locator(".legend li").allInnerTexts()).toEqual(["claude-opus-4.5:high 80", "swe-1.5 40"]);
+    await chart.press("Home");
+    expect(await chart.getAttribute("aria-valuetext")).toMatch(/: 0; claude-opus-4.5:high 0, swe-1.5 0$/);
+    await chart.press("End");
+    const said = (await chart.getAttribute("aria-valuetext")) ?? "";
+    expect(await days.locator(".at-time").innerText()).toBe(`${said.split(";")[0]} credits`);
+    await days.getByRole("button", { name: "Tokens" }).click();
+    await expect.poll(() => days.locator(".at-time").innerText()).toMatch(/^30 days: ~[\d,]+ tokens$/);
+    await days.getByRole("button", { name: "7 d", exact: true }).click();
+    await expect.poll(() => page.locator(".column").count()).toBe(7);
+  });
+
+  it("alerts once when a limit is used to the chosen share, as a notification and on the page", async () => {
+    const { page, world } = await open({}, { permissions: ["notifications"] });
+    await page.getByText("live", { exact: true }).waitFor();
+    await page.goto(`${world.url}/#/settings`);
+    const alerts = page.getByRole("group", { name: "Alerts" });
+    await alerts.getByRole("button", { name: "On" }).click();
+    expect(await page.evaluate("Notification.permission")).toBe("granted");
+    await picture(page, "settings");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    // Every notification is a real one; the page's own list says which were given.
+    await page.evaluate(
+      "window.given = []; window.Notification = class extends Notification { constructor(title, options) { super(title, options); given.push(title); } }",
+    );
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("button", { name: "Read again" }).click();
+    const alert = page.locator(".alerts p");
+    await alert.getByText("Other models, 5 hours: 88 % used").waitFor();
+    expect(await page.evaluate("given")).toEqual(["Other models, 5 hours: 88 % used"]);
+    await picture(page, "alert");
+    await alert.getByRole("button", { name: /^Close/ }).click();
+    await page.getByRole("button", { name: "Read again" }).click();
+    await page.reload();
+    await page.getByRole("meter", { name: "Weekly quota" }).waitFor();
+    expect(await alert.count()).toBe(0);
+  });
+});
