@@ -45,7 +45,7 @@ export const simulatorOptionsSchema = z.strictObject({
   appAgents: z.boolean().default(false),
   /** Devin: the plan that the app saved at its start. */
   savedPlan: z.enum(savedPlanForms).default("fresh"),
-  /** More ports of the server's process that speak something else; a client that asks ports in order meets them first. */
+  /** More ports of the server's process that speak another protocol; a client that asks ports in order tries them first. */
   decoys: z.array(z.enum(decoyKinds)).default([]),
   /** Off: the server speaks only Connect over HTTP/1.1. */
   http2: z.boolean().default(true),
