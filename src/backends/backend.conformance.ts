@@ -33,7 +33,7 @@ export interface BackendCapabilities {
   readonly trajectories: boolean;
   /** A model that the server behind the harness has. */
   readonly modelUid?: string;
-  /** `counts().archives` holds only what was there to archive: no conversation without a prompt, and none a second time. */
+  /** `counts().archives` counts only conversations that exist: none without a prompt, and none a second time. */
   readonly archivesStoredOnly?: boolean;
 }
 

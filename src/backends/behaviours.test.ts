@@ -39,7 +39,7 @@ const fails =
       error: { code, message: expect.stringMatching(message) },
     });
   };
-/** Fails in a way that clients are told not to repeat by themselves. */
+/** Fails in such a way that clients are asked not to repeat automatically. */
 const unusable = (message: RegExp) => (events: readonly TurnEventBody[]) => {
   fails("upstream_failed", message)(events);
   expect(events.at(-1)).toMatchObject({ error: { details: { reason: unusableAnswer } } });
@@ -145,7 +145,7 @@ const bare: ReadonlySet<string> = new Set([
   "a forged transcript in the answer",
 ]);
 
-/** One turn at a simulator, by whatever it offers, to its end. */
+/** Runs one turn at a simulator to its end, over the ways that the simulator offers. */
 async function turn(backends: Backends, plan: TurnPlan): Promise<TurnEventBody[]> {
   const { signal } = new AbortController();
   const prompt = {

@@ -11,8 +11,8 @@ type Call = keyof LanguageServer;
 export type Script = ((trajectory: FakeTrajectory) => void)[];
 
 /**
- * A language server in memory: knows panel state, trajectories, archiving and cancelling as the real one does, counts what it
- * accepted, and plays a script of which each poll shows one more entry. `failNext` makes calls fail, before or after they act.
+ * A language server in memory. It has panel state, trajectories, archiving and cancelling as the real one does, and counts the
+ * messages that it accepted. It plays a script; each poll shows one more entry. `failNext` makes calls fail, before or after they act.
  */
 export class FakeLanguageServer implements LanguageServer {
   readonly endpoint = fakeEndpoint(42_100, "grpc", "fake");
@@ -37,7 +37,7 @@ export class FakeLanguageServer implements LanguageServer {
   #down = false;
   #nextId = 1;
   #failures: { call: Call; reason: string; afterActing: boolean }[] = [];
-  /** Called before each call is served, which waits for what it gives. */
+  /** Called before each call is served; the call waits for its promise. */
   onCall: (call: Call) => void | Promise<void> = () => {};
 
   /** Sets the script of the turns that begin from now on. */

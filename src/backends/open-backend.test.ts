@@ -13,7 +13,7 @@ import { openBackends } from "./open-backend.ts";
 const never = new AbortController().signal;
 const noIde = new MillraceError("ide_not_running", "No IDE runs.");
 const signedOut = new MillraceError("not_signed_in", "Nobody is signed in.");
-/** As a server's refusal is told: it answered, and did not act. */
+/** A server's refusal: it answered, and did not act. */
 const retirement = new MillraceError("backend_retired", "Cascade was removed.", {
   details: { reason: "model_retired" },
 });
@@ -30,7 +30,7 @@ const prompt: Prompt = {
   form: "text",
 };
 
-/** An agent in memory that answers at once, and keeps what it was asked. */
+/** An agent in memory that answers at once, and keeps its prompts. */
 function fakeAgent(name: string) {
   const prompts: Prompt[] = [];
   async function* answer(asked: Prompt, text: string): ReturnType<Backend["run"]> & AsyncGenerator {
@@ -111,7 +111,7 @@ function serverWith(capability: Partial<FakeLanguageServer["capability"]>): Fake
   return server;
 }
 
-/** A server that answers what is asked of it, except that Cascade was removed. */
+/** A server that answers every call, except that Cascade was removed. */
 function retiredServer(): FakeLanguageServer {
   const server = new FakeLanguageServer();
   server.startCascade = () => Promise.reject(retirement);

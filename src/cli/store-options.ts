@@ -1,6 +1,6 @@
 import { choice, redisAddress } from "./options.ts";
 
-/** Which store a gateway has. Commands that look into the store without a gateway have the same options. */
+/** The options for a gateway's store. Commands that read the store without a gateway have the same options. */
 export const storeOptions = {
   store: choice(
     "where answers are stored: in a file, on a Redis server that several gateways share, or in memory only",

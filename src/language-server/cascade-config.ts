@@ -4,7 +4,7 @@ import { type CascadeConfigSchema, SectionOverrideMode } from "../proto/windsurf
 import type { SendMessage } from "./language-server.ts";
 
 /**
- * The `cascade_config` of one message: a planner without tools, the model by every selector there is, and the
+ * The `cascade_config` of one message: a planner without tools, the model in every selector, and the
  * instructions in the one section that is rendered in every planner mode.
  *
  * The section is overridden, not appended to: the model then gets exactly what the caller wrote.

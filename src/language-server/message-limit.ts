@@ -8,7 +8,7 @@ import type {
 import { upstreamReason } from "./errors/errors.ts";
 import type { metadataFor } from "./metadata.ts";
 
-/** Whether a model may be asked now, as the server says it. What it left out is undefined. */
+/** The server's answer to the question whether a model may be asked now. Missing fields are undefined. */
 export interface MessageLimit {
   readonly hasCapacity: boolean;
   readonly messagesRemaining: number | undefined;

@@ -42,7 +42,7 @@ export interface LanguageServerOptions {
   readonly spoken?: SpokenSchema;
 }
 
-/** A service with our names and shapes and a build's numbers, and what has to run on each call for it. */
+/** A service with our names and shapes and a build's numbers, and the work that it needs on each call. */
 export interface SpokenSchema {
   readonly service: typeof LanguageServerService;
   readonly interceptors: readonly Interceptor[];

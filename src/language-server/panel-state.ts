@@ -25,7 +25,7 @@ export class PanelState {
     }, signal);
   }
 
-  /** The server says that it has none. */
+  /** Called when the server reports that it has no panel state. */
   forget(): void {
     this.#ready = false;
   }

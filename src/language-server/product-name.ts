@@ -5,7 +5,7 @@ const firstDevin = 3;
 /** The first version without Cascade. Source: docs/wire/devin-desktop.md, "Cascade". */
 const withoutCascade: readonly [major: number, minor: number] = [3, 9];
 
-/** Today's name of the product, for sentences about one that is not there. */
+/** Today's name of the product, for sentences about a missing one. */
 export const productToday = "Devin Desktop (formerly Windsurf)";
 
 /**

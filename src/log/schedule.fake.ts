@@ -57,7 +57,7 @@ export class Schedule {
     return new Promise((go) => this.#waiting.push({ actor, name, lane, go }));
   }
 
-  /** Work that ends by itself, and before which nothing else is picked. */
+  /** Work that ends without a pick; nothing else is picked before its end. */
   async during<T>(work: Promise<T>): Promise<T> {
     this.#working++;
     try {

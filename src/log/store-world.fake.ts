@@ -19,7 +19,7 @@ export function bodiesOf(events: readonly TurnEvent[]): unknown[] {
   );
 }
 
-/** A medium that a test opens, perhaps several times. `open` again is what another process, or the next start, would do. */
+/** A medium that a test opens, perhaps several times. A second `open` does the same as another process, or the next start. */
 export interface StoreHarness {
   open(clock: SettableClock): Promise<LogStore>;
   dispose(): Promise<void>;

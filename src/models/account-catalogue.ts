@@ -21,7 +21,7 @@ export interface AccountList {
   readonly backend: ModelBackend;
   /** The vendor's agent, where prompts go to the language server and the agent can be asked as well. */
   readonly beside?: AgentSource | undefined;
-  /** Whether the language server has said since that it no longer answers this model, and the agent does. */
+  /** Whether the language server has reported since that it no longer answers this model, and the agent offers the model. */
   readonly isMoved?: ((uid: string) => boolean) | undefined;
 }
 
@@ -61,9 +61,9 @@ const refreshWaitMs = 30_000;
 const nameWaitMs = 20_000;
 
 /**
- * The models of the account, and which backend serves each. What the chosen backend has, it serves. What only the vendor's agent
- * offers beside it goes to the agent. The agent is asked for a listing, or for a name that the account's own list does not have:
- * never for a name that it has, and never at the start.
+ * The models of the account, and the backend of each. The chosen backend serves its own models. Models that only the vendor's agent
+ * offers beside it go to the agent. The agent is asked for a listing, or for a name that the account's own list lacks: never for a
+ * name that the list has, and never at the start.
  */
 export class AccountCatalogue {
   readonly #options: CatalogueOptions;
@@ -85,7 +85,7 @@ export class AccountCatalogue {
     return own === undefined ? [] : this.#all(own, own.beside === undefined ? [] : this.#beside.last);
   }
 
-  /** Throws what asking for the account's own list throws. */
+  /** Throws as asking for the account's own list does. */
   async list(refresh: boolean, signal: AbortSignal): Promise<readonly AccountModel[]> {
     const own = await this.#own.read(refresh ? 0 : this.#options.keepMs, signal);
     if (own.beside === undefined) return this.#all(own, []);
@@ -94,7 +94,7 @@ export class AccountCatalogue {
     return this.#all(own, await this.#beside.read(own.beside, patience, signal));
   }
 
-  /** Throws what `list` and `resolveModel` throw. */
+  /** Throws as `list` and `resolveModel` do. */
   async resolve(
     name: string,
     effort: string | undefined,
@@ -115,7 +115,7 @@ export class AccountCatalogue {
     }
   }
 
-  /** Whether only the vendor's agent has this model. Asks for what was not read yet, and throws what `list` throws. */
+  /** Whether only the vendor's agent has this model. Reads lists that were not read yet, and throws as `list` does. */
   async isOnlyAgents(uid: string, signal: AbortSignal): Promise<boolean> {
     const byUid = () => this.known.find((model) => model.uid === uid && model.disabledReason === undefined);
     const known = byUid();

@@ -14,7 +14,7 @@ import { type Effort, parseEffort, shapeOf } from "./model-shape.ts";
 import { vendorByName } from "./model-vendor.ts";
 import { uniqueNames } from "./unique-names.ts";
 
-/** A model as resolution sees it: also which member of its family is the default. */
+/** A model for resolution, with the fact whether it is its family's default. */
 export interface AccountModel extends Model {
   readonly isDefaultInFamily: boolean;
 }
@@ -129,8 +129,8 @@ const costTiers: Readonly<Record<ModelCostTier, Model["costTier"]>> = {
 };
 
 /**
- * proto3 drops a zero. It means free where the price is a fixed number of credits, and where another model of the list has a
- * multiplier and this one does not have another kind of price.
+ * proto3 drops a zero. The model is free if its price is a fixed number of credits. It is also free if another model of the list
+ * has a multiplier and this one has no other kind of price.
  */
 function creditMultiplier({ creditMultiplier: multiplier, pricingType }: ClientModelConfig, isPriced: boolean) {
   const inCredits = isPriced && pricingType === ModelPricingType.UNSPECIFIED;

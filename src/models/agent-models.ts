@@ -17,8 +17,8 @@ export interface AgentModel {
 }
 
 /**
- * The models of the vendor's agent, named as the account's own list names them. The agent decides what can be called; the list of
- * the language server adds what only that list knows: window, price, images.
+ * The models of the vendor's agent, named as the account's own list names them. The agent decides which models can be called. The
+ * language server's list adds facts that only it has: window, price, images.
  */
 export function vendorAgentModels(
   listed: readonly AgentModel[],

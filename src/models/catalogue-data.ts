@@ -1,6 +1,6 @@
 /**
- * Names that models are known by: UID, canonical name, vendor and label, one model a line, with tabs between. Data, not
- * truth: which models exist, and what a MODEL_PRIVATE number means, is what the account's own list says.
+ * Known names of models: UID, canonical name, vendor and label, one model a line, with tabs between. Data, not truth: the account's
+ * own list decides which models exist, and the meaning of a MODEL_PRIVATE number.
  *
  * Source: docs/wire/models.md.
  */

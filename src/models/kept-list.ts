@@ -18,7 +18,7 @@ export class KeptList<T> {
     return this.#taken?.list;
   }
 
-  /** Throws what asking throws. */
+  /** Throws the error of asking. */
   async read(maxAgeMs: number, signal: AbortSignal): Promise<T> {
     const taken = this.#taken;
     if (taken !== undefined && this.#clock.monotonic() - taken.atMs < maxAgeMs) return taken.list;

@@ -2,8 +2,8 @@ import type { Catalogue } from "./catalogue.ts";
 import { shapeOf } from "./model-shape.ts";
 
 /**
- * The name that a model is shown by: `claude-opus-4.7:high`. From the catalogue where its UID is known, else from its string
- * UID, else from its label. What a `MODEL_PRIVATE_n` is differs between accounts, so there the label alone counts.
+ * The displayed name of a model: `claude-opus-4.7:high`. It comes from the catalogue if the UID is known there, else from a string
+ * UID, else from the label. The model behind a `MODEL_PRIVATE_n` differs between accounts, so its name comes from the label alone.
  *
  * Source: docs/wire/models.md, "Names and suffixes".
  */

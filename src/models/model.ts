@@ -36,7 +36,7 @@ export interface Resolution {
   readonly rule: "uid" | "name" | "variant" | "alias" | "enum" | "effort";
 }
 
-/** The account's models, live. What asks a server throws what finding one throws. */
+/** The account's models, live. Calls that need a server throw the errors of finding one. */
 export interface Models {
   list(options: { readonly refresh: boolean }, signal: AbortSignal): Promise<readonly Model[]>;
   /** The name of a UID: from the last list, else from the UID itself. Sends no request. */

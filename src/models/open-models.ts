@@ -23,15 +23,15 @@ export interface ModelsOptions {
 
 /** Where the lists of models come from. */
 export interface ModelSources {
-  /** The account of the IDE: throws what finding its server or its agent throws. */
+  /** The account of the IDE: throws the errors of finding its server or its agent. */
   readonly account: (signal: AbortSignal) => Promise<AccountList>;
   /** Agents that the user configured. */
   readonly agents?: readonly AgentSource[];
 }
 
-/** The models, and what a backend needs to know of them. */
+/** The models, with the facts that a backend needs. */
 export interface OpenModels extends Models {
-  /** Whether only the vendor's agent has this model. Asks for what was not read yet, and throws what `list` throws. */
+  /** Whether only the vendor's agent has this model. Reads lists that were not read yet, and throws as `list` does. */
   isOnlyAgents(uid: string, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -47,7 +47,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
   });
   const known = () => [...account.known, ...agents.flatMap(({ list }) => list.last ?? [])];
 
-  /** The lists of all agents that answer; one that does not is left out. */
+  /** The lists of all agents that answer; an agent that does not answer is left out. */
   async function agentModels(maxAgeMs: number, signal: AbortSignal): Promise<readonly AccountModel[]> {
     const lists = await Promise.all(
       agents.map(async ({ name, list }) => {
@@ -60,7 +60,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
         }
       }),
     );
-    // The model that a configured agent uses by itself is no default beside the account's.
+    // A configured agent's own default model is no default beside the account's.
     return lists.flat().map((model) => ({ ...model, isDefault: false }));
   }
 
@@ -101,7 +101,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
   };
 }
 
-/** No account is signed in here with the IDE's vendor, or its server has no models left: what else there is can be used. */
+/** Whether no account is signed in to the IDE's vendor here, or its server has no models left: the other models can still be used. */
 function hasNoAccount(error: unknown): boolean {
   return isWithoutIde(error) || (isMillraceError(error) && error.code === "backend_retired");
 }

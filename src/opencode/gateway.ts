@@ -7,13 +7,13 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { Secret } from "../base/secret.ts";
 
-/** A gateway that answered as the one that wrote its address down. */
+/** A gateway whose answer matches the file that holds its address. */
 export interface FoundGateway {
   readonly url: string;
   readonly key: Secret;
 }
 
-/** Where Millrace's files are, and what it takes to start it. */
+/** The folder of Millrace's files, and the facts that starting a gateway needs. */
 export interface GatewayHome {
   /** `~/.millrace`, or MILLRACE_HOME. */
   readonly folder: string;

@@ -16,10 +16,7 @@ const listSchema = z.object({
 type Listed = z.output<typeof listSchema>["data"][number];
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-/**
- * OpenCode wants both limits or none; this is what the IDE's own editor asks for.
- * Source: docs/wire/cascade.md, "Planner configuration".
- */
+/** OpenCode wants both limits or none; the IDE's own editor asks for this value. Source: docs/wire/cascade.md, "Planner configuration". */
 const usualOutputTokens = 32_768;
 
 /**

@@ -90,7 +90,7 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
   };
 }
 
-/** Adds the provider; what the user configured for it wins, key by key. */
+/** Adds the provider; the user's own settings win, key by key. */
 function addProvider(config: OpenCodeConfig, ours: Required<ProviderConfig>): void {
   const theirs = config.provider?.[providerId] ?? {};
   const models = { ...ours.models };

@@ -17,7 +17,7 @@ import { createResolver, packageOf } from "./resolver.ts";
 import { splitFiles, type TopLevel } from "./split-files.ts";
 import { isStandard, standardFile, standardFiles } from "./well-known.ts";
 
-/** A schema as read, and what of it could not be. */
+/** A schema as read, with the parts that could not be read. */
 export interface ReadSchema {
   readonly set: FileDescriptorSet;
   readonly problems: readonly SchemaProblem[];
@@ -31,7 +31,7 @@ interface Named {
 }
 
 /**
- * Makes descriptors of what was found in a bundle. The first of two definitions of one name stands.
+ * Makes descriptors from the parts found in a bundle. Of two definitions of one name the first is used.
  *
  * Source: docs/wire/extension-bundle.md, "From code to descriptors".
  */

@@ -2,7 +2,7 @@ import type { AnyNode, ArrayExpression, ObjectExpression } from "acorn";
 import { lastName, lastOf, propertiesOf, returnedBy, stringOf } from "./literals.ts";
 import type { RawEnum, RawMessage, Required, Scope } from "./raw-bundle.ts";
 
-/** Nodes that carry what was found in them up to the statement that gives it a name. */
+/** Nodes that carry the definitions found in them up to the statement that names them. */
 export interface Carrying {
   definition?: RawMessage | RawEnum;
   scope?: Scope;
@@ -43,7 +43,10 @@ export function gettersOf(node: ObjectExpression): Map<string, AnyNode> | undefi
   return getters.size === 0 ? undefined : getters;
 }
 
-/** `i.d(t, "Note", function () { return q })` and `Object.defineProperty(t, "Note", { get: function () { return q } })`: what it hands on. */
+/**
+ * `i.d(t, "Note", function () { return q })` and `Object.defineProperty(t, "Note", { get: function () { return q } })`: the exported
+ * name and its expression.
+ */
 export function handedOn(callee: AnyNode, name: AnyNode, value: AnyNode): [string, AnyNode] | undefined {
   const key = stringOf(name);
   const by = lastName(callee);
@@ -67,7 +70,7 @@ export function requiredBy(node: AnyNode, scope: Scope): Required | undefined {
   return requiredBy(first, scope);
 }
 
-/** The scope of a module's function in the call that makes a module of it: `v((e, t) => {…})`, `v({"a.js"(e, t) {…}})`. */
+/** The scope of a module's function, in the call that turns the function into a module: `v((e, t) => {…})`, `v({"a.js"(e, t) {…}})`. */
 export function moduleMadeBy(args: readonly AnyNode[]): Scope | undefined {
   const [first] = args;
   if (first?.type !== "ObjectExpression") return first === undefined ? undefined : (first as Carrying).scope;

@@ -83,7 +83,7 @@ export function parseBundle(source: string): RawBundle {
 function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): InternalParser {
   return class extends Base {
     readonly #classes: { readonly message: RawMessage; readonly depth: number }[] = [];
-    /** How many functions are open around what is read. */
+    /** The number of open functions around the current position. */
     #depth = 0;
     #lastScope: Scope | undefined;
 
@@ -119,8 +119,8 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
     }
 
     /**
-     * Passes over a body without a word of generated code in it: nothing in there has a meaning outside. But not over what may be a
-     * module, which could hand types of other modules on.
+     * Skips a body without a word of generated code: nothing in it has a meaning outside. A body that may be a module is not skipped,
+     * because it could re-export types of other modules.
      */
     override parseFunctionBody(node: FunctionNode, isArrow: boolean, isMethod: boolean, forInit: unknown): void {
       const isDeclared = node.id != null || (isMethod && this.#classes.at(-1)?.depth === this.#depth);
@@ -332,7 +332,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
       raw.services.push({ at: node.start, typeName, methods, scope: this.currentScope() });
     }
 
-    /** Gives a name to what an expression holds: a message, an enum, another name, a module. */
+    /** Names the value of an expression: a message, an enum, another name, a module. */
     #bind(target: AnyNode, value: AnyNode): void {
       if (target.type !== "Identifier") return;
       const expression = lastOf(value);

@@ -42,7 +42,7 @@ export function diffSchemas(before: FileRegistry, after: FileRegistry): readonly
   return changes.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.change < b.change ? -1 : 1));
 }
 
-/** Values of an enum that the other has not: names and numbers. For `Model`, what our catalogue lacks. */
+/** Values of an enum that the other one lacks: names and numbers. For `Model`, the values that our catalogue lacks. */
 export function missingValues(
   ours: DescEnum,
   theirs: DescEnum,

@@ -26,7 +26,7 @@ export interface BuildSchema {
 /** Schemas of builds, by the path of their `extension.js`. */
 export interface Schemas {
   /**
-   * Read once per content: a bundle that has not changed is not looked into again, nor after a restart.
+   * Read once per content: an unchanged bundle is not read again, also after a restart.
    *
    * @throws MillraceError `invalid_request`: no such file, or one that cannot be read as a bundle.
    */

@@ -1,18 +1,18 @@
 import type { AnyNode, ObjectExpression } from "acorn";
 import type { RawField, RawValue } from "./raw-field.ts";
 
-/** A scope of the bundle, with what later resolution asks of it. */
+/** A scope of the bundle, with the facts that later resolution needs. */
 export interface Scope {
   readonly parent: Scope | undefined;
   /** The names it declares, as they came; the parser's own list, so that a scope costs nothing more. */
   readonly var: string[];
   /** The same, once it was asked for one. */
   names?: Set<string>;
-  /** Names that stand for another name, or for what a function at hand returns. */
+  /** Names for another name, or for the result of a function at hand. */
   aliases?: Map<string, Reference>;
-  /** Names that stand for what a module exports. */
+  /** Names for a module's exports. */
   requires?: Map<string, Required>;
-  /** Names that stand for a module itself: the scope of its function. */
+  /** Names for a module itself: the scope of its function. */
   modules?: Map<string, Scope>;
 }
 
@@ -22,7 +22,7 @@ export interface Reference {
   readonly scope: Scope;
 }
 
-/** A module that is asked for: by the bundler's id of it, or by the name of a function. */
+/** A required module: by the bundler's id of it, or by the name of a function. */
 export type Required = { readonly id: string } | { readonly module: Reference };
 
 /** A message as far as it has been seen: the parts may stand apart in the source. */

@@ -50,7 +50,7 @@ export class Guesses {
 }
 
 /**
- * The fields of a message, with what they refer to resolved. A field that cannot be read is reported and left out.
+ * The fields of a message, with their references resolved. A field that cannot be read is reported and left out.
  *
  * Source: docs/wire/extension-bundle.md, "Field objects".
  */

@@ -7,13 +7,13 @@ export type WorkerAnswer =
   | { readonly set: Uint8Array; readonly problems: readonly SchemaProblem[] }
   | { readonly error: ErrorRecord };
 
-/** A schema as bytes: a `FileDescriptorSet`, and what could not be read. */
+/** A schema as bytes: a `FileDescriptorSet`, and the parts that could not be read. */
 export interface SerializedSchema {
   readonly set: Uint8Array;
   readonly problems: readonly SchemaProblem[];
 }
 
-/** A young generation that holds most of what one statement leaves behind; a bound that no real build comes near. */
+/** A young generation that holds most of one statement's garbage; no real build comes near the bound. */
 const resourceLimits = { maxYoungGenerationSizeMb: 96, maxOldGenerationSizeMb: 320, stackSizeMb: 4 };
 
 /**

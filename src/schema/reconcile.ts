@@ -21,7 +21,7 @@ import { type EnumNumbers, enumNumbers, translateEnums } from "./enum-numbers.ts
 import { loadBearing } from "./load-bearing.ts";
 import { isStandard } from "./well-known.ts";
 
-/** Where a build differs from what we were written for. */
+/** A difference between a build and the schema that our code was written for. */
 export interface SchemaDifference {
   /** `exa.cortex_pb.CascadePlannerConfig.requested_model_uid`. */
   readonly where: string;
@@ -33,9 +33,9 @@ export interface SchemaDifference {
   readonly loadBearing: boolean;
 }
 
-/** Our service in the numbers of a build, and what that took. */
+/** Our service in the numbers of a build, and the differences that were reconciled. */
 export interface Reconciliation {
-  /** The same typed service, whichever numbers go over the wire. */
+  /** The same typed service, independent of the numbers on the wire. */
   readonly service: typeof LanguageServerService;
   /** To run on every call; none as long as no enum value moved. */
   readonly interceptors: readonly Interceptor[];

@@ -12,9 +12,9 @@ export interface Resolved {
   readonly guessed: boolean;
 }
 
-/** Says what a name in a bundle stands for. */
+/** Resolves the names in a bundle. */
 export interface Resolver {
-  /** The type that `node`, read in `scope` inside message `owner`, stands for. */
+  /** The type that `node` names, read in `scope` inside message `owner`. */
   typeOf(node: AnyNode, scope: Scope, owner: RawMessage | undefined): Resolved | undefined;
   /** Every message with its type name and its fields, also those whose parts stood apart. */
   readonly messages: readonly RawMessage[];
@@ -168,7 +168,7 @@ function nearest(definitions: readonly Definition[], at: number): Definition | u
   return definitions.toSorted((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at))[0];
 }
 
-/** Type names by what generated code calls them: `exa.a.Outer.Inner` is `Outer_Inner`, and also `Inner`. */
+/** Type names by their form in generated code: `exa.a.Outer.Inner` is `Outer_Inner`, and also `Inner`. */
 function simpleNames(typeNames: readonly string[]): Map<string, Set<string>> {
   const names = new Map<string, Set<string>>();
   for (const typeName of typeNames) {

@@ -30,7 +30,7 @@ export function endOfBlock(source: string, open: number, limit: number): number 
   const end = Math.min(limit, source.length);
   /** For each open brace, whether it is a template's `${`; the block's own is not among them. */
   const braces: boolean[] = [];
-  /** For each open parenthesis, what its end is to a slash behind it. */
+  /** For each open parenthesis, the meaning of its end for a slash behind it. */
   const parentheses: Last[] = [];
   let last: Last = operator;
   let wordAt = 0;

@@ -31,7 +31,7 @@ export const simulatorOptionsSchema = z.strictObject({
   /** Demand the metadata fields that the editor fills, not only the key. */
   strictMetadata: z.boolean().default(false),
   csrfCode: z.enum(["unauthenticated", "permission_denied"]).default("unauthenticated"),
-  /** Overrides what `RawGetChatMessage` does: answer, refuse in the trailer, refuse in a message with status 0. */
+  /** Overrides the behaviour of `RawGetChatMessage`: answer, refuse in the trailer, refuse in a message with status 0. */
   rawChat: z.enum(["answer", "trailer", "in-band"]).optional(),
   /** The response to a second message for a running cascade. */
   whileRunning: z.enum(["queue", "reject"]).default("queue"),
@@ -45,17 +45,17 @@ export const simulatorOptionsSchema = z.strictObject({
   appAgents: z.boolean().default(false),
   /** Devin: the plan that the app saved at its start. */
   savedPlan: z.enum(savedPlanForms).default("fresh"),
-  /** More ports of the server's process that speak something else; a client that asks ports in order meets them first. */
+  /** More ports of the server's process that speak another protocol; a client that asks ports in order tries them first. */
   decoys: z.array(z.enum(decoyKinds)).default([]),
-  /** Without it the server speaks Connect over HTTP/1.1 alone. */
+  /** Off: the server speaks only Connect over HTTP/1.1. */
   http2: z.boolean().default(true),
   /** RPCs to leave out, on top of those the profile lacks. */
   missing: z.array(z.string()).default([]),
-  /** Permutes the field numbers of every message, by this seed; 0 leaves them. The extension's bundle says how. */
+  /** Permutes the field numbers of every message, by this seed; 0 leaves them. The extension's bundle contains the permuted numbers. */
   schemaSeed: z.number().int().min(0).max(0xffff_ffff).default(0),
   /** The server accepts connections but answers nothing for this long after its start. */
   slowStartMs: z.number().min(0).default(0),
-  /** Characters after which a transcript is cut without a sign. */
+  /** Characters after which a transcript is cut without a mark. */
   transcriptLimit: z.number().int().positive().default(200_000),
   /** Size of a conversation's file: at its start, per step, after it was archived. Bytes. */
   fileBytes: z
@@ -65,7 +65,7 @@ export const simulatorOptionsSchema = z.strictObject({
       archived: z.number().int().min(0).default(256),
     })
     .prefault({}),
-  /** How turns go unless their prompt says otherwise. */
+  /** The plan of turns whose prompt has no directives. */
   turn: turnPlanSchema.default({}),
   /** The account's plan. */
   plan: planOptionsSchema.prefault({}),

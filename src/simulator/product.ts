@@ -10,7 +10,7 @@ export interface Product {
   readonly handler: Handler;
   /** It also answers over TLS, on the port before. */
   readonly tls: boolean;
-  /** Told once the ports that speak something else are open. */
+  /** Called once the ports of other protocols are open. */
   portsAre(ports: { readonly lsp: number; readonly chatClient: number }): void;
   cascades(): readonly CascadeReport[];
   setTurn(plan: TurnPlan): void;

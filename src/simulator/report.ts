@@ -21,7 +21,7 @@ export interface CascadeReport {
   readonly status: "idle" | "running" | "canceling" | "busy";
   readonly steps: number;
   readonly messages: number;
-  /** Turns that came to an end, whichever. */
+  /** Turns that ended in any way. */
   readonly turnsEnded: number;
   readonly archived: boolean;
   /** Its file is being written or about to be: a crash now would leave an older state on disk. */
@@ -51,11 +51,11 @@ export interface Report {
   readonly connections: { readonly accepted: number; readonly open: number };
   /** Calls whose metadata carried a key that is not the account's. */
   readonly wrongKeys: number;
-  /** Highest request id seen; every one that did not rise above it. */
+  /** The highest request id seen, and the number of ids that did not rise above it. */
   readonly requestIds: { readonly highest: string; readonly notRising: number };
 }
 
-/** Collects what a report tells. */
+/** Collects the figures of a report. */
 export class Observations {
   #version = 0;
   readonly #changes = new Notifier();

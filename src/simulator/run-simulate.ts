@@ -12,8 +12,8 @@ export interface SimulateReady {
 /**
  * Runs a simulator with its control API until the signal aborts, then stops both.
  *
- * @param onReady called once when it listens.
- * @throws what `startSimulator` throws; an error of the control port (`EADDRINUSE`) as Node gives it.
+ * @param onReady called once when it listens. @throws the errors of `startSimulator`; an error of the control port (`EADDRINUSE`) as
+ * Node gives it.
  */
 export async function runSimulate(
   options: SimulatorOptions,

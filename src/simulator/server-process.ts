@@ -37,7 +37,7 @@ const ownEntry = import.meta.url.endsWith(".ts") ? "./main.ts" : "./simulated-se
 /** A bundle of the sources in its place, where the environment names one: it starts sooner. */
 const entry = process.env["MILLRACE_SIMULATED_SERVER"] ?? fileURLToPath(new URL(ownEntry, import.meta.url));
 
-/** Starts the server and waits until it listens. @throws Error with what it wrote when it ends before that. */
+/** Starts the server and waits until it listens. @throws Error with the server's output when it ends before that. */
 export async function spawnServer(options: Spawn): Promise<SimulatedServer> {
   const child = spawn(options.binary, [entry, ...options.arguments], {
     cwd: options.cwd,

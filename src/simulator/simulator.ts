@@ -49,11 +49,11 @@ export interface Simulator extends AsyncDisposable {
   setFaults(faults: readonly RpcFault[]): Promise<void>;
   /** Replaces how turns go by default; survives a restart. */
   setTurn(plan: TurnPlan): Promise<void>;
-  /** Replaces the account's plan, keeping its shape unless another is given; what turns spent before is forgotten. Survives a restart. */
+  /** Replaces the account's plan, keeping its shape unless another is given; the use by earlier turns is forgotten. Survives a restart. */
   setPlan(plan: PlanInput): Promise<void>;
   /** A turn that the user ran in the IDE itself: it takes its cost from the plan, and no request of yours explains it. */
   spend(turn: OwnTurnInput): Promise<void>;
-  /** Every answer that holds (`holdAfter`) goes on, and every one that began before this and would hold later. */
+  /** Releases every answer that holds (`holdAfter`), and every one that began before this and would hold later. */
   release(): Promise<void>;
   /** A new process with a new port and token; panel state gone, conversations on disk kept. `crash`: no good order. */
   restart(options?: { readonly crash?: boolean }): Promise<void>;

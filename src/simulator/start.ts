@@ -168,7 +168,7 @@ class Editor implements Simulator {
     return this.#server;
   }
 
-  /** The `devin` programs, and what Devin Desktop's own starts leave: logs, saved plans, the folder of its old name. */
+  /** The `devin` programs, and the files of Devin Desktop's own starts: logs, saved plans, the folder of its old name. */
   async install(): Promise<void> {
     const { config, layout, profile } = this.#parts;
     await this.#agents?.install();
@@ -214,7 +214,7 @@ class Editor implements Simulator {
     await this.#devin.setOptions(agentOptionsSchema.parse(options));
   }
 
-  /** The plan as it stands, by what turns of the server and of the agents have taken. */
+  /** The present plan, after the use by turns of the server and of the agents. */
   async #livePlan(): Promise<LivePlan> {
     const { Plan, initialUse } = await import("./account/plan.ts");
     const nowMs = systemClock.now();

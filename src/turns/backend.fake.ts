@@ -5,7 +5,7 @@ import type { BackendKind, TurnEventBody } from "../log/event.ts";
 
 export const fakeCascade = "cascade-1" as CascadeId; // any text will do for the fake
 
-/** One answer that a test feeds event by event, and what the runner asked of it. */
+/** One answer that a test feeds event by event, with the runner's requests to it. */
 export class FakeAnswer {
   readonly prompt: Prompt;
   readonly resumedFrom: ResumePoint | undefined;
@@ -28,7 +28,7 @@ export class FakeAnswer {
     this.options = options;
   }
 
-  /** The next events as one batch: what one poll answered. */
+  /** Emits the next events as one batch, as one poll would give them. */
   emit(...bodies: TurnEventBody[]): void {
     this.options.onAlive();
     this.#queue.push(bodies);
@@ -112,7 +112,7 @@ export class FakeBackend implements Backend, Backends {
     return answer;
   }
 
-  /** Waits until an answer was begun, and the one that was begun last has its prompt. */
+  /** Waits until an answer was begun, and the newest one has its prompt. */
   async prompted(): Promise<void> {
     await until(() => this.answers.at(-1)?.promptSent === true);
   }

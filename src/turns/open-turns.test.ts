@@ -12,7 +12,7 @@ const never = new AbortController().signal;
 /** Turns that are stopped after the test. */
 const begin = stoppedTurns();
 
-/** A store that keeps back each new turn until it is told. */
+/** A store that keeps back each new turn until the test releases it. */
 function withHeldCreate() {
   const memory = openMemoryLog({ clock: new FakeClock() });
   const creating = Promise.withResolvers<void>();

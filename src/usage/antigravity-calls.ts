@@ -58,7 +58,7 @@ async function call(
   { endpoint, nowMs }: { readonly endpoint: Endpoint; readonly nowMs: number },
   signal: AbortSignal,
 ): Promise<unknown> {
-  // Nothing that names the user; this is what the editor's own metadata has at least.
+  // Nothing that names the user; the editor's own metadata has at least these fields.
   const metadata = { ideName: "antigravity", extensionName: "antigravity", locale: "en", ideVersion: "unknown" };
   const request = fromJson(StructSchema, method.name === "GetUserStatus" ? { metadata } : {});
   try {

@@ -28,8 +28,8 @@ export function poolOfModel(label: string): Pool {
 }
 
 /**
- * The window of a single model's fraction, which the answer does not name: 5 hours, unless the reset is further off than
- * that. Without a reset time nothing has been used, and it is the 5-hour one that starts next.
+ * The window of a single model's fraction, which the answer does not name: 5 hours, unless the reset is further away. Without a reset
+ * time nothing has been used, and the 5-hour window starts next.
  */
 export function windowOfReset(resetsAtMs: number | undefined, readAtMs: number): WindowLength {
   if (resetsAtMs === undefined || resetsAtMs - readAtMs <= 5 * 3_600_000 + toleranceMs) return fiveHours;
@@ -37,8 +37,8 @@ export function windowOfReset(resetsAtMs: number | undefined, readAtMs: number):
 }
 
 /**
- * Id, label and length of a bucket of the quota summary. The length is told by `window` where there is one, by the words of
- * its id and name otherwise; unknown if none says.
+ * Id, label and length of a bucket of the quota summary. The length comes from `window` if there is one, else from the words of the id
+ * and name; otherwise it is unknown.
  */
 export function windowOfBucket(
   group: string,

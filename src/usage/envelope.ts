@@ -48,7 +48,7 @@ const limitsOfIdeSchema = z.object({
   /** The product's name for people; "" from a gateway of an older version. */
   product: z.string().default(""),
   build: z.string(),
-  /** Who told it: the running IDE, or the plan that its app saved, read at `fetched_at`. */
+  /** The source of the reading: the running IDE, or the plan that its app saved, read at `fetched_at`. */
   source: planSource,
   shape: z.enum(["credits", "quota", "fractions", "pools", "unknown"]),
   plan_name: z.string().nullable(),
@@ -155,7 +155,7 @@ export function encodeLimits({ nowMs, readings, errors }: Limits): LimitsEnvelop
 /** Gives the name of a model by its UID. */
 type NameOf = (uid: string) => string;
 
-/** `name` is what a person calls a row's key: the name that a model had when it was used, else the key. */
+/** `name` is the displayed form of a row's key: the name that a model had when it was used, else the key. */
 export function encodeUsage({ query, rows, outside, names }: UsageReport, nameOf: NameOf): UsageEnvelope {
   const named = query.by === "model" ? (uid: string) => names.get(uid) ?? nameOf(uid) : (key: string) => key;
   return {

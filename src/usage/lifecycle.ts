@@ -14,7 +14,7 @@ export interface UsageLifecycle {
   readonly limits_changed: Limits;
   /** A turn could not be recorded; the next start tries again. */
   readonly usage_unrecorded: { readonly error: unknown };
-  /** The history begins to fail, or fails for another reason: what is added waits in memory. */
+  /** The history begins to fail, or fails for another reason: new entries wait in memory. */
   readonly history_failed: { readonly error: MillraceError };
   readonly history_recovered: NoDetails;
   /** A damaged file was moved to `copy`. */

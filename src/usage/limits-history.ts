@@ -20,7 +20,7 @@ export type LimitsHistoryEnvelope = z.infer<typeof limitsHistorySchema>;
 /** More points than this make a line no finer. */
 const mostPoints = 1000;
 
-/** Readings, in order of time, as one line for each limit of a plan or pool. `sinceMs` (epoch ms) is what was asked for. */
+/** Readings, in order of time, as one line for each limit of a plan or pool. `sinceMs` (epoch ms) is the requested start. */
 export function encodeLimitsHistory(readings: readonly LimitsSnapshot[], sinceMs: number): LimitsHistoryEnvelope {
   const lines = new Map<string, { ide: string; window: string; label: string; points: [number, number | null][] }>();
   for (const snapshot of readings) {

@@ -1,18 +1,18 @@
 import type { JsonValue } from "../base/json.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 
-/** How a plan counts. Told apart by what the answer holds, never by configuration. */
+/** How a plan counts. Decided by the content of the answer, never by configuration. */
 export type PlanShape = "credits" | "quota" | "fractions" | "pools" | "unknown";
 
 /** The unit of a window's numbers. `percent` runs from 0 to 100; `credits` are whole ones, not hundredths. */
 export type LimitUnit = "credits" | "percent" | "usd" | "messages";
 
-/** Who told a reading: the running IDE's language server, or the plan that the app saved at its last start. */
+/** The source of a reading: the running IDE's language server, or the plan that the app saved at its last start. */
 export type PlanSource = "language_server" | "saved_plan";
 
 /**
- * One limit of a plan, as one reading told it. Absent, zero and unknown are three values: `undefined` means the answer
- * did not say; nothing is ever filled in from an earlier reading.
+ * One limit of a plan, from one reading. Absent, zero and unknown are three values: `undefined` means that the answer did not contain
+ * it; nothing is ever filled in from an earlier reading.
  */
 export interface LimitWindow {
   /** Stable across readings and releases: `prompt-credits`, `weekly`, `gemini-5h`, `model:claude-opus-4-5`. */
@@ -27,7 +27,7 @@ export interface LimitWindow {
   readonly scope: "plan" | "pool" | "model";
   readonly used: number | undefined;
   readonly limit: number | undefined;
-  /** Never below 0, also when more was used than the limit allows. For a balance: what is left, negative when owed. */
+  /** Never below 0, also when more was used than the limit allows. For a balance: the amount left, negative when owed. */
   readonly remaining: number | undefined;
   /** Share of the limit that is used, 0..1. */
   readonly utilization: number | undefined;

@@ -44,7 +44,7 @@ const defaults: MeterTiming = { refreshMs: 300_000, askedMs: 3_600_000, shortest
 const keptReadingMs = 24 * 3_600_000;
 const sweepEveryMs = 6 * 3_600_000;
 
-/** Knows what is left of the plans, and what turns used of them. */
+/** Knows the limits of the plans, and the use that turns made of them. */
 export interface Meter {
   /**
    * The known limits. `wait: true` reads the plans first if the last reading is stale (it never throws: a failure is in `errors`).
@@ -53,7 +53,7 @@ export interface Meter {
   limits(options: { readonly wait: boolean }, signal: AbortSignal): Promise<Limits>;
   /** Puts ended turns into the history (each once, even if it is reported several times) and marks readings stale. */
   recordTurns(turns: readonly FinishedTurn[]): void;
-  /** Puts what became of a turn's calls into the history, once. */
+  /** Adds the outcome of a turn's calls to the history, once. */
   recordToolCalls(calls: TurnCalls): void;
   /** How models fared at calling tools, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
   toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];
@@ -107,7 +107,7 @@ export function openMeter(options: MeterOptions): Meter {
     const failed = (ide: IdeVariant | undefined, error: unknown) =>
       failures.push({ ide, error: toMillraceError(error).toRecord(), atMs: clock.now() });
     const answered = new Set<IdeVariant>();
-    /** A saved plan that cannot be used matters only where nothing else told the plan. */
+    /** A saved plan that cannot be used matters only if nothing else gave the plan. */
     const unusable: (readonly [IdeVariant, unknown])[] = [];
     try {
       for (const answer of await readPlan(deadline(new AbortController().signal, readTimeoutMs))) {

@@ -2,7 +2,7 @@ import { type LimitsSnapshot, type LimitWindow, sameReset } from "./limits.ts";
 
 /**
  * Whether a window lasts until its reset. `ahead`: at least 10 % of it will be left. `tight`: it lasts, with less to spare.
- * `runs_out`: at this speed it is used up before the reset. `too_early`: nothing honest can be said yet; `why` says why.
+ * `runs_out`: at this speed it is used up before the reset. `too_early`: no honest verdict is possible yet; `why` has the reason.
  */
 export type PaceVerdict = "ahead" | "tight" | "runs_out" | "exhausted" | "too_early";
 

@@ -6,7 +6,7 @@ import { systemClock } from "../../base/clock.ts";
 import { type AcpAgent, type AcpAgentOptions, type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
 import type { AgentPlan, JournalLine } from "./scripted-plan.fake.ts";
 
-/** The scripted agent as a program that Millrace starts, and what it was asked. */
+/** The scripted agent as a program that Millrace starts, with a journal of its calls. */
 export class ScriptedHarness {
   readonly folder: string;
   readonly spec: AcpAgentSpec;
@@ -32,7 +32,7 @@ export class ScriptedHarness {
     return harness;
   }
 
-  /** A gateway's view of the agent; another one is what a restarted gateway would have. */
+  /** A gateway's view of the agent; a second one is the view of a restarted gateway. */
   agent(options: Partial<AcpAgentOptions> = {}): AcpAgent {
     const agent = openAcpAgent(this.spec, { clock: systemClock, restartMs: 1, ...options });
     this.agents.push(agent);

@@ -78,7 +78,7 @@ type Act = typeof act extends fc.Arbitrary<infer T> ? T : never;
 
 const endings = ["checkpoint", "only tools", "tool", "bare", "limit", "error", "effect", "memory"] as const;
 
-/** Adds what one act does; both followers look at the same trajectory. */
+/** Carries out one act; both followers see the same trajectory. */
 function apply(trajectory: FakeTrajectory, action: Exclude<Act, { readonly do: "poll" }>): void {
   switch (action.do) {
     case "write":
@@ -149,10 +149,7 @@ function end(trajectory: FakeTrajectory, how: (typeof endings)[number], effect: 
   }
 }
 
-/**
- * Deltas depend on when a poll comes; what they make, and the end, do not. A typed step that is not in our schema is named by its
- * number.
- */
+/** Deltas depend on the times of polls; the resulting text and the end do not. A typed step that is not in our schema is named by its number. */
 function sum(events: readonly TurnEventBody[]) {
   const named = JSON.stringify(events.filter(isTerminal)).replaceAll(
     /STEP_TYPE_(\d+)/g,

@@ -13,11 +13,11 @@ interface Checked {
   readonly remaining_percent: number | null;
   readonly enough: boolean | null;
   readonly age_seconds: number;
-  /** Older than `--max-age`. */
+  /** The reading is older than `--max-age`. */
   readonly too_old: boolean;
 }
 
-/** `millrace guard`: whether enough is left, as an exit code for scripts. */
+/** `millrace guard`: whether enough of the limit is left, as an exit code for scripts. */
 export function guardCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.guard,
@@ -86,7 +86,7 @@ function check(
     });
   return chosen.map(({ of, window }) => {
     const nowMs = Date.parse(limits.now);
-    // A reading a minute old is still good for this, also if a turn ended since; one past its time is not.
+    // A minute-old reading still counts here, also if a turn ended since; an expired reading does not.
     const ageMs = nowMs - Date.parse(of.fetched_at);
     const tooOld = asked.maxAge !== undefined && ageMs > asked.maxAge;
     const isExpired = asked.maxAge === undefined ? Date.parse(of.expires_at) < nowMs : tooOld;

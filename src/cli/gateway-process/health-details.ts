@@ -20,7 +20,7 @@ export function healthDetails(
   let known: unknown;
   let looking: Promise<unknown> | undefined;
   const look = async () => {
-    const { signal } = new AbortController(); // it goes on for the next who asks
+    const { signal } = new AbortController(); // the search continues for the next caller
     try {
       known = { ...describeIdes(await finder.find(signal)), backend: await backendInUse(backends, signal) };
     } finally {

@@ -1,8 +1,8 @@
 import type { KeyRecord } from "./key-record.ts";
 
 /**
- * Two copies of the keys as one. Of a key that both have, the newer state holds, and a revoked key stays revoked. A key that only `added`
- * has comes in; if its name is in use it gets a number behind it, so that its client is not locked out.
+ * Merges two copies of the keys. If both have a key, the newer state wins, and a revoked key stays revoked. A key that only
+ * `added` has is added. If its name is in use, the name gets a number, so that its client is not locked out.
  */
 export function mergeKeys(base: readonly KeyRecord[], added: readonly KeyRecord[]): readonly KeyRecord[] {
   const others = new Map(added.map((key) => [key.id, key]));

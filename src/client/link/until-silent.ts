@@ -7,8 +7,8 @@ export class Silence extends Error {
 }
 
 /**
- * The same items; when none comes within `allowedMs()`, aborts `stop` and throws `Silence`. Time in which the consumer does
- * not ask is not counted. The inner iteration is ended with this one.
+ * Passes the items on. If none comes within `allowedMs()`, aborts `stop` and throws `Silence`. Time in which the consumer does not
+ * ask is not counted. The inner iteration ends with this one.
  */
 export async function* untilSilent<T>(
   items: AsyncIterable<T>,
@@ -39,6 +39,6 @@ export async function* untilSilent<T>(
   } finally {
     stop.abort(); // first, so that the inner iteration stops waiting
     const ended = bestEffort(Promise.resolve(iterator.return?.()));
-    if (!isSilent) await ended; // what says nothing may not even hear that it should stop
+    if (!isSilent) await ended; // a silent source may never react to the request to stop
   }
 }

@@ -2,14 +2,14 @@ import type { Clock } from "../../base/clock.ts";
 import type { StreamRecord } from "./record.ts";
 import type { OwnedRecord } from "./record-store.ts";
 
-/** Saves a stream's record: at once where something depends on it, now and then where it is only further along. */
+/** Saves a stream's record: at once if a later step depends on it, and now and then for mere progress. */
 export class RecordKeeper {
   readonly #owned: OwnedRecord;
   readonly #clock: Clock;
   readonly #noteEveryMs: number;
   #unsaved: StreamRecord | undefined;
   #savedAtMs: number;
-  /** The server's clock minus ours, by the clock that never jumps. */
+  /** The server's clock minus our monotonic clock, which never jumps. */
   #serverOffsetMs: number | undefined;
 
   constructor(owned: OwnedRecord, clock: Clock, noteEveryMs: number) {
@@ -19,7 +19,7 @@ export class RecordKeeper {
     this.#savedAtMs = clock.monotonic();
   }
 
-  /** Notes the server's time, which a message just brought. Epoch ms. */
+  /** Notes the server's time from a message. Epoch ms. */
   heard(serverNowMs: number | undefined): void {
     if (serverNowMs !== undefined) this.#serverOffsetMs = serverNowMs - this.#clock.monotonic();
   }
@@ -42,7 +42,7 @@ export class RecordKeeper {
     await this.#owned.remove();
   }
 
-  /** Answers where it is now. */
+  /** Sets the record aside, and returns its new place. */
   setAside(): Promise<string> {
     this.#unsaved = undefined;
     return this.#owned.setAside();

@@ -42,7 +42,7 @@ export class StreamSteps {
     return this.#outgoing;
   }
 
-  /** Nothing more is sent over the connection that there is. */
+  /** Sends nothing more over the present connection. */
   closeOutgoing(): void {
     this.#outgoing.close();
   }

@@ -8,9 +8,9 @@ import type { Tier } from "./tier.ts";
  */
 export type TierFinding = "welcomed" | "unreachable" | "failed" | "held_back" | "missing" | "silent";
 
-/** Attaches in a row that a tier may fail before the next one is tried. */
+/** How many attaches in a row may fail over a tier before the next tier is tried. */
 const triesEach = 2;
-/** How often a tier may fail while a later tier works, before it is no longer tried; a clear sign counts as all of them. */
+/** How often a tier may fail while a later tier works, before it is dropped; one clear sign is enough. */
 const lossesUntilLeft = 2;
 
 /**
@@ -23,9 +23,9 @@ export class TierChoice {
   readonly #losses = new Map<Tier, number>();
   readonly #silences = new Map<Tier, number>();
   readonly #missing = new Set<Tier>();
-  /** Tiers that something new came through. */
+  /** Tiers that have carried new events. */
   readonly #carried = new Set<Tier>();
-  /** Since the last welcome. */
+  /** Failures since the last welcome. */
   readonly #failed = new Map<Tier, "failed" | "clearly">();
   #current: Tier;
   #tries = 0;
@@ -44,8 +44,8 @@ export class TierChoice {
   }
 
   /**
-   * Whether a server answered that knows no tier. Until a tier has worked, a failed tier counts as missing if another one is
-   * missing: a server without HTTP/2 cannot say that it does not know a call over HTTP/2.
+   * Whether every tier counts as missing, because a server answered that knows none. Until a tier has worked, a failed tier counts
+   * as missing if another one is missing: a server without HTTP/2 cannot say that it does not know a call over HTTP/2.
    */
   get allMissing(): boolean {
     const isUnknown = (tier: Tier) => this.#missing.has(tier) || (!this.#hasWorked && this.#failed.has(tier));

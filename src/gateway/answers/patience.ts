@@ -24,7 +24,7 @@ export class Patience {
     if (this.#overAtMs < this.#wakesAtMs) void this.#sleep();
   }
 
-  /** No wait is over any more, and the clock is let go. */
+  /** Ends: no wait is reported any more, and the clock is released. */
   end(): void {
     this.#onOver = () => {};
     this.#ended.abort(notNeeded);
@@ -35,7 +35,7 @@ export class Patience {
     this.#wakesAtMs = wakesAtMs;
     const ms = Math.max(0, wakesAtMs - this.#clock.monotonic());
     await bestEffort(this.#clock.sleep(ms, this.#ended.signal));
-    if (this.#wakesAtMs !== wakesAtMs || this.#ended.signal.aborted) return; // a shorter sleep goes on instead
+    if (this.#wakesAtMs !== wakesAtMs || this.#ended.signal.aborted) return; // a shorter sleep runs instead
     this.#wakesAtMs = Number.POSITIVE_INFINITY;
     if (this.#clock.monotonic() < this.#overAtMs) await this.#sleep();
     else this.#onOver();

@@ -7,7 +7,7 @@ import { idle } from "../../base/wait.fake.ts";
 import { serveNode } from "./node-adapter.ts";
 import { pulledBody } from "./sse-body.ts";
 
-/** A connection that takes bytes only when it is told to. */
+/** A connection that takes bytes only at the test's command. */
 class HeldSocket extends Duplex {
   taken = "";
   #held: (() => void)[] = [];
@@ -22,7 +22,7 @@ class HeldSocket extends Duplex {
     this.emit("held");
   }
 
-  /** Takes all that was written so far, and what follows on it at once. */
+  /** Takes all bytes written so far, and those that follow at once. */
   async accept(): Promise<void> {
     for (let held = this.#held.shift(); held !== undefined; held = this.#held.shift()) {
       held();

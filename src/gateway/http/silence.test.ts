@@ -8,7 +8,7 @@ const model = "test-model";
 const begun: TurnEventBody = { type: "text", delta: "Well" };
 const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Well" };
 
-/** Every way to be streamed an answer; what its no-op event is like, and how its stream ends. */
+/** Every API that streams an answer, with its no-op event and the end of its stream. */
 const surfaces: readonly [name: string, path: string, body: object, beat: RegExp, last: RegExp][] = [
   ["openai-chat", "/v1/chat/completions", { messages }, /"delta":\{\}/, /\[DONE\]/],
   ["openai-completions", "/v1/completions", { prompt: "Hello" }, /"text":""/, /\[DONE\]/],
@@ -16,7 +16,7 @@ const surfaces: readonly [name: string, path: string, body: object, beat: RegExp
   ["anthropic-messages", "/v1/messages", { messages, max_tokens: 9 }, /"ping"/, /message_stop/],
 ];
 
-/** Reads what is there now, without waiting for more. */
+/** Reads the bytes that are there now, without waiting for more. */
 class Listener {
   readonly heard: string[] = [];
   readonly done: Promise<void>;
@@ -47,7 +47,10 @@ async function listening(): Promise<{ readonly fake: FakeGateway; readonly liste
   return { fake, listener };
 }
 
-/** Half a second at a time, for as long, with an answer to a poll every so often; what was heard in each of the 15 s of it. */
+/**
+ * Advances the clock by that many seconds, in steps of half a second, with a sign of life of the model's server every
+ * `answersEveryMs`. Returns the events heard in each 15 s.
+ */
 async function hear(fake: FakeGateway, listener: Listener, seconds: number, answersEveryMs: number) {
   const spans: (readonly string[])[] = [];
   for (let ms = 500; ms <= seconds * 1_000; ms += 500) {

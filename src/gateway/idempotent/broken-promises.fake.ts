@@ -50,7 +50,7 @@ export async function brokenPromises(played: Played): Promise<readonly string[]>
   ];
 }
 
-/** G8: what an attach did after a newer one had the stream. */
+/** G8: the actions of an attach after a newer one had the stream. */
 function lateWrites(done: readonly Done[]): readonly string[] {
   const epochs = new Map<string, number>();
   let newest = 0;
@@ -82,7 +82,7 @@ function notTold(done: readonly Done[], heard: readonly Heard[]): readonly strin
   });
 }
 
-/** G1, G5: each number stands for one message, and what was acknowledged is that one. */
+/** G1, G5: each number belongs to one message, and the acknowledged message is that one. */
 async function wronglyAcknowledged({ store, ask, heard }: Played): Promise<readonly string[]> {
   const { accepted } = await store.attachStream(ask.name, "observe");
   const broken = accepted.flatMap(({ seqno }, at) => (seqno === at ? [] : [`number ${seqno} is at place ${at}`]));

@@ -82,7 +82,7 @@ const scenarios: Readonly<Record<string, Pick<Scenario, "answers" | "session"> &
   "three requests": { attachers: [[ask], [ask], [say.request("Else", 0, tools)]], answers: [answer] },
 };
 
-/** How many are let go first, out of turn, in one run; more make a long suite of it (docs/reliability.md). */
+/** How many steps one run delays, out of turn; more delays make a long suite (docs/reliability.md). */
 const delays = Number(process.env["MILLRACE_DELAYS"] ?? 1);
 const kinds = [1, 2].flatMap((gateways) =>
   (["before", "after"] as const).map((hold) => ({ gateways: gateways as Scenario["gateways"], hold })),

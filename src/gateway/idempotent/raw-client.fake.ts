@@ -53,7 +53,7 @@ export class RawAttach {
     await this.ended;
   }
 
-  /** Waits until what came satisfies; throws when the attach ends first. */
+  /** Waits until the received messages satisfy `what`; throws when the attach ends first. */
   async until(what: (attach: this) => boolean): Promise<this> {
     while (!what(this)) {
       if (this.#over) throw new Error(`ended first: ${(await this.ended)?.message ?? "cleanly"}`);

@@ -50,7 +50,7 @@ export function parseExposition(text: string): Exposition {
   return { text, families };
 }
 
-/** The value of the series that is written so. Throws when there is none. */
+/** The value of the series with this text. Throws when there is none. */
 export function sampleOf({ families }: Exposition, series: string): number {
   const found = families.flatMap(({ samples }) => samples).find((sample) => sample.series === series);
   if (found === undefined) throw new Error(`there is no series ${series}`);

@@ -68,7 +68,7 @@ describe("signing in", () => {
     const again = await fake.request(path, { headers: anonymous });
     expect([again.status, again.headers.get("set-cookie")]).toEqual([403, null]);
     expect(await again.text()).toContain("millrace dashboard");
-    // Where the dashboard is built, its own page stands there and says it.
+    // Where the dashboard is built, its own page is served there and says so.
     const built = fakeGateway({ dashboard: builtDashboard() });
     const page = await built.request("/sign-in?code=made-up", { headers: anonymous });
     expect([page.status, page.headers.get("content-type")]).toEqual([403, "text/html; charset=utf-8"]);

@@ -48,7 +48,7 @@ describe("a turn that is not streamed", () => {
     const response = await fake.request(path, { json: chat });
     expect(response.status).toBe(402);
     expect(response.headers.get("x-should-retry")).toBe("false");
-    // what OpenCode 1.18 looks for in the text of an error that its status does not let it repeat
+    // words that OpenCode 1.18 looks for in the text of an error that its status does not let it repeat
     expect(await response.text()).not.toMatch(/429|500|502|503|504|524|rate.limit|server.error|try again|terminated/i);
     const messages = await fake.request("/v1/messages", { json: { ...chat, max_tokens: 9 } });
     expect(messages.status).toBe(402);

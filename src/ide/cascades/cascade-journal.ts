@@ -6,13 +6,13 @@ import { bestEffort } from "../../base/async.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 
-/** A conversation that Millrace began in an IDE. `atMs` is when, epoch ms. */
+/** A conversation that Millrace began in an IDE. `atMs` is the time of its start, epoch ms. */
 export interface CascadeEntry {
   readonly cascadeId: CascadeId;
   readonly atMs: number;
 }
 
-/** Which model the last turn of a conversation asked, and which client sent it. */
+/** The model and the client of a conversation's last turn. */
 export interface LastAsk {
   readonly model: string;
   readonly client: string | undefined;
@@ -20,7 +20,7 @@ export interface LastAsk {
 
 /** A cascade that is not known to be archived. */
 export interface LeftCascade extends CascadeEntry {
-  /** The process that began it, or took it up last; undefined in lines of older builds. `atMs` is when it did. */
+  /** The process that began it, or took it up last; undefined in lines of older builds. `atMs` is the time of that. */
   readonly owner: string | undefined;
   /** It is kept open for the next turn of its conversation until then, epoch ms. */
   readonly untilMs: number | undefined;
@@ -31,12 +31,12 @@ export interface LeftCascade extends CascadeEntry {
  * names and times, no text. Each line is in the file when its method returns. The promises reject with the file system's errors.
  */
 export interface CascadeJournal {
-  /** `owner` names the process that looks after it. */
+  /** `owner` names the process that is responsible for it. */
   note(entry: CascadeEntry & { readonly owner?: string }): Promise<void>;
   /** Oldest first, each once, without the forgotten ones. */
   entries(): Promise<readonly (CascadeEntry & Partial<LastAsk>)[]>;
   forget(cascadeIds: readonly CascadeId[]): Promise<void>;
-  /** It is kept open for the next turn of its conversation until then (epoch ms), is in use again, or was archived. */
+  /** Notes that it is kept open for the next turn of its conversation until then (epoch ms), is in use again, or was archived. */
   noteKept(cascadeId: CascadeId, untilMs: number): Promise<void>;
   noteTaken(entry: CascadeEntry & { readonly owner: string }): Promise<void>;
   noteArchived(cascadeId: CascadeId): Promise<void>;
@@ -59,7 +59,7 @@ const lineJson = z.union([
 ]);
 type Line = z.output<typeof lineJson>;
 
-const maxBytes = 64 * 1024 * 1024; // some 400,000 conversations; what was noted before them is not remembered
+const maxBytes = 64 * 1024 * 1024; // some 400,000 conversations; earlier notes are forgotten
 const maxLeftBytes = 4 * 1024 * 1024; // the newest ones: reading them must not hold up a start
 
 /**

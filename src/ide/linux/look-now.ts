@@ -5,9 +5,9 @@ import * as parse from "./parse.ts";
 const pageBytes = 4096;
 
 /**
- * Who a process is and what it listens on at one port, read from `/proc` without a wait: nothing here takes longer because this
- * process is busy. It takes well under a millisecond, because the rows of listening sockets come first in the kernel's table and
- * the rest of it is not read. Only files that the kernel answers from its own memory are read, so none can hang.
+ * A process's identity and its listener at one port, read from `/proc` without a wait: nothing here takes longer because this process
+ * is busy. It takes well under a millisecond, because the rows of listening sockets come first in the kernel's table and the rest of
+ * it is not read. Only files that the kernel answers from its own memory are read, so none can hang.
  */
 export function lookNow(
   proc: string,

@@ -45,9 +45,9 @@ export function portFlag(flags: Flags, name: string): number | undefined {
 }
 
 /**
- * Takes apart a command line that the system shows as one text without quotes (macOS `ps`). Folder names may hold
- * blanks (`/Applications/Windsurf - Next.app/…`), so a word only starts a flag when a letter follows its dashes; what
- * stands between a flag and the next one is its value, blanks and all.
+ * Splits a command line that the system shows as one text without quotes (macOS `ps`). Folder names may hold blanks
+ * (`/Applications/Windsurf - Next.app/…`), so a word only starts a flag when a letter follows its dashes. The text between a flag and
+ * the next one is its value, blanks included.
  */
 export function splitUnquoted(text: string): CommandLine {
   const line = text.slice(0, maxCommandLength);

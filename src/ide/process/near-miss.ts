@@ -34,9 +34,9 @@ const todos: readonly (readonly [rule: string, todo: string])[] = [
 ];
 
 /**
- * Of the servers that a discovery rejected, the first (the newest) that is one of an IDE's: who says "Windsurf is not running"
- * while it is on the screen has to say this instead. Undefined when none was; Antigravity,
- * which is never prompted, does not count, nor does what is in another home than the one asked for.
+ * Of the servers that a discovery rejected, the first (the newest) that belongs to an IDE. A message "Windsurf is not running" would
+ * be wrong while it is on the screen, so the caller reports this server instead. Undefined when there was none. Antigravity does not
+ * count, because it is never prompted; neither does a server in another home than the requested one.
  */
 export function nearestMiss(trace: readonly TraceEntry[]): NearMiss | undefined {
   for (const entries of byServer(trace)) {

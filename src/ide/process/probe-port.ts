@@ -13,7 +13,7 @@ export type ProbeVerdict =
   | { readonly ok: false; readonly reason: string; readonly why: string };
 
 /**
- * Asks a port whether the language server answers there, and how; never sends an API key or a prompt, never throws but
- * for the signal. `language-server/probe.ts` has the one that ships.
+ * Asks a port whether the language server answers there, and how. It never sends an API key or a prompt, and throws only the signal's
+ * reason. `language-server/probe.ts` has the real one.
  */
 export type Probe = (target: ProbeTarget, signal: AbortSignal) => Promise<ProbeVerdict>;

@@ -17,7 +17,7 @@ export interface PortsToProbe {
   readonly variant: IdeVariant;
   readonly ports: readonly CandidatePort[];
   readonly tokens: readonly FoundToken[];
-  /** The one that answered last time. */
+  /** The port that answered last time. */
   readonly knownPort: number | undefined;
 }
 

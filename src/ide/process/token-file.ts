@@ -25,10 +25,10 @@ export async function readTokenFile(host: Host, path: string, signal: AbortSigna
 }
 
 /**
- * Reads a token file: JSON `{"csrfToken": …, "apiKey": …}`, or the CSRF token on the first line and the API key on the
- * second. The second part may be missing in both.
+ * Reads a token file: JSON `{"csrfToken": …, "apiKey": …}`, or the CSRF token on the first line and the API key on the second. The
+ * second part may be missing in both.
  *
- * @throws MillraceError `invalid_request`, without a word of what the file holds.
+ * @throws MillraceError `invalid_request`, without any of the file's content.
  */
 export function parseTokenFile(text: string, path: string): GivenTokens {
   const { csrfToken, apiKey } = tokenParts(text);

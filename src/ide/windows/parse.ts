@@ -110,8 +110,8 @@ export function parseConnections(json: unknown): readonly SocketRow[] {
 }
 
 /**
- * Listening sockets in what `netstat -ano` printed. The word for the state is in the user's language, so a listener is
- * known by its empty foreign address. Source: docs/wire/processes.md, "Reading the process list".
+ * Parses the listening sockets in the output of `netstat -ano`. The word for the state is in the user's language, so a listener is
+ * recognised by its empty foreign address. Source: docs/wire/processes.md, "Reading the process list".
  */
 export function parseNetstat(text: string): readonly SocketRow[] {
   const rows: SocketRow[] = [];

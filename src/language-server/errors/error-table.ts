@@ -36,7 +36,7 @@ export type UpstreamReason =
   | "server_error"
   /** The server failed in a way that leaves open how far it came. */
   | "unclear"
-  /** It said no, in words that no row of the table knows. */
+  /** A refusal in words that no row of the table has. */
   | "other";
 
 export interface ErrorRow {

@@ -23,8 +23,8 @@ export interface UpstreamDetails {
 }
 
 /**
- * Anything a call threw, as ours. Reads gRPC trailers, Connect errors and Node's socket errors; a signal that aborted
- * wins over what it broke.
+ * Translates any error of a call into ours. Reads gRPC trailers, Connect errors and Node's socket errors. If the signal aborted, its
+ * reason takes precedence over errors that it caused.
  *
  * Source: docs/wire/language-server.md, "Status codes", "CSRF token refused", "Error texts".
  */
@@ -130,7 +130,7 @@ function nodeErrorRow(error: unknown): ErrorRow | undefined {
   return undefined;
 }
 
-/** Only the head of a text is searched: stack traces are long, and say it first. */
+/** Only the head of a text is searched: stack traces are long, and the error's text is at their start. */
 function rowByText(text: string): ErrorRow | undefined {
   const head = text.slice(0, 4096);
   return errorTable.find((row) => row.pattern.test(head));

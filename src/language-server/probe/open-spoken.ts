@@ -10,15 +10,15 @@ import type { Endpoint, IdeIdentity } from "../transport/endpoint.ts";
 export interface SpokenOptions extends Omit<LanguageServerOptions, "spoken"> {
   /** Reads the schema that the build speaks; undefined if it is unknown. Called once, before the first call. */
   readonly readSpoken: (signal: AbortSignal) => Promise<SpokenSchema | undefined>;
-  /** Told when it could not be read: our own numbers are used then. */
+  /** Called when the schema could not be read: our own numbers are used then. */
   readonly onUnread: (error: unknown) => void;
   /** How long reading may keep the first call waiting, in ms. */
   readonly readMs?: number;
 }
 
 /**
- * A client of one server that learns, before its first call, what the build speaks. A build that cannot be read is spoken to
- * in our own numbers, which are those of every build known so far.
+ * A client of one server that reads the build's schema before its first call. If the schema cannot be read, our own numbers are used,
+ * which are those of every build known so far.
  */
 export function openSpokenLanguageServer(
   endpoint: Endpoint,

@@ -19,7 +19,7 @@ export interface ProbeTarget {
   readonly attemptMs?: number;
 }
 
-/** Why a port is not the one: what a decision trace shows. */
+/** Why a port is not the server's, for the decision trace. */
 export type ProbeFailure = "closed" | "not_http" | "not_found" | "not_service" | "token_refused" | "timeout";
 
 export type ProbeResult =

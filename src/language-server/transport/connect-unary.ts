@@ -9,8 +9,8 @@ import type { RequestOrder } from "./request-order.ts";
 import { answerTooLarge, joined, standardHeaders, type UnaryExchange, type UnaryWire } from "./unary-wire.ts";
 
 /**
- * Unary Connect over HTTP/1.1, with binary or JSON bodies; one connection of the agent for each call in flight. What a status
- * or an error's body means is the library's word.
+ * Unary Connect over HTTP/1.1, with binary or JSON bodies; one connection of the agent for each call in flight. The library decides
+ * the meaning of a status or an error's body.
  *
  * Source: the Connect protocol (connectrpc.com/docs/protocol), "Unary request" and "Unary response".
  */

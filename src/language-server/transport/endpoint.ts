@@ -20,7 +20,7 @@ export interface Endpoint {
 /** The IDE's fields in `Metadata`, beside the API key. Source: docs/wire/language-server.md, "Metadata". */
 export interface IdeIdentity {
   readonly variant: IdeVariant;
-  /** From `--windsurf_version`; empty if the process does not say. */
+  /** From `--windsurf_version`; empty without it. */
   readonly ideVersion: string;
   readonly extensionVersion: string;
   readonly extensionPath: string;

@@ -24,8 +24,7 @@ const compressed = 1;
 const prefixBytes = 5;
 
 /**
- * Unary gRPC over one HTTP/2 connection. Bytes are framed and counted here; what a status or a trailer means is the library's
- * word.
+ * Unary gRPC over one HTTP/2 connection. Bytes are framed and counted here; the library decides the meaning of a status or a trailer.
  *
  * Source: the gRPC protocol over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md).
  */

@@ -16,9 +16,9 @@ const silentMs = 20_000;
 const pingLimitMs = 5_000;
 
 /**
- * One HTTP/2 connection to a server, made when it is first needed and made anew after it broke. A connection that was silent for
- * 20 s is tried with a ping before it is used, and while answers are awaited on it; one that does not answer within 5 s is
- * given up. It never keeps the process alive while no request runs.
+ * One HTTP/2 connection to a server, opened at its first use and opened again after it broke. After 20 s of silence a ping tests the
+ * connection before it is used, and while answers are awaited on it. If no reply comes within 5 s, the connection is given up. It
+ * never keeps the process alive while no request runs.
  */
 export class Http2Connection {
   readonly authority: string;
@@ -29,7 +29,7 @@ export class Http2Connection {
   #opening: Promise<ClientHttp2Session> | undefined;
   #watch: NodeJS.Timeout | undefined;
   #running = 0;
-  /** Epoch ms of the last sign of life: the wall clock goes on while the machine sleeps. */
+  /** Epoch ms of the last sign of life: the wall clock continues while the machine sleeps. */
   #aliveAtMs = 0;
   #closed = false;
 

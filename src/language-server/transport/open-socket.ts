@@ -7,11 +7,10 @@ import type { Endpoint } from "./endpoint.ts";
 export type CheckHolder = () => Promise<void>;
 
 /**
- * Makes one TCP connection to a server, with TLS where it wants that, and checks its holder before anything but a handshake is
- * sent. A self-signed certificate is taken from loopback hosts only.
+ * Makes one TCP connection to a server, with TLS if the server wants it, and checks its holder before anything but a handshake is
+ * sent. A self-signed certificate is accepted from loopback hosts only.
  *
- * @throws what Node says of the connection, or what the check throws.
- * Source: docs/wire/language-server.md, "Connections".
+ * @throws Node's error of the connection, or the check's error. Source: docs/wire/language-server.md, "Connections".
  */
 export async function openSocket(
   endpoint: Pick<Endpoint, "host" | "port" | "tls">,

@@ -8,7 +8,7 @@ import { decodeLabel, encodeLabel } from "../label.ts";
 import { expiryOf, type Retention } from "../retention.ts";
 import type { Looking, NewTurn, TurnFilter, TurnRecord } from "../store.ts";
 
-/** How far the turn's log is. */
+/** The state of the turn's log. */
 interface Standing {
   readonly lastSeq: number;
   readonly outcome: TerminalEventType | undefined;
@@ -33,7 +33,7 @@ export class UnstoredRecord {
   endedAtMs: number | undefined;
   /** When its content was erased, and its tombstone began. */
   erasedAtMs: number | undefined;
-  /** When the last turn of its stream expires, where that is later than this one would. */
+  /** When the last turn of its stream expires, if that is later than this turn's own expiry. */
   keptUntilMs = 0;
   #attachedAtMs: number;
   #graceMs: number;
@@ -64,13 +64,13 @@ export class UnstoredRecord {
     return this.#asked.promise;
   }
 
-  /** The first one who asks stays. */
+  /** The first request stays. */
   ask(by: CancelledBy): void {
     this.#cancelRequested ??= by;
     this.#asked.resolve(this.#cancelRequested);
   }
 
-  /** When it stops being readable; as if it ended now where it runs. */
+  /** When the turn expires; for a running turn, as if it ended now. */
   expiresAtMs(): number {
     const nowMs = this.#clock.now();
     const { endedAtMs = nowMs } = this;
@@ -78,14 +78,14 @@ export class UnstoredRecord {
     return Math.max(expiryOf(endedAtMs, attachedAtMs, this.#retention), this.keptUntilMs);
   }
 
-  /** Once seen expired it stays so, even if the clock goes back. */
+  /** A turn that was seen expired stays expired, even if the clock goes back. */
   hasExpired(): boolean {
     const nowMs = this.#clock.now();
     if (this.endedAtMs !== undefined && this.expiresAtMs() <= nowMs) this.erasedAtMs ??= nowMs;
     return this.erasedAtMs !== undefined;
   }
 
-  /** As a store shows it to this reader. Throws `expired`. */
+  /** The record as a store would show it to this reader. Throws `expired`. */
   shown({ clientKey, caller }: Looking, { lastSeq, outcome }: Standing): TurnRecord | undefined {
     const { turn, owner } = this;
     if (caller !== undefined && caller !== turn.caller) return undefined;

@@ -1,7 +1,7 @@
-/** How much of a turn one read may take out of a medium. */
+/** The most of a turn that one read may take from a medium. */
 export interface PageLimit {
   readonly events: number;
-  /** Of payloads and outlines as they are stored. The first record is taken even if it alone is larger. */
+  /** Bytes of stored payloads and outlines. The first record is taken even if it alone is larger. */
   readonly bytes: number;
 }
 
@@ -14,13 +14,13 @@ interface Boxes {
   readonly outline: Uint8Array;
 }
 
-/** Records of a turn; `full` when one more is there, within the number asked for, that had no room. */
+/** Records of a turn; `full` when one more record, within the requested number, had no room. */
 export interface Taken<Record> {
   readonly events: readonly Record[];
   readonly full: boolean;
 }
 
-/** The first records, as many as fit. Reads at most one more than it takes, and then closes the source. */
+/** Takes the first records, as many as fit. Reads at most one more than it takes, and then closes the source. */
 export function takePage<Record extends Boxes>(records: Iterable<Record>, limit: PageLimit): Taken<Record> {
   const events: Record[] = [];
   let bytes = 0;

@@ -14,7 +14,7 @@ import { RedisMedium } from "./redis-medium.ts";
 export interface RedisLogOptions {
   /** `redis://`, `rediss://`, or `unix:` and the path of a socket. May hold a password: never logged. */
   readonly url: string;
-  /** Before every key; gateways that share turns share it. */
+  /** The prefix of every key; gateways that share turns have the same one. */
   readonly prefix?: string;
   readonly clock: Clock;
   readonly codec?: LogCodec;
@@ -40,7 +40,7 @@ export async function openRedisLog({
   const client = createClient(redisClientOptions(url));
   const listener = client.duplicate();
   for (const each of [client, listener]) {
-    each.on("error", () => undefined); // every command that it costs fails for itself
+    each.on("error", () => undefined); // each command that this error affects rejects on its own
   }
   try {
     await connectOnce(client);
@@ -51,7 +51,7 @@ export async function openRedisLog({
     if (listener.isOpen) listener.destroy();
     throw translateRedisError(error);
   }
-  listener.on("ready", () => waiters.wakeAll()); // what was said while it was away is asked for
+  listener.on("ready", () => waiters.wakeAll()); // messages were missed while it was away, so all waiters look again
   const connection = {
     sendCommand: client.sendCommand.bind(client) as RedisMediumSend,
     close: async () => {

@@ -36,7 +36,7 @@ class LateClock extends SettableClock {
 const clock = new LateClock(1_750_000_000_000);
 const never = new AbortController().signal;
 const text = (delta: string): TurnEventBody => ({ type: "text", delta });
-/** Where a reader waits for what comes after the first two events. */
+/** The cursor of a reader that waits for the events after the first two. */
 const cursor = eventIdOf(2);
 const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "abc" };
 
@@ -53,7 +53,7 @@ async function open(path: string, options: Partial<SqliteLogOptions> = {}) {
   return store;
 }
 
-/** A log with an ended turn, one that runs, and an owner who lives. */
+/** A log with an ended turn, a running turn, and a living owner. */
 async function used(path: string, options: Partial<SqliteLogOptions> = {}) {
   const store = await open(path, options);
   await store.renewOwner("me", clock.now() + 10_000);

@@ -1,4 +1,4 @@
-/** Marks a file as Millrace's ("MilR"), so that another program's database is never taken for a log, nor for a usage history. */
+/** Marks a file as Millrace's ("MilR"), so that another program's database is never mistaken for a log or a usage history. */
 export const applicationId = 0x4d696c52;
 
 /**
@@ -82,7 +82,7 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE turns ADD COLUMN longer_grace_ms INTEGER NOT NULL DEFAULT 0;
   `,
-  // The request stands apart: every append changes the turn's row, and rewrote the page or pages of the request with it.
+  // The request has a table of its own: every append changes the turn's row, and rewrote the pages of the request with it.
   `
   CREATE TABLE headers (turn_id TEXT PRIMARY KEY, header BLOB NOT NULL) STRICT;
   INSERT INTO headers (turn_id, header) SELECT turn_id, header FROM turns WHERE length(header) > 0;

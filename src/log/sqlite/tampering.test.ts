@@ -44,7 +44,7 @@ async function smallLog(): Promise<LogStore> {
   return store;
 }
 
-/** All that the log shows to who asks, as text, or the code of what it throws instead. */
+/** Everything that the log shows to a reader, as text, or the code of the error that it throws instead. */
 async function shown(store: LogStore): Promise<readonly string[]> {
   const attempts: readonly (() => Promise<unknown>)[] = [
     () => store.get(turn.turnId),
@@ -109,7 +109,7 @@ describe("a sealed log in SQLite", () => {
     }
     expect(invented).toEqual([]);
     expect(flips).toBeGreaterThan(1_000 / stride);
-    // what the row repeats of the last record's MAC is for its writer only; to who has the client's key it says nothing
+    // the row's copy of the last record's MAC is for its writer only; it tells nothing to the owner of the client's key
     // whether the turn runs
     expect([...unnoticed].sort()).toEqual([
       "streams.wrapped_key, byte 0",

@@ -4,7 +4,7 @@ import { accountModels, notCallable, retired, uidOfNumber } from "./models.ts";
 import type { Plan } from "./plan.ts";
 import { userStatus } from "./user-status.ts";
 
-/** The model of one request, or why there is none. */
+/** The model of one request, or the reason why there is none. */
 interface ChosenModel {
   readonly uid: string;
   readonly config: ClientModelConfig | undefined;

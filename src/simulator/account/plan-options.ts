@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The forms in which servers report what is left of a plan. The last two are Antigravity's. */
+/** The forms in which servers report the rest of a plan. The last two are Antigravity's. */
 export const planShapes = ["credits", "percent", "fractions", "pools"] as const;
 
 /** The account's plan, and how much of it is used. */
@@ -11,7 +11,7 @@ export const planOptionsSchema = z.strictObject({
   used: z.number().min(0).max(100).default(0),
   /** Percent of the longer window that is used (weekly percent, weekly pools); a quarter of `used` when absent. */
   usedWeekly: z.number().min(0).max(100).optional(),
-  /** Credits: no limit, told as a negative number. */
+  /** Credits: no limit, reported as a negative number. */
   unlimited: z.boolean().default(false),
   /** Credits: how many prompt credits and bought ones there are, in hundredths. */
   creditsHundredths: z.number().int().min(0).default(50_000),

@@ -74,20 +74,20 @@ export class Plan {
     return !unlimited && this.#prompt >= creditsHundredths && this.#flex >= flexHundredths;
   }
 
-  /** The error that a turn which costs something meets. */
+  /** The error of a turn that costs something. */
   refusal(nowMs: number): QuotaError | undefined {
     if (!this.exhausted(nowMs)) return undefined;
     return this.#inPercent && this.#weekly.at(nowMs).usedPercent >= 100 ? "weekly_quota" : "quota";
   }
 
-  /** Ms until what is used up resets. */
+  /** Ms until the used-up window resets. */
   resetsInMs(nowMs: number): number {
     const used = [this.#daily.at(nowMs), this.#weekly.at(nowMs)].filter(({ usedPercent }) => usedPercent >= 100);
     const ends = this.#inPercent ? used.map(({ resetsAtMs }) => resetsAtMs) : [this.#cycleStartMs + 30 * dayMs];
     return Math.max(0, ...ends.map((atMs) => atMs - nowMs));
   }
 
-  /** Takes the cost of a turn: from the plan first, then from what was bought on top. */
+  /** Takes the cost of a turn: from the plan first, then from credits bought on top. */
   spend(hundredths: number, nowMs: number): void {
     const { creditsHundredths, flexHundredths, unlimited, drain } = this.#options;
     if (this.#inPercent) {

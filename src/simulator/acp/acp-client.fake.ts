@@ -27,7 +27,7 @@ export class RawClient implements AsyncDisposable {
   readonly noise: string[] = [];
   stderr = "";
   readonly exited: Promise<void>;
-  /** Answers what the agent asks; nothing by default. */
+  /** Answers the agent's requests; nothing by default. */
   onRequest: Answerer = () => undefined;
   #lastId = 0;
   readonly #changes = new Notifier();

@@ -48,7 +48,7 @@ export const agentOptionsSchema = z.strictObject({
   clientName: z.string().optional(),
   /** A free account: one model. */
   free: z.boolean().default(false),
-  /** How hard a model thinks is an option of its own (`thought_level`) for models whose id does not name it. */
+  /** Whether the effort is a separate option (`thought_level`) for models whose id does not name it. */
   efforts: z.boolean().default(false),
   /** The behaviour of the `summarizer` type: answers; summarises text that is not framed as an execution trace; always summarises. */
   summarizer: z.enum(["answers", "unframed", "always"]).default("answers"),

@@ -24,7 +24,7 @@ interface AgentParts {
   readonly model: string | undefined;
   readonly openStore: () => Promise<SessionStore>;
   readonly access: Access;
-  /** The process dies once what it wrote has gone out; never resolves. */
+  /** Kills the process once its output has gone out; never resolves. */
   readonly crash: () => Promise<never>;
 }
 

@@ -48,7 +48,7 @@ type PromptEnd =
   | { readonly stopped: Stopped; readonly result: object; readonly crash: TurnPlan["crashAt"] }
   | { readonly stopped: Stopped; readonly error: JsonRpcError };
 
-/** Stores a prompt, counts it, runs its turn, and says how it ended. What refuses it before it is stored costs nothing. */
+/** Stores a prompt, counts it, runs its turn, and returns how it ended. A prompt that is refused before it is stored costs nothing. */
 export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
   const { session, incoming, options, store, services, signal } = call;
   const { clock, desk, newId, crash } = services;

@@ -58,7 +58,7 @@ export async function serveAcp(
   );
 }
 
-/** Dies as `kill -9` would have it, after what was written has gone out. */
+/** Dies as with `kill -9`, after the written output has gone out. */
 async function crash(): Promise<never> {
   await new Promise((resolve) => process.stdout.write("", resolve));
   process.kill(process.pid, "SIGKILL");

@@ -21,8 +21,8 @@ export interface StoredSession {
 }
 
 /**
- * The sessions of the CLI: `cli/sessions.db` beside its credentials, in WAL mode, shared by all processes. Each piece of
- * an answer is written before it is shown, so that a process that is killed leaves what it had said.
+ * The sessions of the CLI: `cli/sessions.db` beside its credentials, in WAL mode, shared by all processes. Each piece of an answer is
+ * written before it is shown, so that a killed process leaves all text that it had shown.
  */
 export class SessionStore {
   readonly #database: DatabaseSync;

@@ -16,7 +16,7 @@ export interface TurnTask {
   readonly problem: string | undefined;
 }
 
-/** Reads a prompt: directives of the simulator apart from what the model is asked. */
+/** Splits a prompt into the directives of the simulator and the text for the model. */
 export function turnTask(
   prompt: IncomingPrompt,
   defaults: TurnPlan,
@@ -47,7 +47,7 @@ export function turnTask(
   };
 }
 
-/** A model remembers what its session held: where a prompt offers nothing anew, the last offer of the session holds. */
+/** A model remembers the content of its session: if a prompt offers no tools, the session's last offer holds. */
 function instructionsInForce(instructions: string, history: readonly StoredNode[]): string {
   if (offersSomething(instructions)) return instructions;
   const offer = history.findLast(({ role, kind, body }) => role === "user" && kind === "text" && offersSomething(body));
@@ -59,7 +59,7 @@ export function standInModel({ modelUrl, modelName, modelKey }: AgentSettings): 
   return modelUrl === undefined ? helper : upstreamModel(modelUrl, modelName, modelKey);
 }
 
-/** A role that summarises what it is given; a request framed as an execution trace is carried on instead. */
+/** A role that summarises its input; a request framed as an execution trace is continued instead. */
 export function summarised(task: TurnTask, how: "unframed" | "always"): TurnTask {
   const { model } = task;
   const whole = `${model.instructions}\n${model.text}`;

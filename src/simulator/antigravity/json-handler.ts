@@ -8,10 +8,7 @@ import type { JsonRpc } from "./answers.ts";
 
 const maxBodyBytes = 4 * 1024 * 1024;
 
-/**
- * Serves unary Connect calls with JSON bodies; calls in any other form go to `binary`. A call that has no answer is one
- * that this stand-in does not take.
- */
+/** Serves unary Connect calls with JSON bodies; calls in any other form go to `binary`. A call without an entry is not supported by this stand-in. */
 export function jsonHandler(rpcs: ReadonlyMap<string, JsonRpc>, clock: Clock, binary: Handler): Handler {
   return (request, response) => {
     const type = request.headers["content-type"] ?? "";

@@ -10,7 +10,7 @@ import { jsonHandler } from "./json-handler.ts";
 import { Quota } from "./quota.ts";
 
 /**
- * Antigravity's server as far as a meter needs it: the account and what is left, as JSON; the cheap probes in binary too,
+ * Antigravity's server as far as a meter needs it: the account and the rest of its plan, as JSON; the cheap probes in binary too,
  * where both schemas agree.
  */
 export function antigravityProduct(order: StartOrder, clock: Clock): Product {

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
-/** One way a turn fails upstream: what the user reads, and the code when the call itself carries it. */
+/** One upstream failure of a turn: the user's text, and the code when the call itself carries it. */
 interface UpstreamError {
   readonly code: Code;
   readonly text: string;

@@ -6,8 +6,8 @@ const ms = z.number().min(0).max(86_400_000);
 const chars = z.number().int().min(0).max(50_000_000);
 
 /**
- * How one turn goes: its pace and what goes wrong. The same keys work in a config file and over the control API
- * (camelCase), and in a prompt as a directive (kebab-case): `[[sim: error=rate_limit error-after=20]]`.
+ * The plan of one turn: its pace and its faults. The same keys work in a config file and over the control API (camelCase), and in a
+ * prompt as a directive (kebab-case): `[[sim: error=rate_limit error-after=20]]`.
  */
 export const turnPlanSchema = z.strictObject({
   /** Characters a second, or everything at once. */
@@ -49,7 +49,7 @@ export const turnPlanSchema = z.strictObject({
   flicker: z.number().int().min(0).optional(),
   /** Whether a CHECKPOINT step ends the turn. */
   checkpoint: z.boolean().optional(),
-  /** At this many characters, a CHECKPOINT in the middle of the turn; the answer goes on in a second planner step. */
+  /** At this many characters, a CHECKPOINT in the middle of the turn; the answer continues in a second planner step. */
   checkpointAfter: chars.optional(),
   /** At this many characters, a MEMORY step inserted before the user's, which moves all later indices. */
   insertAfter: chars.optional(),
@@ -61,7 +61,7 @@ export const turnPlanSchema = z.strictObject({
   tools: z.number().int().min(0).max(50).optional(),
   /** The planner's text in each step that calls one of the IDE's own tools. */
   toolText: z.string().optional(),
-  /** Nothing but tool steps. */
+  /** Only tool steps. */
   toolOnly: z.boolean().optional(),
   /** A tool step that waits for a decision which never comes. */
   waiting: z.boolean().optional(),

@@ -114,7 +114,7 @@ export function fitted(script: AgentScript, offer: Offer): AgentScript {
   });
 }
 
-/** The tool that an action means: by name, by place, or the one that can run a harmless command. */
+/** The tool of an action: by name, by place, or the one that can run a harmless command. */
 export function pickTool(wanted: string, offer: Offer): OfferedTool | undefined {
   const { tools } = offer;
   if (/^\d+$/.test(wanted)) return tools[Number(wanted) - 1];

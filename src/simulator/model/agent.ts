@@ -15,9 +15,9 @@ import type { ModelDelta, ModelPrompt } from "./model.ts";
 import type { Offer } from "./offered.ts";
 
 /**
- * Plays an agent that was given tools: follows the script that the conversation or the plan names, one answer a model
- * call, and counts where it is by the tool results it has seen. Asked again without a result, it corrects what it spoilt.
- * Gives undefined when there is nothing for an agent to do.
+ * Plays an agent that was given tools. It follows the script that the conversation or the plan names, one answer a model call, and
+ * counts its place by the tool results that it has seen. When it is asked again without a result, it corrects its spoilt call.
+ * Undefined when an agent has nothing to do.
  */
 export function agentAnswer(prompt: ModelPrompt, offer: Offer): ModelDelta[] | undefined {
   if (offer.tools.length === 0) return undefined;

@@ -1,4 +1,4 @@
-/** The conventions that models know from other plugins, beside the one that the prompt teaches. */
+/** Conventions that models know from other plugins, beside the one that the prompt teaches. */
 export const callForms = ["taught", "action", "fenced-action", "action-between", "tool-calls"] as const;
 type CallForm = (typeof callForms)[number];
 

@@ -1,4 +1,4 @@
-/** One message as the model makes it out of what it was sent. */
+/** One message, as the model reads it from its input. */
 export interface SeenMessage {
   readonly role: "user" | "assistant";
   readonly text: string;
@@ -10,8 +10,8 @@ const block = /<(message|tool_result)((?:-\d+)?) ([^>]*)>\n([\s\S]*?)\n?<\/\1\2>
 const wrapped = /^[\s\S]*?<conversation((?:-\d+)?)>\n([\s\S]*)\n<\/conversation\1>\n*([\s\S]*)$/;
 
 /**
- * The conversation that one user text holds: clients of a server that takes one text write the history into tags and put
- * what is to be answered after it. A text without them is one message.
+ * The conversation in one user text: clients of a server that takes one text write the history into tags and put the message to answer
+ * after it. A text without them is one message.
  */
 export function conversationOf(text: string): SeenMessage[] {
   const match = wrapped.exec(text);

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject as Schema } from "../../base/json.ts";
 
-/** Plausible values for arguments by what they are called; harmless where a client really runs them. */
+/** Plausible values for arguments by their names; harmless if a client really runs them. */
 const byName: readonly (readonly [name: RegExp, value: (text: string) => string])[] = [
   [/^(command|cmd|script|line)$/i, (text) => `echo ${text}`],
   [/(file|path|name)$/i, () => "README.md"],
@@ -10,8 +10,8 @@ const byName: readonly (readonly [name: RegExp, value: (text: string) => string]
 ];
 
 /**
- * A value that fits a JSON Schema: required members only, constants and defaults where they are given. `text` stands for
- * strings that nothing else names. Covers what tools and answer formats use; not every schema that can be written.
+ * A value that fits a JSON Schema: required members only, constants and defaults if they are given. `text` is used for strings that
+ * have no other value. Covers the schemas of tools and answer formats, not every possible schema.
  */
 export function instanceOf(schema: Schema, text: string): unknown {
   return instance(schema, { root: schema, text, depth: 0 }, "");

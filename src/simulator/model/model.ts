@@ -14,12 +14,12 @@ export interface ModelPrompt {
   readonly modelLabel: string;
   readonly thinks: boolean;
   readonly maxOutputTokens: number;
-  /** Tokens that the client allowed; undefined when it set no limit of its own. */
+  /** Tokens that the client allowed; undefined when it set no limit. */
   readonly outputLimit: number | undefined;
   readonly plan: TurnPlan;
 }
 
-/** A piece of what the model says, in order. */
+/** A piece of the model's answer, in order. */
 export type ModelDelta =
   | { readonly kind: "thinking" | "text"; readonly text: string }
   | { readonly kind: "usage"; readonly inputTokens: number; readonly outputTokens: number };

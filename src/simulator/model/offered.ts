@@ -1,7 +1,7 @@
 /** A tool as the instructions describe it to the model. */
 export interface OfferedTool {
   readonly name: string;
-  /** JSON Schema of its arguments; undefined for one that takes plain text. */
+  /** JSON Schema of its arguments; undefined for a tool that takes plain text. */
   readonly schema: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -34,7 +34,7 @@ export function readOffer(instructions: string): Offer {
   };
 }
 
-/** From the last line that is this heading to the next one that is the other's, or to the end. */
+/** From the last line with this heading to the next line with the other heading, or to the end. */
 function lastSection(text: string, heading: string): string {
   const lines = text.split("\n");
   const start = lines.lastIndexOf(heading);
@@ -43,7 +43,7 @@ function lastSection(text: string, heading: string): string {
   return lines.slice(start + 1, after === -1 ? undefined : after).join("\n");
 }
 
-/** Every tool begins with its heading; a description may hold headings of its own, so a schema ends a tool. */
+/** Every tool begins with its heading; a description may contain headings, so a schema ends a tool. */
 function readTools(section: string): OfferedTool[] {
   const tools: OfferedTool[] = [];
   let open: string | undefined;

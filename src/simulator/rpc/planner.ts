@@ -2,7 +2,7 @@ import type { ImageData, TextOrScopeItem } from "../../proto/windsurf/exa/codeiu
 import { ConversationalPlannerMode } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import type { CascadeConversationalPlannerConfig, CascadePlannerConfig } from "../../proto/windsurf/exa/cortex_pb.ts";
 
-/** The text of a message: its text items in order; other items as the context they stand for. */
+/** The text of a message: its text items in order; other items as the context that they refer to. */
 export function textOfItems(items: readonly TextOrScopeItem[]): string {
   return items
     .map(({ chunk }) => {

@@ -104,7 +104,7 @@ function refusalText(refusal: ErrorName | { readonly text: string } | undefined)
   return typeof refusal === "string" ? errorTexts(refusal).text : refusal.text;
 }
 
-/** Who said what in a message of the old form; other kinds of content say nothing. */
+/** The speaker and the text of a message of the old form; other kinds of content have none. */
 function spoken(message: ChatMessage): { role: "user" | "assistant"; text: string } {
   const { content } = message;
   if (content.case === "intent" && content.value.intent.case === "generic") {

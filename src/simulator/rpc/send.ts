@@ -10,7 +10,7 @@ import { checkMetadata, checkPanel } from "./checks.ts";
 import type { RpcContext } from "./context.ts";
 import { imagesOf, instructionsOf, plannerModeOf, selectorOf, textOfItems } from "./planner.ts";
 
-/** A user message, from whichever call brought it. */
+/** A user message, from either call. */
 export interface IncomingMessage {
   readonly metadata?: Metadata | undefined;
   readonly cascadeId: string;

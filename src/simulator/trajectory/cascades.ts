@@ -40,7 +40,7 @@ export class Cascades {
     this.#services = { ...parts.services, saved: (trajectory) => this.#changed(trajectory) };
   }
 
-  /** Takes up the conversations that an earlier process left on disk; what ran then is over. */
+  /** Loads the conversations that an earlier process left on disk; turns that ran then are over. */
   async load(): Promise<void> {
     for (const trajectory of await this.#files.load()) {
       this.#entries.set(trajectory.cascadeId, { trajectory, waiting: [], running: undefined });

@@ -47,7 +47,7 @@ export class Growth {
     await this.#reach(this.#length);
   }
 
-  /** Performs what is left: the answer was shorter than its marks. */
+  /** Performs the remaining marks, if the answer was shorter than they are. */
   async finish(): Promise<void> {
     await this.#reach(Infinity);
   }

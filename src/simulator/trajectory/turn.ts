@@ -317,7 +317,7 @@ class TurnRun {
     this.#changed();
   }
 
-  /** The context is compacted in the middle of the answer, which goes on in a step of its own. */
+  /** Compacts the context in the middle of the answer, which continues in a separate step. */
   #compact(): void {
     this.#finishPlanner(CortexStepStatus.DONE);
     this.#addCheckpoint();

@@ -7,7 +7,7 @@ import { type Request, type Response, writeResponse } from "./refuse.ts";
 
 const preface = Buffer.from("PRI * HTTP/2.0");
 
-/** A loopback listener and what it takes to end it at once. */
+/** A loopback listener, with the means to end it at once. */
 export interface Listener {
   readonly port: number;
   close(): Promise<void>;

@@ -87,7 +87,7 @@ describe("a message on a client's stream", () => {
 });
 
 describe("a message that is being stored", () => {
-  /** A store that answers `admit` when the test says so, and what happened in which order. */
+  /** A store that answers `admit` at the test's command, with the order of events. */
   function beginHeld() {
     const order: string[] = [];
     const gate = Promise.withResolvers<void>();

@@ -59,7 +59,7 @@ function slices<T>(all: readonly T[], cuts: readonly number[]): readonly (readon
   return [0, ...places].map((from, i) => all.slice(from, places[i] ?? all.length));
 }
 
-/** The log of one turn, its backend's answers cut as they are given, from what the log held before. */
+/** The log of one turn after its backend gave these answers; `held` is the earlier content of the log. */
 async function logOf(
   request: TurnRequest,
   answers: readonly (readonly Batch[])[],

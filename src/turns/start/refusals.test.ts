@@ -104,7 +104,7 @@ describe("after a refusal", () => {
 });
 
 describe("a limit that the server reports", () => {
-  /** A server that answers what it is told to. */
+  /** A server that gives these answers in turn. */
   function server(...answers: (ModelLimit | undefined)[]) {
     const asked: string[] = [];
     const limitOf = async (model: string) => {

@@ -25,7 +25,7 @@ interface Told {
   readonly report: AnswerReport | undefined;
 }
 
-/** Runs a request against scripted answers and adds up what a reader of the log would know. */
+/** Runs a request against scripted answers and adds up the events for a reader of the log. */
 export async function told(
   backend: ScriptedBackend,
   fields: Partial<TurnRequest>,

@@ -18,7 +18,7 @@ export interface FallbackHistoryOptions {
   readonly events?: EventSink<UsageLifecycle>;
 }
 
-/** A history that goes on when its file cannot be used: what is added waits in memory until it can. */
+/** A history that continues when its file cannot be used: new entries wait in memory until it can. */
 export interface FallbackHistory extends UsageHistory {
   /** Tries a history that failed again, until the signal aborts; never rejects. */
   heal(signal: AbortSignal): Promise<void>;
@@ -27,9 +27,9 @@ export interface FallbackHistory extends UsageHistory {
 }
 
 /**
- * The history that `open` opens, or memory while that fails. What is added then is put into it once it is well: each turn and
- * reading counts once. Earlier entries cannot be read in the meantime: reading them throws the reason, so that no partial
- * result looks complete. Throws what `open` throws beside `degraded`.
+ * The history that `open` opens, or memory while that fails. Entries added meanwhile are put into the history once it works: each turn
+ * and reading counts once. Earlier entries cannot be read in the meantime: reading them throws the reason, so that no partial result
+ * looks complete. Throws the errors of `open` other than `degraded`.
  */
 export function openFallbackHistory({ open, clock, events }: FallbackHistoryOptions): FallbackHistory {
   const memory = openHistory({ file: ":memory:", keepDays: 400 });
@@ -90,7 +90,7 @@ export function openFallbackHistory({ open, clock, events }: FallbackHistoryOpti
     turnPage: (query) => whole().turnPage(query),
     turnTotals: (filter) => whole().turnTotals(filter),
     explained: (...asked) => whole().explained(...asked),
-    // These two are asked for what is new: memory knows it, and what is told twice counts once.
+    // These two are asked for new entries: memory has them, and a repeated entry counts once.
     turn: (turnId) => (primary ?? memory).turn(turnId) ?? memory.turn(turnId),
     latestSnapshots: (sinceMs) => (primary ?? memory).latestSnapshots(sinceMs),
     sweep(nowMs) {

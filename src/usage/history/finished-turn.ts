@@ -46,8 +46,8 @@ const prompted: readonly IdeVariant[] = ["windsurf", "windsurf-next"];
 type Described = Pick<TurnRecord, "turnId" | "createdAtMs" | "dialect" | "request" | "modelUid" | "client" | "project">;
 
 /**
- * The history's row of a turn, from its record and the outline of its log; undefined while it has not ended. Pure: the same
- * log gives the same row however often and by whichever process it is read.
+ * The history's row of a turn, from its record and the outline of its log; undefined while the turn has not ended. Pure: the same log
+ * gives the same row in every process.
  */
 export function finishedTurn(record: Described, events: readonly OutlinedEvent[]): FinishedTurn | undefined {
   const last = events.findLast(endsTurn);
@@ -77,7 +77,7 @@ export function finishedTurn(record: Described, events: readonly OutlinedEvent[]
   };
 }
 
-/** The last measured counts; the last estimate where the server told none. */
+/** The last measured counts; the last estimate if the server reported none. */
 function countsOf(events: readonly OutlinedEvent[]): Usage | undefined {
   const counts = events.filter((event) => event.type === "usage");
   return counts.findLast((event) => !event.estimated) ?? counts.at(-1);

@@ -47,7 +47,7 @@ export interface Spend {
   readonly estimatedTokens: number;
   /** Turns without any count. */
   readonly unknownTurns: number;
-  /** Of the turns whose cost the server told. */
+  /** Of the turns whose cost the server reported. */
   readonly creditsHundredths: number;
   readonly creditsKnownTurns: number;
   readonly durationMs: number;
@@ -118,7 +118,7 @@ export interface UsageHistory {
    * because Antigravity never gets a prompt.
    */
   explained(ide: IdeVariant, fromMs: number, toMs: number): Explained;
-  /** Thins old readings and forgets what is past its time. Bounded work; call it now and then. */
+  /** Thins old readings and removes expired ones. Bounded work; call it now and then. */
   sweep(nowMs: number): void;
   close(): void;
 }

@@ -22,7 +22,7 @@ export function localDays(timeZone: string): (atMs: number) => string {
   };
 }
 
-/** A local day, or the part of it that was asked for: epoch ms, `untilMs` exclusive. */
+/** A local day, or the requested part of it: epoch ms, `untilMs` exclusive. */
 export interface LocalDay {
   readonly day: string;
   readonly sinceMs: number;
@@ -43,7 +43,7 @@ export function daysBetween(
   for (let atMs = query.sinceMs; atMs < query.untilMs; ) {
     const day = dayOf(atMs);
     let lastMs = Math.floor(atMs / stepMs) * stepMs;
-    // Far at first, then nearer: to ask what day it is takes a while.
+    // Large steps first, then smaller ones: finding the day of a time is slow.
     for (const ms of [8 * 3_600_000, 3_600_000, stepMs]) while (dayOf(lastMs + ms) === day) lastMs += ms;
     const untilMs = lastMs + stepMs;
     days.push({ day, sinceMs: atMs, untilMs: Math.min(untilMs, query.untilMs) });

@@ -13,7 +13,7 @@ const forms: readonly RegExp[] = [
 /** A prompt is read this far, in characters: the lines stand near the top of a message, and prompts may be megabytes. */
 const readAtMost = 65_536;
 
-/** The folder that a client says it works in; undefined if it does not say. Only the first three messages are looked at. */
+/** The folder that a client names as its own in the messages; undefined if it names none. Only the first three messages are read. */
 export function projectFromMessages(request: Pick<TurnRequest, "messages">): string | undefined {
   for (const message of request.messages.slice(0, 3)) {
     if (message.role === "tool" || message.role === "assistant") continue;

@@ -11,9 +11,9 @@ export interface Resumption {
   /** Epoch ms. */
   readonly atMs: number;
   readonly how: ResumptionKind;
-  /** The event id after which it goes on, `0` from the start; of a Responses stream perhaps `#12`, its sequence number. */
+  /** The event id after which the client continues, `0` from the start; of a Responses stream perhaps `#12`, its sequence number. */
   readonly after: string;
-  /** The client's product and version; undefined for one that does not say, and for an adoption. */
+  /** The client's product and version; undefined if it sends none, and for an adoption. */
   readonly client: string | undefined;
 }
 

@@ -5,8 +5,8 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 /**
- * Forgets turns and readings older than `keepDays`, and thins readings: the last one of an hour after 7 days, of a day
- * after 60. What a plan lost between two readings stays the same when those between them go.
+ * Removes turns and readings older than `keepDays`, and thins readings: the last one of an hour after 7 days, of a day after 60. The
+ * plan's loss between two readings stays the same when those between them are removed.
  */
 export function sweepHistory(db: DatabaseSync, nowMs: number, keepDays: number): void {
   const oldest = nowMs - keepDays * dayMs;

@@ -70,7 +70,7 @@ export function openRollup(db: DatabaseSync): Rollup {
       if (by === "day") return sumsByDay(rows(byBucket, range), timeZone);
       return byKeyIn(by, range);
     },
-    // One range of the table's key for each day: SQLite sums what lies in it and looks at nothing else.
+    // One range of the table's key for each day: SQLite sums the rows in it and reads no others.
     spendByDay: (query) =>
       daysBetween(query, bucketMs).map(({ day, sinceMs, untilMs }) => ({
         day,

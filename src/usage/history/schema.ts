@@ -3,11 +3,11 @@ import { MillraceError } from "../../base/errors.ts";
 import { applicationId } from "../../log/sqlite/schema.ts";
 
 /**
- * The usage tables, one script a version, applied in order. They stand in the event log's file under names of their own
- * and with a version of their own, so that log and history change apart. Scripts that shipped are never edited.
+ * The usage tables, one script a version, applied in order. They are in the event log's file under names of their own and with a
+ * version of their own, so that log and history change apart. Scripts that shipped are never edited.
  *
- * `usage_rollup` holds sums for each quarter of an hour (time zones differ by quarters) and each value of a dimension:
- * 200,000 turns are then some thousand rows to read. `''` stands for "unknown".
+ * `usage_rollup` holds sums for each quarter of an hour (time zones differ by quarters) and each value of a dimension: for 200,000
+ * turns only some thousand rows are read. `''` means "unknown".
  */
 const migrations: readonly string[] = [
   `
@@ -108,10 +108,7 @@ export function migrate(db: DatabaseSync): void {
   }
 }
 
-/**
- * Marks a fresh file as Millrace's, as the event log does: whichever of the two comes first, the other one finds a file of
- * its own. (`millrace usage` may run before any gateway did.)
- */
+/** Marks a fresh file as Millrace's, as the event log does: either of the two may create the file. (`millrace usage` may run before any gateway did.) */
 function claimFile(db: DatabaseSync): void {
   if (Number(db.prepare("PRAGMA application_id").get()?.["application_id"]) === applicationId) return;
   const tables = db.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE tbl_name NOT LIKE 'usage!_%' ESCAPE '!'");

@@ -1,6 +1,6 @@
 import type { FinishedTurn } from "./finished-turn.ts";
 
-/** By what a page of turns can be sorted. */
+/** The orders of a page of turns. */
 export const turnOrders = [
   "time",
   "model",

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { TurnOrder, TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
 
-/** By what a page of turns can be sorted, and the SQL of each. */
+/** The orders of a page of turns, and the SQL of each. */
 const orders = {
   time: "ended_at_ms",
   model: "model",

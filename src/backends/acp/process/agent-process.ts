@@ -12,9 +12,9 @@ import { ProcessGone, type Reply, RpcError, type RpcPeer } from "./rpc-peer.ts";
 export interface OpenSession {
   readonly id: string;
   readonly options: SessionOffer;
-  /** User messages in it, so the place that the next one gets. */
+  /** The number of user messages in it, which is the place of the next one. */
   userMessages: number;
-  /** The instructions that the session was last given by this process. */
+  /** The instructions that this process last gave the session. */
   told: string | undefined;
   running: RunningPrompt | undefined;
   /** The last prompt that this process sent in it, running or not. */
@@ -29,7 +29,7 @@ const startMs = 60_000;
 const sessionMs = 60_000;
 const optionMs = 15_000;
 
-/** One process of an agent, past its `initialize`: opens sessions, sends prompts, and hands each update to its session. */
+/** One process of an agent, past its `initialize`: opens sessions, sends prompts, and passes each update to its session. */
 export class AgentProcess {
   readonly child: AgentChild;
   readonly startupMs: number;
@@ -80,7 +80,7 @@ export class AgentProcess {
     return [...this.sessions.values()].filter(({ running }) => running !== undefined).length;
   }
 
-  /** A session that an abort leaves behind is discarded as soon as its id is known. */
+  /** If an abort leaves a session behind, it is discarded as soon as its id is known. */
   async newSession(signal: AbortSignal): Promise<OpenSession> {
     const open = this.#newSession();
     try {
@@ -139,7 +139,7 @@ export class AgentProcess {
     this.#peer.notify("session/cancel", { sessionId });
   }
 
-  /** Deletes the session where the agent can, else closes it where it can. */
+  /** Deletes the session if the agent can, else closes it if the agent can. */
   async discard(sessionId: string, signal: AbortSignal): Promise<void> {
     const { canDelete, canClose } = this.abilities;
     try {

@@ -13,7 +13,7 @@ export interface PoolOptions {
   readonly warmMs: number;
   /** Shortest time between two starts after one failure; doubles with each further one; ms. */
   readonly restartMs: number;
-  /** Starts a process and greets it. */
+  /** Starts a process and sends `initialize`. */
   readonly start: (launch: AgentLaunch, signal: AbortSignal) => Promise<AgentProcess>;
 }
 
@@ -35,11 +35,11 @@ interface Slot {
   ending: boolean;
 }
 
-/** How the starts of one launch went lately. */
+/** The recent failures of one launch. */
 interface Failure {
   /** Failures in a row. */
   count: number;
-  /** When the last start was; on the monotonic clock. */
+  /** The time of the last start, on the monotonic clock. */
   startedMs: number;
   error: MillraceError | undefined;
 }
@@ -50,8 +50,8 @@ const endGraceMs = 3_000;
 const patienceMs = 5_000;
 
 /**
- * The processes of one agent, one a launch and four at most: the one that was not used for longest makes room. Each serves
- * any number of sessions at once. A process is started when it is needed and ended after a time without work.
+ * The processes of one agent, one for each launch and four at most. At the limit the one that was not used for the longest time is
+ * ended. Each serves any number of sessions at once. A process is started when it is needed and ended after a time without work.
  */
 export class ProcessPool {
   readonly #options: PoolOptions;
@@ -61,7 +61,7 @@ export class ProcessPool {
   readonly #freed = new Notifier();
   starts = 0;
   crashes = 0;
-  /** Of the process that was started last. */
+  /** The abilities of the process that was started last. */
   lastAbilities: Abilities | undefined;
 
   constructor(options: PoolOptions) {

@@ -51,7 +51,7 @@ export const anyBlock = z.looseObject({ type: z.string() });
 
 /**
  * Text, images, text documents, search results, and the names of tools that a client's search found (Claude Code's ToolSearch),
- * as parts; blocks of other types are nothing. Throws `invalid_request` with the path.
+ * as parts; blocks of other types give none. Throws `invalid_request` with the path.
  */
 export function parsePartBlock(block: z.infer<typeof anyBlock>, path: string): Part[] {
   switch (block.type) {

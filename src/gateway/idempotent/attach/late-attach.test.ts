@@ -35,7 +35,7 @@ describe.each(tierNames)("over %s, an attach that the gateway works on after a l
     }
   }
 
-  /** How the attach that lives ended, what it got, and the epoch of the next one. */
+  /** The end of the living attach, its chunks, and the epoch of the next one. */
   async function goneOn({ world, names, living }: Begun) {
     world.backend.last.text("Hi");
     world.backend.last.finish("Hi");

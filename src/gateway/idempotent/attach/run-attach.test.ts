@@ -13,7 +13,7 @@ import { headersOf, newNames, sealedMemoryLog } from "../stream-world.fake.ts";
 import { gatewayOver } from "./attachers.fake.ts";
 import { runAttach } from "./run-attach.ts";
 
-/** An attach whose messages come when the test says so, and then end as it says. */
+/** An attach whose messages come, and end, at the test's command. */
 function attach(backend = new FakeBackend()) {
   const store = sealedMemoryLog(new FakeClock());
   const { parts, turns, clock } = gatewayOver(store, backend, "owner-1");
@@ -52,7 +52,7 @@ function attach(backend = new FakeBackend()) {
 
 const request = [{ seqno: 0, starts: true }];
 
-/** A backend that is found when the test says so. */
+/** A backend that is found at the test's command. */
 class LateBackend extends FakeBackend {
   readonly found = Promise.withResolvers<void>();
 

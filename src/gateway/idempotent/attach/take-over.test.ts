@@ -39,7 +39,7 @@ function stream() {
       return { accepted, cancel, get } as Partial<Attachment> as Attachment; // nor asked of this
     },
   };
-  /** One that says this and may leave; it is not known yet what becomes of it. */
+  /** An attach that sends these messages and may leave; its fate is still open. */
   const come = (...said: readonly MessageInit[]) => {
     const place = order.come(name, undefined);
     const here = new AbortController();

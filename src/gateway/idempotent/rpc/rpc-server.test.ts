@@ -18,7 +18,7 @@ import { headersOf, newNames, type StreamWorld, streamWorld } from "../stream-wo
 const chat = (name: string) => `/${ChatService.typeName}/StreamUnifiedChatWithToolsIdempotent${name}`;
 const append = `/${BidiService.typeName}/BidiAppend`;
 const streamType = "application/connect+proto";
-/** A field that says it is longer than the message. */
+/** A field whose length is greater than the message's. */
 const garbage = Uint8Array.of(0x0a, 0xff, 0x01);
 const maxBodyBytes = 100;
 const large = new Uint8Array(1024 * 1024); // more than one packet: the rest is under way when the refusal is written

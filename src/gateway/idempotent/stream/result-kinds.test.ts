@@ -101,9 +101,9 @@ test.each(steps)(
   },
 );
 
-/** Plays the rest for who came back: what both have read together. */
+/** Plays the rest for a client that came back: the messages that both of its attaches have read together. */
 async function goneOn(world: StreamWorld, first: RawAttach, back: RawAttach, played: number) {
-  // what was played for the first one is there for this one as well, so only what is new is waited for
+  // the messages played for the first one are there for this one as well, so only new ones are waited for
   for (const [, play] of plays.slice(played)) await play(world, joined(first, back));
   await back.ended;
   const ends = [...first.chunks, ...back.chunks].filter(({ streamEnd }) => streamEnd !== undefined);
@@ -125,7 +125,7 @@ function joined(first: RawAttach, back: RawAttach): RawAttach {
   });
 }
 
-/** It stays so, however it is asked for and wherever the clock goes; nothing is asked of the model again. */
+/** The stream stays expired for every later request and on every clock; the model is not asked again. */
 async function expired(
   world: StreamWorld,
   clock: SettableClock,

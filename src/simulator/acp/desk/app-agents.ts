@@ -11,8 +11,8 @@ interface AppAgentsStart {
 }
 
 /**
- * The two `devin` processes that a running app keeps for itself. They serve the app alone: the app's environment says that the host
- * authenticates. Source: docs/wire/devin-desktop.md, "Processes".
+ * The two `devin` processes that a running app keeps for itself. They serve only the app: the app's environment tells them that
+ * the host authenticates. Source: docs/wire/devin-desktop.md, "Processes".
  */
 export class AppAgents {
   readonly #children: readonly ChildProcess[];

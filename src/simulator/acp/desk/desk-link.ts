@@ -18,7 +18,7 @@ export class DeskLink {
     this.#onRelease = onRelease;
   }
 
-  /** Resolves once the simulator knows this process, or once it is clear that there is none. */
+  /** Resolves once the simulator knows this process, or once it is clear that there is no simulator. */
   async open(args: readonly string[]): Promise<void> {
     const socket = connect(this.#settings.port, "127.0.0.1");
     const connected = await new Promise<boolean>((resolve) => {

@@ -32,7 +32,7 @@ export interface AgentPrompt {
   readonly text: string;
   readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
   readonly model: string;
-  /** Where it is an option of its own. */
+  /** Set if the effort is a separate option. */
   readonly effort?: string;
   readonly mode: string;
   /** `default`, `summarizer` or `review`. */
@@ -69,7 +69,7 @@ export interface CallTerms {
   readonly fault?: AgentFault;
   readonly options: AgentOptions;
   readonly turn: TurnPlan;
-  /** The plan is used up: what costs is refused. */
+  /** The plan is used up: prompts that cost are refused. */
   readonly exhausted?: QuotaError;
 }
 

@@ -37,7 +37,7 @@ export interface AgentReport {
     readonly cwd: string;
     readonly how: "new" | "load";
   }[];
-  /** Turns that came to an end, with their cause as `agent_stopped` tells it. */
+  /** Ended turns, with their cause as in `agent_stopped`. */
   readonly ended: readonly { readonly sessionId: string; readonly cause: string }[];
   readonly cancels: readonly { readonly sessionId: string; readonly idle: boolean }[];
   /** Stored sessions that an agent was asked to delete, and does not have any more; each once. */
@@ -117,7 +117,7 @@ export class AgentDesk {
     }
   }
 
-  /** Every answer that holds goes on. */
+  /** Releases every answer that holds. */
   release(): void {
     for (const socket of this.#sockets) send(socket, { push: "release" });
   }

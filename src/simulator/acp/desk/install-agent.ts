@@ -11,8 +11,8 @@ const ownEntry = import.meta.url.endsWith(".ts") ? "../main.ts" : "./simulated-a
 /** Tests and benchmarks name the entry of a bundle here: its processes start sooner than those of the sources. */
 const entry = process.env["MILLRACE_SIMULATED_AGENT"] ?? fileURLToPath(new URL(ownEntry, import.meta.url));
 
-/** Which `devin` programs to install, and what they run with. */
-/** Says that the CLI beside it is a stand-in. */
+/** The `devin` programs to install, and their settings. */
+/** Marks the CLI beside it as a stand-in. */
 const cliStandInFile = "millrace-stand-in";
 
 interface AgentInstallation {
@@ -22,7 +22,7 @@ interface AgentInstallation {
   readonly node: string;
   readonly settings: AgentSettings;
   readonly cli: boolean;
-  /** Whether a file beside the CLI says that it is a stand-in. */
+  /** Whether a file beside the CLI marks it as a stand-in. */
   readonly marked: boolean;
   /** Store the account's key as `devin auth login` does. */
   readonly credentials: boolean;

@@ -16,7 +16,7 @@ export function readArguments(body: string, tool: ShownTool, names: ToolNames): 
   return xmlArguments(text, tool) ?? onlyString(text, tool);
 }
 
-/** All calls in text that names its tools itself (`{"name": …}`, `<invoke name=…>`, `name(args)`, `name{…}`). Undefined when it is none. */
+/** All calls in text that names its tools itself (`{"name": …}`, `<invoke name=…>`, `name(args)`, `name{…}`). Undefined when there are none. */
 export function readCalls(body: string, names: ToolNames): readonly CallAttempt[] | undefined {
   const text = unfenced(body.trim());
   const json = wholeJson(text);
