@@ -27,14 +27,24 @@ export function openOwnJournal(settings: Settings): CascadeJournal {
   return openCascadeJournal(join(settings.folder, "cascades.jsonl"));
 }
 
-/** Notes in the journal what happens to the trajectories of one process's turns. A line that fails is left out. `owner` names the process. */
+/**
+ * Notes in the journal what happens to the trajectories of one process's turns: line after line in their order. A line that fails is
+ * left out. `owner` names the process.
+ */
 export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: Clock): TrajectoryNotes {
+  let writing: Promise<void> = Promise.resolve();
+  const queue = (write: () => Promise<void>) => {
+    writing = writing.then(() => bestEffort(write()));
+  };
   return {
-    kept: (cascadeId, untilMs) => void bestEffort(journal.noteKept(cascadeId, untilMs)),
-    taken: (cascadeId) => void bestEffort(journal.noteTaken({ cascadeId, atMs: clock.now(), owner })),
-    asked: (cascadeId, turn) => void bestEffort(journal.noteAsked(cascadeId, turn)),
-    archived: (cascadeId) => void bestEffort(journal.noteArchived(cascadeId)),
-    left: () => journal.left(),
+    kept: (cascadeId, untilMs) => queue(() => journal.noteKept(cascadeId, untilMs)),
+    taken: (cascadeId) => queue(() => journal.noteTaken({ cascadeId, atMs: clock.now(), owner })),
+    asked: (cascadeId, turn) => queue(() => journal.noteAsked(cascadeId, turn)),
+    archived: (cascadeId) => queue(() => journal.noteArchived(cascadeId)),
+    async left() {
+      await writing;
+      return journal.left();
+    },
   };
 }
 

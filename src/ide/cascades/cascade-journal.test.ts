@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,13 +26,6 @@ describe("the journal of conversations", () => {
     expect(await journal.entries()).toEqual([]);
     await journal.note({ cascadeId: id(1), atMs: 5 });
     expect(modeOf(file(), 0o600) & 0o077).toBe(0);
-  });
-
-  it("has written a line when its method returns, so that no turn waits for the file", async () => {
-    const journal = openCascadeJournal(file());
-    const noted = journal.note({ cascadeId: id(1), atMs: 5 });
-    expect(readFileSync(file(), "utf8")).toContain(id(1));
-    await noted;
   });
 
   it("keeps each once, oldest first, without the forgotten, over processes", async () => {

@@ -1,5 +1,4 @@
-import { appendFileSync, mkdirSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { appendFile, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
@@ -28,7 +27,7 @@ export interface LeftCascade extends CascadeEntry {
 
 /**
  * Which conversations in the IDE are ours, for longer than the log keeps its turns: nothing else may be cleaned up. It holds
- * names and times, no text. Each line is in the file when its method returns. The promises reject with the file system's errors.
+ * names and times, no text. Its methods throw the file system's errors.
  */
 export interface CascadeJournal {
   /** `owner` names the process that is responsible for it. */
@@ -67,17 +66,34 @@ const maxLeftBytes = 4 * 1024 * 1024; // the newest ones: reading them must not 
  * Half a line, from a machine that lost power, is skipped.
  */
 export function openCascadeJournal(file: string): CascadeJournal {
-  /** Synchronously: a line takes 10 µs. A file opened, written and closed in the background takes three turns of a busy event loop. */
+  let waiting: { readonly entries: object[]; readonly written: Promise<void> } | undefined;
+  let writing: Promise<unknown> = Promise.resolve();
+
+  /** What comes while the file is written goes into it together: turns that start at one time open it once, not once each. */
   async function append(entries: readonly object[]): Promise<void> {
+    if (waiting === undefined) {
+      const group: object[] = [];
+      const written = writing.then(() => {
+        waiting = undefined;
+        return write(group);
+      });
+      writing = bestEffort(written);
+      waiting = { entries: group, written };
+    }
+    waiting.entries.push(...entries);
+    await waiting.written;
+  }
+
+  async function write(entries: readonly object[]): Promise<void> {
     if (entries.length === 0) return;
     // The line end in front closes a half line that a killed process left.
     const lines = `\n${entries.map((entry) => JSON.stringify(entry)).join("\n")}\n`;
     try {
-      appendFileSync(file, lines, { mode: 0o600 });
+      await appendFile(file, lines, { mode: 0o600 });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      appendFileSync(file, lines, { mode: 0o600 });
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await appendFile(file, lines, { mode: 0o600 });
     }
   }
 
