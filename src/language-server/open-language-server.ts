@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createClient, type Interceptor } from "@connectrpc/connect";
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
-import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.ts";
+import { type ErrorCode, MillraceError } from "../base/errors.ts";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { RetryPolicy } from "../base/retry.ts";
 import { SharedCall } from "../base/shared-call.ts";
@@ -12,13 +12,13 @@ import { CortexTrajectorySource, CortexTrajectoryType } from "../proto/windsurf/
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 import { Calls, type Deadlines, defaultDeadlines } from "./calls.ts";
 import { cascadeConfig } from "./cascade-config.ts";
-import type { UpstreamReason } from "./errors/error-table.ts";
 import { asRetired, errorFromText, upstreamReason } from "./errors/errors.ts";
 import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
 import { askMessageLimit } from "./message-limit.ts";
 import { type MachineIdentity, metadataFor, stampRequestId, type WireIds } from "./metadata.ts";
 import { PanelState } from "./panel-state.ts";
-import { type UnreadableCalls, unreadableCalls } from "./probe/capabilities.ts";
+import { unreadableCalls } from "./probe/capabilities.ts";
+import { type CapabilityProbe, probeCapabilities } from "./probe/probe-capabilities.ts";
 import { rawChatRequest } from "./raw-chat.ts";
 import { statusOnlyService } from "./status-only.ts";
 import type { Endpoint, IdeIdentity } from "./transport/endpoint.ts";
@@ -69,7 +69,7 @@ class RpcLanguageServer implements LanguageServer {
   readonly #calls: Calls;
   readonly #client;
   readonly #statusClient;
-  readonly #unreadable: UnreadableCalls;
+  readonly #probe: CapabilityProbe;
   readonly #connection: OpenTransport;
   readonly #panel = new PanelState((signal) => this.#initializePanel(signal));
   readonly #probing = new SharedCall<Capabilities>();
@@ -97,7 +97,13 @@ class RpcLanguageServer implements LanguageServer {
     const { transport } = this.#connection;
     this.#client = createClient(service, transport);
     this.#statusClient = createClient(statusOnlyService(service), transport);
-    this.#unreadable = unreadableCalls(transport, service);
+    this.#probe = {
+      client: this.#client,
+      statusClient: this.#statusClient,
+      unreadable: unreadableCalls(transport, service),
+      newId: () => options.ids.newTriggerId(),
+      read: (rpc, shared) => this.#calls.read(rpc, this.#deadlines.read, shared),
+    };
   }
 
   async ensurePanelState({ force }: { readonly force: boolean }, signal: AbortSignal): Promise<void> {
@@ -293,7 +299,7 @@ class RpcLanguageServer implements LanguageServer {
     const known = this.#capabilities ?? (build === undefined ? undefined : builds?.get(build));
     if (known !== undefined) return known;
     const found = await this.#probing
-      .join((shared) => this.#probeCapabilities(shared), signal)
+      .join((shared) => probeCapabilities(this.#probe, shared), signal)
       .catch((error: unknown) => {
         throw this.#calls.translate(error, signal);
       });
@@ -350,30 +356,6 @@ class RpcLanguageServer implements LanguageServer {
       signal,
     );
   }
-
-  async #probeCapabilities(signal: AbortSignal): Promise<Capabilities> {
-    const unused = () => ({ cascadeId: this.#options.ids.newTriggerId() }); // the id of no conversation
-    const timeoutMs = this.#deadlines.read;
-    const offers = async (rpc: () => Promise<unknown>) => {
-      try {
-        await this.#calls.read(rpc, timeoutMs, signal);
-        return true;
-      } catch (error) {
-        if (upstreamReason(error) === "not_implemented") return false;
-        if (answersAtAll(error)) return true;
-        throw error;
-      }
-    };
-    const call = { signal, timeoutMs };
-    const [start, status, steps, transcript, rawChat] = await Promise.all([
-      offers(() => this.#unreadable.startCascade(signal, timeoutMs)),
-      offers(() => this.#statusClient.getCascadeTrajectory(unused(), call)),
-      offers(() => this.#client.getCascadeTrajectorySteps(unused(), call)),
-      offers(() => this.#client.getCascadeTranscriptForTrajectoryId(unused(), call)),
-      offers(() => this.#unreadable.rawGetChatMessage(signal, timeoutMs)),
-    ]);
-    return { cascade: start && (steps || transcript), steps: steps && status, transcript, rawChat };
-  }
 }
 
 function refusal(code: ErrorCode, message: string): MillraceError {
@@ -388,20 +370,4 @@ function lostPanel(error: unknown): boolean {
 function mayPassSoon(error: unknown): boolean {
   const reason = upstreamReason(error);
   return reason === "account_not_loaded" || reason === "connection_lost" || reason === "unavailable";
-}
-
-/** Reasons that say nothing of the call that was asked for: no connection, a wrong token. */
-const provesNothing: ReadonlySet<UpstreamReason | undefined> = new Set([
-  undefined,
-  "connection_refused",
-  "connection_lost",
-  "unavailable",
-  "tls_refused",
-  "csrf_refused",
-  "not_the_server",
-] as const);
-
-/** A refusal by the call itself proves that it is there. */
-function answersAtAll(error: unknown): boolean {
-  return isMillraceError(error) && error.code !== "upstream_timeout" && !provesNothing.has(upstreamReason(error));
 }

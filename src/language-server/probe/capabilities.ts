@@ -13,14 +13,14 @@ import {
   MethodDescriptorProtoSchema,
   ServiceDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import type { Transport } from "@connectrpc/connect";
+import type { CallOptions, Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
 
 /** The two calls that may not be made for a look: one leaves a conversation behind, the other is a prompt. */
 export interface UnreadableCalls {
-  startCascade(signal: AbortSignal, timeoutMs: number): Promise<unknown>;
-  rawGetChatMessage(signal: AbortSignal, timeoutMs: number): Promise<unknown>;
+  startCascade(call: CallOptions): Promise<unknown>;
+  rawGetChatMessage(call: CallOptions): Promise<unknown>;
 }
 
 /**
@@ -31,8 +31,8 @@ export interface UnreadableCalls {
 export function unreadableCalls(transport: Transport, service: typeof LanguageServerService): UnreadableCalls {
   const { startCascade, rawGetChatMessage } = unreadableMethods(service);
   return {
-    startCascade: (signal, timeoutMs) => transport.unary(startCascade, signal, timeoutMs, undefined, unreadable),
-    async rawGetChatMessage(signal, timeoutMs) {
+    startCascade: ({ signal, timeoutMs }) => transport.unary(startCascade, signal, timeoutMs, undefined, unreadable),
+    async rawGetChatMessage({ signal, timeoutMs }) {
       const requests = createAsyncIterable([unreadable]);
       const response = await transport.stream(rawGetChatMessage, signal, timeoutMs, undefined, requests);
       for await (const _ of response.message) return;
