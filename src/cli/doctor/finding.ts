@@ -1,7 +1,17 @@
 import { exitCodes } from "../terminal/exit-codes.ts";
 
 /** What a finding is about. */
-export type Area = "ide" | "agent" | "gateway" | "key" | "store" | "conversations" | "clock" | "runtime" | "answer";
+export type Area =
+  | "ide"
+  | "account"
+  | "agent"
+  | "gateway"
+  | "key"
+  | "store"
+  | "conversations"
+  | "clock"
+  | "runtime"
+  | "answer";
 
 /** One thing that was looked at, how it is, and what to do if it is not well. Never holds a secret. */
 export interface Finding {
@@ -14,6 +24,7 @@ export interface Finding {
 /** What an error in an area ends the command with; a warning is 1 everywhere. */
 const errorCode: Readonly<Record<Area, number>> = {
   ide: exitCodes.unavailable,
+  account: exitCodes.notAllowed,
   agent: exitCodes.unavailable,
   gateway: exitCodes.unavailable,
   key: exitCodes.cannotCreate,
