@@ -10,7 +10,7 @@ export const storeWeaknesses = {
 
 export type StoreWeakness = keyof typeof storeWeaknesses;
 
-/** What its owner can do about each. */
+/** The remedy for each, for the owner of the store. */
 export const storeRemedies: Readonly<Record<StoreWeakness, string>> = {
   replica_behind: "Look at the replica and the network to it: `INFO replication` shows how far behind it is.",
   replica_gone: "Start the replica again.",

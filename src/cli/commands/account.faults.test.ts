@@ -66,7 +66,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
 
   it("says where no account is signed in, and what to do", async () => {
     const { account, entries } = await machine({ profile: "devin-3", signedOut: true });
-    expect((await account()).code).toBe(1);
+    expect((await account()).code).toBe(77);
     const all = await entries();
     expect(all.map((one) => one.signed_in)).toEqual([false, false]);
     for (const { todo } of all) expect(todo).toMatch(/Sign in inside/);

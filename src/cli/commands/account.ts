@@ -31,7 +31,7 @@ export const accountCommand = defineCommand({
         out.note("Millrace itself has no sign-in. It uses the accounts above.");
       }
       if (accounts.length === 0) return exitCodes.unavailable;
-      return accounts.some((account) => account.signed_in) ? exitCodes.ok : exitCodes.negative;
+      return accounts.some((account) => account.signed_in) ? exitCodes.ok : exitCodes.notAllowed;
     } finally {
       finder.close();
     }

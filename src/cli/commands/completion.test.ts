@@ -17,7 +17,7 @@ async function script(shell: string): Promise<string> {
 
 const has = (shell: string) => spawnSync(shell, ["--version"]).status === 0;
 
-/** What each shell offers for what was typed; the cursor is behind the last word. */
+/** The words that each shell offers; the cursor is behind the last word typed. */
 const cases: readonly (readonly [typed: readonly string[], offered: readonly string[]])[] = [
   [["serv"], ["serve", "service"]],
   [

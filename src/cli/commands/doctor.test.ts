@@ -2,8 +2,9 @@ import { mkdtempSync } from "node:fs";
 import { chmod, mkdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { CascadeId } from "../../base/ids.ts";
 import { listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
@@ -78,6 +79,18 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
       /No language server of Devin Desktop \(formerly Windsurf\) was found\n\s+Start Devin Desktop and open a folder/,
     );
     expect(stdout).toMatch(/rejected[\s\S]*port 1: .*nothing listens/);
+  });
+
+  it("ends with 77 where no account is signed in, and breaks its lines between words on a narrow terminal", async () => {
+    const signedOut = await startSimulator({ signedOut: true });
+    onTestFinished(() => signedOut.stop());
+    const env = { MILLRACE_IDE_ONLY_HOME: signedOut.home };
+    const io = fakeIo({ homeFolder, env });
+    Object.assign(io.stdout, { isTTY: true, columns: 40 });
+    expect(await main(["doctor"], io, [doctorCommand])).toBe(77);
+    const lines = stripVTControlCharacters(io.written.stdout()).split("\n");
+    expect(lines.join(" ")).toContain("✗ Windsurf 2.2 runs, but no account");
+    for (const line of lines.filter((each) => each.length > 40)) expect(line.trim()).not.toContain(" ");
   });
 
   it("says that the IDE runs when it does, why it cannot be used, and what to do", async () => {

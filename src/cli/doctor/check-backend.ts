@@ -136,7 +136,7 @@ function ofBackend({ kind, why, product, hint }: BackendInUse): readonly Finding
 export function besideAgent(findings: readonly Finding[], { kind }: BackendInUse): readonly Finding[] {
   if (kind !== "acp") return findings;
   return findings.map((finding) => {
-    if (finding.area !== "ide" || finding.level !== "error") return finding;
+    if ((finding.area !== "ide" && finding.area !== "account") || finding.level !== "error") return finding;
     const { todo: _needless, ...rest } = finding;
     return { ...rest, level: "note" };
   });

@@ -146,7 +146,7 @@ function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readon
   const signedOut = ides.find(({ variant }) => variant !== "antigravity");
   if (signedOut !== undefined) {
     const what = `${signedOut.product} runs, but no account is signed in there`;
-    return [{ area: "ide", level: "error", what, todo: "Sign in inside the IDE." }];
+    return [{ area: "account", level: "error", what, todo: "Sign in inside the IDE." }];
   }
   const miss = nearestMiss(trace);
   if (miss !== undefined) {

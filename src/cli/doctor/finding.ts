@@ -1,7 +1,17 @@
 import { exitCodes } from "../terminal/exit-codes.ts";
 
 /** The area of a finding. */
-export type Area = "ide" | "agent" | "gateway" | "key" | "store" | "conversations" | "clock" | "runtime" | "answer";
+export type Area =
+  | "ide"
+  | "account"
+  | "agent"
+  | "gateway"
+  | "key"
+  | "store"
+  | "conversations"
+  | "clock"
+  | "runtime"
+  | "answer";
 
 /** One checked thing, its state, and the next step if it is not well. Never holds a secret. */
 export interface Finding {
@@ -14,6 +24,7 @@ export interface Finding {
 /** The exit code for an error in an area; a warning is 1 everywhere. */
 const errorCode: Readonly<Record<Area, number>> = {
   ide: exitCodes.unavailable,
+  account: exitCodes.notAllowed,
   agent: exitCodes.unavailable,
   gateway: exitCodes.unavailable,
   key: exitCodes.cannotCreate,

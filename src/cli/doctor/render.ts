@@ -20,7 +20,10 @@ export function render(
 ): readonly string[] {
   const { machine, ides, rejected, gateway, key, store } = report;
   const heading = (text: string) => style("bold", text);
-  const lines = [heading("IDEs"), ...(ides.length === 0 ? ["  none found"] : ides.flatMap(linesOf))];
+  const lines = [
+    heading("IDEs"),
+    ...(ides.length === 0 ? ["  none found"] : ides.flatMap((ide) => linesOf(ide, width))),
+  ];
   lines.push(...installedLines(report.installed, heading, width));
   if (rejected.length > 0) {
     lines.push("", heading("Looked at and rejected"));
@@ -30,14 +33,15 @@ export function render(
     if (rejected.length > mostRejected) lines.push(`  and ${rejected.length - mostRejected} more; --json has all`);
   }
   lines.push("", heading("Millrace"));
-  lines.push(`  version   ${machine.millrace}, Node ${machine.node}, ${machine.system}`);
-  lines.push(
-    `  gateway   ${gateway.running ? `${gateway.url} (pid ${gateway.pid}, version ${gateway.version})` : "not running"}`,
-  );
-  lines.push(`  key       ${key.exists ? `${key.file}${key.mode === null ? "" : ` (mode ${key.mode})`}` : "none yet"}`);
   const free = store.free_bytes === null ? "" : `, ${spellBytes(store.free_bytes)} free`;
-  lines.push(`  store     ${store.file} (${store.state}, ${spellBytes(store.bytes)}${free})`);
-  lines.push(`  clock     ${machine.clock}`);
+  const own = [
+    `version   ${machine.millrace}, Node ${machine.node}, ${machine.system}`,
+    `gateway   ${gateway.running ? `${gateway.url} (pid ${gateway.pid}, version ${gateway.version})` : "not running"}`,
+    `key       ${key.exists ? `${key.file}${key.mode === null ? "" : ` (mode ${key.mode})`}` : "none yet"}`,
+    `store     ${store.file} (${store.state}, ${spellBytes(store.bytes)}${free})`,
+    `clock     ${machine.clock}`,
+  ];
+  lines.push(...own.flatMap((line) => spellLines(line, width, 2, 12)));
   lines.push("", heading("Findings"));
   for (const { level, what, todo } of report.findings) {
     const [mark, colour] = marks[level];
@@ -93,23 +97,24 @@ const planWords = {
   saved_plan: "plan that the app saved, written at",
 } as const;
 
-function linesOf(ide: IdeReport): readonly string[] {
+function linesOf(ide: IdeReport, width: number): readonly string[] {
   const who = ide.signed_in ? `signed in${ide.plan === null ? "" : `, plan ${ide.plan}`}` : "no account signed in";
   const age = ide.uptime_ms === null ? "" : `, up ${spellAge(ide.uptime_ms)}`;
   const process = ide.pid === null ? "set by hand" : `pid ${ide.pid}${age}`;
-  const lines = [
-    `  ${ide.product}${ide.stand_in ? ", a stand-in" : ""}  build ${ide.build || "unknown"}, ${process}`,
-    `    ${ide.endpoint}, ${ide.protocol} ${ide.tls ? "over TLS" : "without TLS"}; ${who}`,
-  ];
+  const name = `${ide.product}${ide.stand_in ? ", a stand-in" : ""}`;
+  const lines = [`${ide.endpoint}, ${ide.protocol} ${ide.tls ? "over TLS" : "without TLS"}; ${who}`];
   if (ide.capabilities !== undefined) {
     const names = Object.entries(ide.capabilities).filter(([, has]) => has === true);
     lines.push(
-      `    answers: ${names.map(([name]) => capabilityWords[name] ?? name).join(", ") || "nothing that can be used"}`,
+      `answers: ${names.map(([capability]) => capabilityWords[capability] ?? capability).join(", ") || "nothing that can be used"}`,
     );
   }
-  if (ide.schema !== undefined) lines.push(`    schema: ${schemaWords[ide.schema.verdict]}`);
-  if (ide.variant === "antigravity") lines.push("    metered, never prompted");
-  return lines;
+  if (ide.schema !== undefined) lines.push(`schema: ${schemaWords[ide.schema.verdict]}`);
+  if (ide.variant === "antigravity") lines.push("metered, never prompted");
+  return [
+    ...spellLines(`${name}  build ${ide.build || "unknown"}, ${process}`, width, 2, 4),
+    ...lines.flatMap((line) => spellLines(line, width, 4, 6)),
+  ];
 }
 
 const schemaWords: Readonly<Record<NonNullable<IdeReport["schema"]>["verdict"], string>> = {

@@ -3,7 +3,7 @@ import { liveOptions } from "../config/reload.ts";
 import { findGateway } from "./gateway-client.ts";
 import { readGatewayFile } from "./gateway-file.ts";
 
-/** What to type so that the running gateway uses a changed setting of the configuration file. */
+/** The command that makes the running gateway use a changed setting of the configuration file. */
 export async function howToApply(
   option: string,
   { io, settings, signal }: Pick<CommandContext, "io" | "settings" | "signal">,

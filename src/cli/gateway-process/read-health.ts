@@ -10,7 +10,7 @@ const healthSchema = z.looseObject({
     .optional(),
 });
 
-/** What `/health` of a running gateway says to its owner. */
+/** The answer of `/health` of a running gateway, as its owner gets it. */
 export async function readHealth(gateway: GatewayClient, signal: AbortSignal): Promise<z.output<typeof healthSchema>> {
   const response = await callGateway(gateway, "/health", { signal });
   return healthSchema.parse(await response.json());

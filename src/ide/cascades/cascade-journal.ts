@@ -69,7 +69,7 @@ export function openCascadeJournal(file: string): CascadeJournal {
   let waiting: { readonly entries: object[]; readonly written: Promise<void> } | undefined;
   let writing: Promise<unknown> = Promise.resolve();
 
-  /** What comes while the file is written goes into it together: turns that start at one time open it once, not once each. */
+  /** Entries that arrive during a write go into the next write together: turns that start at one time open the file once, not once each. */
   async function append(entries: readonly object[]): Promise<void> {
     if (waiting === undefined) {
       const group: object[] = [];

@@ -57,7 +57,7 @@ const cancels = "cancels";
 /** How much longer than a tombstone a lost key is refused: as long as its turn may have been kept; ms. */
 const lostKeyMs = 24 * 3_600_000;
 
-/** What the end of a turn sets besides. */
+/** The other columns that the end of a turn sets. */
 const endColumns = ", outcome = ?, ended_at_ms = ?, expires_at_ms = ?, wrapped_key = coalesce(?, wrapped_key)";
 
 /** How often to check between flushes that the file is still in its place; ms. */
