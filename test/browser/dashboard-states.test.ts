@@ -233,9 +233,9 @@ describe.skipIf(!hasChromium)(`each state of the dashboard${skipReason}`, () => 
           await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
           const at = `${name}-${width}-${colorScheme}`;
           await picture(page, at);
-          expect(await page.locator("body").innerText(), at).toMatch(shows);
-          expect(await accessibilityViolations(page), at).toEqual([]);
-          expect(await hasNoSideScroll(page), at).toBe(true);
+          expect(`${at}: ${await page.locator("body").innerText()}`).toMatch(shows);
+          const [violations, fits] = [await accessibilityViolations(page), await hasNoSideScroll(page)];
+          expect({ at, violations, fits }).toEqual({ at, violations: [], fits: true });
         }
       if (docs === undefined) return;
       await page.setViewportSize({ width: 1200, height: docs.height });
