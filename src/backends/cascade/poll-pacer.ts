@@ -72,7 +72,7 @@ export class PollPacer {
   /** Resolves when the next poll is due; rejects with the signal's reason when it aborts before. */
   async untilDue(next: NextPoll, signal: AbortSignal): Promise<void> {
     if (next.intervalMs === 0) return this.#untilLast(next.notBeforeMs, signal);
-    await waitFor(signal, (wake) => {
+    await waitFor<void>(signal, (wake) => {
       const intervalMs = Math.max(next.intervalMs, this.leastIntervalMs);
       const dueMs = Math.max(next.notBeforeMs, next.askedAtMs + intervalMs, this.#clock.monotonic());
       const slot = this.#slotAt(dueMs, dueMs + intervalMs * spread);
