@@ -29,3 +29,22 @@ test("a flag whose name says no is on where it is given, or its variable is, and
   expect(await parsed(["--json"], { TRY_NO_RECORD: "1" })).toEqual({ noRecord: true, json: true });
   expect(await parsed(["--no-record"], { TRY_NO_RECORD: "0" })).toEqual({ noRecord: true, json: false });
 });
+
+test("the usage of a command breaks between words on a narrow terminal", async () => {
+  const command = defineCommand({
+    name: "a-command-with-a-name",
+    group: "Use",
+    summary: "Nothing",
+    options: {},
+    examples: [],
+    run: () => Promise.resolve(0),
+  });
+  let help = "";
+  const found = () => Promise.resolve();
+  const write = (text: string) => (help += text);
+  const program = buildProgram([command], { env: {}, version: "1", write, problem: () => {}, found, columns: 40 });
+  await expect(program.parseAsync(["a-command-with-a-name", "--help"], { from: "user" })).rejects.toMatchObject({
+    exitCode: 0,
+  });
+  expect(help).toMatch(/^Usage: millrace a-command-with-a-name\n {7}\[options\]/);
+});

@@ -120,6 +120,10 @@ function helpIn(width: number): Partial<Help> {
     showGlobalOptions: false,
     helpWidth: width,
     minWidthToWrap: 1,
+    commandUsage: (command) =>
+      wrapLine(`${" ".repeat("Usage: ".length)}${help.commandUsage(command)}`, width)
+        .join("\n")
+        .trimStart(),
     formatItem(term, termWidth, description, helper) {
       if (description === "" || width - termWidth - 4 >= narrowest)
         return help.formatItem.call(helper, term, termWidth, description, helper);
