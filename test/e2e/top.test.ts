@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
-import { ask, world } from "../support/world.ts";
+import { ask, gateway, simulator, world } from "../support/world.ts";
 
 test("top prints one picture of the running gateway in a pipe, and one reading as JSON", async () => {
   const { home, client } = await world();
@@ -25,6 +25,14 @@ test("chat in a pause says why at once, and status says so too", async () => {
   expect(asked.stderr).toContain("error: Millrace is paused by its owner: no prompt is sent.\nhint: `millrace resume`");
   expect((await ide.report()).messages).toEqual([]);
   expect((await millrace(["status"], { home })).stdout).toContain("PAUSED");
+});
+
+test("status and top say what to do where no account is signed in", async () => {
+  const { home } = await simulator({ profile: "devin-3", signedOut: true });
+  await gateway({ home });
+  const todo = /prompts go to +nothing yet: .* no account is signed in there\.\s+Sign in inside/s;
+  expect((await millrace(["status"], { home })).stdout).toMatch(todo);
+  expect((await millrace(["top"], { home })).stdout).toMatch(todo);
 });
 
 test("a failed turn of chat is shown with its reason by the end of its id, although it is encrypted", async () => {

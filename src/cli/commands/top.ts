@@ -98,7 +98,8 @@ export async function readNow({ io, settings, signal }: CommandContext): Promise
     url: gateway.url,
     paused: (health.paused ?? undefined) !== undefined,
     backend:
-      backend === undefined ? undefined : `${backend.product ?? kinds[backend.kind] ?? backend.kind}: ${backend.why}`,
+      backend &&
+      `${backend.product ?? kinds[backend.kind] ?? backend.kind}: ${[backend.why, backend.hint].filter(Boolean).join(" ")}`,
     running: sum("millrace_turns_running"),
     waiting: sum("millrace_turns_waiting"),
     lagSeconds: sumOf(metrics, "millrace_event_loop_lag_seconds", 'quantile="0.99"'),

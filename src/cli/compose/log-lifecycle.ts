@@ -40,8 +40,8 @@ export function logLifecycle(
   events.on("ide_lost", (ide) => log.write("info", "ide_lost", named(ide)));
 }
 
-function named({ variant, build, pid }: Ide): Readonly<Record<string, unknown>> {
-  return { variant, build, pid };
+function named({ product, variant, build, pid }: Ide): Readonly<Record<string, unknown>> {
+  return { product, variant, build, pid };
 }
 
 /** Names and counts of a turn that ended. */

@@ -33,6 +33,13 @@ test("a turn is one line: time, client, model, tokens, seconds, outcome, request
   );
 });
 
+test("an IDE that was found has the product's name, not the one in its files", () => {
+  const fields = { product: "Devin Desktop 3.10 (formerly Windsurf)", variant: "windsurf", build: "3.10.48", pid: 7 };
+  expect(peopleLine({ ...at, level: "info", event: "ide_found", fields })).toBe(
+    "14:20:31  Found Devin Desktop 3.10 (formerly Windsurf), process 7.",
+  );
+});
+
 test("a request has a line where it was refused, and none where its turn has one", () => {
   const request = {
     requestId: "req_2",

@@ -74,8 +74,8 @@ const sentences: Readonly<Record<string, (fields: Fields) => string>> = {
     `The usage history was damaged. It is kept as ${asText(copy)}, and a new one was begun.`,
   "usage not recorded": ({ error }) => `A turn is missing from the usage history: ${firstLine(error)}`,
   agent_models_unread: ({ agent, error }) => `The models of ${asText(agent)} could not be read: ${firstLine(error)}`,
-  ide_found: ({ variant, build, pid }) => `Found ${asText(variant)} ${asText(build)} (process ${asText(pid)}).`,
-  ide_lost: ({ variant, pid }) => `${asText(variant)} (process ${asText(pid)}) is gone.`,
+  ide_found: ({ product, pid }) => `Found ${asText(product)}, process ${asText(pid)}.`,
+  ide_lost: ({ product, pid }) => `${asText(product)}, process ${asText(pid)}, is gone.`,
   turn_run_failed: ({ turnId, error }) => `Turn ${asText(turnId)} failed: ${firstLine(error)}`,
   turn_adopt_failed: ({ turnId, error }) =>
     `Turn ${asText(turnId)} of an earlier gateway could not continue: ${firstLine(error)}`,

@@ -6,7 +6,14 @@ const healthSchema = z.looseObject({
   turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
   store: z.looseObject({ weak: z.array(z.looseObject({ why: z.string(), todo: z.string() })).optional() }).optional(),
   details: z
-    .looseObject({ backend: z.looseObject({ kind: z.string(), why: z.string(), product: z.string().optional() }) })
+    .looseObject({
+      backend: z.looseObject({
+        kind: z.string(),
+        why: z.string(),
+        product: z.string().optional(),
+        hint: z.string().optional(),
+      }),
+    })
     .optional(),
 });
 

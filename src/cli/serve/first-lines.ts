@@ -46,8 +46,8 @@ async function spellBackend({ backends }: Composed, signal: AbortSignal): Promis
     if (signal.aborted) return "nothing: it is being stopped";
     throw error;
   }
-  const { kind, why, product, beside } = described;
-  if (kind === "none") return `nothing yet: ${why}`;
+  const { kind, why, product, beside, hint } = described;
+  if (kind === "none") return `nothing yet: ${why}${hint === undefined ? "" : ` ${hint}`}`;
   const to = product ?? { acp: "the agent program", cascade: "Cascade", raw_chat: "raw chat" }[kind];
   const others = beside === undefined ? "" : `; models that only its agent offers go to ${beside} (ACP)`;
   return `${to}${kind === "acp" ? " (ACP)" : ""}: ${why}${others}`;
