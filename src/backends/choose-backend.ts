@@ -50,7 +50,9 @@ export function chooseBackend(mode: BackendMode, { server, agent }: Offered): Ba
   }
   if (server.retired) throw retiredWithout(agent);
   if (hasCascade(server)) {
-    const older = isMillraceError(agent) ? "no agent program is signed in" : "this build still has Cascade";
+    const older = isMillraceError(agent)
+      ? "this build has Cascade, and no agent program is signed in"
+      : "this build still has Cascade";
     return { kind: "cascade", why: older };
   }
   if (server.capabilities.rawChat) return { kind: "raw_chat", why: "this build has raw chat only" };
