@@ -51,7 +51,7 @@ export function chooseBackend(mode: BackendMode, { server, agent }: Offered): Ba
   if (server.retired) throw retiredWithout(agent);
   if (hasCascade(server)) {
     const older = isMillraceError(agent)
-      ? "this build has Cascade, and no agent program is signed in"
+      ? "no agent program is signed in, so the editor's server answers"
       : "this build still has Cascade";
     return { kind: "cascade", why: older };
   }

@@ -121,12 +121,17 @@ function retiredServer(): FakeLanguageServer {
 describe("the backend of a prompt", () => {
   it.each<[string, World, string, string]>([
     ["an older build with an agent beside it", {}, "cascade", "this build still has Cascade"],
-    ["an older build alone", { vendor: noIde }, "cascade", "this build has Cascade, and no agent program is signed in"],
+    [
+      "an older build alone",
+      { vendor: noIde },
+      "cascade",
+      "no agent program is signed in, so the editor's server answers",
+    ],
     [
       "an older build whose agent is signed out",
       { vendor: signedOut },
       "cascade",
-      "this build has Cascade, and no agent program is signed in",
+      "no agent program is signed in, so the editor's server answers",
     ],
     ["the last build before the removal", { build: "3.8.20" }, "cascade", "this build still has Cascade"],
     ["a build of today", { build: "3.10.48" }, "acp", "build 3.10.48 asks its models through its agent"],
