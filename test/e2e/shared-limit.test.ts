@@ -42,12 +42,12 @@ describe("one subscription for several people, with real processes", { timeout: 
     asked.push(begin(bob, "count to 200, six"));
     await expect.poll(() => places(bob)).toEqual([{ position: 1, of: 2 }]); // bob has no turn that runs
     expect(await places(ada)).toEqual([{ position: 2, of: 2 }]);
-    expect(await prompts()).toBe(4);
-    expect(await status()).toMatchObject({ running: 4, waiting: 2 });
+    await expect.poll(prompts).toBe(4);
+    await expect.poll(status).toMatchObject({ running: 4, waiting: 2 });
 
     for (const name of ["ada", "bob"]) expect(await run("keys", "revoke", name)).toMatchObject({ code: 0 });
     await expect.poll(prompts).toBe(6);
-    expect(await status()).toMatchObject({ running: 6, waiting: 0, turn_limit: { most: null, why: "alone" } });
+    await expect.poll(status).toMatchObject({ running: 6, waiting: 0, turn_limit: { most: null, why: "alone" } });
     for (const controller of await Promise.all(asked)) controller.abort();
   });
 
