@@ -73,8 +73,8 @@ test("a reading says how late the event loop was a moment ago, and forgets it so
   expect(lag.lately()).toBe(0);
   lag.watch();
   expect(lag.lately()).toBe(0);
-  const until = performance.now() + 700;
   setTimeout(() => {
+    const until = performance.now() + 700;
     while (performance.now() < until);
   }, 30);
   await expect.poll(() => lag.lately(), { timeout: 60_000 }).toBeGreaterThan(300);
