@@ -2,7 +2,6 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { idle } from "../../base/wait.fake.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { assistant, bash, fakeRequest, readFile, system, toolResult, user } from "../prompt/request.fake.ts";
 import { Continuity } from "./continuity.ts";
@@ -101,23 +100,6 @@ describe("Continuity", () => {
     expect(archived).toEqual([id(1)]);
     await continuity.close();
     expect(archived).toEqual([id(1), id(2)]);
-  });
-
-  it("archives those that had to make room one at a time, and those that still wait when it closes", async () => {
-    const asked: string[] = [];
-    const answered = Promise.withResolvers<void>();
-    const archive = (cascadeId: CascadeId) => {
-      asked.push(cascadeId);
-      return answered.promise;
-    };
-    const continuity = new Continuity({ clock: new FakeClock(), idleMs, limit: 1, archive });
-    for (let n = 1; n <= 4; n++) continuity.keep(asker({ messages: [user(`Hello ${n}`)] }), id(n), said("Hi."));
-    await idle();
-    expect(asked).toEqual([id(1)]);
-    const closed = continuity.close();
-    answered.resolve();
-    await closed;
-    expect(asked).toEqual([1, 2, 3, 4].map(id));
   });
 
   it("notes that a trajectory is no longer kept if it cannot be archived, so that it is not left for minutes", async () => {

@@ -48,8 +48,6 @@ export class Continuity {
   readonly #stopping = new AbortController();
   readonly #sweeping: Promise<void>;
   #state: LiveTrajectories = noTrajectories;
-  readonly #toArchive: CascadeId[] = [];
-  #archiving: Promise<void> | undefined;
 
   constructor(options: ContinuityOptions) {
     this.#options = options;
@@ -90,9 +88,9 @@ export class Continuity {
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#sweeping;
-    const left = [...this.#toArchive.splice(0), ...this.#state.idle.map(({ cascadeId }) => cascadeId)];
+    const left = this.#state.idle.map(({ cascadeId }) => cascadeId);
     this.#state = noTrajectories;
-    await Promise.all([this.#archiving, ...left.map((cascadeId) => this.#archived(cascadeId))]);
+    await Promise.all(left.map((cascadeId) => this.#archived(cascadeId)));
   }
 
   /** Ends when it is closed: the sleep is aborted. */
@@ -112,15 +110,7 @@ export class Continuity {
   }
 
   #archive(cascadeIds: readonly CascadeId[]): void {
-    this.#toArchive.push(...cascadeIds);
-    if (this.#toArchive.length > 0) this.#archiving ??= this.#archiveInTurn();
-  }
-
-  /** One at a time: many turns that end together drop as many trajectories, and their ends come first. */
-  async #archiveInTurn(): Promise<void> {
-    for (let next = this.#toArchive.shift(); next !== undefined; next = this.#toArchive.shift())
-      await this.#archived(next);
-    this.#archiving = undefined;
+    for (const cascadeId of cascadeIds) void this.#archived(cascadeId);
   }
 
   /** A trajectory that could not be archived is noted as no longer kept, so the next look for orphans archives it. */
