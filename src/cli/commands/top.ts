@@ -4,6 +4,7 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { readHealth } from "../gateway-process/read-health.ts";
+import { spellBackend } from "../gateway-process/spell-backend.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { canAsk } from "../terminal/ask-yes.ts";
@@ -13,8 +14,6 @@ import { watchScreen } from "../terminal/watch-screen.ts";
 
 const everyMs = 1_000;
 const mostListed = 30;
-
-const kinds: Readonly<Record<string, string>> = { cascade: "Cascade", raw_chat: "raw chat", none: "nothing yet" };
 
 /** `millrace top`: the gateway's present work. */
 export const topCommand = defineCommand({
@@ -97,9 +96,7 @@ export async function readNow({ io, settings, signal }: CommandContext): Promise
     atMs: io.clock.now(),
     url: gateway.url,
     paused: (health.paused ?? undefined) !== undefined,
-    backend:
-      backend &&
-      `${backend.product ?? kinds[backend.kind] ?? backend.kind}: ${[backend.why, backend.hint].filter(Boolean).join(" ")}`,
+    backend: backend && spellBackend(backend),
     running: sum("millrace_turns_running"),
     waiting: sum("millrace_turns_waiting"),
     lagSeconds: sumOf(metrics, "millrace_event_loop_lag_seconds", 'quantile="0.99"'),

@@ -11,6 +11,7 @@ const healthSchema = z.looseObject({
         kind: z.string(),
         why: z.string(),
         product: z.string().optional(),
+        beside: z.string().optional(),
         hint: z.string().optional(),
       }),
     })

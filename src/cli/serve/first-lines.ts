@@ -2,9 +2,10 @@ import { type SocketAddress, spellSocketGuard } from "../../gateway/http/socket-
 import type { CommandContext } from "../command.ts";
 import type { Composed } from "../compose/compose.ts";
 import { howToStop } from "../gateway-process/background.ts";
-import { type BackendInUse, backendInUse } from "../gateway-process/health-details.ts";
+import { backendInUse } from "../gateway-process/health-details.ts";
 import { nextSteps } from "../gateway-process/next-steps.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
+import { spellBackend } from "../gateway-process/spell-backend.ts";
 import { version } from "../package-files.ts";
 import { spellChosenIde } from "./servers.ts";
 
@@ -28,7 +29,7 @@ export async function* firstLines(
   if (socket !== undefined) yield `  guard             ${spellSocketGuard(socket)}`;
   yield `  OpenAI base URL   ${base}/v1`;
   yield `  key               ${settings.keyFile} (\`millrace key --value\` prints it)`;
-  yield `  prompts go to     ${await spellBackend(composed, signal)}`;
+  yield `  prompts go to     ${await promptsGoTo(composed, signal)}`;
   const ide = spellChosenIde(await composed.finder.find(signal), named);
   if (ide !== undefined) yield `  IDE               ${ide}`;
   if (readPause(settings.pauseFile) !== undefined)
@@ -37,18 +38,12 @@ export async function* firstLines(
   yield howToStop(startedBy);
 }
 
-/** Where prompts go now, and why; while nothing can be asked, why not. A later prompt looks again. */
-async function spellBackend({ backends }: Composed, signal: AbortSignal): Promise<string> {
-  let described: BackendInUse;
+/** Where prompts go now, and why. A later prompt looks again. */
+async function promptsGoTo({ backends }: Composed, signal: AbortSignal): Promise<string> {
   try {
-    described = await backendInUse(backends, signal);
+    return spellBackend(await backendInUse(backends, signal));
   } catch (error) {
     if (signal.aborted) return "nothing: it is being stopped";
     throw error;
   }
-  const { kind, why, product, beside, hint } = described;
-  if (kind === "none") return `nothing yet: ${why}${hint === undefined ? "" : ` ${hint}`}`;
-  const to = product ?? { acp: "the agent program", cascade: "Cascade", raw_chat: "raw chat" }[kind];
-  const others = beside === undefined ? "" : `; models that only its agent offers go to ${beside} (ACP)`;
-  return `${to}${kind === "acp" ? " (ACP)" : ""}: ${why}${others}`;
 }
