@@ -96,6 +96,14 @@ export class FakeTrajectory {
     this.planner.step.status = status;
   }
 
+  /** A whole turn before the one under test. */
+  earlierTurn(): void {
+    this.accept("before");
+    this.plan();
+    this.write("earlier turn");
+    this.finish();
+  }
+
   checkpoint(): void {
     this.add(CortexStepType.CHECKPOINT, CortexStepStatus.DONE, { case: "checkpoint", value: {} });
   }

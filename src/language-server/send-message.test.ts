@@ -8,16 +8,22 @@ import { upstreamReason } from "./errors/errors.ts";
 import type { FakeMethods } from "./rpc-server.fake.ts";
 import { cascadeId, failureOf, message, never, panel, withServer } from "./served-client.fake.ts";
 
+/** A server that accepts each message, and the messages that it got. */
+function recordedMessages() {
+  const seen: SendUserCascadeMessageRequest[] = [];
+  const methods: FakeMethods = {
+    ...panel,
+    sendUserCascadeMessage: (request) => {
+      seen.push(request);
+      return {};
+    },
+  };
+  return { seen, methods };
+}
+
 describe("sendUserMessage", () => {
   it("asks a planner without tools, naming the model by every selector", async () => {
-    const seen: SendUserCascadeMessageRequest[] = [];
-    const methods: FakeMethods = {
-      ...panel,
-      sendUserCascadeMessage: (request) => {
-        seen.push(request);
-        return {};
-      },
-    };
+    const { seen, methods } = recordedMessages();
     await withServer(methods, (server) => server.sendUserMessage(message, never));
     const planner = seen[0]?.cascadeConfig?.plannerConfig;
     expect(seen[0]?.items[0]?.chunk).toEqual({ case: "text", value: "Why is the sky blue?" });
@@ -38,14 +44,7 @@ describe("sendUserMessage", () => {
   });
 
   it("leaves out what is not known: number, limit, instructions", async () => {
-    const seen: SendUserCascadeMessageRequest[] = [];
-    const methods: FakeMethods = {
-      ...panel,
-      sendUserCascadeMessage: (request) => {
-        seen.push(request);
-        return {};
-      },
-    };
+    const { seen, methods } = recordedMessages();
     await withServer(methods, (server) =>
       server.sendUserMessage(
         { ...message, instructions: "", modelNumber: undefined, maxOutputTokens: undefined },

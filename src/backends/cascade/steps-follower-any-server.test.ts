@@ -22,12 +22,7 @@ describe("followSteps, with any server", () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 40 }), fc.boolean(), (acts, second) => {
         const trajectory = new FakeTrajectory();
-        if (second) {
-          trajectory.accept("before");
-          trajectory.plan();
-          trajectory.write("earlier turn");
-          trajectory.finish();
-        }
+        if (second) trajectory.earlierTurn();
         const fromStep = trajectory.steps.length;
         const follower = follow(trajectory, { fromStep, fresh: !second });
         trajectory.accept("hi");

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
-import type { AgentProgram, DiscoveryResult, TraceEntry } from "../../ide/ide.ts";
+import { fakeAgent } from "../../ide/agent.fake.ts";
+import type { DiscoveryResult, TraceEntry } from "../../ide/ide.ts";
 import { windsurfFixture } from "../../usage/snapshot.fake.ts";
 import { checkAgents } from "./check-agents.ts";
 
@@ -13,17 +14,6 @@ const entry = (part: Partial<TraceEntry>): TraceEntry => ({
   why: "",
   ...part,
 });
-const agent = (part: Partial<AgentProgram>): AgentProgram => ({
-  variant: "windsurf",
-  product: "Devin CLI",
-  path: "/home/me/.local/bin/devin",
-  from: "cli",
-  version: undefined,
-  signedIn: "own",
-  home: "/home/me",
-  readApiKey: () => Promise.reject(new Error("the report needs no key")),
-  ...part,
-});
 
 function found(part: Partial<DiscoveryResult>): DiscoveryResult {
   return { ides: [], agents: [], apps: [], trace: [], atMs: 0, ...part };
@@ -31,7 +21,7 @@ function found(part: Partial<DiscoveryResult>): DiscoveryResult {
 
 describe("what doctor shows of what is installed", () => {
   it("names the agent that is asked, and why", () => {
-    const agents = [agent({ from: "app", signedIn: "no" }), agent({})];
+    const agents = [fakeAgent({ from: "app", signedIn: "no" }), fakeAgent({})];
     expect(checkAgents(found({ agents }), [], nowMs).agents).toMatchObject([
       { from: "app", signed_in: "no", chosen: false, why: null },
       { from: "cli", signed_in: "own", chosen: true, why: "signed in by its own credentials; preferred to 1 other" },

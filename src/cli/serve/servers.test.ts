@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
+import { fakeAgent } from "../../ide/agent.fake.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import { discover } from "../../ide/discover/discover.ts";
 import { noOverrides } from "../../ide/discover/overrides.ts";
 import { FakeHost, type FakeProcess, fakeWindsurf } from "../../ide/host/host.fake.ts";
-import type { AgentProgram, DiscoveryResult, InstalledApp } from "../../ide/ide.ts";
+import type { DiscoveryResult, InstalledApp } from "../../ide/ide.ts";
 import type { Probe } from "../../ide/process/probe-port.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { choosePrompted, promptServers, spellChosenIde, withoutServer } from "./servers.ts";
@@ -104,17 +105,6 @@ describe("a stand-in", () => {
 });
 
 describe("the agent that prompts go to", () => {
-  const agent = (part: Partial<AgentProgram>): AgentProgram => ({
-    variant: "windsurf",
-    product: "Devin CLI",
-    path: "/home/me/.local/bin/devin",
-    from: "cli",
-    version: undefined,
-    signedIn: "own",
-    home: "/home/me",
-    readApiKey: async () => undefined,
-    ...part,
-  });
   const app = {
     variant: "windsurf",
     version: "3.10.48",
@@ -124,19 +114,19 @@ describe("the agent that prompts go to", () => {
   const nothing: DiscoveryResult = { ides: [], agents: [], apps: [], trace: [], atMs: 0 };
 
   it("is the first that an account is signed in to", () => {
-    const agents = [agent({ signedIn: "no" }), agent({ signedIn: "editor", from: "app" }), agent({})];
+    const agents = [fakeAgent({ signedIn: "no" }), fakeAgent({ signedIn: "editor", from: "app" }), fakeAgent({})];
     expect(chooseAgent({ agents })).toMatchObject({
       agent: { from: "app" },
       why: "the app's database holds a key for it; preferred to 2 others",
     });
-    expect(chooseAgent({ agents: [agent({})] })?.why).toBe("signed in by its own credentials");
-    expect(chooseAgent({ agents: [agent({ signedIn: "no" })] })).toBeUndefined();
+    expect(chooseAgent({ agents: [fakeAgent({})] })?.why).toBe("signed in by its own credentials");
+    expect(chooseAgent({ agents: [fakeAgent({ signedIn: "no" })] })).toBeUndefined();
   });
 
   it.each<[string, Partial<DiscoveryResult>, string, RegExp, RegExp]>([
     [
       "the CLI alone, signed out",
-      { agents: [agent({ signedIn: "no" })] },
+      { agents: [fakeAgent({ signedIn: "no" })] },
       "not_signed_in",
       /Devin CLI is installed/,
       /^Run `devin auth login`/,
@@ -150,7 +140,7 @@ describe("the agent that prompts go to", () => {
     ],
     [
       "an app that does not run, with an agent program that no account is signed in to",
-      { apps: [{ ...app, running: false } as InstalledApp], agents: [agent({ signedIn: "no" })] },
+      { apps: [{ ...app, running: false } as InstalledApp], agents: [fakeAgent({ signedIn: "no" })] },
       "not_signed_in",
       /3\.10 .*does not run, and no account is signed in/,
       /^Start Devin Desktop, sign in/,
@@ -162,7 +152,7 @@ describe("the agent that prompts go to", () => {
       /3\.10 .*runs, but/,
       /^Start Devin Desktop/,
     ],
-    ["an agent that can be asked", { agents: [agent({})] }, "ide_not_running", /Only the agent of/, /`acp`/],
+    ["an agent that can be asked", { agents: [fakeAgent({})] }, "ide_not_running", /Only the agent of/, /`acp`/],
     [
       "nothing",
       {},

@@ -37,7 +37,7 @@ export async function told(
   let report: AnswerReport | undefined;
   const { prompt } = layoutPrompt(request, fakeModel);
   const runOptions = { keep: options.keep ?? false, onAlive: () => {} };
-  const from = { cascadeId: scriptedCascade, text: "whatever the log holds", thinking: "" };
+  const from = { cascadeId: scriptedCascade, text: "the text in the log", thinking: "" };
   const asking = exchange({
     backend,
     prompt,
