@@ -101,6 +101,22 @@ describe("many turns", () => {
     expect(perWake.size).toBeLessThan(turns.flat().filter((at) => at > 1_000).length / 3);
   });
 
+  test("of up to sixteen that began at different times soon wake up together, and still poll in time", async () => {
+    const clock = new FakeClock();
+    const pacer = new PollPacer(clock);
+    const stop = new AbortController();
+    const turns: number[][] = [];
+    for (let turn = 0; turn < 16; turn++) {
+      turns.push(...start(pacer, clock, 1, stop.signal));
+      await clock.advance(3);
+    }
+    await clock.advance(5_000);
+    stop.abort(new Error("enough"));
+    const later = turns.map((polls) => polls.filter((at) => at > 2_000));
+    expect(Math.max(...later.flatMap(gaps))).toBeLessThanOrEqual(72);
+    expect(new Set(later.flat()).size).toBeLessThan(later.flat().length / 5);
+  });
+
   test.each([
     { turns: 4, gridMs: 4, past8: [0, 4] },
     { turns: 16, gridMs: 8, past8: [0] },

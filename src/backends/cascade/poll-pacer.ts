@@ -10,17 +10,17 @@ export interface NextPoll {
   readonly intervalMs: number;
 }
 
-interface Slot {
-  readonly atMs: number;
-  readonly wakes: Set<() => void>;
-}
+/** The turns that wake up at one time. */
+type Slot = Set<() => void>;
 
 /** Polls are due at multiples of this, so that turns wake up together. */
 const gridMs = 4;
 /** From so many turns on, at multiples of twice as much: half of the wake-ups, and of the commits that follow them. */
 const manyTurns = 8;
-/** Each poll may be this much later than it has to be, if fewer turns wake up then. */
+/** Each poll may be this much later than it has to be, to share a wake-up with others, or because a wake-up is full. */
 const spread = 0.25;
+/** So many turns share a wake-up, and the commit after it. With more of them the last would wait for the work of the first. */
+const fullWakeUp = 16;
 /** With n turns, each waits at least this times the root of n: 60 ms for 64 turns, 106 for 200. */
 const perRootMs = 7.5;
 /** Up to 44 turns wait longer, up to a limit: people notice no difference, and the processor does. 50 ms from 16 turns on. */
@@ -33,9 +33,8 @@ const mostStretch = 6;
 const memory = 0.1;
 
 /**
- * When the turns of this process poll. They share one timer and are spread over it, so that a wake-up serves several turns and none
- * serves all. With more turns each polls less often; when wake-ups come late, because this process or the machine is busy,
- * all of them do.
+ * When the turns of this process poll. They share one timer: up to 16 turns wake up together, and more are spread over the time. With
+ * more turns each polls less often; when wake-ups come late, because this process or the machine is busy, all of them do.
  *
  * Source: docs/performance.md, "Pace".
  */
@@ -74,11 +73,13 @@ export class PollPacer {
     if (next.intervalMs === 0) return this.#untilLast(next.notBeforeMs, signal);
     await waitFor<void>(signal, (wake) => {
       const intervalMs = Math.max(next.intervalMs, this.leastIntervalMs);
-      const dueMs = Math.max(next.notBeforeMs, next.askedAtMs + intervalMs, this.#clock.monotonic());
-      const slot = this.#slotAt(dueMs, dueMs + intervalMs * spread);
-      slot.wakes.add(wake);
+      const earliestMs = Math.max(next.notBeforeMs, this.#clock.monotonic());
+      const dueMs = Math.max(earliestMs, next.askedAtMs + intervalMs);
+      const togetherMs = this.#turns > fullWakeUp ? dueMs : Math.max(earliestMs, dueMs - intervalMs * spread);
+      const slot = this.#slotAt(togetherMs, dueMs, dueMs + intervalMs * spread);
+      slot.add(wake);
       this.#arm();
-      return () => slot.wakes.delete(wake);
+      return () => slot.delete(wake);
     });
   }
 
@@ -89,19 +90,23 @@ export class PollPacer {
     signal.throwIfAborted();
   }
 
-  /** The slot with the fewest turns in this time, the first of them if there are several. */
-  #slotAt(fromMs: number, toMs: number): Slot {
-    const step = this.#turns < manyTurns ? 1 : 2;
-    let best = Math.ceil(fromMs / gridMs / step) * step;
-    let fewest = this.#slots.get(best)?.wakes.size ?? 0;
-    for (let at = best + step; fewest > 0 && at * gridMs <= toMs; at += step) {
-      const turns = this.#slots.get(at)?.wakes.size ?? 0;
-      if (turns < fewest) [best, fewest] = [at, turns];
-    }
-    let slot = this.#slots.get(best);
+  /**
+   * The slot in this time with the most turns that is not full; if all are full, the one with the fewest. An empty slot before
+   * `dueMs` is none.
+   */
+  #slotAt(fromMs: number, dueMs: number, toMs: number): Slot {
+    const stepMs = this.#turns < manyTurns ? gridMs : 2 * gridMs;
+    const fitness = (atMs: number) => {
+      const turns = this.#slots.get(atMs)?.size ?? 0;
+      return turns < fullWakeUp ? turns : -turns;
+    };
+    let bestMs = Math.ceil(dueMs / stepMs) * stepMs;
+    for (let atMs = Math.ceil(fromMs / stepMs) * stepMs; atMs <= toMs; atMs += stepMs)
+      if (fitness(atMs) > fitness(bestMs)) bestMs = atMs;
+    let slot = this.#slots.get(bestMs);
     if (slot === undefined) {
-      slot = { atMs: best * gridMs, wakes: new Set() };
-      this.#slots.set(best, slot);
+      slot = new Set();
+      this.#slots.set(bestMs, slot);
     }
     return slot;
   }
@@ -109,9 +114,9 @@ export class PollPacer {
   /** Sees to it that the timer ends with the first slot that has turns in it. */
   #arm(): void {
     let firstMs = Number.POSITIVE_INFINITY;
-    for (const [at, slot] of this.#slots) {
-      if (slot.wakes.size === 0) this.#slots.delete(at);
-      else if (slot.atMs < firstMs) firstMs = slot.atMs;
+    for (const [atMs, slot] of this.#slots) {
+      if (slot.size === 0) this.#slots.delete(atMs);
+      else if (atMs < firstMs) firstMs = atMs;
     }
     if (firstMs < this.#sleepsUntilMs) void this.#sleepUntil(firstMs);
   }
@@ -127,10 +132,10 @@ export class PollPacer {
     const now = this.#clock.monotonic();
     this.#latenessMs += memory * (now - atMs - this.#latenessMs);
     const due: (() => void)[] = [];
-    for (const [at, slot] of this.#slots) {
-      if (slot.atMs > now) continue;
-      this.#slots.delete(at);
-      due.push(...slot.wakes);
+    for (const [slotMs, slot] of this.#slots) {
+      if (slotMs > now) continue;
+      this.#slots.delete(slotMs);
+      due.push(...slot);
     }
     for (const wake of due) wake();
     this.#arm();
