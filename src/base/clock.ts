@@ -15,7 +15,7 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   sleep: (ms, signal) =>
     waitFor(signal, (wake) => {
-      const timer = setTimeout(wake, ms);
+      const timer = setTimeout(wake, Math.ceil(ms)); // a timer drops the fraction, and would wake early
       return () => clearTimeout(timer);
     }),
 };

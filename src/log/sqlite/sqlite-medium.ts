@@ -1,5 +1,4 @@
 import type { SQLInputValue, StatementSync } from "node:sqlite";
-import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../event.ts";
@@ -19,7 +18,6 @@ import type {
   TurnRow,
 } from "../medium/medium.ts";
 import { type PageLimit, takePage } from "../medium/page-limit.ts";
-import { Waiters } from "../medium/waiters.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Absences } from "./absences.ts";
 import { CommitPace } from "./commit-pace.ts";
@@ -39,6 +37,7 @@ import {
   sweepStreams,
 } from "./sqlite-streams.ts";
 import { entomb, sweepTurns } from "./sqlite-sweep.ts";
+import { WriteWatch } from "./write-watch.ts";
 
 export interface SqliteMediumOptions {
   readonly file: KeptFile;
@@ -49,9 +48,11 @@ export interface SqliteMediumOptions {
 }
 
 /** How often to look for other processes' writes while a reader waits; ms. Our own writes wake readers at once. */
-const lookEveryMs = 50;
+const readersLookEveryMs = 50;
+/** The same for the running turns, which wait for another process to cancel them. Each look is a wake-up of an otherwise quiet process. */
+const turnsLookEveryMs = 250;
 
-/** The key under which callers wait for any cancel request. */
+/** The name under which callers wait for any cancel request. */
 const cancels = "cancels";
 
 /** How much longer than a tombstone a lost key is refused: as long as its turn may have been kept; ms. */
@@ -81,10 +82,9 @@ export class SqliteMedium implements LogMedium {
     one: (sql, ...values) => this.#one(sql, ...values),
     all: (sql, ...values) => this.#statement(sql).all(...values),
   };
-  readonly #waiters = new Waiters<string>();
+  readonly #readers: WriteWatch;
+  readonly #cancels: WriteWatch;
   readonly #absences = new Absences();
-  readonly #closing = new AbortController();
-  #looking: Promise<void> | undefined;
   readonly #patience: LockPatience;
   readonly #commits: GroupCommit;
   #keptAt = Number.NEGATIVE_INFINITY;
@@ -105,6 +105,9 @@ export class SqliteMedium implements LogMedium {
       count: () => this.#ledger.count(this.#statements),
     });
     this.#clock = clock;
+    const dataVersion = () => this.#dataVersion();
+    this.#readers = new WriteWatch({ clock, dataVersion, everyMs: readersLookEveryMs });
+    this.#cancels = new WriteWatch({ clock, dataVersion, everyMs: turnsLookEveryMs });
   }
 
   async create(row: TurnRow, flush: boolean): Promise<{ row: TurnRow; created: boolean }> {
@@ -133,7 +136,7 @@ export class SqliteMedium implements LogMedium {
       const row = this.#one(`${selectTurns} WHERE turns.turn_id = ?`, turnId);
       return row === undefined ? undefined : turnRowOf(row);
     });
-    this.#waiters.wake(turnId);
+    this.#readers.wake(turnId);
     return claimed;
   }
 
@@ -160,7 +163,7 @@ export class SqliteMedium implements LogMedium {
       return "appended";
     };
     const outcome = await this.#write(admits, work, turnId);
-    if (outcome === "appended") this.#waiters.wake(turnId);
+    if (outcome === "appended") this.#readers.wake(turnId);
     return outcome;
   }
 
@@ -195,10 +198,8 @@ export class SqliteMedium implements LogMedium {
     return new Map(rows.map((row) => [row.turn_id, row.cancel_requested]));
   }
 
-  async untilCancelRequested(signal: AbortSignal): Promise<void> {
-    const asked = this.#waiters.wait(cancels, AbortSignal.any([signal, this.#closing.signal]));
-    this.#looking ??= this.#lookForOthers();
-    await asked;
+  untilCancelRequested(signal: AbortSignal): Promise<void> {
+    return this.#cancels.wait(cancels, signal);
   }
 
   async mark(
@@ -227,8 +228,8 @@ export class SqliteMedium implements LogMedium {
       return true;
     });
     if (cancelRequested === undefined) return marked;
-    this.#waiters.wake(turnId);
-    this.#waiters.wake(cancels);
+    this.#readers.wake(turnId);
+    this.#cancels.wake(cancels);
     return marked;
   }
 
@@ -255,7 +256,7 @@ export class SqliteMedium implements LogMedium {
 
   async erase(turnId: TurnId, atMs: number): Promise<void> {
     await this.#write(true, () => this.#erase(turnId, atMs));
-    this.#waiters.wake(turnId);
+    this.#readers.wake(turnId);
   }
 
   async remove(turnId: TurnId): Promise<void> {
@@ -263,7 +264,7 @@ export class SqliteMedium implements LogMedium {
       for (const table of ["events", "headers", "turns"]) this.#run(`DELETE FROM ${table} WHERE turn_id = ?`, turnId);
     });
     this.#ledger.removed(turnId);
-    this.#waiters.wake(turnId);
+    this.#readers.wake(turnId);
   }
 
   async attachStream(row: StreamRow, ask: AttachAttempt): Promise<AttachedRow> {
@@ -271,7 +272,7 @@ export class SqliteMedium implements LogMedium {
     const { intent, nowMs } = ask;
     if (intent === "observe") return this.#translated(() => observeStream(this.#statements, streamId, nowMs));
     const attached = await this.#write(true, () => attachStream(this.#statements, row, ask));
-    this.#waiters.wake(`stream:${streamId}`);
+    this.#readers.wake(`stream:${streamId}`);
     return attached;
   }
 
@@ -326,8 +327,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error("the log was closed"));
-    await this.#looking;
+    await Promise.all([this.#readers.close(), this.#cancels.close()]);
     this.#commits.drain();
     this.#ledger.close();
     this.#file.close();
@@ -379,7 +379,8 @@ export class SqliteMedium implements LogMedium {
       }
     }
     this.#ledger.reopened(this.#file.database);
-    this.#waiters.wakeAll(); // who waits for another process's writes looks anew
+    this.#readers.wakeAll();
+    this.#cancels.wakeAll(); // who waits for another process's writes looks anew
     return true;
   }
 
@@ -425,23 +426,9 @@ export class SqliteMedium implements LogMedium {
 
   /** Resolves once the value under that name differs from `seen`; at once if it already does. */
   async #untilOther(name: string, read: () => unknown, seen: unknown, signal: AbortSignal): Promise<void> {
-    const waiting = this.#waiters.wait(name, AbortSignal.any([signal, this.#closing.signal]));
+    const waiting = this.#readers.wait(name, signal);
     waiting.catch(() => undefined); // the await below gets the failure; it is of no interest when the file cannot be read
-    this.#looking ??= this.#lookForOthers();
-    if (this.#translated(read) !== seen) this.#waiters.wake(name);
+    if (this.#translated(read) !== seen) this.#readers.wake(name);
     await waiting;
-  }
-
-  /** While readers wait, wakes them all each time another connection has written. */
-  async #lookForOthers(): Promise<void> {
-    let seen = this.#dataVersion();
-    while (this.#waiters.size > 0 && !this.#closing.signal.aborted) {
-      await bestEffort(this.#clock.sleep(lookEveryMs, this.#closing.signal));
-      if (this.#closing.signal.aborted) break;
-      const now = this.#dataVersion();
-      if (now !== seen) this.#waiters.wakeAll();
-      seen = now;
-    }
-    this.#looking = undefined;
   }
 }
