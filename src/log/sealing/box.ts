@@ -41,10 +41,47 @@ export function seal(
 /** The content of a box made by `seal`. Undefined if the key is another, or if anything was changed, `bound` included. */
 export function open(key: KeyObject, box: Uint8Array, bound: string): Uint8Array | undefined {
   if (box.length < boxBytes) return undefined;
-  const decipher = createDecipheriv("aes-256-gcm", key, box.subarray(0, nonceBytes), { authTagLength: tagBytes })
-    .setAAD(Buffer.from(bound))
-    .setAuthTag(box.subarray(-tagBytes));
-  const content = decipher.update(box.subarray(nonceBytes, -tagBytes));
+  return opened(key, { payload: box.subarray(0, -tagBytes), tag: box.subarray(-tagBytes) }, Buffer.from(bound));
+}
+
+/** A box in two parts. The next box of its chain is bound to its tag. */
+export interface ChainedBox {
+  /** Nonce and ciphertext. */
+  readonly payload: Uint8Array;
+  readonly tag: Uint8Array;
+}
+
+/** The place of a box in its chain. */
+export interface ChainPlace {
+  readonly bound: string;
+  /** Of the box before; empty for the first. */
+  readonly previousTag: Uint8Array;
+}
+
+/** As `seal`, and bound to all boxes before it. The nonce must be a new one. */
+export function sealChained(key: KeyObject, content: string, place: ChainPlace, nonce: Uint8Array): ChainedBox {
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(place));
+  const sealed = cipher.update(content, "utf8");
+  cipher.final(); // holds nothing back
+  return { payload: Buffer.concat([nonce, sealed]), tag: cipher.getAuthTag() };
+}
+
+/** The content of a box made by `sealChained`; undefined as from `open`. */
+export function openChained(key: KeyObject, box: ChainedBox, place: ChainPlace): Uint8Array | undefined {
+  if (box.payload.length < nonceBytes || box.tag.length !== tagBytes) return undefined;
+  return opened(key, box, boundTo(place));
+}
+
+/** Starts with the length of the tag, so no two places give the same bytes. */
+function boundTo({ bound, previousTag }: ChainPlace): Uint8Array {
+  return Buffer.concat([Buffer.of(previousTag.length), previousTag, Buffer.from(bound)]);
+}
+
+function opened(key: KeyObject, { payload, tag }: ChainedBox, bound: Uint8Array): Uint8Array | undefined {
+  const decipher = createDecipheriv("aes-256-gcm", key, payload.subarray(0, nonceBytes), { authTagLength: tagBytes })
+    .setAAD(bound)
+    .setAuthTag(tag);
+  const content = decipher.update(payload.subarray(nonceBytes));
   try {
     return Buffer.concat([content, decipher.final()]);
   } catch {

@@ -3,19 +3,17 @@ import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { ClearRecord, LogCodec, OutlineCodec, SealedRecord, TurnCodec } from "../medium/codec.ts";
 import { damagedLog } from "../medium/record-text.ts";
-import { Nonces, open, seal } from "./box.ts";
+import { Nonces, open, openChained, seal, sealChained } from "./box.ts";
 import { cipherKey, deriveKey, keyBytes, parseKey } from "./keys.ts";
 import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./wrapped-key.ts";
-
-/** Bytes of a record's MAC. Source: docs/wire/idempotent-streams.md, "Sealing and tickets". */
-const macBytes = 16;
 
 /** No turn has this id. It is opened in place of a missing turn, so that both cases take the same time. */
 const noTurn = "turn_nobody" as TurnId;
 
 /**
- * Seals a log under the gateway's key (32 bytes, base64url). Each turn has its own random key, which is stored wrapped. Headers
- * and records are AES-256-GCM, records chained by HMAC-SHA256. Values that are searched for are stored as keyed digests.
+ * Seals a log under the gateway's key (32 bytes, base64url). Each turn has its own random key, which is stored wrapped. Headers and
+ * records are AES-256-GCM. The tag of each record is part of what the next one is bound to, so the records are a chain. Values that are
+ * searched for are stored as keyed digests.
  *
  * @throws MillraceError `invalid_request` when the key is not 32 bytes.
  */
@@ -59,20 +57,24 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
 
 function turnCodec(turnId: TurnId, turnKey: KeyObject, nonces: Nonces): TurnCodec {
   const contentKey = deriveKey(turnKey, "content", turnId);
-  let derivedMacKey: KeyObject | undefined;
-  const macKey = () => (derivedMacKey ??= deriveKey(turnKey, "mac", turnId)); // who reads a header alone needs none
+  let derivedRecordKey: KeyObject | undefined;
+  const recordKey = () => (derivedRecordKey ??= deriveKey(turnKey, "record", turnId)); // who reads a header alone needs none
   const header = `header ${turnId}`;
   return {
     encodeHeader: (text) => seal(contentKey, Buffer.from(text), header),
     decodeHeader: (box) => openText(contentKey, box, header),
     encode({ text, ...record }, previousMac) {
-      const payload = seal(contentKey, Buffer.from(text), placeOf(turnId, record), nonces.next());
-      return { ...record, payload, mac: macOf(macKey(), turnId, { ...record, payload }, previousMac) };
+      const place = { bound: placeOf(turnId, record), previousTag: previousMac };
+      const { payload, tag } = sealChained(recordKey(), text, place, nonces.next());
+      return { ...record, payload, mac: tag };
     },
     decode(row, previousMac) {
-      const mac = macOf(macKey(), turnId, row, previousMac);
-      if (row.mac.length !== mac.length || !timingSafeEqual(mac, row.mac)) throw damagedLog();
-      return openText(contentKey, row.payload, placeOf(turnId, row));
+      const bound = placeOf(turnId, row);
+      const content =
+        openChained(recordKey(), { payload: row.payload, tag: row.mac }, { bound, previousTag: previousMac }) ??
+        openOlderRecord({ contentKey, macKey: deriveKey(turnKey, "mac", turnId) }, { row, previousMac, bound });
+      if (content === undefined) throw damagedLog();
+      return Buffer.from(content).toString("utf8");
     },
   };
 }
@@ -92,10 +94,17 @@ function placeOf(turnId: TurnId, { seq, epoch, kind, atMs }: RecordPlace): strin
   return `record ${turnId} ${seq} ${epoch} ${kind} ${atMs}`;
 }
 
-function macOf(key: KeyObject, turnId: TurnId, row: Omit<SealedRecord, "mac">, previousMac: Uint8Array): Uint8Array {
+/** A record of schema version 8 or older: a box with its tag, and an HMAC chained to the one of the record before. */
+function openOlderRecord(
+  { contentKey, macKey }: { readonly contentKey: KeyObject; readonly macKey: KeyObject },
+  { row, previousMac, bound }: { readonly row: SealedRecord; readonly previousMac: Uint8Array; readonly bound: string },
+): Uint8Array | undefined {
   const digest = hash("sha256", row.payload, "buffer");
-  const place = `${placeOf(turnId, row)}\n`;
-  return createHmac("sha256", key).update(previousMac).update(place).update(digest).digest().subarray(0, macBytes);
+  const chained = createHmac("sha256", macKey).update(previousMac).update(`${bound}\n`).update(digest).digest();
+  const mac = chained.subarray(0, 16);
+  return row.mac.length === mac.length && timingSafeEqual(mac, row.mac)
+    ? open(contentKey, row.payload, bound)
+    : undefined;
 }
 
 function openText(key: KeyObject, box: Uint8Array, bound: string): string {

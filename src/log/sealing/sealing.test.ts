@@ -1,4 +1,4 @@
-import { createCipheriv } from "node:crypto";
+import { createCipheriv, createHash, createHmac } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,10 +13,11 @@ import { readAll } from "../read-all.ts";
 import { defaultRetention } from "../retention.ts";
 import { openSqliteLog } from "../sqlite/open-sqlite-log.ts";
 import { describeLogStore } from "../store.conformance.ts";
+import { newTurn } from "../turn.fake.ts";
 import { open, seal } from "./box.ts";
 import { cipherKey, deriveKey, encodeKey, parseKey } from "./keys.ts";
 import { sealedCodec } from "./sealed-codec.ts";
-import { gatewayKey, otherKey, smallLog, tamperable } from "./tamperable.fake.ts";
+import { finished, gatewayKey, otherKey, smallLog, tamperable, text } from "./tamperable.fake.ts";
 
 describeLogStore("sealed memory", { survivesRestart: false, sharedBetweenProcesses: false }, async () => ({
   open: async (clock) =>
@@ -140,6 +141,29 @@ describe("a sealed log", () => {
     await expect(readAll(store, turnId)).rejects.toMatchObject({ code: "internal" });
   });
 
+  test("shows the records of older versions, also with newer ones after them, and nothing if one was changed", async () => {
+    const { clock, store, tamperWith, inner } = tamperable();
+    const { turnId } = (await store.create(newTurn(), "o")).record;
+    const older = olderRecords((await inner.get(turnId))?.wrappedKey, turnId, clock.now());
+    await inner.append(turnId, { epoch: 1, afterSeq: 0, events: older, end: undefined });
+    const claimed = await store.claim(turnId, "next");
+    await claimed?.writer.append([text("c"), finished], clock.now());
+    expect(await readAll(store, turnId)).toMatchObject([
+      { delta: "a" },
+      { delta: "b" },
+      { delta: "c" },
+      { text: "ab" },
+    ]);
+    for (const field of ["payload", "mac"] as const) {
+      tamperWith((rows) => rows.map((row, i) => (i === 0 ? { ...row, [field]: flipped(row[field]) } : row)));
+      await expect(readAll(store, turnId)).rejects.toMatchObject({ code: "internal" });
+    }
+    tamperWith(([first, second, ...rest]) =>
+      first && second ? [{ ...second, seq: 1 }, { ...first, seq: 2 }, ...rest] : [],
+    );
+    await expect(readAll(store, turnId)).rejects.toMatchObject({ code: "internal" });
+  });
+
   test("does not take another turn's record for its own", async () => {
     const { clock, store, tamperWith, inner } = tamperable();
     const turnId = await smallLog(store, clock.now());
@@ -160,6 +184,32 @@ describe("a sealed log", () => {
     });
   });
 });
+
+function flipped(bytes: Uint8Array): Uint8Array {
+  return bytes.map((byte, at) => (at === 20 || (at === 3 && bytes.length < 20) ? byte ^ 1 : byte));
+}
+
+/** Two records of text as versions before the chain of tags wrote them: a whole box, and an HMAC over the one before. */
+function olderRecords(wrappedKey: Uint8Array = new Uint8Array(0), turnId: TurnId, atMs: number): EventRow[] {
+  const wrapping = deriveKey(parseKey(gatewayKey), "wrap");
+  const turnKey = cipherKey(open(wrapping, wrappedKey.subarray(1), `gateway ${turnId}`) ?? new Uint8Array(32));
+  let mac: Uint8Array = new Uint8Array(0);
+  return ["a", "b"].map((delta, i) => {
+    const place = `record ${turnId} ${i + 1} 1 text ${atMs}`;
+    const payload = seal(
+      deriveKey(turnKey, "content", turnId),
+      Buffer.from(JSON.stringify({ body: text(delta) })),
+      place,
+    );
+    const digest = createHash("sha256").update(payload).digest();
+    const hmac = createHmac("sha256", deriveKey(turnKey, "mac", turnId))
+      .update(mac)
+      .update(`${place}\n`)
+      .update(digest);
+    mac = hmac.digest().subarray(0, 16);
+    return { seq: i + 1, epoch: 1, kind: "text", atMs, payload, mac, outline: new Uint8Array(0) };
+  });
+}
 
 async function tamperlessRows(store: ReturnType<typeof tamperable>["store"], turnId: TurnId) {
   return store.readAfter(turnId, startOfLog, { limit: 10 });
