@@ -21,8 +21,10 @@ const manyTurns = 8;
 const spread = 0.25;
 /** So many turns share a wake-up, and the commit after it. With more of them the last would wait for the work of the first. */
 const fullWakeUp = 16;
-/** With n turns, each waits at least this times the root of n: 60 ms for 64 turns, 106 for 200. */
+/** With n turns, each waits at least this times the root of n: 60 ms for 64 turns, 94 for 156. */
 const perRootMs = 7.5;
+/** All turns together poll this often at most; ms from one poll to the next. It counts from 156 turns on: 120 ms for 200, 240 for 400. */
+const perTurnMs = 0.6;
 /** Up to 44 turns wait longer, up to a limit: people notice no difference, and the processor does. 50 ms from 16 turns on. */
 const perRootOfFewMs = 12.5;
 const mostOfFewMs = 50;
@@ -55,7 +57,8 @@ export class PollPacer {
   get leastIntervalMs(): number {
     const excess = Math.max(0, this.#latenessMs - tolerableLatenessMs) / latenessPerStretchMs;
     const root = Math.sqrt(this.#turns);
-    return Math.max(perRootMs * root, Math.min(mostOfFewMs, perRootOfFewMs * root)) * Math.min(mostStretch, 1 + excess);
+    const few = Math.min(mostOfFewMs, perRootOfFewMs * root);
+    return Math.max(few, perRootMs * root, perTurnMs * this.#turns) * Math.min(mostStretch, 1 + excess);
   }
 
   /** Counts a turn that runs, until the function that this gives is called. */
