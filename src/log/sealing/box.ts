@@ -6,32 +6,24 @@ const tagBytes = 16;
 /** Bytes that a box adds to its content. */
 export const boxBytes = nonceBytes + tagBytes;
 
-/** How many nonces are drawn at a time: one by one, drawing them took a twentieth of an append. */
+/** How many nonces are drawn at a time: one by one, drawing them took a twentieth of an append, and of a new turn. */
 const noncesDrawn = 256;
+let drawn: Uint8Array = new Uint8Array(0);
+let used = 0;
 
-/** Random nonces, each given once. */
-export class Nonces {
-  #drawn: Uint8Array = new Uint8Array(0);
-  #used = 0;
-
-  next(): Uint8Array {
-    if (this.#used === this.#drawn.length) {
-      this.#drawn = randomBytes(nonceBytes * noncesDrawn);
-      this.#used = 0;
-    }
-    const from = this.#used;
-    this.#used += nonceBytes;
-    return this.#drawn.subarray(from, this.#used);
+/** A random nonce that was never given before. */
+function newNonce(): Uint8Array {
+  if (used === drawn.length) {
+    drawn = randomBytes(nonceBytes * noncesDrawn);
+    used = 0;
   }
+  used += nonceBytes;
+  return drawn.subarray(used - nonceBytes, used);
 }
 
 /** AES-256-GCM under a random nonce: nonce, ciphertext, tag. At most 2^32 boxes a key. */
-export function seal(
-  key: KeyObject,
-  content: Uint8Array,
-  bound: string,
-  nonce: Uint8Array = randomBytes(nonceBytes),
-): Uint8Array {
+export function seal(key: KeyObject, content: Uint8Array, bound: string): Uint8Array {
+  const nonce = newNonce();
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(bound));
   const sealed = cipher.update(content);
   cipher.final(); // holds nothing back
@@ -58,8 +50,9 @@ export interface ChainPlace {
   readonly previousTag: Uint8Array;
 }
 
-/** As `seal`, and bound to all boxes before it. The nonce must be a new one. */
-export function sealChained(key: KeyObject, content: string, place: ChainPlace, nonce: Uint8Array): ChainedBox {
+/** As `seal`, and bound to all boxes before it. */
+export function sealChained(key: KeyObject, content: string, place: ChainPlace): ChainedBox {
+  const nonce = newNonce();
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(place));
   const sealed = cipher.update(content, "utf8");
   cipher.final(); // holds nothing back

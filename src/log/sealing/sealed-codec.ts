@@ -3,7 +3,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { ClearRecord, LogCodec, OutlineCodec, SealedRecord, TurnCodec } from "../medium/codec.ts";
 import { damagedLog } from "../medium/record-text.ts";
-import { Nonces, open, openChained, seal, sealChained } from "./box.ts";
+import { open, openChained, seal, sealChained } from "./box.ts";
 import { cipherKey, deriveKey, keyBytes, parseKey } from "./keys.ts";
 import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./wrapped-key.ts";
 
@@ -23,7 +23,6 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
   const indexKey = deriveKey(master, "index");
   const labelKey = deriveKey(master, "label");
   const outlineKey = deriveKey(master, "outline");
-  const nonces = new Nonces();
   return {
     index: (value) => createHmac("sha256", indexKey).update(value).digest("base64url"),
     newTurn(turnId, clientKey) {
@@ -31,7 +30,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
       const client = clientKey === undefined ? undefined : parseKey(clientKey);
       return {
         wrappedKey: wrapKey(turnKey, turnId, wrappingKey, client),
-        codec: turnCodec(turnId, cipherKey(turnKey), nonces),
+        codec: turnCodec(turnId, cipherKey(turnKey)),
       };
     },
     openTurn(row, access) {
@@ -43,7 +42,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
         clientKey === undefined
           ? unwrapForGateway(wrapped ?? new Uint8Array(0), turnId, wrappingKey, use)
           : unwrapForClient(wrapped, turnId, parseKey(clientKey));
-      return turnKey === undefined ? undefined : turnCodec(turnId, turnKey, nonces);
+      return turnKey === undefined ? undefined : turnCodec(turnId, turnKey);
     },
     sealLabel: (turnId, text) => seal(labelKey, Buffer.from(text), `label ${turnId}`),
     openLabel({ turnId, label }) {
@@ -55,7 +54,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
   };
 }
 
-function turnCodec(turnId: TurnId, turnKey: KeyObject, nonces: Nonces): TurnCodec {
+function turnCodec(turnId: TurnId, turnKey: KeyObject): TurnCodec {
   const contentKey = deriveKey(turnKey, "content", turnId);
   let derivedRecordKey: KeyObject | undefined;
   const recordKey = () => (derivedRecordKey ??= deriveKey(turnKey, "record", turnId)); // who reads a header alone needs none
@@ -65,7 +64,7 @@ function turnCodec(turnId: TurnId, turnKey: KeyObject, nonces: Nonces): TurnCode
     decodeHeader: (box) => openText(contentKey, box, header),
     encode({ text, ...record }, previousMac) {
       const place = { bound: placeOf(turnId, record), previousTag: previousMac };
-      const { payload, tag } = sealChained(recordKey(), text, place, nonces.next());
+      const { payload, tag } = sealChained(recordKey(), text, place);
       return { ...record, payload, mac: tag };
     },
     decode(row, previousMac) {

@@ -239,17 +239,21 @@ export class SqliteMedium implements LogMedium {
   }
 
   async list(filter: RowFilter): Promise<readonly TurnRow[]> {
-    const { open, exceptOwner, caller, matchIndex, sessionIndex, keyIndex } = filter;
-    const isOfOneBody = caller !== undefined && matchIndex !== undefined && keyIndex === undefined;
-    const version = isOfOneBody ? this.#translated(() => this.#dataVersion()) : undefined;
-    if (isOfOneBody && this.#absences.isAbsent(caller, matchIndex, version, exceptOwner)) return [];
-    const { sql, values } = turnsQuery(filter);
+    const { exceptOwner, caller, matchIndex, keyIndex } = filter;
     return this.#translated(() => {
+      const isOfOneBody = caller !== undefined && matchIndex !== undefined && keyIndex === undefined;
+      if (isOfOneBody) {
+        const version = this.#dataVersion();
+        if (this.#absences.isAbsent(caller, matchIndex, version, exceptOwner)) return [];
+        // most bodies are new, and to find that out this way takes a tenth of the time
+        const any = this.#one("SELECT 1 FROM turns WHERE caller = ? AND match_index = ? LIMIT 1", caller, matchIndex);
+        if (any === undefined) this.#absences.found(caller, matchIndex, version);
+        if (any === undefined) return [];
+      }
+      const { sql, values } = turnsQuery(filter);
       const rows = this.#statement(sql).all(...values);
       if (rows.length === 0 && caller !== undefined && keyIndex !== undefined)
         this.#refuseLost(digestOfKey(caller, keyIndex));
-      const isOfAny = open === undefined && exceptOwner === undefined && sessionIndex === undefined;
-      if (rows.length === 0 && isOfOneBody && isOfAny) this.#absences.found(caller, matchIndex, version);
       return rows;
     }).map(turnRowOf);
   }
