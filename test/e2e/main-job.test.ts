@@ -1,19 +1,6 @@
-import { APIError } from "openai";
 import { expect, test } from "vitest";
-import { eventsOf } from "../cut/exchange.ts";
 import { temporaryHome } from "../support/home.ts";
-import {
-  ask,
-  collect,
-  gateway,
-  model,
-  openai,
-  patience,
-  patienceMs,
-  sharedWorld,
-  simulator,
-  world,
-} from "../support/world.ts";
+import { ask, collect, gateway, model, openai, patience, sharedWorld, simulator, world } from "../support/world.ts";
 
 const shared = sharedWorld(["--continuity", "off"]);
 
@@ -81,65 +68,6 @@ test("a hundred turns at once each get their own answer, from one cascade each",
     patience(),
   );
   expect(report.messages).toHaveLength(before.messages.length + 100);
-});
-
-test("without an IDE the answer is 424, with what was looked at and what to do; it works once the IDE is there", async () => {
-  const home = temporaryHome();
-  const served = await gateway({ home });
-  const client = openai(served);
-  const refused = await client.chat.completions.create(ask("hi")).catch((error: unknown) => error);
-  if (!(refused instanceof APIError)) throw new Error("it was not refused");
-  expect(refused.status).toBe(424);
-  expect(refused.code).toBe("ide_not_running");
-  expect(JSON.stringify(refused.error)).toContain("looked_at");
-  expect(JSON.stringify(refused.error)).toContain("Start Devin Desktop");
-  await simulator({ home });
-  await expect
-    .poll(async () => (await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content, {
-      timeout: patienceMs,
-    })
-    .toBe("1, 2, 3");
-});
-
-test("an IDE that restarted between two turns is found again, at once", async () => {
-  const { client, ide } = await world();
-  expect((await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content).toBe("1, 2, 3");
-  await ide.restart({ crash: true });
-  expect((await client.chat.completions.create(ask("count to 4"))).choices[0]?.message.content).toBe("1, 2, 3, 4");
-  expect((await ide.report()).messages).toHaveLength(1);
-});
-
-test("an IDE that restarts in the middle of an answer costs that answer's rest, says so, and is found again", async () => {
-  const { client, ide, served } = await world();
-  const before = [ide.port, ide.csrfToken.reveal()];
-  const { data: stream, response } = await client.chat.completions
-    .create({ ...ask("[[sim: size=20000 rate=100]] write"), stream: true })
-    .withResponse();
-  let text = "";
-  const reading = (async () => {
-    for await (const chunk of stream) {
-      text += chunk.choices[0]?.delta.content ?? "";
-      if (text.length > 20 && ide.port === before[0]) await ide.restart({ crash: true });
-    }
-  })();
-  await expect(reading).rejects.toMatchObject({
-    code: expect.stringMatching(/^(upstream_failed|ide_not_running)$/) as string,
-  });
-  expect([ide.port, ide.csrfToken.reveal()]).not.toEqual(before);
-  const turn = `${served.url}/v1/turns/${response.headers.get("x-millrace-turn")}`;
-  const headers = { authorization: `Bearer ${served.key}` };
-  expect(await (await fetch(turn, { headers })).json()).toMatchObject({ status: "failed" });
-  const kept = eventsOf(await (await fetch(`${turn}/events`, { headers })).text());
-  const deltas = kept
-    .filter(({ event }) => event === "text")
-    .map(({ data }) => (JSON.parse(data) as { delta: string }).delta);
-  expect(deltas.join("")).toBe(text);
-  const again = () =>
-    client.chat.completions.create(ask("count to 4")).then(
-      ({ choices }) => choices[0]?.message.content,
-      () => "none is found yet",
-    );
-  await expect.poll(again, { timeout: patienceMs }).toBe("1, 2, 3, 4");
 });
 
 test("of two IDEs Windsurf is asked before Windsurf Next, and the flag chooses", async () => {

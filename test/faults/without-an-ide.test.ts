@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type OpenAI from "openai";
+import { APIError } from "openai";
 import { createClient } from "redis";
 import { expect, onTestFinished, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
@@ -98,3 +99,21 @@ test.skipIf(!redisInstalled)(
 async function untilText(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<void> {
   for await (const chunk of stream) if (chunk.choices[0]?.delta.content) return;
 }
+
+test("without an IDE the answer is 424, with what was looked at and what to do; it works once the IDE is there", async () => {
+  const home = temporaryHome();
+  const served = await gateway({ home });
+  const client = openai(served);
+  const refused = await client.chat.completions.create(ask("hi")).catch((error: unknown) => error);
+  if (!(refused instanceof APIError)) throw new Error("it was not refused");
+  expect(refused.status).toBe(424);
+  expect(refused.code).toBe("ide_not_running");
+  expect(JSON.stringify(refused.error)).toContain("looked_at");
+  expect(JSON.stringify(refused.error)).toContain("Start Devin Desktop");
+  await simulator({ home });
+  await expect
+    .poll(async () => (await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content, {
+      timeout: patienceMs,
+    })
+    .toBe("1, 2, 3");
+});
