@@ -6,7 +6,10 @@ export interface NextPoll {
   /** Not before this: the server has to have room, too. */
   readonly notBeforeMs: number;
   readonly askedAtMs: number;
-  /** From one question to the next, at least. 0 asks as soon as the server has room, however many turns run: it is the turn's last poll. */
+  /**
+   * From one question to the next; up to a quarter more or, to share a wake-up, less. 0 asks as soon as the server has room, however
+   * many turns run: it is the turn's last poll.
+   */
   readonly intervalMs: number;
 }
 
