@@ -247,8 +247,10 @@ export class SqliteMedium implements LogMedium {
         if (this.#absences.isAbsent(caller, matchIndex, version, exceptOwner)) return [];
         // most bodies are new, and to find that out this way takes a tenth of the time
         const any = this.#one("SELECT 1 FROM turns WHERE caller = ? AND match_index = ? LIMIT 1", caller, matchIndex);
-        if (any === undefined) this.#absences.found(caller, matchIndex, version);
-        if (any === undefined) return [];
+        if (any === undefined) {
+          this.#absences.found(caller, matchIndex, version);
+          return [];
+        }
       }
       const { sql, values } = turnsQuery(filter);
       const rows = this.#statement(sql).all(...values);
