@@ -5,7 +5,7 @@ import type { GatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServerOnPort } from "../support/redis.ts";
 import { sharedStore } from "../support/shared-store.ts";
-import { ask, degradedGauge, gateway, openai, patienceMs, simulator } from "../support/world.ts";
+import { ask, degradedGauge, gateway, openai, patience, patienceMs, simulator } from "../support/world.ts";
 
 /** Longer than a lease, after which the other gateway takes the turn over. */
 const startTakesMs = 18_000;
@@ -40,10 +40,7 @@ test.skipIf(!redisInstalled).each(misfortunes)(
     const port = await redisServerOnPort();
     const link = await Balancer.open([port]);
     onTestFinished(() => link[Symbol.asyncDispose]());
-    const ide = await simulator({
-      home,
-      faults: [{ rpc: "StartCascade", times: 1, delayMs: startTakesMs }],
-    });
+    const ide = await simulator({ home });
     const start = (name: string, redisPort: number) =>
       gateway({
         home,
@@ -52,6 +49,9 @@ test.skipIf(!redisInstalled).each(misfortunes)(
       });
     const second = await start("b", port);
     const first = await start("a", link.port); // it sees the other one with its first renewal
+    // Each of them has asked what the IDE can do: the next call starts the conversation of the turn.
+    await ide.until(({ calls }) => (calls["StartCascade"] ?? 0) >= 2, patience());
+    await ide.setFaults([{ rpc: "StartCascade", times: 1, delayMs: startTakesMs }]);
     const headers = { "idempotency-key": "one question" };
     const asked = openai(first)
       .chat.completions.create(ask("write"), { headers })

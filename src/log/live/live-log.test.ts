@@ -1,12 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
-import { Emitter } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
-import { Secret } from "../../base/secret.ts";
-import type { TurnEventBody } from "../event.ts";
-import { eventIdOf } from "../event-id.ts";
-import type { StoreLifecycle } from "../lifecycle.ts";
 import { clearCodec } from "../medium/codec.ts";
 import { FailingMedium } from "../medium/failing-medium.fake.ts";
 import { openLog } from "../medium/open-log.ts";
@@ -15,16 +10,9 @@ import { openMemoryLog } from "../memory/open-memory-log.ts";
 import { readAll } from "../read-all.ts";
 import { readTurn } from "../read-turn.ts";
 import { defaultRetention } from "../retention.ts";
-import { sealedCodec } from "../sealing/sealed-codec.ts";
 import { describeLogStore } from "../store.conformance.ts";
-import { newTurn } from "../turn.fake.ts";
+import { alone, begin, created, finished, never, now, text } from "./live-log.fake.ts";
 import { openLiveLog } from "./open-live-log.ts";
-
-const alone = { survivesRestart: false, sharedBetweenProcesses: false };
-const now = new FakeClock().now();
-const never = new AbortController().signal;
-const text = (delta: string): TurnEventBody => ({ type: "text", delta });
-const finished: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "" };
 
 describeLogStore("live over a store that is well", alone, async () => ({
   open: async (clock) => openLiveLog({ open: async () => openMemoryLog({ clock }), capabilities: alone, clock }),
@@ -40,29 +28,6 @@ describeLogStore("live over a store that takes no turns", alone, async () => ({
   },
   dispose: async () => {},
 }));
-
-async function begin() {
-  const clock = new FakeClock();
-  const failing = new FailingMedium(new MemoryMedium());
-  const primary = openLog({ medium: failing.medium, codec: clearCodec, clock, retention: defaultRetention });
-  const said: (string | undefined)[] = [];
-  const events = new Emitter<StoreLifecycle>();
-  events.on("store_failed", ({ error }) => said.push(error.code));
-  events.on("store_recovered", () => said.push(undefined));
-  const log = await openLiveLog({
-    open: async () => primary,
-    capabilities: primary.capabilities,
-    clock,
-    events,
-  });
-  return { clock, failing, primary, said, log };
-}
-
-async function created(log: Awaited<ReturnType<typeof begin>>["log"], overrides = {}) {
-  const { record, writer } = await log.create(newTurn(overrides), "owner-1");
-  if (writer === undefined) throw new Error("the turn was there already");
-  return { record, writer, turnId: record.turnId };
-}
 
 describe("a store that fails", () => {
   test.each(["full", "gone"] as const)(
@@ -206,87 +171,6 @@ describe("a store that fails", () => {
     await clock.advance(2_000);
     expect(log.degradedBy).toBeUndefined();
     expect(await memory.get(turnId)).toMatchObject({ ended: true });
-    await log.close();
-  });
-});
-
-describe("a running turn", () => {
-  const long = (i: number): TurnEventBody => ({ type: "text", delta: String(i % 10).repeat(40_000) });
-  const idsOf = (events: readonly { readonly eventId: string }[]) => events.map(({ eventId }) => eventId);
-
-  test("is read without its store, but for the beginning of a long answer, which memory has dropped", async () => {
-    const { failing, log } = await begin();
-    const { writer, turnId } = await created(log);
-    for (let i = 0; i < 40; i++) await writer.append([long(i)], now);
-    const whole = idsOf(await readAll(log, turnId));
-    expect(whole).toEqual(Array.from({ length: 40 }, (_, i) => eventIdOf(i + 1)));
-    failing.fault = "gone";
-    const page = (seq: number) => log.readAfter(turnId, eventIdOf(seq), { limit: 9 });
-    expect(idsOf((await page(37)).events)).toEqual(whole.slice(37));
-    await expect(page(0)).rejects.toMatchObject({ code: "degraded" });
-    await log.close().catch(() => undefined);
-  });
-
-  test("keeps all that the store did not take, however much that is", async () => {
-    const { failing, log } = await begin();
-    const { writer, turnId } = await created(log);
-    failing.fault = "gone";
-    for (let i = 0; i < 40; i++) await writer.append([long(i)], now);
-    expect(await readAll(log, turnId)).toHaveLength(40);
-    await log.close().catch(() => undefined);
-  });
-
-  test("that another process took over while the store failed is its own: the writer here is fenced, and nothing of it is added", async () => {
-    const { clock, failing, primary, log } = await begin();
-    const { writer, turnId } = await created(log);
-    await writer.append([text("a")], now);
-    failing.fault = "full";
-    await writer.append([text("only here")], now);
-    failing.fault = "none";
-    const other = await primary.claim(turnId, "owner-2");
-    await other?.writer.append([text("b"), finished], now);
-    await clock.advance(2_000);
-    expect(await writer.append([text("late")], now)).toEqual({ outcome: "fenced" });
-    const events = await readAll(log, turnId);
-    expect(events.map((event) => (event.type === "text" ? event.delta : event.type))).toEqual(["a", "b", "finished"]);
-    await log.close();
-  });
-
-  test("that its client sealed and a restart took up opens to that key alone, in memory too", async () => {
-    const key = (byte: number) => new Secret(Buffer.alloc(32, byte).toString("base64url"));
-    const sealed = openLog({
-      medium: new MemoryMedium(),
-      codec: sealedCodec(key(1)),
-      clock: new FakeClock(),
-      retention: defaultRetention,
-    });
-    const before = await sealed.create(newTurn(), "owner-1", { clientKey: key(2) });
-    await before.writer?.append([text("a")], now);
-    const after = await openLiveLog({ open: async () => sealed, capabilities: alone, clock: new FakeClock() });
-    const { turnId } = before.record;
-    const claimed = await after.claim(turnId, "owner-2");
-    expect(idsOf((await claimed?.readAll()) ?? [])).toEqual(["a1"]);
-    await claimed?.writer.append([text("b")], now);
-    const read = async (clientKey?: Secret) =>
-      (await after.readAfter(turnId, startOfLog, { limit: 9, clientKey })).events.length;
-    expect(await read(key(2))).toBe(2);
-    expect(await read(key(2))).toBe(2);
-    for (const wrong of [undefined, key(3)])
-      await expect(read(wrong)).rejects.toMatchObject({ code: "invalid_request", message: "There is no such turn." });
-    await after.close();
-  });
-
-  test("learns of a cancel that another process asked for, also after the store failed and works again", async () => {
-    const { clock, failing, primary, log } = await begin();
-    const { turnId, writer } = await created(log);
-    const asked = log.untilCancelRequested(turnId, never);
-    failing.fault = "full";
-    await writer.append([text("a")], now);
-    await clock.advance(2_000);
-    failing.fault = "none";
-    await clock.advance(2_000);
-    await primary.requestCancel(turnId, "client");
-    expect(await asked).toBe("client");
     await log.close();
   });
 });

@@ -314,6 +314,7 @@ class Live implements LiveLog {
       await this.#store.renewOwner(owner, aliveUntilMs);
       if (aliveUntilMs === 0) this.#others?.gone(owner);
       else this.#others?.note(await this.#store.owners(), owner);
+      if (this.#others !== undefined) await Promise.all(this.#turns.all().map((live) => this.#loseIfElsewhere(live)));
     });
   }
 
@@ -343,6 +344,14 @@ class Live implements LiveLog {
     for (const live of this.#turns.all()) live.lose("fenced"); // its readers ask the store, which says that it is closed
     await this.#health.closeStore();
     await this.#streams.memory.close();
+  }
+
+  /** A turn whose runner has stopped appends nothing, so no append finds out that another process took it over. */
+  async #loseIfElsewhere(live: LiveTurn): Promise<void> {
+    if (!live.isKnown || live.outcome !== undefined) return;
+    const record = await this.#store.get(live.turnId);
+    if (record === undefined) live.lose("removed");
+    else if (record.owner !== live.record.owner) live.lose("fenced");
   }
 
   /** Another gateway would ask again for a turn that only this machine knows. Throws `unavailable`. */
