@@ -23,11 +23,8 @@ function newNonce(): Uint8Array {
 
 /** AES-256-GCM under a random nonce: nonce, ciphertext, tag. At most 2^32 boxes a key. */
 export function seal(key: KeyObject, content: Uint8Array, bound: string): Uint8Array {
-  const nonce = newNonce();
-  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(bound));
-  const sealed = cipher.update(content);
-  cipher.final(); // holds nothing back
-  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
+  const { nonce, sealed, tag } = closed(key, content, Buffer.from(bound));
+  return Buffer.concat([nonce, sealed, tag]);
 }
 
 /** The content of a box made by `seal`. Undefined if the key is another, or if anything was changed, `bound` included. */
@@ -52,11 +49,8 @@ export interface ChainPlace {
 
 /** As `seal`, and bound to all boxes before it. */
 export function sealChained(key: KeyObject, content: string, place: ChainPlace): ChainedBox {
-  const nonce = newNonce();
-  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(boundTo(place));
-  const sealed = cipher.update(content, "utf8");
-  cipher.final(); // holds nothing back
-  return { payload: Buffer.concat([nonce, sealed]), tag: cipher.getAuthTag() };
+  const { nonce, sealed, tag } = closed(key, content, boundTo(place));
+  return { payload: Buffer.concat([nonce, sealed]), tag };
 }
 
 /** The content of a box made by `sealChained`; undefined as from `open`. */
@@ -68,6 +62,14 @@ export function openChained(key: KeyObject, box: ChainedBox, place: ChainPlace):
 /** Starts with the length of the tag, so no two places give the same bytes. */
 function boundTo({ bound, previousTag }: ChainPlace): Uint8Array {
   return Buffer.concat([Buffer.of(previousTag.length), previousTag, Buffer.from(bound)]);
+}
+
+function closed(key: KeyObject, content: Uint8Array | string, bound: Uint8Array) {
+  const nonce = newNonce();
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(bound);
+  const sealed = typeof content === "string" ? cipher.update(content, "utf8") : cipher.update(content);
+  cipher.final(); // holds nothing back
+  return { nonce, sealed, tag: cipher.getAuthTag() };
 }
 
 function opened(key: KeyObject, { payload, tag }: ChainedBox, bound: Uint8Array): Uint8Array | undefined {
