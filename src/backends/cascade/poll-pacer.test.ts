@@ -117,6 +117,23 @@ describe("many turns", () => {
     expect(new Set(later.flat()).size).toBeLessThan(later.flat().length / 5);
   });
 
+  test("share no wake-up that is too early for one of them", async () => {
+    const clock = new FakeClock();
+    const pacer = new PollPacer(clock);
+    const wokenAtMs = async (notBeforeMs: number) => {
+      await pacer.untilDue({ askedAtMs: 0, notBeforeMs, intervalMs: 100 }, signal);
+      return clock.monotonic();
+    };
+    const first = wokenAtMs(0);
+    const [ready, notReady] = [wokenAtMs(100), wokenAtMs(101)];
+    const late = pacer
+      .untilDue({ askedAtMs: 20, notBeforeMs: 0, intervalMs: 100 }, signal)
+      .then(() => clock.monotonic());
+    await clock.advance(200);
+    expect(await Promise.all([first, ready, late])).toEqual([100, 100, 100]);
+    expect(await notReady).toBeGreaterThanOrEqual(101);
+  });
+
   test.each([
     { turns: 4, gridMs: 4, past8: [0, 4] },
     { turns: 16, gridMs: 8, past8: [0] },

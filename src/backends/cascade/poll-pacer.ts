@@ -20,7 +20,7 @@ type Slot = Set<() => void>;
 const gridMs = 4;
 /** From so many turns on, at multiples of twice as much: half of the wake-ups, and of the commits that follow them. */
 const manyTurns = 8;
-/** Each poll may be this much later than it has to be, to share a wake-up with others, or because a wake-up is full. */
+/** Part of the interval by which a poll may be later than it has to be, or earlier, to share a wake-up. Later also because a wake-up is full. */
 const spread = 0.25;
 /** So many turns share a wake-up, and the commit after it. With more of them the last would wait for the work of the first. */
 const fullWakeUp = 16;
