@@ -1,16 +1,13 @@
 import { expect, test } from "vitest";
 import { type RawAttach, rawClient, say, type TierName } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { headersOf, newNames } from "../../src/gateway/idempotent/stream-world.fake.ts";
-import type { Simulator } from "../../src/simulator/start.ts";
-import { temporaryHome } from "../support/home.ts";
-import { gateway, model, patienceMs, simulator } from "../support/world.ts";
+import { model, patienceMs, world } from "../support/world.ts";
 
 const lastOf = ({ chunks }: RawAttach) => chunks.at(-1)?.eventId ?? "0";
 const callOf = ({ chunks }: RawAttach) => chunks.find(({ response }) => response.case === "clientSideToolV2Call");
 
 test("a stream with a call continues over any tier on which its client comes back", async () => {
-  const { home, ide } = await machine();
-  const served = await gateway({ home });
+  const { ide, served } = await world();
   const client = rawClient(served);
   const names = newNames();
   const attach = (tier: TierName, cursor: string) => client.attach(tier, headersOf(names, cursor));
@@ -41,9 +38,3 @@ test("a stream with a call continues over any tier on which its client comes bac
     .poll(async () => JSON.stringify(await told("/v1/usage?by=dialect")), { timeout: patienceMs })
     .toMatch(/"idempotent".*"turns":2|"turns":2.*"idempotent"/);
 });
-
-/** A home with a stand-in IDE. */
-async function machine(): Promise<{ readonly home: string; readonly ide: Simulator }> {
-  const home = temporaryHome();
-  return { home, ide: await simulator({ home }) };
-}
