@@ -75,6 +75,28 @@ describe("a running turn", () => {
     await log.close();
   });
 
+  test("whose store fails in an unknown way shows what it has, and then the error to everyone who waits", async () => {
+    const { failing, log } = await begin();
+    const { writer, turnId } = await created(log);
+    await writer.append([text("a")], now);
+    const reader = readTurn(log, { turnId, after: startOfLog }, never);
+    expect((await reader.next()).value).toMatchObject({ eventId: "a1" });
+    const [next, ended] = [reader.next(), log.untilEnded(turnId, never)];
+    failing.fault = "broken";
+    const waits = [writer.append([text("b")], now), next, ended];
+    for (const { status, ...rest } of await Promise.allSettled(waits))
+      expect({ status, ...rest }).toMatchObject({
+        status: "rejected",
+        reason: { message: "no code of this is known" },
+      });
+    const later = readTurn(log, { turnId, after: startOfLog }, never);
+    expect((await later.next()).value).toMatchObject({ eventId: "a1" });
+    await expect(later.next()).rejects.toThrow("no code of this is known");
+    await expect(log.untilEnded(turnId, never)).rejects.toThrow("no code of this is known");
+    failing.fault = "none";
+    await log.close();
+  });
+
   test("that its client sealed and a restart took up opens to that key alone, in memory too", async () => {
     const key = (byte: number) => new Secret(Buffer.alloc(32, byte).toString("base64url"));
     const sealed = openLog({

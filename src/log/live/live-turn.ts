@@ -54,6 +54,7 @@ export class LiveTurn {
   #epoch: number;
   #outcome: TerminalEventType | undefined;
   #lost: "fenced" | "removed" | undefined;
+  #failure: { readonly error: unknown } | undefined;
   #tail: Promise<unknown> = Promise.resolve();
 
   constructor(options: LiveTurnOptions) {
@@ -80,7 +81,7 @@ export class LiveTurn {
     return this.#outcome;
   }
 
-  /** Resolves when it has ended, or is lost. */
+  /** Resolves when it has ended, is lost, or its writer has failed. */
   get over(): Promise<void> {
     return this.#over.promise;
   }
@@ -135,10 +136,19 @@ export class LiveTurn {
     this.#events.unshift(events, this.#storedSeq);
   }
 
-  /** Events after that one, where memory has them and the reader may see them; undefined where the store has to say. */
+  /** Throws the error with which its writer failed: nobody goes on with the turn in this process. */
+  throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /**
+   * Events after that one, where memory has them and the reader may see them; undefined where the store has to say. Throws the error
+   * of its writer after the last event.
+   */
   read(afterSeq: number, limit: number): Opened<TurnEvent> | undefined {
     if (!this.#events.reaches(afterSeq)) return undefined;
     if (afterSeq > this.lastSeq) throw pastTheEnd();
+    if (afterSeq === this.lastSeq) this.throwIfFailed();
     const events = this.#events.after(afterSeq, limit);
     return { events, ended: this.#outcome !== undefined && afterSeq + events.length === this.lastSeq };
   }
@@ -201,11 +211,21 @@ export class LiveTurn {
         }
         this.#storedSeq += bodies.length;
       } catch (error) {
-        if (!isDegraded(error)) throw error;
+        if (!isDegraded(error)) {
+          this.#fail(error);
+          throw error;
+        }
         this.#options.onUnstored(error);
       }
     }
     return this.#show(bodies, atMs);
+  }
+
+  /** Its readers would wait for ever: the runner gives up after an error that it does not know. */
+  #fail(error: unknown): void {
+    this.#failure = { error };
+    this.#over.resolve();
+    this.#changes.wake();
   }
 
   #show(bodies: readonly TurnEventBody[], atMs: number): Appended {

@@ -183,6 +183,7 @@ class Live implements LiveLog {
       const live = this.#turns.unexpired(turnId);
       if (live === undefined) return this.#store.untilPast(turnId, cursor, signal);
       if (live.lastSeq > seq || live.outcome !== undefined) return;
+      live.throwIfFailed();
       await live.changed(signal);
     }
   }
@@ -192,6 +193,7 @@ class Live implements LiveLog {
       const live = this.#turns.unexpired(turnId);
       if (live === undefined) return this.#store.untilEnded(turnId, signal);
       if (live.outcome !== undefined) return;
+      live.throwIfFailed();
       await orAborted(live.over, signal);
     }
   }

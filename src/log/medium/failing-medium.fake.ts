@@ -1,9 +1,12 @@
 import { MillraceError } from "../../base/errors.ts";
 import type { LogMedium } from "./medium.ts";
 
-/** A medium that a test can make fail: `full` refuses writes, `gone` refuses everything, `turnless` new turns and their events. */
+/**
+ * A medium that a test can make fail: `full` refuses writes, `gone` refuses everything, `turnless` new turns and their events. `broken`
+ * fails at events with an error that nothing translates.
+ */
 export class FailingMedium {
-  fault: "none" | "full" | "gone" | "turnless" = "none";
+  fault: "none" | "full" | "gone" | "turnless" | "broken" = "none";
   readonly medium: LogMedium;
 
   constructor(inner: LogMedium) {
@@ -14,10 +17,10 @@ export class FailingMedium {
         const value: unknown = Reflect.get(target, name);
         if (typeof value !== "function") return value;
         return async (...values: unknown[]) => {
+          if (this.fault === "broken" && name === "append") throw new Error("no code of this is known");
           const fails = { none: false, full: !reads.has(String(name)), gone: true, turnless: turns.has(String(name)) };
-          if (fails[this.fault]) {
+          if (this.fault !== "broken" && fails[this.fault])
             throw new MillraceError("degraded", `The log's file is ${this.fault}.`);
-          }
           return Reflect.apply(value, target, values);
         };
       },

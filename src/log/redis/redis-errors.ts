@@ -6,6 +6,7 @@ const serverFaults: readonly (readonly [string, string])[] = [
   ["OOM", "has no memory left"],
   ["MISCONF", "cannot write to its disk"],
   ["READONLY", "is a read-only replica"],
+  ["NOREPLICAS", "has fewer replicas than it needs to take writes"],
   ["LOADING", "is still loading its data"],
   ["MASTERDOWN", "has lost its primary"],
   ["NOAUTH", "wants a password"],

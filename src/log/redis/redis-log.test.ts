@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { redisInstalled, redisProgram } from "../../../test/support/redis.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
@@ -50,6 +51,26 @@ describe.skipIf(!redisInstalled)("with a redis-server on PATH", () => {
     const prefix = `run-${runs}:`;
     return { open: (clock) => openRedisLog({ url: url(), prefix, clock, codec }), dispose: async () => {} };
   });
+
+  test.each([
+    { setting: "maxmemory", refusing: "1", says: "has no memory left" },
+    { setting: "min-replicas-to-write", refusing: "1", says: "has fewer replicas than it needs to take writes" },
+  ])(
+    "a Redis server that refuses writes because of $setting fails as `degraded`",
+    async ({ setting, refusing, says }) => {
+      const clock = new FakeClock();
+      const store = await openRedisLog({ url: url(), prefix: `${setting}:`, clock });
+      const { writer } = await store.create(newTurn(), "o");
+      const operator = await createClient({ socket: { path: join(folder, "redis.sock"), tls: false } }).connect();
+      await operator.configSet(setting, refusing);
+      const refused = { code: "degraded", message: `The log's Redis server ${says}.` };
+      await expect(writer?.append([{ type: "text", delta: "a" }], clock.now())).rejects.toMatchObject(refused);
+      await operator.configSet(setting, "0");
+      expect(await writer?.append([{ type: "text", delta: "a" }], clock.now())).toMatchObject({ outcome: "appended" });
+      operator.destroy();
+      await store.close();
+    },
+  );
 
   describe("a Redis server that goes away", () => {
     test("makes every call fail as `degraded` at once, and is used again when it is back", async () => {
