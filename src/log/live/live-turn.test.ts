@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
-import { startOfLog } from "../../base/ids.ts";
+import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
 import type { TurnEventBody } from "../event.ts";
 import { eventIdOf } from "../event-id.ts";
@@ -12,7 +12,7 @@ import { defaultRetention } from "../retention.ts";
 import { sealedCodec } from "../sealing/sealed-codec.ts";
 import { newTurn } from "../turn.fake.ts";
 import { alone, begin, created, finished, never, now, text } from "./live-log.fake.ts";
-import { openLiveLog } from "./open-live-log.ts";
+import { type LiveLog, openLiveLog } from "./open-live-log.ts";
 
 describe("a running turn", () => {
   const long = (i: number): TurnEventBody => ({ type: "text", delta: String(i % 10).repeat(40_000) });
@@ -56,24 +56,36 @@ describe("a running turn", () => {
     await log.close();
   });
 
-  test("that another machine's process took over is read to its end, also if nothing is appended to it here any more", async () => {
-    const { clock, primary, log } = await begin({ sharedBetweenMachines: true });
-    const { writer, turnId } = await created(log);
-    const { writer: mine, turnId: kept } = await created(log);
-    await writer.append([text("a")], now);
-    const seen: string[] = [];
-    const reading = (async () => {
-      for await (const { eventId } of readTurn(log, { turnId, after: startOfLog }, never)) seen.push(eventId);
-    })();
-    const other = await primary.claim(turnId, "owner-2");
-    await other?.writer.append([text("b"), finished], now);
-    await log.renewOwner("owner-1", clock.now() + 1);
-    await reading;
-    expect(seen).toEqual(["a1", "a2", "a3"]);
-    expect(await mine.append([finished], now)).toMatchObject({ outcome: "appended" });
-    expect(await readAll(log, kept)).toHaveLength(1);
-    await log.close();
-  });
+  const looks = [
+    {
+      when: "a shared store gets the lease",
+      capabilities: { sharedBetweenMachines: true },
+      look: (log: LiveLog) => log.renewOwner("owner-1", now),
+    },
+    { when: "its record is read", capabilities: {}, look: (log: LiveLog, turnId: TurnId) => log.get(turnId) },
+  ] as const;
+  test.each(looks)(
+    "that another process took over is read to its end once $when, without an append",
+    async ({ capabilities, look }) => {
+      const { primary, log } = await begin(capabilities);
+      const { writer, turnId } = await created(log);
+      const { writer: mine, turnId: kept } = await created(log);
+      await writer.append([text("a")], now);
+      const seen: string[] = [];
+      const reading = (async () => {
+        for await (const { eventId } of readTurn(log, { turnId, after: startOfLog }, never)) seen.push(eventId);
+      })();
+      const other = await primary.claim(turnId, "owner-2");
+      await other?.writer.append([text("b"), finished], now);
+      await look(log, turnId);
+      await look(log, kept);
+      await reading;
+      expect(seen).toEqual(["a1", "a2", "a3"]);
+      expect(await mine.append([finished], now)).toMatchObject({ outcome: "appended" });
+      expect(await readAll(log, kept)).toHaveLength(1);
+      await log.close();
+    },
+  );
 
   test("whose store fails in an unknown way shows what it has, and then the error to everyone who waits", async () => {
     const { failing, log } = await begin();

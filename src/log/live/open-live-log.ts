@@ -264,7 +264,9 @@ class Live implements LiveLog {
     const live = this.#turns.unexpired(turnId);
     try {
       const record = await this.#store.get(turnId, looking);
-      return record === undefined ? undefined : this.#marked(record);
+      if (record === undefined) return undefined;
+      if (live !== undefined && record.owner !== live.record.owner) live.lose("fenced"); // another process has taken it over
+      return this.#marked(record);
     } catch (error) {
       if (!isDegraded(error) || live === undefined || !live.opensTo(looking.clientKey)) throw error;
       return this.#shown(live, looking);
@@ -351,9 +353,7 @@ class Live implements LiveLog {
   /** A turn whose runner has stopped appends nothing, so no append finds out that another process took it over. */
   async #loseIfElsewhere(live: LiveTurn): Promise<void> {
     if (!live.isKnown || live.outcome !== undefined) return;
-    const record = await this.#store.get(live.turnId);
-    if (record === undefined) live.lose("removed");
-    else if (record.owner !== live.record.owner) live.lose("fenced");
+    if ((await this.get(live.turnId)) === undefined) live.lose("removed");
   }
 
   /** Another gateway would ask again for a turn that only this machine knows. Throws `unavailable`. */
