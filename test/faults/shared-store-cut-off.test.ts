@@ -49,8 +49,8 @@ test.skipIf(!redisInstalled).each(misfortunes)(
       });
     const second = await start("b", port);
     const first = await start("a", link.port); // it sees the other one with its first renewal
-    // Each of them has asked what the IDE can do: the next call starts the conversation of the turn.
-    await ide.until(({ calls }) => (calls["StartCascade"] ?? 0) >= 2, patience());
+    const untilCalled = (times: number) => ide.until(({ calls }) => (calls["StartCascade"] ?? 0) >= times, patience());
+    await untilCalled(2); // each of them has asked what the IDE can do
     await ide.setFaults([{ rpc: "StartCascade", times: 1, delayMs: startTakesMs }]);
     const headers = { "idempotency-key": "one question" };
     const asked = openai(first)
@@ -61,6 +61,7 @@ test.skipIf(!redisInstalled).each(misfortunes)(
       );
     const openTurns = async () => (await turnsOf(second)).filter(({ status }) => status === "running").length;
     await expect.poll(openTurns, { timeout: patienceMs }).toBe(1);
+    await untilCalled(3);
     begin({ first, link });
     await whileAway(first);
     const answer = await openai(second).chat.completions.create(ask("write"), { headers });
