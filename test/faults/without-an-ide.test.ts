@@ -70,7 +70,7 @@ test.skipIf(!redisInstalled)(
       code: "ide_not_running",
       message: expect.stringMatching(/IDE|Devin Desktop/),
     });
-    expect(await got("/health")).toContain("does not run here");
+    await expect.poll(() => got("/health")).toContain("does not run here");
     const doctor = await millrace(["doctor"], { home: empty, env });
     expect(doctor.stdout).toContain("No language server of Devin Desktop (formerly Windsurf) was found");
     expect((await ide.report()).messages).toHaveLength(1);
