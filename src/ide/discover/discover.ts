@@ -156,7 +156,7 @@ async function examine(
     return undefined;
   }
   if (!owner.ok) {
-    trace.rejected("classify", subject, "owner", `${kind.variant}: ${owner.why}`);
+    trace.rejected("classify", subject, row.zombie ? "ended" : "owner", `${kind.variant}: ${owner.why}`);
     return undefined;
   }
   // If a home is given, it is checked first: IDEs of other homes are not looked at.

@@ -115,6 +115,10 @@ describe("a server that was found, but cannot be used", () => {
     expect(await missOf([fakeWindsurf(11, 4001)], answers, { onlyHome: "/home/stand-in" })).toBeUndefined();
   });
 
+  it("is not one that has ended a moment ago", async () => {
+    expect(await missOf([{ ...windsurf, row: { ...row, zombie: true } }], answers)).toBeUndefined();
+  });
+
   it("is not what only mentions one", async () => {
     const editor = { ...row, command: { program: "/usr/bin/vim", args: ["language_server_linux_x64.go"] } };
     expect(await missOf([{ row: editor }], answers)).toBeUndefined();
