@@ -428,6 +428,22 @@ export const mutants: readonly Mutant[] = [
     tests: ["src/cli/gateway-process/health-details.test.ts"],
   },
   {
+    name: "readers wait for a turn that another process has taken over",
+    file: "src/log/live/open-live-log.ts",
+    in: "Live.get",
+    code: "record.owner !== live.record.owner",
+    becomes: "false",
+    tests: ["src/log/live/live-turn.test.ts"],
+  },
+  {
+    name: "readers wait for a turn whose store failed in an unknown way",
+    file: "src/log/live/live-turn.ts",
+    in: "LiveTurn.#append",
+    code: "this.#fail(error)",
+    becomes: "void 0",
+    tests: ["src/log/live/live-turn.test.ts"],
+  },
+  {
     name: "G10: a gateway that went back is believed",
     file: "src/client/stream/decide.ts",
     in: "welcome",
