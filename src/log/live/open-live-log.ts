@@ -316,9 +316,13 @@ class Live implements LiveLog {
     await this.#streams.memory.renewOwner(owner, aliveUntilMs);
     await this.#health.orDegraded(async () => {
       await this.#store.renewOwner(owner, aliveUntilMs);
-      if (aliveUntilMs === 0) this.#others?.gone(owner);
-      else this.#others?.note(await this.#store.owners(), owner);
-      if (this.#others !== undefined) await Promise.all(this.#turns.all().map((live) => this.#loseIfElsewhere(live)));
+      if (this.#others === undefined) return;
+      if (aliveUntilMs === 0) {
+        this.#others.gone(owner);
+        return;
+      }
+      this.#others.note(await this.#store.owners(), owner);
+      await Promise.all(this.#turns.all().map((live) => this.#loseIfElsewhere(live)));
     });
   }
 

@@ -17,10 +17,17 @@ export class FailingMedium {
         const value: unknown = Reflect.get(target, name);
         if (typeof value !== "function") return value;
         return async (...values: unknown[]) => {
-          if (this.fault === "broken" && name === "append") throw new Error("no code of this is known");
-          const fails = { none: false, full: !reads.has(String(name)), gone: true, turnless: turns.has(String(name)) };
-          if (this.fault !== "broken" && fails[this.fault])
+          const fails = {
+            none: false,
+            full: !reads.has(String(name)),
+            gone: true,
+            turnless: turns.has(String(name)),
+            broken: name === "append",
+          };
+          if (fails[this.fault]) {
+            if (this.fault === "broken") throw new Error("no code of this is known");
             throw new MillraceError("degraded", `The log's file is ${this.fault}.`);
+          }
           return Reflect.apply(value, target, values);
         };
       },
