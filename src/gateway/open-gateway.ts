@@ -48,7 +48,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   return {
     app: handle,
     async listen(listenOptions) {
-      const arriving = new Slices(40); // shorter slices split group commits and cost more than they give
+      const arriving = new Slices();
       const rpc = options.rpc?.(gateway);
       const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc, gateway);
       const http1 = (incoming: IncomingMessage, outgoing: ServerResponse) => {
