@@ -193,6 +193,7 @@ export class TurnQueue {
   }
 
   #sorted(): readonly Waiter[] {
+    if (this.#waiting.size === 1) return [...this.#waiting]; // the usual case, without a look at all that run
     const byCaller = [...Map.groupBy(this.#waiting, ({ turn }) => turn.caller)].map(([caller, waiters]) => ({
       running: this.#runningOf(caller),
       servedAt: this.#servedAt.get(caller) ?? 0,
