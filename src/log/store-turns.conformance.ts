@@ -146,6 +146,19 @@ export function describeTurns(world: StoreWorld): void {
       expect(await world.store.get(turnId)).toMatchObject({ cancelRequested: "client" });
     });
 
+    test("reach who begins to wait later, while others wait", async () => {
+      const enough = new AbortController();
+      const [{ turnId: asked }, { turnId: told }, { turnId: other }] = [await begin(), await begin(), await begin()];
+      const waiting = world.store.untilCancelRequested(other, enough.signal);
+      const seen = world.store.untilCancelRequested(told, enough.signal);
+      await world.store.requestCancel(asked, "client");
+      await world.store.requestCancel(told, "client");
+      await seen; // by now all waiting turns were told of both
+      expect(await world.store.untilCancelRequested(asked, enough.signal)).toBe("client");
+      enough.abort(new Error("enough"));
+      await expect(waiting).rejects.toThrow("enough");
+    });
+
     test("after the end change nothing", async () => {
       const { turnId, writer } = await begin();
       await writer.append([finished], 1);

@@ -165,7 +165,7 @@ export interface TurnWriting {
    * false, and asks nothing, if the request is for a stream that a newer attach has.
    */
   requestCancel(turnId: TurnId, by: CancelledBy, stream?: StreamHolder): Promise<boolean>;
-  /** Resolves once a cancel of the turn was requested; at once if it already was. Rejects with the signal's reason. */
+  /** Resolves once a cancel of a running turn was requested, or soon if it already was. Rejects with the signal's reason. */
   untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy>;
   /** Deletes the turn and all its events at once, without a tombstone; does nothing if it is unknown. */
   remove(turnId: TurnId): Promise<void>;

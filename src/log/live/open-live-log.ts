@@ -216,14 +216,7 @@ class Live implements LiveLog {
   async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
     const live = this.#turns.unexpired(turnId);
     if (live === undefined) return this.#store.untilCancelRequested(turnId, signal);
-    const over = new AbortController();
-    const either = AbortSignal.any([signal, over.signal]);
-    const askedElsewhere = this.#untilAskedElsewhere(turnId, either);
-    try {
-      return await Promise.race([live.record.asked, askedElsewhere]);
-    } finally {
-      over.abort(waitIsOver);
-    }
+    return Promise.race([live.record.asked, this.#untilAskedElsewhere(turnId, signal)]);
   }
 
   async noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
@@ -431,12 +424,9 @@ class Live implements LiveLog {
       try {
         return await this.#store.untilCancelRequested(turnId, signal);
       } catch (error) {
-        if (signal.aborted || !(isDegraded(error) || this.#turns.get(turnId)?.isKnown === false)) throw error;
+        if (signal.aborted || !isDegraded(error)) throw error;
       }
       await this.#healed.wait(signal);
     }
   }
 }
-
-/** Why a wait here is given up; one for all, since a reason made anew each time captures a stack. */
-const waitIsOver = new Error("the wait is over");

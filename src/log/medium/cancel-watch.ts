@@ -14,6 +14,7 @@ export class CancelWatch {
   readonly #medium: Pick<LogMedium, "cancelRequests" | "untilCancelRequested">;
   readonly #waiting = new Map<TurnId, Set<Waiting>>();
   #stop: AbortController | undefined;
+  #isLookingSoon = false;
 
   constructor(medium: Pick<LogMedium, "cancelRequests" | "untilCancelRequested">) {
     this.#medium = medium;
@@ -43,25 +44,39 @@ export class CancelWatch {
       this.#waiting.set(turnId, (this.#waiting.get(turnId) ?? new Set()).add(waiting));
       if (this.#stop === undefined) {
         this.#stop = new AbortController();
-        void this.#look(this.#stop.signal);
-      }
+        void this.#watch(this.#stop.signal);
+      } else this.#lookSoon(this.#stop.signal);
       return leave;
     });
   }
 
-  /** Runs until no caller waits. An error of the medium rejects all waiting callers. */
-  async #look(signal: AbortSignal): Promise<void> {
+  /** One look for all turns that begin to wait in this turn of the event loop: a cancel may have been requested before. */
+  #lookSoon(signal: AbortSignal): void {
+    if (this.#isLookingSoon) return;
+    this.#isLookingSoon = true;
+    setImmediate(() => {
+      this.#isLookingSoon = false;
+      void this.#look(signal);
+    });
+  }
+
+  /** Runs until no caller waits. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const next = this.#medium.untilCancelRequested(signal); // from here on: a request in between is not missed
+      void bestEffort(next);
+      await this.#look(signal, next);
+    }
+  }
+
+  /** Tells the turns whose cancel was requested, and waits for `next`. An error of the medium rejects all waiting callers. */
+  async #look(signal: AbortSignal, next?: Promise<void>): Promise<void> {
     try {
-      while (!signal.aborted) {
-        const next = this.#medium.untilCancelRequested(signal); // from here on: a request in between is not missed
-        void bestEffort(next);
-        for (const [turnId, by] of await this.#medium.cancelRequests())
-          this.#waiting.get(turnId)?.forEach((waiting) => waiting.resolve(by)); // each leaves the set when it resolves
-        await next;
-      }
+      for (const [turnId, by] of await this.#medium.cancelRequests())
+        this.#waiting.get(turnId)?.forEach((waiting) => waiting.resolve(by)); // each leaves the set when it resolves
+      await next;
     } catch (error) {
       if (signal.aborted) return;
-      this.#stop = undefined;
       for (const waiting of [...this.#waiting.values()].flatMap((set) => [...set])) waiting.reject(error);
     }
   }

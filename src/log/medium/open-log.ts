@@ -49,9 +49,6 @@ export interface LogOptions {
 /** A grace time without end, as a row has it. */
 const endlessGraceMs = Number.MAX_SAFE_INTEGER;
 
-/** Why a wait is given up; one for all, since a reason made anew each time captures a stack. */
-const waitIsOver = new Error("the wait is over");
-
 /** How who brings no client's key reads. */
 const keyless: Access = { clientKey: undefined };
 
@@ -169,15 +166,8 @@ class Log implements LogStore {
     return this.#medium.mark(turnId, { cancelRequested: by }, holder);
   }
 
-  async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
-    const over = new AbortController();
-    const asked = this.#cancels.wait(turnId, AbortSignal.any([signal, over.signal]));
-    try {
-      const held = this.#rowOf(turnId).then(({ cancelRequested }) => cancelRequested ?? asked);
-      return await Promise.race([asked, held]);
-    } finally {
-      over.abort(waitIsOver);
-    }
+  untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
+    return this.#cancels.wait(turnId, signal);
   }
 
   async noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
