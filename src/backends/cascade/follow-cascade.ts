@@ -52,64 +52,59 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
   let detours = 0;
   const now = () => clock.monotonic();
   const startedAtMs = now();
-  const leave = pacer.enter();
-  try {
-    for (;;) {
-      const askedAtMs = now();
-      const events: TurnEventBody[] = [];
-      let failure: unknown;
-      beforePoll?.(state.progress.phase === "closing");
-      try {
-        const followed = follower.follow(state, await follower.read(current.server, { cascadeId, state, now }, signal));
-        events.push(...followed.events);
-        state = followed.state;
+  for (;;) {
+    const askedAtMs = now();
+    const events: TurnEventBody[] = [];
+    let failure: unknown;
+    beforePoll?.(state.progress.phase === "closing");
+    try {
+      const followed = follower.follow(state, await follower.read(current.server, { cascadeId, state, now }, signal));
+      events.push(...followed.events);
+      state = followed.state;
+      onAlive();
+      if (!state.mustReread && wantsRun(state.progress, now())) {
+        const run = await readRun(turn, now, signal);
+        state = follower.follow(state, run).state;
         onAlive();
-        if (!state.mustReread && wantsRun(state.progress, now())) {
-          const run = await readRun(turn, now, signal);
-          state = follower.follow(state, run).state;
-          onAlive();
-        }
-      } catch (error) {
-        signal.throwIfAborted();
-        failure = error;
       }
-      const readAtMs = now();
-      if (events.length > 0) yield events;
-      if (events.some(isTerminal)) return;
+    } catch (error) {
+      signal.throwIfAborted();
+      failure = error;
+    }
+    const readAtMs = now();
+    if (events.length > 0) yield events;
+    if (events.some(isTerminal)) return;
 
-      if (failure === undefined) {
-        const { progress } = state;
-        const confirming = isConfirming(progress);
-        const answeredAtMs = confirming ? readAtMs : now(); // the poll that confirms does not wait until its batch is stored
-        const quietMs = answeredAtMs - (progress.changedAtMs ?? startedAtMs);
-        const ageMs = answeredAtMs - startedAtMs;
-        const length = progress.sent.text.length + progress.sent.thinking.length;
-        const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming, length }, pace);
-        history = after.history;
-        detours = state.mustReread ? detours + 1 : 0;
-        if ((progress.phase === "closing" && !confirming) || (state.mustReread && detours < 4)) continue;
-        if (quietMs >= silenceMs) {
-          yield [{ type: "failed", error: silenceError(silenceMs) }];
-          return;
-        }
-        await pacer.untilDue(after.next, signal);
-      } else {
-        const retry = afterFailure(history, pollFailure(failure), now(), pace);
-        if (retry === undefined) {
-          yield [{ type: "failed", error: lostError(failure, current) }];
-          return;
-        }
-        history = retry.history;
-        await clock.sleep(retry.waitMs, signal);
-        const isAbsent = isOutage(callFailure(failure)) && (await lookAgain(current, signal)) === "nothing runs";
-        if (isAbsent && now() - history.failingSinceMs >= pace.absentMs) {
-          yield [{ type: "failed", error: lostError(failure, current) }];
-          return;
-        }
+    if (failure === undefined) {
+      const { progress } = state;
+      const confirming = isConfirming(progress);
+      const answeredAtMs = confirming ? readAtMs : now(); // the poll that confirms does not wait until its batch is stored
+      const quietMs = answeredAtMs - (progress.changedAtMs ?? startedAtMs);
+      const ageMs = answeredAtMs - startedAtMs;
+      const length = progress.sent.text.length + progress.sent.thinking.length;
+      const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming, length }, pace);
+      history = after.history;
+      detours = state.mustReread ? detours + 1 : 0;
+      if ((progress.phase === "closing" && !confirming) || (state.mustReread && detours < 4)) continue;
+      if (quietMs >= silenceMs) {
+        yield [{ type: "failed", error: silenceError(silenceMs) }];
+        return;
+      }
+      await pacer.untilDue(after.next, signal);
+    } else {
+      const retry = afterFailure(history, pollFailure(failure), now(), pace);
+      if (retry === undefined) {
+        yield [{ type: "failed", error: lostError(failure, current) }];
+        return;
+      }
+      history = retry.history;
+      await clock.sleep(retry.waitMs, signal);
+      const isAbsent = isOutage(callFailure(failure)) && (await lookAgain(current, signal)) === "nothing runs";
+      if (isAbsent && now() - history.failingSinceMs >= pace.absentMs) {
+        yield [{ type: "failed", error: lostError(failure, current) }];
+        return;
       }
     }
-  } finally {
-    leave();
   }
 }
 

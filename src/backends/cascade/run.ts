@@ -66,6 +66,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
   const held: Held = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no" };
   const { onAlive } = options;
   const sending: Sending = { prompt, from, options, settings };
+  const leave = settings.pacer.enter(); // also while it begins: of many turns that begin at once, the first would poll as if they were few
   try {
     let start: StartPoint;
     let cascadeId: CascadeId;
@@ -114,6 +115,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
     held.ended = "otherwise";
     yield [{ type: "failed", error: toMillraceError(error).toRecord() }];
   } finally {
+    leave();
     const keep = options.keep && held.handedOver === true;
     await cleanUp(held, current, { ...options, keep }, signal);
   }
