@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -29,6 +29,7 @@ const growth = { characters: 800, charactersPerSecond: 200, firstMs: 250 };
 const streams = Number(options.streams);
 const limitsMs = [15, 30, 50, 80];
 const folder = options.profile ?? mkdtempSync(join(tmpdir(), "millrace-blocks-"));
+mkdirSync(folder, { recursive: true });
 const bins = [...(options.bin?.split(",") ?? []), join(bundleFolder(), "bin.js")];
 
 interface Run {

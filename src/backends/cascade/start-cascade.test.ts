@@ -43,6 +43,9 @@ const kinds = Object.keys(failures) as Failure[];
 /** A turn up to its first batch, over a real connection to a server whose first StartCascade calls fail like this. */
 async function start(...failing: readonly Failure[]) {
   let asked = 0;
+  const clock = new InstantClock();
+  const pacer = new PollPacer(clock);
+  const paceMs = [pacer.leastIntervalMs];
   await using rpc = await startRpcServer({
     initializeCascadePanelState: () => ({}),
     startCascade: () => {
@@ -58,31 +61,39 @@ async function start(...failing: readonly Failure[]) {
   });
   try {
     const source = { find: async () => server, forget: () => {} };
-    const clock = new InstantClock();
     const settings = {
       clock,
       pace: defaultPace,
-      pacer: new PollPacer(clock),
+      pacer,
       silenceMs: 1_000,
       acceptGraceMs: 1_000,
       ideTools: "read" as const,
     };
     const backend = cascadeBackend(source, server, capabilities, settings);
-    for await (const [first] of backend.run(prompt, { keep: false, onAlive: () => {} }, new AbortController().signal))
-      return { asked, first: first?.type };
+    let first: string | undefined;
+    for await (const batch of backend.run(prompt, { keep: false, onAlive: () => {} }, new AbortController().signal)) {
+      first = batch[0]?.type;
+      paceMs.push(pacer.leastIntervalMs);
+      break;
+    }
+    paceMs.push(pacer.leastIntervalMs);
+    return { asked, first, paceMs };
   } finally {
     server.close();
   }
-  throw new Error("no batch");
 }
 
 test.each(kinds)("a server that %s once is asked a second time", async (failure) => {
-  expect(await start(failure)).toEqual({ asked: 2, first: "started" });
+  expect(await start(failure)).toMatchObject({ asked: 2, first: "started" });
 });
 
 test.each(kinds.flatMap((first) => kinds.map((second) => [first, second] as const)))(
   "a server that %s and then %s is not asked a third time",
   async (first, second) => {
-    expect(await start(first, second, "broke off", "broke off")).toEqual({ asked: 2, first: "failed" });
+    expect(await start(first, second, "broke off", "broke off")).toMatchObject({ asked: 2, first: "failed" });
   },
 );
+
+test("a turn counts for the pace of all from its beginning to its end", async () => {
+  expect(await start()).toMatchObject({ first: "started", paceMs: [0, 12.5, 0] });
+});
