@@ -28,9 +28,9 @@ const fullWakeUp = 16;
 const perRootMs = 7.5;
 /** All turns together poll this often at most; ms from one poll to the next. It counts from 156 turns on: 120 ms for 200, 240 for 400. */
 const perTurnMs = 0.6;
-/** Up to 44 turns wait longer, up to a limit: people notice no difference, and the processor does. 50 ms from 16 turns on. */
-const perRootOfFewMs = 12.5;
-const mostOfFewMs = 50;
+/** Up to 55 turns wait longer, up to a limit: people notice no difference, and the processor does. 56 ms from 16 turns on. */
+const perRootOfFewMs = 14;
+const mostOfFewMs = 56;
 /** Wake-ups that are this late on average are none of ours to worry about. */
 const tolerableLatenessMs = 6;
 const latenessPerStretchMs = 12;

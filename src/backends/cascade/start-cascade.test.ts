@@ -95,5 +95,5 @@ test.each(kinds.flatMap((first) => kinds.map((second) => [first, second] as cons
 );
 
 test("a turn counts for the pace of all from its beginning to its end", async () => {
-  expect(await start()).toMatchObject({ first: "started", paceMs: [0, 12.5, 0] });
+  expect(await start()).toMatchObject({ first: "started", paceMs: [0, 14, 0] });
 });
