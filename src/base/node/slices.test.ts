@@ -11,7 +11,6 @@ beforeEach(() => {
   soon = [];
   done = [];
   slices = new Slices(
-    10,
     () => nowMs,
     (work) => soon.push(work),
   );

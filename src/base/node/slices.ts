@@ -1,12 +1,11 @@
-/** How long one slice may take before the event loop looks at everything else, unless its maker says otherwise; ms. */
-const usualMs = 10;
+/** How long one slice may take before the event loop looks at everything else; ms. */
+const sliceMs = 10;
 
 /**
  * Runs bursts of work in order, one slice in each turn of the event loop, so that other work (a health check) runs in between.
  * The time of a piece includes all that it starts before the next piece begins.
  */
 export class Slices {
-  readonly #sliceMs: number;
   readonly #now: () => number;
   readonly #soon: (work: () => void) => void;
   readonly #waiting: (() => void)[] = [];
@@ -15,8 +14,7 @@ export class Slices {
   #sinceMs: number | undefined;
 
   /** `now`: monotonic ms. `soon`: runs work in a later turn of the event loop, in the order of the calls. */
-  constructor(sliceMs = usualMs, now = () => performance.now(), soon: (work: () => void) => void = setImmediate) {
-    this.#sliceMs = sliceMs;
+  constructor(now = () => performance.now(), soon: (work: () => void) => void = setImmediate) {
     this.#now = now;
     this.#soon = soon;
   }
@@ -56,7 +54,7 @@ export class Slices {
         this.#sinceMs = undefined;
       });
     }
-    return now - this.#sinceMs < this.#sliceMs;
+    return now - this.#sinceMs < sliceMs;
   }
 
   #doNext(): void {
