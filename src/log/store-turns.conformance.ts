@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { startOfLog, type TurnId } from "../base/ids.ts";
+import { Secret } from "../base/secret.ts";
 import type { LogStore } from "./store.ts";
 import { finished, never, type StoreWorld, text } from "./store-world.fake.ts";
 import { newTurn } from "./turn.fake.ts";
@@ -54,6 +55,19 @@ export function describeTurns(world: StoreWorld): void {
         (await world.store.listRunning(options)).map(({ turnId }) => turnId).sort();
       expect(await ids()).toEqual([mine.record.turnId, other.record.turnId].sort());
       expect(await ids({ exceptOwner: "me" })).toEqual([other.record.turnId]);
+    });
+
+    test("that run: the age of the oldest is known, also of one that a client sealed", async () => {
+      expect(await world.store.oldestRunningMs()).toBe(Infinity);
+      const nowMs = world.clock.now();
+      const clientKey = new Secret(Buffer.alloc(32, 7).toString("base64url"));
+      const oldest = await world.store.create(newTurn({ createdAtMs: nowMs - 2_000 }), "me", { clientKey });
+      const newer = await world.store.create(newTurn({ createdAtMs: nowMs - 1_000 }), "other");
+      expect(await world.store.oldestRunningMs()).toBe(nowMs - 2_000);
+      await oldest.writer?.append([finished], nowMs);
+      expect(await world.store.oldestRunningMs()).toBe(nowMs - 1_000);
+      await newer.writer?.append([finished], nowMs);
+      expect(await world.store.oldestRunningMs()).toBe(Infinity);
     });
 
     test("with one caller's key are one turn, in either order", async () => {

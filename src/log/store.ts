@@ -233,6 +233,8 @@ export interface StreamStore {
 export interface StoreHousekeeping {
   /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
   listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;
+  /** When the oldest running turn was created, epoch ms; Infinity if none runs. Decodes no turn. */
+  oldestRunningMs(): Promise<number>;
   /** Renews an owner's lease until `aliveUntilMs`. Turns of owners whose lease has run out may be claimed. */
   renewOwner(owner: string, aliveUntilMs: number): Promise<void>;
   /**

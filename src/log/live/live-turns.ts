@@ -50,6 +50,11 @@ export class LiveTurns {
     return undefined;
   }
 
+  /** Those that run and that the store was never seen to hold. */
+  unstoredRunning(): readonly LiveTurn[] {
+    return this.all().filter((live) => !live.isKnown && live.outcome === undefined);
+  }
+
   /** A turn of the same caller and key that the store does not hold. */
   unstoredTwin({ caller, idempotencyKey }: NewTurn): LiveTurn | undefined {
     if (idempotencyKey === undefined) return undefined;

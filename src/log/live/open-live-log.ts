@@ -140,9 +140,13 @@ class Live implements LiveLog {
 
   async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnRecord[]> {
     const stored = (await this.#health.orDegraded(() => this.#store.listRunning(options))) ?? [];
-    const isAsked = (live: LiveTurn) => !live.isKnown && live.outcome === undefined;
-    const here = this.#turns.all().filter((live) => isAsked(live) && live.record.owner !== options.exceptOwner);
+    const here = this.#turns.unstoredRunning().filter((live) => live.record.owner !== options.exceptOwner);
     return here.length === 0 ? stored : [...here.map((live) => this.#recordOf(live)), ...stored];
+  }
+
+  async oldestRunningMs(): Promise<number> {
+    const here = this.#turns.unstoredRunning().map(({ turn }) => turn.createdAtMs);
+    return Math.min(await this.#store.oldestRunningMs(), ...here);
   }
 
   async claim(turnId: TurnId, owner: string): Promise<Claimed | undefined> {

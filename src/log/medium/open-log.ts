@@ -106,6 +106,11 @@ class Log implements LogStore {
     return this.#recordsOf(rows, "runner");
   }
 
+  async oldestRunningMs(): Promise<number> {
+    const rows = await this.#medium.list({ open: true, limit: Number.MAX_SAFE_INTEGER });
+    return rows.at(-1)?.createdAtMs ?? Number.POSITIVE_INFINITY;
+  }
+
   async readAfter(
     turnId: TurnId,
     after: EventId,

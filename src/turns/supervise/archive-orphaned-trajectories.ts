@@ -2,7 +2,7 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import type { TurnReading } from "../../log/store.ts";
+import type { StoreHousekeeping } from "../../log/store.ts";
 
 /** A trajectory that Millrace began, and of which no process noted that it archived it. */
 export interface NotedTrajectory {
@@ -31,7 +31,7 @@ export interface TrajectoryNotes {
 
 export interface OrphanedTrajectoriesOptions {
   readonly notes: TrajectoryNotes;
-  readonly store: Pick<TurnReading, "list">;
+  readonly store: Pick<StoreHousekeeping, "oldestRunningMs">;
   readonly clock: Clock;
   /** Names this process. */
   readonly owner: string;
@@ -51,7 +51,6 @@ const ownKeptMs = 300_000;
 
 /** How far the clocks of two processes may be apart, ms: a running turn may use a trajectory that began after it. */
 const skewMs = 10_000;
-const mostOpenTurns = 1_000;
 
 interface Tried {
   readonly refusals: number;
@@ -110,8 +109,7 @@ async function orphanedTrajectories({
       return each.owner === owner || ownerIsGone(each.owner);
     });
     if (noted.length === 0) return [];
-    const open = await store.list({ open: true, limit: mostOpenTurns });
-    const oldestMs = open.length < mostOpenTurns ? Math.min(...open.map(({ createdAtMs }) => createdAtMs)) : 0;
+    const oldestMs = await store.oldestRunningMs();
     return noted.flatMap(({ cascadeId, owner: of, atMs, untilMs }) => {
       if (untilMs !== undefined) return [{ cascadeId, fromMs: untilMs + (of === owner ? ownKeptMs : 0) }];
       return atMs + skewMs < oldestMs ? [{ cascadeId, fromMs: atMs + skewMs }] : []; // a turn is stored before it begins one

@@ -40,6 +40,7 @@ const passing = [
   "untilPast",
   "get",
   "listRunning",
+  "oldestRunningMs",
   "owners",
   "sweep",
   "renewOwner",
