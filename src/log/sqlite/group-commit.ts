@@ -48,21 +48,23 @@ export class GroupCommit {
    */
   write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
     return new Promise((resolve, reject) => {
-      let result: { readonly value: T } | { readonly error: unknown } | undefined;
+      let value: T;
+      let thrown: { readonly error: unknown } | undefined;
       this.#waiting.push({
         flush,
         work: () => {
+          thrown = undefined;
           try {
-            result = { value: work() };
+            value = work();
           } catch (error) {
-            result = { error };
+            thrown = { error };
             throw error;
           }
         },
         over: (failure) => {
-          if (result !== undefined && "error" in result) reject(result.error);
-          else if (failure !== undefined) reject(failure.error);
-          else if (result !== undefined) resolve(result.value);
+          const reason = thrown ?? failure;
+          if (reason === undefined) resolve(value);
+          else reject(reason.error);
         },
       });
       this.#schedule(writer);
