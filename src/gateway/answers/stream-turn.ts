@@ -9,7 +9,7 @@ import { LastText, type Texts, writeSse } from "../http/sse-body.ts";
 import { isAnswering, lookAgainMs, type Timing } from "../http/timing.ts";
 import type { GatewayMetrics, StreamOutcome } from "../metrics/metrics.ts";
 import { isBefore, type WireCursor, writeCursor } from "./cursor.ts";
-import type { PatientReader } from "./patient-reader.ts";
+import type { NextReading, PatientReader } from "./patient-reader.ts";
 
 /** The error for a log that stops without a terminal event: the answer is not complete. */
 export function endedEarly(): ErrorRecord {
@@ -62,42 +62,36 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Tex
   try {
     const opening = (snapshot === undefined ? "" : repeat([snapshot])) + write(encoder.open(), undefined);
     if (opening !== "") yield opening;
-    for (const event of options.early) {
-      const text = write(encoder.encode(event), event.eventId);
-      if (text !== "") {
-        countLag(options, event);
-        yield isTerminal(event) ? new LastText(text) : text;
-      }
-      if (isTerminal(event)) {
-        outcome = event.type;
-        await reader.handedOver();
-        return;
-      }
-    }
-    for (;;) {
-      const reading = await reader.next(Math.max(0, beatAt - clock.monotonic()));
-      let text = "";
+    for (let at = 0; ; at++) {
+      const early = options.early[at];
+      const reading: NextReading =
+        early === undefined
+          ? await reader.next(Math.max(0, beatAt - clock.monotonic()))
+          : { type: "event", event: early };
       if (reading.type === "ended") {
         outcome = "failed";
         yield repeat(encoder.broken(endedEarly()));
         return;
       }
-      if (reading.type === "event") text = write(encoder.encode(reading.event), reading.event.eventId);
-      else if (isAnswering(options.turns.lastAliveAtMs(turnId), clock, timing)) {
-        text = spellPlace(options.turns.placeInQueue(turnId)) + repeat(encoder.heartbeat());
+      if (reading.type === "event") {
+        const { event } = reading;
+        const text = write(encoder.encode(event), event.eventId);
+        if (text !== "") {
+          countLag(options, event);
+          yield isTerminal(event) ? new LastText(text) : text;
+          beatAt = clock.monotonic() + timing.heartbeatMs;
+        }
+        if (isTerminal(event)) {
+          outcome = event.type;
+          await reader.handedOver();
+          return;
+        }
+      } else if (isAnswering(options.turns.lastAliveAtMs(turnId), clock, timing)) {
+        const text = spellPlace(options.turns.placeInQueue(turnId)) + repeat(encoder.heartbeat());
         options.metrics.heartbeat();
+        if (text !== "") yield text;
         beatAt = clock.monotonic() + timing.heartbeatMs;
       } else beatAt = clock.monotonic() + lookAgainMs;
-      if (text !== "") {
-        if (reading.type === "event") countLag(options, reading.event);
-        yield reading.type === "event" && isTerminal(reading.event) ? new LastText(text) : text;
-        beatAt = clock.monotonic() + timing.heartbeatMs;
-      }
-      if (reading.type === "event" && isTerminal(reading.event)) {
-        outcome = reading.event.type;
-        await reader.handedOver();
-        return;
-      }
     }
   } catch (error) {
     if (signal.aborted) return; // the reader has disconnected and would not get the error
