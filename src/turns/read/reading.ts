@@ -1,6 +1,5 @@
 import { notNeeded } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { MillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import type { TurnEvent } from "../../log/event.ts";
 import type { OutlinedEvent } from "../../log/outline.ts";
@@ -11,6 +10,7 @@ import type { Readers } from "./readers.ts";
 
 /** The turns that this process runs, as far as reading knows them. */
 export interface RunningTurnsRead {
+  /** Aborts when the gateway stops, with the error for the readers. */
   readonly stopping: AbortSignal;
   isRunning(turnId: TurnId): boolean;
   /** How long a turn that runs here continues without a reader; a longer grace time stays. */
@@ -72,11 +72,11 @@ export class Reading {
     signal: AbortSignal,
     { clientKey }: Opening = {},
   ): AsyncGenerator<TurnEvent, void> {
-    return this.#untilStopped(signal, (reading) => readTurn(this.#store, { turnId, after, clientKey }, reading));
+    return readTurn(this.#store, { turnId, after, clientKey }, this.#untilStopped(signal));
   }
 
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> {
-    return this.#untilStopped(signal, (reading) => readOutline(this.#store, { turnId, after }, reading));
+    return readOutline(this.#store, { turnId, after }, this.#untilStopped(signal));
   }
 
   /** Whether the turn has a reader, in this process or in another. Other processes note their readers every few seconds. */
@@ -103,19 +103,8 @@ export class Reading {
     }
   }
 
-  async *#untilStopped<E>(
-    signal: AbortSignal,
-    read: (signal: AbortSignal) => AsyncGenerator<E, void>,
-  ): AsyncGenerator<E, void> {
-    const handedOver = this.#store.capabilities.survivesRestart ? this.#running.stopping : undefined;
-    try {
-      yield* read(AbortSignal.any([signal, ...(handedOver ? [handedOver] : [])]));
-    } catch (error) {
-      if (signal.aborted || handedOver?.aborted !== true) throw error;
-      throw new MillraceError("unavailable", "The gateway is stopping. The turn continues when the gateway is back.", {
-        hint: "Try again in a moment: send the same request, or read the turn from your last event.",
-        retryAfterMs: 1_000,
-      });
-    }
+  /** Aborts with the signal. If turns continue after a restart, also when the gateway stops. */
+  #untilStopped(signal: AbortSignal): AbortSignal {
+    return this.#store.capabilities.survivesRestart ? AbortSignal.any([signal, this.#running.stopping]) : signal;
   }
 }

@@ -1,6 +1,7 @@
 import type { Backends, RunOptions } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
+import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId, TurnId } from "../../base/ids.ts";
 import type { AttachedStream } from "../../log/client-stream.ts";
 import type { CancelledBy } from "../../log/event.ts";
@@ -118,7 +119,7 @@ export class Supervisor {
 
   /** Ends the turns that run, or hands them over where their log outlives this process. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#stopping.abort(isStopping());
     await this.#background;
     await this.#running.stop(this.#options.store.capabilities.survivesRestart ? "detach" : "cancel");
   }
@@ -128,4 +129,12 @@ export class Supervisor {
     const { store, owner } = this.#options;
     if (store.capabilities.survivesRestart) await store.renewOwner(owner, 0);
   }
+}
+
+/** What a reader of a turn is told, whose turn the next gateway continues. */
+function isStopping(): MillraceError {
+  return new MillraceError("unavailable", "The gateway is stopping. The turn continues when the gateway is back.", {
+    hint: "Try again in a moment: send the same request, or read the turn from your last event.",
+    retryAfterMs: 1_000,
+  });
 }
