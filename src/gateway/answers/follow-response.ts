@@ -37,7 +37,8 @@ export async function followResponse(gateway: Gateway, c: GatewayContext, record
   const sequence = place?.snapshot === undefined ? undefined : `#${c.req.query("starting_after")}`;
   const after = sequence ?? place?.cursor.eventId;
   noteResumption(gateway, c.req.raw.headers, { turnId: record.turnId, how: "cursor", after });
-  const reader = new PatientReader(gateway.turns.read(record.turnId, startOfLog, signal), gateway.clock, signal);
+  const events = gateway.turns.read(record.turnId, startOfLog, signal);
+  const reader = new PatientReader(events, { clock: gateway.clock, signal });
   const texts = streamTurn(
     {
       turns: gateway.turns,

@@ -9,33 +9,32 @@ export type NextReading =
   | { readonly type: "silence" }
   | { readonly type: "ended" };
 
+export interface ReaderOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Finds out whether the client has read the bytes that the operating system took. Without it, those bytes count as delivered. */
+  readonly handOver?: (() => Promise<void>) | undefined;
+  /** An event as its client is told of it; unchanged by default. */
+  readonly tell?: (event: TurnEvent) => TurnEvent;
+}
+
 /**
  * Reads a turn with a limit on patience: a read that takes too long is not given up, the next call waits for the same
  * one. So nothing is lost, and at most one event is ever held.
  */
 export class PatientReader {
   readonly #events: AsyncGenerator<TurnEvent, void>;
-  readonly #handOver: (() => Promise<void>) | undefined;
-  readonly #signal: AbortSignal;
+  readonly #options: ReaderOptions;
   readonly #onAbort = () => void this.close(); // close never throws
   readonly #patience: Patience;
   #pending: Promise<IteratorResult<TurnEvent, void>> | undefined;
 
-  /**
-   * Closes itself when the signal aborts, also without a further call. `handOver` finds out whether the client has read the bytes that
-   * the operating system took. Without it, those bytes count as delivered.
-   */
-  constructor(
-    events: AsyncGenerator<TurnEvent, void>,
-    clock: Clock,
-    signal: AbortSignal,
-    handOver?: () => Promise<void>,
-  ) {
+  /** Closes itself when the signal aborts, also without a further call. */
+  constructor(events: AsyncGenerator<TurnEvent, void>, options: ReaderOptions) {
     this.#events = events;
-    this.#patience = new Patience(clock);
-    this.#handOver = handOver;
-    this.#signal = signal;
-    signal.addEventListener("abort", this.#onAbort, { once: true });
+    this.#options = options;
+    this.#patience = new Patience(options.clock);
+    options.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
   /** Waits up to `ms`; `Infinity` waits without a limit. Throws what reading the log throws. */
@@ -51,7 +50,9 @@ export class PatientReader {
 
   #take(result: IteratorResult<TurnEvent, void>): NextReading {
     this.#pending = undefined;
-    return result.done === true ? { type: "ended" } : { type: "event", event: result.value };
+    if (result.done === true) return { type: "ended" };
+    const { tell } = this.#options;
+    return { type: "event", event: tell === undefined ? result.value : tell(result.value) };
   }
 
   /**
@@ -66,9 +67,10 @@ export class PatientReader {
 
   /** Reports that the operating system has taken everything read so far. Call it after the terminal event. */
   async handedOver(): Promise<void> {
-    if (this.#handOver === undefined) return this.delivered();
+    const { handOver } = this.#options;
+    if (handOver === undefined) return this.delivered();
     await this.close();
-    await this.#handOver();
+    await handOver();
   }
 
   /** Frees the log's reader; never throws, and does nothing the second time. Abort the signal first where a read may be pending. */
@@ -80,7 +82,7 @@ export class PatientReader {
 
   /** Node keeps a combined signal with a listener until one of its sources aborts, and the prompt and answer with it. */
   #letGo(): void {
-    this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#options.signal.removeEventListener("abort", this.#onAbort);
     this.#patience.end();
   }
 }

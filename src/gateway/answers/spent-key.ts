@@ -21,11 +21,7 @@ export function withSpentKey(error: ErrorRecord, { isGiven, isRepeat }: UnderKey
   return { ...error, hint, ...(isRepeat ? { final: true } : {}) };
 }
 
-/** The events of a turn for its client. A failure also tells the client that its key is spent. */
-export async function* tellingSpentKey(
-  events: AsyncGenerator<TurnEvent, void>,
-  key: UnderKey,
-): AsyncGenerator<TurnEvent, void> {
-  for await (const event of events)
-    yield event.type === "failed" ? { ...event, error: withSpentKey(event.error, key) } : event;
+/** An event of a turn for its client. A failure also tells the client that its key is spent. */
+export function tellSpentKey(event: TurnEvent, key: UnderKey): TurnEvent {
+  return event.type === "failed" ? { ...event, error: withSpentKey(event.error, key) } : event;
 }

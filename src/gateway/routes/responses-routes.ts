@@ -159,7 +159,8 @@ async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord
 async function wholeResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(gateway.turns.read(record.turnId, startOfLog, signal), gateway.clock, signal);
+  const events = gateway.turns.read(record.turnId, startOfLog, signal);
+  const reader = new PatientReader(events, { clock: gateway.clock, signal });
   const fold = new AnswerFold(record.request);
   try {
     while (fold.answer.end === undefined) {

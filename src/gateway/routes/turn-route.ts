@@ -3,7 +3,7 @@ import { startOfLog } from "../../base/ids.ts";
 import type { IdeToolNames, TurnEvent } from "../../log/event.ts";
 import { deliver } from "../answers/deliver.ts";
 import { PatientReader } from "../answers/patient-reader.ts";
-import { tellingSpentKey } from "../answers/spent-key.ts";
+import { tellSpentKey } from "../answers/spent-key.ts";
 import { type OpenTurn, startTurn } from "../answers/start-turn.ts";
 import { endedEarly, streamTurn } from "../answers/stream-turn.ts";
 import { type AnswerEnd, AnswerFold } from "../dialects/answer.ts";
@@ -56,7 +56,7 @@ async function streamedAnswer(
   const sinceMs = gateway.clock.now();
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal, turn.handOver);
+  const reader = readerOf(gateway, turn, signal);
   let early: readonly TurnEvent[];
   try {
     early = await firstEvents(gateway, reader);
@@ -99,11 +99,12 @@ async function streamedAnswer(
   return new Response(pulledBody(texts, controller), { headers });
 }
 
-/** The events of a turn. A failure says that its key is spent. */
-function readTurn(gateway: Gateway, turn: OpenTurn, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
-  const { turnId, record, joined } = turn;
+/** Reads the events of a turn. A failure says that its key is spent. */
+function readerOf({ turns, clock }: Gateway, turn: OpenTurn, signal: AbortSignal): PatientReader {
+  const { turnId, record, joined, handOver } = turn;
   const key = { isGiven: record?.idempotencyKey !== undefined, isRepeat: joined === "key" };
-  return tellingSpentKey(gateway.turns.read(turnId, startOfLog, signal), key);
+  const tell = (event: TurnEvent) => tellSpentKey(event, key);
+  return new PatientReader(turns.read(turnId, startOfLog, signal), { clock, signal, handOver, tell });
 }
 
 /** Events up to the first that says how the turn goes, within `commitMs`. */
@@ -122,7 +123,7 @@ async function firstEvents(gateway: Gateway, reader: PatientReader): Promise<rea
 async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal, turn.handOver);
+  const reader = readerOf(gateway, turn, signal);
   const { answer, started } = await readAnswer(reader, turn);
   if (answer.end?.type === "finished") {
     const text = JSON.stringify(dialect.encodeAnswer(turn.context, answer));

@@ -142,7 +142,7 @@ async function turnResponse(
     noteResumption(gateway, c.req.raw.headers, { turnId: turn.turnId, how: "cursor", after: cursor });
   const before = await chainUpTo(turns, turn.turnId, cursor, signal);
   const events = attaches ? turns.read(turn.turnId, cursor, signal) : turns.follow(turn.turnId, cursor, signal);
-  const reader = new PatientReader(events, gateway.clock, signal);
+  const reader = new PatientReader(events, { clock: gateway.clock, signal });
   const early: TurnEvent[] = [];
   if (turn.ended) {
     const first = await reader.next(gateway.waits.commitMs);
