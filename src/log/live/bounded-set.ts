@@ -1,20 +1,17 @@
-/** Remembers texts, a bounded number of them: the oldest are forgotten first. */
-export class BoundedSet {
-  readonly #items = new Set<string>();
+/** A set with a limit: the oldest items are forgotten first. An item that is added again counts as new. */
+export class BoundedSet<Item> extends Set<Item> {
   readonly #limit: number;
 
   constructor(limit: number) {
+    super();
     this.#limit = limit;
   }
 
-  has(item: string): boolean {
-    return this.#items.has(item);
-  }
-
-  add(item: string): void {
-    this.#items.delete(item);
-    this.#items.add(item);
-    const [oldest] = this.#items;
-    if (this.#items.size > this.#limit && oldest !== undefined) this.#items.delete(oldest);
+  override add(item: Item): this {
+    this.delete(item);
+    super.add(item);
+    const [oldest] = this;
+    if (this.size > this.#limit && oldest !== undefined) this.delete(oldest);
+    return this;
   }
 }

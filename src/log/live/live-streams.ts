@@ -21,7 +21,7 @@ export class LiveStreams {
   /** Those that began while the store failed. */
   readonly memory: LogStore;
   /** Those that the store was seen to hold: digests of their names. */
-  readonly #stored = new BoundedSet(mostRemembered);
+  readonly #stored = new BoundedSet<string>(mostRemembered);
 
   constructor(health: StoreHealth, clock: Clock, retention: Retention, codec: LogCodec = clearCodec) {
     this.#health = health;

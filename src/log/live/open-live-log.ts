@@ -38,11 +38,11 @@ import type {
   TurnFilter,
   TurnRecord,
 } from "../store.ts";
+import { BoundedSet } from "./bounded-set.ts";
 import { LiveStreams } from "./live-streams.ts";
 import type { LiveTurn } from "./live-turn.ts";
 import { LiveTurns } from "./live-turns.ts";
 import { OtherOwners } from "./other-owners.ts";
-import { OwedDeliveries } from "./owed-deliveries.ts";
 import { probeOwner, StoreHealth } from "./store-health.ts";
 
 export interface LiveLogOptions {
@@ -77,11 +77,15 @@ export async function openLiveLog(options: LiveLogOptions): Promise<LiveLog> {
 /** Of a running turn it is stored this often at most that it is read; ms. */
 const attachedAgainMs = 1_000;
 
+/** How many deliveries are remembered that the store could not note. The request of an older one gets its answer once more. */
+const mostOwed = 10_000;
+
 /** One method for each call of the store. Longer than 300 lines because each call chooses between memory and the store. */
 class Live implements LiveLog {
   readonly capabilities: StoreCapabilities;
   readonly #turns: LiveTurns;
-  readonly #owed = new OwedDeliveries();
+  /** Turns that were delivered while the store could not be written: a repeated request must not get their answers again. */
+  readonly #owed = new BoundedSet<TurnId>(mostOwed);
   readonly #streams: LiveStreams;
   readonly #health: StoreHealth;
   readonly #healed = new Notifier();
@@ -418,7 +422,10 @@ class Live implements LiveLog {
   /** Writes the events that only memory holds back into the store. */
   async #bringBack(store: LogStore): Promise<void> {
     for (const live of this.#turns.all()) await live.heal(store);
-    await this.#owed.pay(store);
+    for (const turnId of this.#owed) {
+      await store.noteDelivered(turnId);
+      this.#owed.delete(turnId);
+    }
     this.#healed.wake();
   }
 
