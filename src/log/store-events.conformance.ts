@@ -21,7 +21,7 @@ export function describeEvents(world: StoreWorld, capabilities: StoreCapabilitie
       const events = await collect(turnId);
       expect(events.map(({ atMs }) => atMs)).toEqual([5, 5, 6]);
       expect(bodiesOf(events)).toEqual([text("a"), text("b"), JSON.parse(JSON.stringify(finished))]);
-      expect(appended).toEqual({ outcome: "appended", events: events.slice(0, 2) });
+      expect(appended).toBe("appended");
     });
 
     test("have ids that start after 0 and sort as text the way they were appended", async () => {
@@ -122,7 +122,7 @@ export function describeEvents(world: StoreWorld, capabilities: StoreCapabilitie
     test("cannot follow a terminal one", async () => {
       const { turnId, writer } = await begin();
       await writer.append([finished], 1);
-      expect(await writer.append([text("late")], 2)).toEqual({ outcome: "ended" });
+      expect(await writer.append([text("late")], 2)).toBe("ended");
       expect(await collect(turnId)).toHaveLength(1);
     });
   });

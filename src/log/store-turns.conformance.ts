@@ -109,7 +109,7 @@ export function describeTurns(world: StoreWorld): void {
       await world.store.remove(turnId);
       await expect(waiting).rejects.toMatchObject({ code: "invalid_request" });
       expect(await world.store.get(turnId)).toBeUndefined();
-      expect(await writer.append([text("a")], 1)).toEqual({ outcome: "removed" });
+      expect(await writer.append([text("a")], 1)).toBe("removed");
       const again = await world.store.create(newTurn({ idempotencyKey: "k" }), "o");
       expect(again.writer).toBeDefined();
       await world.store.remove(turnId);
@@ -122,8 +122,8 @@ export function describeTurns(world: StoreWorld): void {
       await writer.append([text("a")], 1);
       const newer = (await world.store.claim(turnId, "owner-2"))?.writer;
       expect(newer?.epoch).toBe(writer.epoch + 1);
-      expect(await writer.append([text("zombie")], 2)).toEqual({ outcome: "fenced" });
-      expect(await newer?.append([text("b"), finished], 3)).toMatchObject({ outcome: "appended" });
+      expect(await writer.append([text("zombie")], 2)).toBe("fenced");
+      expect(await newer?.append([text("b"), finished], 3)).toBe("appended");
       expect((await collect(turnId)).map((event) => (event.type === "text" ? event.delta : event.type))).toEqual([
         "a",
         "b",
@@ -207,7 +207,7 @@ export function describeTurns(world: StoreWorld): void {
       const { turnId, writer } = await begin();
       world.clock.move(100 * hourMs);
       await world.store.sweep(world.clock.now());
-      expect(await writer.append([finished], world.clock.now())).toMatchObject({ outcome: "appended" });
+      expect(await writer.append([finished], world.clock.now())).toBe("appended");
       expect(await collect(turnId)).toHaveLength(1);
     });
 

@@ -71,10 +71,8 @@ export interface StoreCapabilities {
   readonly sharedBetweenMachines?: true;
 }
 
-/** Events that are stored now; or why nothing was: another writer took the turn over, it has ended, it was removed. */
-export type Appended =
-  | { readonly outcome: "appended"; readonly events: readonly TurnEvent[] }
-  | { readonly outcome: "fenced" | "ended" | "removed" };
+/** Whether the events are stored now, or why nothing was: another writer took the turn over, it has ended, it was removed. */
+export type Appended = "appended" | "fenced" | "ended" | "removed";
 
 /** The right to append to one turn. The newest claim has it; older ones are fenced off. */
 export interface LogWriter {

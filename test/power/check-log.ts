@@ -87,8 +87,8 @@ async function mustBeWritable(store: LogStore, record: TurnRecord, broken: strin
     const claimed = await store.claim(record.turnId, "after the power came back");
     const events = (await claimed?.readAll()) ?? [];
     const body = { type: "cancelled", by: "abandoned" } as const;
-    const { outcome } = (await claimed?.writer.append([body], systemClock.now())) ?? {};
-    if (outcome !== "appended") broken.push(`${record.turnId} cannot be gone on with after ${events.length} events`);
+    const appended = await claimed?.writer.append([body], systemClock.now());
+    if (appended !== "appended") broken.push(`${record.turnId} cannot be gone on with after ${events.length} events`);
   } catch (error) {
     const what = isMillraceError(error) ? error.message : String(error);
     broken.push(`${record.turnId} cannot be gone on with: ${what}`);

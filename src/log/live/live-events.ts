@@ -29,11 +29,8 @@ export class LiveEvents {
   }
 
   /** Gives the bodies their ids. */
-  push(bodies: readonly TurnEventBody[], atMs: number): readonly TurnEvent[] {
-    let seq = this.lastSeq;
-    const events = bodies.map((body): TurnEvent => ({ ...body, eventId: eventIdOf(++seq), atMs }));
-    for (const event of events) this.#add(event);
-    return events;
+  push(bodies: readonly TurnEventBody[], atMs: number): void {
+    for (const body of bodies) this.#add({ ...body, eventId: eventIdOf(this.lastSeq + 1), atMs });
   }
 
   /** Adds all earlier events, read from the store. */

@@ -181,9 +181,9 @@ export class LiveTurn {
       }
       for (let seq = this.#storedSeq; seq < this.lastSeq; seq = this.#storedSeq) {
         const bodies = this.#batchAfter(seq);
-        const { outcome } = await writer.append(bodies.bodies, bodies.atMs);
-        if (outcome !== "appended") {
-          this.lose(outcome === "removed" ? "removed" : "fenced");
+        const appended = await writer.append(bodies.bodies, bodies.atMs);
+        if (appended !== "appended") {
+          this.lose(appended === "removed" ? "removed" : "fenced");
           return;
         }
         this.#storedSeq += bodies.bodies.length;
@@ -200,13 +200,13 @@ export class LiveTurn {
   }
 
   async #append(epoch: number, bodies: readonly TurnEventBody[], atMs: number): Promise<Appended> {
-    if (this.#lost !== undefined || epoch !== this.#epoch) return { outcome: this.#lost ?? "fenced" };
-    if (this.#outcome !== undefined) return { outcome: "ended" };
+    if (this.#lost !== undefined || epoch !== this.#epoch) return this.#lost ?? "fenced";
+    if (this.#outcome !== undefined) return "ended";
     if (this.isStored && this.#writer !== undefined) {
       try {
         const appended = await this.#writer.append(bodies, atMs);
-        if (appended.outcome !== "appended") {
-          this.lose(appended.outcome === "removed" ? "removed" : "fenced");
+        if (appended !== "appended") {
+          this.lose(appended === "removed" ? "removed" : "fenced");
           return appended;
         }
         this.#storedSeq += bodies.length;
@@ -218,7 +218,8 @@ export class LiveTurn {
         this.#options.onUnstored(error);
       }
     }
-    return this.#show(bodies, atMs);
+    this.#show(bodies, atMs);
+    return "appended";
   }
 
   /** Its readers would wait for ever: the runner gives up after an error that it does not know. */
@@ -228,8 +229,8 @@ export class LiveTurn {
     this.#changes.wake();
   }
 
-  #show(bodies: readonly TurnEventBody[], atMs: number): Appended {
-    const events = this.#events.push(bodies, atMs);
+  #show(bodies: readonly TurnEventBody[], atMs: number): void {
+    this.#events.push(bodies, atMs);
     this.#events.dropCold(this.#storedSeq);
     const last = bodies.at(-1);
     if (last !== undefined && isTerminal(last)) {
@@ -239,7 +240,6 @@ export class LiveTurn {
     }
     this.#settle();
     this.#changes.wake();
-    return { outcome: "appended", events };
   }
 
   #settle(): void {
@@ -267,7 +267,7 @@ export class LiveTurn {
     this.#storedSeq = Math.min(stored, this.lastSeq);
     if (claimed !== undefined) return claimed.writer;
     if (stored !== this.lastSeq) this.lose("fenced");
-    this.#writer ??= { turnId: turn.turnId, epoch: this.#epoch, append: async () => ({ outcome: "ended" }) };
+    this.#writer ??= { turnId: turn.turnId, epoch: this.#epoch, append: async () => "ended" };
     this.#settle();
     return undefined;
   }

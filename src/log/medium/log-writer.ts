@@ -1,6 +1,5 @@
 import type { TurnId } from "../../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../event.ts";
-import { eventIdOf } from "../event-id.ts";
 import { encodeOutline } from "../outline.ts";
 import { expiryOf, type Retention } from "../retention.ts";
 import type { Appended, LogWriter } from "../store.ts";
@@ -53,7 +52,7 @@ export class MediumWriter implements LogWriter {
   }
 
   async #append(bodies: readonly TurnEventBody[], atMs: number): Promise<Appended> {
-    if (bodies.length === 0) return { outcome: "appended", events: [] };
+    if (bodies.length === 0) return "appended";
     const rows: EventRow[] = [];
     let seq = this.#lastSeq;
     let mac = this.#lastMac;
@@ -77,10 +76,9 @@ export class MediumWriter implements LogWriter {
       events: rows,
       end,
     });
-    if (outcome !== "appended") return { outcome };
-    const first = this.#lastSeq + 1;
+    if (outcome !== "appended") return outcome;
     this.#lastSeq = seq;
     this.#lastMac = mac;
-    return { outcome, events: bodies.map((body, i) => ({ ...body, eventId: eventIdOf(first + i), atMs })) };
+    return outcome;
   }
 }

@@ -66,7 +66,7 @@ describe.skipIf(!redisInstalled)("with a redis-server on PATH", () => {
       const refused = { code: "degraded", message: `The log's Redis server ${says}.` };
       await expect(writer?.append([{ type: "text", delta: "a" }], clock.now())).rejects.toMatchObject(refused);
       await operator.configSet(setting, "0");
-      expect(await writer?.append([{ type: "text", delta: "a" }], clock.now())).toMatchObject({ outcome: "appended" });
+      expect(await writer?.append([{ type: "text", delta: "a" }], clock.now())).toBe("appended");
       operator.destroy();
       await store.close();
     },

@@ -85,7 +85,7 @@ describe.skipIf(process.platform === "win32")("a log's file that is taken away w
     const { store, endedId, turnId, writer } = await used(path, { events });
     const waiting = store.untilPast(turnId, cursor, never);
     takeAway(path);
-    expect((await writer.append([text("c")], clock.now())).outcome).toBe("appended");
+    expect(await writer.append([text("c")], clock.now())).toBe("appended");
     await waiting;
     await store.renewOwner("me", clock.now() + 20_000);
     expect(onRestored).toHaveBeenCalledTimes(1);

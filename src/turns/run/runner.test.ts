@@ -31,7 +31,7 @@ class RunnerWorld {
       append: async (bodies: Bodies) => {
         if (this.refuse !== undefined) return this.refuse();
         this.happened.push(`stored ${bodies.map(({ type }) => type).join()}`);
-        return { outcome: "appended", events: [] };
+        return "appended";
       },
     };
     const open = (signal: AbortSignal) => {
@@ -172,9 +172,9 @@ describe("a runner in the middle of an answer", () => {
     ["fenced", "detach", "handed_over"],
     ["ended", "detach", "handed_over"],
     ["removed", "cancel", "handed_over"],
-  ] as const)("whose turn is %s leaves its backend by: %s", async (outcome, told, state) => {
+  ] as const)("whose turn is %s leaves its backend by: %s", async (appended, told, state) => {
     const { world, run } = await streaming();
-    world.refuse = async () => ({ outcome });
+    world.refuse = async () => appended;
     world.emit(text);
     expect(await run).toBe(state);
     expect(world.happened).toEqual([`told ${told}`, "closed"]);

@@ -170,11 +170,11 @@ export class Runner {
       appends.push(...decision.appends);
     }
     const writer = await this.#options.writer;
-    const { outcome } = await writer.append(mergeDeltas(appends), this.#options.clock.now());
+    const appended = await writer.append(mergeDeltas(appends), this.#options.clock.now());
     this.#stored.resolve();
-    this.#state = outcome === "appended" ? state : decide(this.#state, { type: "fenced" }).state;
+    this.#state = appended === "appended" ? state : decide(this.#state, { type: "fenced" }).state;
     // only now: the process that took the turn over needs the upstream; a removed turn does not
-    const reason = outcome === "removed" ? "cancel" : stopFor(this.#state, this.#upstreamEnded);
+    const reason = appended === "removed" ? "cancel" : stopFor(this.#state, this.#upstreamEnded);
     if (reason !== undefined) this.#tell(reason);
     if (isOver(this.#state)) this.#over.resolve();
   }

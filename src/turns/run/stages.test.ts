@@ -72,7 +72,7 @@ async function logOf(
     epoch: 1,
     append: async (bodies) => {
       log.push(...bodies);
-      return { outcome: "appended", events: [] };
+      return "appended";
     },
   };
   const backend: Backend = {
