@@ -14,14 +14,7 @@ export interface LogSize {
 }
 
 /** The tables whose rows go with the retention. */
-const ofContent = new Set([
-  "events",
-  "events_by_turn",
-  "headers",
-  "sqlite_autoindex_headers_1",
-  "messages",
-  "messages_by_stream",
-]);
+const ofContent = new Set(["events", "events_by_turn", "headers", "messages", "messages_by_stream"]);
 const mib = (bytes: number) => bytes / 2 ** 20;
 
 /** Reads the pages of each table. */

@@ -76,9 +76,8 @@ export function lostTurns(path: string, database: DatabaseSync): readonly KeyedT
  * copy of the damaged log has them.
  */
 export function dropUnstarted(database: DatabaseSync): void {
-  const unstarted = "SELECT turn_id FROM turns WHERE last_seq = 0 AND outcome IS NULL";
   database.exec(`BEGIN IMMEDIATE;
-    DELETE FROM headers WHERE turn_id IN (${unstarted});
+    DELETE FROM headers WHERE turn IN (SELECT number FROM turns WHERE last_seq = 0 AND outcome IS NULL);
     DELETE FROM turns WHERE last_seq = 0 AND outcome IS NULL;
     COMMIT`);
 }

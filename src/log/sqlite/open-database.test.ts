@@ -69,7 +69,9 @@ describe("the log's file", () => {
       now
         .prepare(`SELECT name FROM pragma_table_info('${table}')`)
         .all()
-        .map((row) => String(row["name"]));
+        .map((row) => String(row["name"]))
+        .filter((name) => name !== "number" && name !== "turn")
+        .join();
     const old = join(folder, "old.db");
     now.exec(`ATTACH '${old}' AS old`);
     now.exec(
@@ -78,9 +80,10 @@ describe("the log's file", () => {
         .join(";")
         .replaceAll(/(TABLE|INDEX) /g, "$1 old."),
     );
-    now.exec(`INSERT INTO old.turns (${columns("turns").join()}, header)
-      SELECT turns.*, header FROM turns JOIN headers USING (turn_id)`);
-    now.exec(`INSERT INTO old.events (${columns("events").join()}) SELECT * FROM events`);
+    now.exec(`INSERT INTO old.turns (${columns("turns")}, header)
+      SELECT ${columns("turns")}, header FROM turns JOIN headers ON turn = number`);
+    now.exec(`INSERT INTO old.events (${columns("events")}, turn_id)
+      SELECT ${columns("events").replaceAll(/\w+/g, "events.$&")}, turn_id FROM events JOIN turns ON number = turn`);
     now.exec(`PRAGMA old.application_id = ${applicationId}; PRAGMA old.user_version = 6`);
     now.close();
     const { store: opened } = await openSqliteLog({ path: old, clock });

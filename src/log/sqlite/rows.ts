@@ -5,8 +5,10 @@ import type { EventRow, RowFilter, TurnRow } from "../medium/medium.ts";
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 
 /** Turns with their headers, as `turnRowOf` reads them. */
-export const selectTurns =
-  "SELECT turns.*, headers.header FROM turns LEFT JOIN headers ON headers.turn_id = turns.turn_id";
+export const selectTurns = "SELECT turns.*, headers.header FROM turns LEFT JOIN headers ON headers.turn = turns.number";
+
+/** The number by which events and headers name the turn of this id. */
+export const turnNumber = "(SELECT number FROM turns WHERE turn_id = ?)";
 
 /** The same for running turns of all callers: SQLite's planner would look at every turn that there is. */
 const selectOpenTurns = selectTurns.replace("FROM turns", "FROM turns INDEXED BY open_turns");

@@ -25,7 +25,7 @@ import type { KeptFile } from "./held-file.ts";
 import { digestOfKey, digestOfMessage } from "./key-journal.ts";
 import { type Ledger, logDamaged } from "./ledger.ts";
 import { LockPatience } from "./lock-patience.ts";
-import { eventRowsOf, selectTurns, turnColumns, turnRowOf, turnsQuery, turnValues } from "./rows.ts";
+import { eventRowsOf, selectTurns, turnColumns, turnNumber, turnRowOf, turnsQuery, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import {
   admitMessage,
@@ -170,9 +170,10 @@ export class SqliteMedium implements LogMedium {
       try {
         const row = this.#one("SELECT * FROM turns WHERE turn_id = ?", turnId);
         if (row === undefined) return undefined;
-        const previous = this.#one("SELECT mac FROM events WHERE turn_id = ? AND seq = ?", turnId, afterSeq);
-        const sql = "SELECT * FROM events WHERE turn_id = ? AND seq > ? ORDER BY seq LIMIT ?";
-        const taken = takePage(eventRowsOf(this.#statement(sql).iterate(turnId, afterSeq, limit.events)), limit);
+        const number = row["number"] ?? null;
+        const previous = this.#one("SELECT mac FROM events WHERE turn = ? AND seq = ?", number, afterSeq);
+        const sql = "SELECT * FROM events WHERE turn = ? AND seq > ? ORDER BY seq LIMIT ?";
+        const taken = takePage(eventRowsOf(this.#statement(sql).iterate(number, afterSeq, limit.events)), limit);
         const mac = previous?.["mac"];
         return { row: turnRowOf(row), previousMac: mac instanceof Uint8Array ? mac : undefined, ...taken };
       } finally {
@@ -258,7 +259,8 @@ export class SqliteMedium implements LogMedium {
 
   async remove(turnId: TurnId): Promise<void> {
     await this.#write(true, () => {
-      for (const table of ["events", "headers", "turns"]) this.#run(`DELETE FROM ${table} WHERE turn_id = ?`, turnId);
+      for (const table of ["events", "headers"]) this.#run(`DELETE FROM ${table} WHERE turn = ${turnNumber}`, turnId);
+      this.#run("DELETE FROM turns WHERE turn_id = ?", turnId);
     });
     this.#ledger.removed(turnId);
     this.#readers.wake(turnId);
@@ -346,17 +348,17 @@ export class SqliteMedium implements LogMedium {
   #insertTurn(row: TurnRow): void {
     const places = turnColumns.map(() => "?").join(", ");
     this.#run(`INSERT INTO turns (${turnColumns.join(", ")}) VALUES (${places})`, ...turnValues(row));
-    this.#run("INSERT INTO headers (turn_id, header) VALUES (?, ?)", row.turnId, row.header);
+    this.#run(`INSERT INTO headers (turn, header) VALUES (${turnNumber}, ?)`, row.turnId, row.header);
   }
 
   #erase(turnId: string, atMs: number): void {
     entomb(this.#statements, turnId, atMs);
-    this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
+    this.#run(`DELETE FROM events WHERE turn = ${turnNumber}`, turnId);
   }
 
   #insertEvent(turnId: TurnId, { seq, epoch, kind, atMs, payload, mac, outline }: EventRow): void {
-    const sql = `INSERT INTO events (turn_id, seq, epoch, kind, at_ms, payload, mac, outline)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+    const sql = `INSERT INTO events (turn, seq, epoch, kind, at_ms, payload, mac, outline)
+      VALUES (${turnNumber}, ?, ?, ?, ?, ?, ?, ?)`;
     this.#run(sql, turnId, seq, epoch, kind, atMs, payload, mac, outline);
   }
 

@@ -1,3 +1,4 @@
+import { turnNumber } from "./rows.ts";
 import type { Statements } from "./sqlite-streams.ts";
 
 /** How many turns, and how many events, one transaction of a sweep erases: a moment's work. */
@@ -31,7 +32,7 @@ export async function sweepTurns(sweeping: Sweeping, nowMs: number, tombstonesUp
 
 /** Deletes the turn's key and request, so that it can no longer be read. Call inside a transaction. */
 export function entomb(statements: Statements, turnId: string, atMs: number): void {
-  statements.run("DELETE FROM headers WHERE turn_id = ?", turnId);
+  statements.run(`DELETE FROM headers WHERE turn = ${turnNumber}`, turnId);
   const sql = `UPDATE turns SET label = x'', wrapped_key = x'', erased_at_ms = ?, version = version + 1
     WHERE turn_id = ? AND erased_at_ms IS NULL`;
   statements.run(sql, atMs, turnId);
@@ -52,7 +53,7 @@ async function inSlices(
 
 /** All events of the turns, so many at a time. */
 async function deleteEvents({ statements, write }: Sweeping, turnIds: readonly string[]): Promise<void> {
-  const sql = "DELETE FROM events WHERE rowid IN (SELECT rowid FROM events WHERE turn_id = ? LIMIT ?)";
+  const sql = `DELETE FROM events WHERE rowid IN (SELECT rowid FROM events WHERE turn = ${turnNumber} LIMIT ?)`;
   for (let next = 0; next < turnIds.length; ) {
     next = await write(false, () => {
       let turn = next;

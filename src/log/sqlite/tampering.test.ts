@@ -12,6 +12,7 @@ import { sealedCodec } from "../sealing/sealed-codec.ts";
 import type { LogStore } from "../store.ts";
 import { newTurn } from "../turn.fake.ts";
 import { openSqliteLog } from "./open-sqlite-log.ts";
+import { turnNumber } from "./rows.ts";
 
 const key = (byte: number) => new Secret(Buffer.alloc(32, byte).toString("base64url"));
 /** Every how many-th byte is changed in turn; `MILLRACE_FLIP_STRIDE=1` is all of them. */
@@ -128,7 +129,7 @@ describe("a sealed log in SQLite", () => {
     if (last === undefined) throw new Error("no events");
     const database = new DatabaseSync(path);
     const macs = database
-      .prepare("SELECT mac FROM events WHERE turn_id = ? ORDER BY seq")
+      .prepare(`SELECT mac FROM events WHERE turn = ${turnNumber} ORDER BY seq`)
       .all(turn.turnId) as unknown as readonly {
       mac: Uint8Array;
     }[];
