@@ -7,7 +7,6 @@ import type {
   AppendRows,
   AttachAttempt,
   AttachedRow,
-  EventRow,
   HolderRow,
   LogMedium,
   Page,
@@ -57,8 +56,13 @@ const cancels = "cancels";
 /** How much longer than a tombstone a lost key is refused: as long as its turn may have been kept; ms. */
 const lostKeyMs = 24 * 3_600_000;
 
-/** The other columns that the end of a turn sets. */
-const endColumns = ", outcome = ?, ended_at_ms = ?, expires_at_ms = ?, wrapped_key = coalesce(?, wrapped_key)";
+// The text of a statement finds the prepared one. The texts that each append needs are made once: a new one would be hashed each time.
+const moveOn = (others: string) => `UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1${others}
+  WHERE turn_id = ? AND epoch = ? AND last_seq = ? AND outcome IS NULL`;
+const appendSql = moveOn("");
+const endSql = moveOn(", outcome = ?, ended_at_ms = ?, expires_at_ms = ?, wrapped_key = coalesce(?, wrapped_key)");
+const insertEventSql = `INSERT INTO events (turn, seq, epoch, kind, at_ms, payload, mac, outline)
+  VALUES (${turnNumber}, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** How often to check between flushes that the file is still in its place; ms. */
 const keepEveryMs = 100;
@@ -146,8 +150,7 @@ export class SqliteMedium implements LogMedium {
       const mac = events.at(-1)?.mac ?? new Uint8Array(0);
       const ending = end === undefined ? [] : [end.outcome, end.atMs, end.expiresAtMs, end.wrappedKey ?? null];
       const moved = this.#run(
-        `UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1${end === undefined ? "" : endColumns}
-          WHERE turn_id = ? AND epoch = ? AND last_seq = ? AND outcome IS NULL`,
+        end === undefined ? appendSql : endSql,
         afterSeq + events.length,
         mac,
         ...ending,
@@ -156,7 +159,8 @@ export class SqliteMedium implements LogMedium {
         afterSeq,
       );
       if (moved === 0) return this.#whyNotAppended(turnId, epoch);
-      for (const event of events) this.#insertEvent(turnId, event);
+      for (const { seq, epoch: by, kind, atMs, payload, mac: tag, outline } of events)
+        this.#run(insertEventSql, turnId, seq, by, kind, atMs, payload, tag, outline);
       return "appended";
     };
     const outcome = await this.#write(admits, work, turnId);
@@ -354,12 +358,6 @@ export class SqliteMedium implements LogMedium {
   #erase(turnId: string, atMs: number): void {
     entomb(this.#statements, turnId, atMs);
     this.#run(`DELETE FROM events WHERE turn = ${turnNumber}`, turnId);
-  }
-
-  #insertEvent(turnId: TurnId, { seq, epoch, kind, atMs, payload, mac, outline }: EventRow): void {
-    const sql = `INSERT INTO events (turn, seq, epoch, kind, at_ms, payload, mac, outline)
-      VALUES (${turnNumber}, ?, ?, ?, ?, ?, ?, ?)`;
-    this.#run(sql, turnId, seq, epoch, kind, atMs, payload, mac, outline);
   }
 
   /** Before a write: whether the file had gone, and the connection is another one. */
