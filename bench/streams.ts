@@ -99,14 +99,8 @@ async function bytesPerEvent(store: LogStore, codec: LogCodec) {
   const events = 4_000;
   for (let i = 0; i < events; i++) await writer.append([{ type: "text", delta }], clock.now());
   const turn = codec.newTurn(turnId, undefined).codec;
-  const record = {
-    seq: 1,
-    epoch: 1,
-    kind: "text" as const,
-    atMs: 1,
-    text: JSON.stringify({ body: { type: "text", delta } }),
-  };
-  const row = turn.encode(record, new Uint8Array(16));
+  const place = { seq: 1, epoch: 1, kind: "text" as const, atMs: 1 };
+  const row = turn.encode(place, JSON.stringify({ body: { type: "text", delta } }), new Uint8Array(16));
   return { bytes: row.payload.length + row.mac.length, events };
 }
 

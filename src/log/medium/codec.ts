@@ -2,14 +2,8 @@ import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { EventRow, TurnRow } from "./medium.ts";
 
-/** A record before it is sealed. */
-export interface ClearRecord {
-  readonly seq: number;
-  readonly epoch: number;
-  readonly kind: EventRow["kind"];
-  readonly atMs: number;
-  readonly text: string;
-}
+/** What a record is bound to: it opens nowhere else. */
+export type RecordPlace = Pick<EventRow, "seq" | "epoch" | "kind" | "atMs">;
 
 /** A record as stored, without its outline. */
 export type SealedRecord = Omit<EventRow, "outline">;
@@ -19,8 +13,8 @@ export interface TurnCodec {
   encodeHeader(text: string): Uint8Array;
   /** Throws `internal` when the bytes were changed. */
   decodeHeader(header: Uint8Array): string;
-  /** Seals a record and chains it to the one before, whose MAC is given (empty before the first). */
-  encode(record: ClearRecord, previousMac: Uint8Array): SealedRecord;
+  /** Seals the text of a record and chains it to the one before, whose MAC is given (empty before the first). */
+  encode(place: RecordPlace, text: string, previousMac: Uint8Array): Pick<EventRow, "payload" | "mac">;
   /** Opens a record that must follow the one whose MAC is given. Throws `internal` when anything was changed. */
   decode(row: SealedRecord, previousMac: Uint8Array): string;
 }
@@ -28,7 +22,7 @@ export interface TurnCodec {
 /** Seals the gateway's own outline of each event of a turn that its client sealed. An outline is bound to the event's place. */
 export interface OutlineCodec {
   /** `text` is the outline, not the event. */
-  seal(record: ClearRecord): Uint8Array;
+  seal(place: RecordPlace, text: string): Uint8Array;
   /** Throws `internal` if any part of it, or its place, was changed. */
   open(row: EventRow): string;
 }
@@ -63,12 +57,12 @@ const decoder = new TextDecoder();
 const clearTurn: TurnCodec = {
   encodeHeader: (text) => encoder.encode(text),
   decodeHeader: (header) => decoder.decode(header),
-  encode: ({ text, ...record }) => ({ ...record, payload: encoder.encode(text), mac: nothing }),
+  encode: (_place, text) => ({ payload: encoder.encode(text), mac: nothing }),
   decode: (row) => decoder.decode(row.payload),
 };
 
 const clearOutlines: OutlineCodec = {
-  seal: ({ text }) => encoder.encode(text),
+  seal: (_place, text) => encoder.encode(text),
   open: ({ outline }) => decoder.decode(outline),
 };
 

@@ -58,11 +58,11 @@ export class MediumWriter implements LogWriter {
     let mac = this.#lastMac;
     for (const body of bodies) {
       seq += 1;
-      const text = encodeRecord(body, seq, mac);
       const place = { seq, epoch: this.epoch, kind: body.type, atMs };
-      const row = this.#codec.encode({ ...place, text }, mac);
-      rows.push({ ...row, outline: this.#outlines?.seal({ ...place, text: encodeOutline(body) }) ?? nothing });
-      mac = row.mac;
+      const sealed = this.#codec.encode(place, encodeRecord(body, seq, mac), mac);
+      const outline = this.#outlines?.seal(place, encodeOutline(body)) ?? nothing;
+      rows.push({ ...place, payload: sealed.payload, mac: sealed.mac, outline });
+      mac = sealed.mac;
     }
     const last = bodies.at(-1);
     const ends = last !== undefined && isTerminal(last);

@@ -1,7 +1,7 @@
 import { createHmac, hash, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
 import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
-import type { ClearRecord, LogCodec, OutlineCodec, SealedRecord, TurnCodec } from "../medium/codec.ts";
+import type { LogCodec, OutlineCodec, RecordPlace, SealedRecord, TurnCodec } from "../medium/codec.ts";
 import { damagedLog } from "../medium/record-text.ts";
 import { open, openChained, seal, sealChained } from "./box.ts";
 import { cipherKey, deriveKey, keyBytes, parseKey } from "./keys.ts";
@@ -62,10 +62,10 @@ function turnCodec(turnId: TurnId, turnKey: KeyObject): TurnCodec {
   return {
     encodeHeader: (text) => seal(contentKey, Buffer.from(text), header),
     decodeHeader: (box) => openText(contentKey, box, header),
-    encode({ text, ...record }, previousMac) {
-      const place = { bound: placeOf(turnId, record), previousTag: previousMac };
-      const { payload, tag } = sealChained(recordKey(), text, place);
-      return { ...record, payload, mac: tag };
+    encode(place, text, previousMac) {
+      const chained = { bound: placeOf(turnId, place), previousTag: previousMac };
+      const { payload, tag } = sealChained(recordKey(), text, chained);
+      return { payload, mac: tag };
     },
     decode(row, previousMac) {
       const bound = placeOf(turnId, row);
@@ -81,14 +81,11 @@ function turnCodec(turnId: TurnId, turnKey: KeyObject): TurnCodec {
 /** Not chained: each box is bound to its number, and the last one to the whole count by its own. */
 function outlineCodec(turnId: TurnId, key: KeyObject): OutlineCodec {
   return {
-    seal: (record) => seal(key, Buffer.from(record.text), `outline of ${placeOf(turnId, record)}`),
+    seal: (place, text) => seal(key, Buffer.from(text), `outline of ${placeOf(turnId, place)}`),
     open: (row) => openText(key, row.outline, `outline of ${placeOf(turnId, row)}`),
   };
 }
 
-type RecordPlace = Omit<ClearRecord, "text">;
-
-/** The place that a record is bound to: the record opens nowhere else. */
 function placeOf(turnId: TurnId, { seq, epoch, kind, atMs }: RecordPlace): string {
   return `record ${turnId} ${seq} ${epoch} ${kind} ${atMs}`;
 }
