@@ -134,8 +134,8 @@ export const mutants: readonly Mutant[] = [
     name: "G3: an acknowledged message is not flushed",
     file: "src/log/sqlite/sqlite-medium.ts",
     in: "SqliteMedium.admit",
-    code: "this.#write(true, ",
-    becomes: "this.#write(false, ",
+    code: "this.#commits.write(true, ",
+    becomes: "this.#commits.write(false, ",
     tests: ["test/faults/power-loss.test.ts"],
   },
   {

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { Slices } from "../../base/node/slices.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import type { LockPatience } from "./lock-patience.ts";
+import { translateSqliteError } from "./sqlite-errors.ts";
 
 interface Write {
   /** On the disk when it resolves, with everything before it. */
@@ -43,7 +44,7 @@ export class GroupCommit {
   }
 
   /**
-   * Resolves once committed. Rejects with the error of `work` or of the commit; then nothing was written. `writer` names the caller:
+   * Resolves once committed. Rejects with the error of `work` or of the commit, as `translateSqliteError` gives it; then nothing was written. `writer` names the caller:
    * the more writers there are, the longer a group waits for more writes.
    */
   write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
@@ -64,7 +65,7 @@ export class GroupCommit {
         over: (failure) => {
           const reason = thrown ?? failure;
           if (reason === undefined) resolve(value);
-          else reject(reason.error);
+          else reject(translateSqliteError(reason.error));
         },
       });
       this.#schedule(writer);

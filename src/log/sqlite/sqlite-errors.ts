@@ -20,7 +20,7 @@ const unwritable = new Set([8, 10, 13, 14]);
 const unwritableNames = new Set(["EROFS", "ENOSPC", "EDQUOT", "EACCES", "EPERM"]);
 
 /** Translates an error of SQLite: `degraded` when the file fails; other errors are bugs and pass unchanged. */
-export function translateSqliteError(error: unknown, what: string): unknown {
+export function translateSqliteError(error: unknown, what = "The log's file"): unknown {
   if (isMillraceError(error)) return error;
   const fault = mediumFaults.get(primaryCode(error) ?? -1);
   if (fault === undefined) return error;

@@ -115,7 +115,7 @@ export class SqliteMedium implements LogMedium {
   async create(row: TurnRow, flush: boolean): Promise<{ row: TurnRow; created: boolean }> {
     const { turnId, caller, keyIndex, createdAtMs } = row;
     const digest = keyIndex === undefined ? undefined : digestOfKey(caller, keyIndex);
-    const result = await this.#write(flush, () => {
+    const result = await this.#commits.write(flush, () => {
       const held =
         keyIndex === undefined
           ? undefined
@@ -130,7 +130,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined> {
-    const claimed = await this.#write(true, () => {
+    const claimed = await this.#commits.write(true, () => {
       const sql = `UPDATE turns SET owner = ?, epoch = epoch + 1, version = version + 1
         WHERE turn_id = ? AND outcome IS NULL`;
       if (this.#run(sql, owner, turnId) === 0) return undefined;
@@ -163,7 +163,7 @@ export class SqliteMedium implements LogMedium {
         this.#run(insertEventSql, turnId, seq, by, kind, atMs, payload, tag, outline);
       return "appended";
     };
-    const outcome = await this.#write(admits, work, turnId);
+    const outcome = await this.#commits.write(admits, work, turnId);
     if (outcome === "appended") this.#readers.wake(turnId);
     return outcome;
   }
@@ -209,7 +209,7 @@ export class SqliteMedium implements LogMedium {
     { attachedAtMs, longerGraceMs, expiresAtMs, delivered, cancelRequested }: RowChange,
     holder?: HolderRow,
   ): Promise<boolean> {
-    const marked = await this.#write(cancelRequested !== undefined || longerGraceMs !== undefined, () => {
+    const marked = await this.#commits.write(cancelRequested !== undefined || longerGraceMs !== undefined, () => {
       if (holder !== undefined && isTakenFrom(this.#statements, holder)) return false;
       if (attachedAtMs !== undefined)
         this.#run("UPDATE turns SET attached_at_ms = ? WHERE turn_id = ?", attachedAtMs, turnId);
@@ -257,12 +257,12 @@ export class SqliteMedium implements LogMedium {
   }
 
   async erase(turnId: TurnId, atMs: number): Promise<void> {
-    await this.#write(true, () => this.#erase(turnId, atMs));
+    await this.#commits.write(true, () => this.#erase(turnId, atMs));
     this.#readers.wake(turnId);
   }
 
   async remove(turnId: TurnId): Promise<void> {
-    await this.#write(true, () => {
+    await this.#commits.write(true, () => {
       for (const table of ["events", "headers"]) this.#run(`DELETE FROM ${table} WHERE turn = ${turnNumber}`, turnId);
       this.#run("DELETE FROM turns WHERE turn_id = ?", turnId);
     });
@@ -274,14 +274,14 @@ export class SqliteMedium implements LogMedium {
     const { streamId } = row;
     const { intent, nowMs } = ask;
     if (intent === "observe") return this.#translated(() => observeStream(this.#statements, streamId, nowMs));
-    const attached = await this.#write(true, () => attachStream(this.#statements, row, ask));
+    const attached = await this.#commits.write(true, () => attachStream(this.#statements, row, ask));
     this.#readers.wake(`stream:${streamId}`);
     return attached;
   }
 
   async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<AdmitOutcome> {
     const digest = turn === undefined ? undefined : digestOfMessage(streamId, message.seqno);
-    const admission = await this.#write(true, () => {
+    const admission = await this.#commits.write(true, () => {
       const admitted = admitMessage(this.#statements, streamId, { ...message, turnId: turn?.turnId });
       if (admitted !== "admitted" || turn === undefined) return admitted;
       this.#refuseLost(digest);
@@ -305,10 +305,10 @@ export class SqliteMedium implements LogMedium {
       this.#translated(() => this.#statements.all(sql, ...values));
     const sweeping = {
       statements: { ...this.#statements, all },
-      write: <T>(flush: boolean, work: () => T) => this.#write(flush, work),
+      write: <T>(flush: boolean, work: () => T) => this.#commits.write(flush, work),
     };
     await sweepTurns(sweeping, nowMs, tombstonesUpToMs);
-    await this.#write(true, () => {
+    await this.#commits.write(true, () => {
       sweepStreams(this.#statements, nowMs, tombstonesUpToMs);
       this.#run("DELETE FROM owners WHERE alive_until_ms <= ?", tombstonesUpToMs);
       this.#run("DELETE FROM lost_keys WHERE created_at_ms <= ?", tombstonesUpToMs - lostKeyMs);
@@ -317,7 +317,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
-    await this.#write(false, () => {
+    await this.#commits.write(false, () => {
       const sql = `INSERT INTO owners (owner, alive_until_ms) VALUES (?, ?)
         ON CONFLICT (owner) DO UPDATE SET alive_until_ms = excluded.alive_until_ms`;
       this.#run(sql, owner, aliveUntilMs);
@@ -377,21 +377,12 @@ export class SqliteMedium implements LogMedium {
     return true;
   }
 
-  /** As `GroupCommit.write`, its errors translated. */
-  async #write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
-    try {
-      return await this.#commits.write(flush, work, writer);
-    } catch (error) {
-      throw translateSqliteError(error, "The log's file");
-    }
-  }
-
   #translated<T>(work: () => T): T {
     try {
       return work();
     } catch (error) {
       this.#patience.failed(error);
-      throw translateSqliteError(error, "The log's file");
+      throw translateSqliteError(error);
     }
   }
 
