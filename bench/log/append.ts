@@ -38,7 +38,12 @@ export async function appendings(folder: string): Promise<readonly (readonly [st
     ["", clearCodec],
     [", sealed", sealed],
   ] as const) {
-    ways.push([`memory${name}`, over(openMemoryLog({ clock, codec }))]);
+    // A new one each time: what it holds of the rounds before would make every collection longer, also while the others are measured.
+    const inMemory: Appending = {
+      run: (shape) => over(openMemoryLog({ clock, codec })).run(shape),
+      close: async () => {},
+    };
+    ways.push([`memory${name}`, inMemory]);
     ways.push([`SQLite${name}`, over((await openSqliteLog({ path: file("log"), clock, codec })).store)]);
     const redis = await startRedis();
     if (redis === undefined) continue;
