@@ -36,6 +36,26 @@ async function withOneTurn(options: { readonly codec?: ReturnType<typeof sealedC
   return { store, turnId: record.turnId };
 }
 
+/** The log at `path` as a build of that version had it. */
+function writeOldLog(file: string, version: number): void {
+  using old = new DatabaseSync(file);
+  old.exec(migrations.slice(0, version).join(";"));
+  const columns = (table: string) =>
+    old
+      .prepare("SELECT name FROM pragma_table_info(?)")
+      .all(table)
+      .map(({ name }) => String(name))
+      .join();
+  old.exec(`ATTACH '${path}' AS now; CREATE TEMP VIEW numbers AS SELECT number, turn_id FROM now.turns`);
+  old.exec(`INSERT INTO turns (${columns("turns")})
+    SELECT ${columns("turns")} FROM now.turns JOIN now.headers ON turn = number`);
+  old.exec(`INSERT INTO events (${columns("events")})
+    SELECT ${columns("events")} FROM now.events JOIN numbers ON number = turn`);
+  if (version >= 7)
+    old.exec("INSERT INTO headers SELECT turn_id, header FROM now.headers JOIN numbers ON number = turn");
+  old.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${version}`);
+}
+
 describe("the log's file", () => {
   test("and its companions are readable by their owner only, in a folder of the same kind", async () => {
     const { store } = await withOneTurn();
@@ -59,43 +79,43 @@ describe("the log's file", () => {
     await opened.store.close();
   });
 
-  test("of a build that kept requests in the turns' rows is brought up to date, and shows the same", async () => {
+  test.each([
+    ["kept requests in the turns' rows", 6],
+    ["named turns by their ids", 9],
+  ])("of a build that %s is brought up to date, and shows the same", async (_, version) => {
     const { store, turnId } = await withOneTurn();
+    const [gone, ended] = [await store.create(newTurn(), "o"), await store.create(newTurn(), "o")];
+    await ended.writer?.append([text("of another turn")], clock.now());
+    await gone.writer?.append([text("soon gone")], clock.now());
+    await ended.writer?.append([{ type: "cancelled", by: "client" }], clock.now());
+    await store.remove(gone.record.turnId);
     await store.requestCancel(turnId, "client");
-    const [record, events] = [await store.get(turnId), await readAll(store, turnId)];
+    const shown = async (log: typeof store) =>
+      Promise.all(
+        [turnId, ended.record.turnId, gone.record.turnId].map(async (id) => [
+          await log.get(id),
+          await readAll(log, id).catch((error: Error) => error.message),
+        ]),
+      );
+    const before = await shown(store);
     await store.close();
-    const now = new DatabaseSync(path);
-    const columns = (table: string) =>
-      now
-        .prepare(`SELECT name FROM pragma_table_info('${table}')`)
-        .all()
-        .map((row) => String(row["name"]))
-        .filter((name) => name !== "number" && name !== "turn")
-        .join();
     const old = join(folder, "old.db");
-    now.exec(`ATTACH '${old}' AS old`);
-    now.exec(
-      migrations
-        .slice(0, 6)
-        .join(";")
-        .replaceAll(/(TABLE|INDEX) /g, "$1 old."),
-    );
-    now.exec(`INSERT INTO old.turns (${columns("turns")}, header)
-      SELECT ${columns("turns")}, header FROM turns JOIN headers ON turn = number`);
-    now.exec(`INSERT INTO old.events (${columns("events")}, turn_id)
-      SELECT ${columns("events").replaceAll(/\w+/g, "events.$&")}, turn_id FROM events JOIN turns ON number = turn`);
-    now.exec(`PRAGMA old.application_id = ${applicationId}; PRAGMA old.user_version = 6`);
-    now.close();
+    writeOldLog(old, version);
     const { store: opened } = await openSqliteLog({ path: old, clock });
-    expect(await opened.get(turnId)).toEqual(record);
-    expect(await opened.listRunning()).toEqual([record]);
-    expect(await readAll(opened, turnId)).toEqual(events);
+    expect(await shown(opened)).toEqual(before);
+    expect(await opened.listRunning()).toEqual([before[0]?.[0]]);
     const claimed = await opened.claim(turnId, "o");
     expect(await claimed?.writer.append([text("c")], clock.now())).toBe("appended");
+    const next = await opened.create(newTurn(), "o");
+    await next.writer?.append([text("a turn of this build")], clock.now());
+    expect(await readAll(opened, turnId)).toHaveLength(3);
+    expect(await readAll(opened, next.record.turnId)).toHaveLength(1);
     await opened.close();
-    const columnsOf = new DatabaseSync(old);
-    expect(columnsOf.prepare("SELECT name FROM pragma_table_info('turns') WHERE name = 'header'").all()).toEqual([]);
-    columnsOf.close();
+    const tables = (file: string) => {
+      using database = new DatabaseSync(file);
+      return database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
+    };
+    expect(tables(old)).toEqual(tables(path));
   });
 
   test("that is no database at all is set aside too", async () => {
