@@ -44,8 +44,8 @@ export class GroupCommit {
   }
 
   /**
-   * Resolves once committed. Rejects with the error of `work` or of the commit, as `translateSqliteError` gives it; then nothing was written. `writer` names the caller:
-   * the more writers there are, the longer a group waits for more writes.
+   * Resolves once committed. Rejects with the error of `work` or of the commit, translated; then nothing was written. `writer` names
+   * the caller: the more writers there are, the longer a group waits for more writes.
    */
   write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
     return new Promise((resolve, reject) => {
