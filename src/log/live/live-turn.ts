@@ -124,8 +124,8 @@ export class LiveTurn {
   }
 
   /** Another process writes the turn now, or the turn was removed. Its writer is refused, and its readers read from the store. */
-  lose(how: "fenced" | "removed"): void {
-    this.#lost ??= how;
+  lose(how: Exclude<Appended, "appended">): void {
+    this.#lost ??= how === "removed" ? "removed" : "fenced";
     this.#options.onLost();
     this.#over.resolve();
     this.#changes.wake();
@@ -183,7 +183,7 @@ export class LiveTurn {
         const bodies = this.#batchAfter(seq);
         const appended = await writer.append(bodies.bodies, bodies.atMs);
         if (appended !== "appended") {
-          this.lose(appended === "removed" ? "removed" : "fenced");
+          this.lose(appended);
           return;
         }
         this.#storedSeq += bodies.bodies.length;
@@ -206,7 +206,7 @@ export class LiveTurn {
       try {
         const appended = await this.#writer.append(bodies, atMs);
         if (appended !== "appended") {
-          this.lose(appended === "removed" ? "removed" : "fenced");
+          this.lose(appended);
           return appended;
         }
         this.#storedSeq += bodies.length;

@@ -56,11 +56,13 @@ const cancels = "cancels";
 /** How much longer than a tombstone a lost key is refused: as long as its turn may have been kept; ms. */
 const lostKeyMs = 24 * 3_600_000;
 
-// The text of a statement finds the prepared one. The texts that each append needs are made once: a new one would be hashed each time.
+// The text of a statement finds the prepared one. The texts that each turn and append need are made once: a new one would be hashed each time.
 const moveOn = (others: string) => `UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1${others}
   WHERE turn_id = ? AND epoch = ? AND last_seq = ? AND outcome IS NULL`;
 const appendSql = moveOn("");
 const endSql = moveOn(", outcome = ?, ended_at_ms = ?, expires_at_ms = ?, wrapped_key = coalesce(?, wrapped_key)");
+const insertTurnSql = `INSERT INTO turns (${turnColumns.join(", ")}) VALUES (${turnColumns.map(() => "?").join(", ")})`;
+const insertHeaderSql = `INSERT INTO headers (turn, header) VALUES (${turnNumber}, ?)`;
 const insertEventSql = `INSERT INTO events (turn, seq, epoch, kind, at_ms, payload, mac, outline)
   VALUES (${turnNumber}, ?, ?, ?, ?, ?, ?, ?)`;
 
@@ -350,9 +352,8 @@ export class SqliteMedium implements LogMedium {
   }
 
   #insertTurn(row: TurnRow): void {
-    const places = turnColumns.map(() => "?").join(", ");
-    this.#run(`INSERT INTO turns (${turnColumns.join(", ")}) VALUES (${places})`, ...turnValues(row));
-    this.#run(`INSERT INTO headers (turn, header) VALUES (${turnNumber}, ?)`, row.turnId, row.header);
+    this.#run(insertTurnSql, ...turnValues(row));
+    this.#run(insertHeaderSql, row.turnId, row.header);
   }
 
   #erase(turnId: string, atMs: number): void {
