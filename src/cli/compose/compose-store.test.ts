@@ -22,6 +22,7 @@ test("a store whose key is lost reports once how many turns cannot be read", asy
       redis: undefined,
       logKeyFile,
       retention: defaultRetention,
+      owner: "me",
       clock: new FakeClock(),
       events,
     });

@@ -18,6 +18,7 @@ import { inspectSqliteLog } from "../../log/sqlite/inspect-sqlite-log.ts";
 import { openSqliteLog } from "../../log/sqlite/open-sqlite-log.ts";
 import type { LogStore } from "../../log/store.ts";
 import type { StoreWeakness } from "../../log/weakness.ts";
+import { ownerIsGone } from "../gateway-process/owner.ts";
 import type { RedisAddress } from "./redis-address.ts";
 
 export interface StoreOptions {
@@ -28,6 +29,8 @@ export interface StoreOptions {
   /** The file of the key that seals the log; created if missing. */
   readonly logKeyFile: string;
   readonly retention: Retention;
+  /** The name of this process among those that share the store. */
+  readonly owner: string;
   readonly clock: Clock;
   readonly events: Emitter<StoreLifecycle>;
 }
@@ -49,7 +52,7 @@ const retryTimeoutMs = 100;
 
 /** The gateway's log, or memory while the log fails. A failure is reported once. */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
-  const { storeFile, redis, retention, clock, events } = options;
+  const { storeFile, redis, retention, owner, clock, events } = options;
   const file = redis === undefined ? storeFile : undefined;
   const unreadableTurns = file === undefined || existsSync(options.logKeyFile) ? 0 : await turnsIn(file);
   let damage: Damage | undefined;
@@ -79,6 +82,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
               clock,
               retention,
               codec: await openCodec(),
+              ownerIsGone: (other) => ownerIsGone(other, owner),
               events,
             });
             return opened.store;

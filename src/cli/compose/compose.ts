@@ -80,7 +80,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const starting = new StartingIde(finder, clock);
   const { models, contextTokens } = rememberWindows(starting.models(upstream.models));
 
-  const opened = await openStore({ ...options, redis, clock, events });
+  const opened = await openStore({ ...options, redis, owner, clock, events });
   const { store } = opened;
   const shared = await composeSharedUsage(io, redis);
   const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events, shared });

@@ -9,7 +9,9 @@ import { modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
+import { until } from "../../base/wait.fake.ts";
 import type { TurnEventBody } from "../event.ts";
+import { leaseMs } from "../lease.ts";
 import { readAll } from "../read-all.ts";
 import { sealedCodec } from "../sealing/sealed-codec.ts";
 import { newTurn } from "../turn.fake.ts";
@@ -116,6 +118,67 @@ describe("the log's file", () => {
       return database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
     };
     expect(tables(old)).toEqual(tables(path));
+  });
+
+  describe("of an older build, whose other gateway", () => {
+    const owner = "another gateway";
+    const renew = (file: string, aliveUntilMs: number) => {
+      using old = new DatabaseSync(file);
+      old.prepare("INSERT OR REPLACE INTO owners VALUES (?, ?)").run(owner, aliveUntilMs);
+    };
+    const oldLog = async () => {
+      const { store, turnId } = await withOneTurn();
+      await store.close();
+      const file = join(folder, "old.db");
+      writeOldLog(file, 9);
+      renew(file, clock.now() + leaseMs);
+      return { file, turnId };
+    };
+
+    test("still runs, is left as it is until that gateway ends", async () => {
+      const { file, turnId } = await oldLog();
+      const renewLater = async () => {
+        await until(() => clock.sleeping === 1);
+        renew(file, clock.now() + leaseMs + 1);
+        await clock.advance(500);
+      };
+      const opening = openSqliteLog({ path: file, clock });
+      await Promise.all([
+        renewLater(),
+        expect(opening).rejects.toMatchObject({
+          code: "degraded",
+          message: expect.stringContaining("older version") as string,
+          hint: expect.stringContaining("millrace restart") as string,
+        }),
+      ]);
+      using old = new DatabaseSync(file);
+      expect(old.prepare("SELECT count(*) AS n FROM events WHERE turn_id = ?").get(turnId)).toEqual({ n: 2 });
+      renew(file, 0); // as a gateway does when it ends
+      const { store } = await openSqliteLog({ path: file, clock });
+      expect(await readAll(store, turnId)).toHaveLength(2);
+      await store.close();
+    });
+
+    test("was killed, is opened once its lease has ended", async () => {
+      const { file, turnId } = await oldLog();
+      const opening = openSqliteLog({ path: file, clock });
+      await until(() => clock.sleeping === 1);
+      await clock.advance(leaseMs);
+      const { store } = await opening;
+      expect(await readAll(store, turnId)).toHaveLength(2);
+      await store.close();
+    });
+
+    test.each([
+      ["has certainly ended", leaseMs, owner],
+      ["has a lease from before the clock was set back", 3_600_000, undefined],
+    ])("%s, is opened at once", async (_, leftMs, gone) => {
+      const { file, turnId } = await oldLog();
+      renew(file, clock.now() + leftMs);
+      const { store } = await openSqliteLog({ path: file, clock, ownerIsGone: (other) => other === gone });
+      expect(await readAll(store, turnId)).toHaveLength(2);
+      await store.close();
+    });
   });
 
   test("that is no database at all is set aside too", async () => {

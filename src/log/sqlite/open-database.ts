@@ -18,6 +18,7 @@ import {
 import { KeyJournal } from "./key-journal.ts";
 import { beginJournal } from "./ledger.ts";
 import { lockTimeoutMs } from "./lock-patience.ts";
+import { type MigrateOptions, migrate, versionOf } from "./migrate.ts";
 import { applicationId, migrations } from "./schema.ts";
 import { isDamaged, translateSqliteError } from "./sqlite-errors.ts";
 
@@ -29,10 +30,8 @@ export interface OpenedDatabase {
   readonly damage: Damage | undefined;
 }
 
-export interface OpenDatabaseOptions {
+export interface OpenDatabaseOptions extends MigrateOptions {
   readonly path: string;
-  /** Epoch ms. */
-  readonly nowMs: number;
   /** How long another program's lock is waited for, while nothing else runs; ms. */
   readonly openTimeoutMs?: number | undefined;
 }
@@ -41,15 +40,17 @@ export interface OpenDatabaseOptions {
  * Opens the log's file; creates it (0600, its folder 0700) or migrates it to this version. A damaged file is never deleted: a
  * file that SQLite cannot read is moved aside, and a new one is made. A file that lost its last commits is copied, and then used.
  *
- * @throws MillraceError `degraded` when the file cannot be used, was made by a newer Millrace or by another program.
+ * @throws MillraceError `degraded` when the file cannot be used, was made by a newer Millrace or by another program, or is used by an
+ *   older one.
  */
 export function openDatabase(sqlite: typeof Sqlite, options: OpenDatabaseOptions): OpenedDatabase {
-  const { path, nowMs, openTimeoutMs = lockTimeoutMs } = options;
+  const { path, nowMs, ownerIsGone, openTimeoutMs = lockTimeoutMs } = options;
   const stamp = String(nowMs);
   const open = (): DatabaseSync => {
     const database = new sqlite.DatabaseSync(path);
     try {
       prepare(database, openTimeoutMs);
+      migrate(database, { nowMs, ownerIsGone });
       database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
       return database;
     } catch (error) {
@@ -116,7 +117,7 @@ function prepare(database: DatabaseSync, openTimeoutMs: number): void {
   database.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`); // Node 22 before 22.16 takes no such option
   // In this order: the usage history, which stands in the same file, marks it when it makes the first table.
   const empty = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get()?.["n"] === 0;
-  const version = numberOf(database, "user_version");
+  const version = versionOf(database);
   const application = numberOf(database, "application_id");
   if (application !== applicationId && !empty) {
     throw new MillraceError("degraded", "The log's file belongs to another program.", {
@@ -131,12 +132,6 @@ function prepare(database: DatabaseSync, openTimeoutMs: number): void {
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON");
   const check = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (check !== "ok") throw Object.assign(new Error(String(check)), { errcode: 11 });
-  for (let next = version; next < migrations.length; next++) {
-    const steps = migrations[next] ?? "";
-    database.exec(
-      `BEGIN IMMEDIATE; ${steps}; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${next + 1}; COMMIT`,
-    );
-  }
 }
 
 function numberOf(database: DatabaseSync, pragma: string): number {

@@ -28,24 +28,47 @@ export interface SqliteLogOptions {
   readonly maxPages?: number;
   /** How long opening waits for another program's lock, while nothing else runs; two seconds by default. */
   readonly openTimeoutMs?: number;
+  /** Whether the process of an owner has certainly ended. A log of an older version is not updated while one of its owners lives. */
+  readonly ownerIsGone?: (owner: string) => boolean;
   readonly events?: EventSink<StoreLifecycle>;
 }
+
+/** How often a log is tried again that an older gateway may use; ms. */
+const lookEveryMs = 500;
 
 /**
  * A log in a SQLite file (WAL), which is put back if it is taken away. `setAside` names the copy of a damaged file that stood there. A
  * file that cannot be written is read: each write throws `degraded`, and tries to open it for writing first.
  *
- * @throws MillraceError `degraded` when the file cannot be used: unreadable, locked, from another version.
+ * @throws MillraceError `degraded` when the file cannot be used: unreadable, locked, from a newer version, in use by an older one.
  */
 export async function openSqliteLog(
   options: SqliteLogOptions,
 ): Promise<{ readonly store: LogStore; readonly setAside: string | undefined }> {
   const { path, clock, codec = clearCodec, retention = defaultRetention, events } = options;
   const sqlite = await loadSqlite();
-  const { file, damage, lostKeys } = openFile(sqlite, options);
+  const { file, damage, lostKeys } = await onceUnused((nowMs) => openFile(sqlite, options, nowMs), clock);
   if (damage !== undefined) events?.emit("store_damaged", damage);
   const medium = new SqliteMedium({ file, clock, ledger: new Ledger(path, clock), ...(lostKeys && { lostKeys }) });
   return { store: openLog({ medium, codec, clock, retention }), setAside: damage?.copy };
+}
+
+/**
+ * Waits for the lease of an older gateway that was killed: without the log nobody knows which requests have their answer already. A
+ * gateway that renews its lease runs, so its error is thrown.
+ */
+async function onceUnused<T>(open: (nowMs: number) => T, clock: Clock): Promise<T> {
+  for (let endsMs = Infinity; ; ) {
+    const nowMs = clock.now();
+    try {
+      return open(nowMs);
+    } catch (error) {
+      const leftMs = isMillraceError(error) ? error.retryAfterMs : undefined;
+      if (leftMs === undefined || nowMs + leftMs > endsMs) throw error;
+      endsMs = nowMs + leftMs;
+    }
+    await clock.sleep(lookEveryMs, new AbortController().signal); // no longer than one lease
+  }
 }
 
 interface OpenedFile {
@@ -54,10 +77,10 @@ interface OpenedFile {
   readonly lostKeys?: ReadonlySet<string>;
 }
 
-function openFile(sqlite: typeof Sqlite, options: SqliteLogOptions): OpenedFile {
+function openFile(sqlite: typeof Sqlite, options: SqliteLogOptions, nowMs: number): OpenedFile {
   const { path, events } = options;
   try {
-    return openHeld(sqlite, options);
+    return openHeld(sqlite, options, nowMs);
   } catch (why) {
     if (!isMillraceError(why) || !isUnwritable(why.cause)) throw why;
     const readable = attempt(
@@ -67,7 +90,7 @@ function openFile(sqlite: typeof Sqlite, options: SqliteLogOptions): OpenedFile 
           why,
           openToRead: () => openToRead(sqlite, path),
           openToWrite: () => {
-            const { file, damage } = openHeld(sqlite, options);
+            const { file, damage } = openHeld(sqlite, options, options.clock.now());
             if (damage !== undefined) events?.emit("store_damaged", damage);
             return file;
           },
@@ -82,9 +105,15 @@ function openFile(sqlite: typeof Sqlite, options: SqliteLogOptions): OpenedFile 
 
 function openHeld(
   sqlite: typeof Sqlite,
-  { path, clock, maxPages, openTimeoutMs, events }: SqliteLogOptions,
+  { path, maxPages, openTimeoutMs, ownerIsGone, events }: SqliteLogOptions,
+  nowMs: number,
 ): OpenedFile {
-  const { database, reopen, damage } = openDatabase(sqlite, { path, nowMs: clock.now(), openTimeoutMs });
+  const { database, reopen, damage } = openDatabase(sqlite, {
+    path,
+    nowMs,
+    openTimeoutMs,
+    ownerIsGone,
+  });
   const limited = (opened: DatabaseSync) => {
     if (maxPages !== undefined) opened.exec(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`);
     return opened;

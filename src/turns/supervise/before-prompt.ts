@@ -1,8 +1,8 @@
 import { orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
+import { leaseMs } from "../../log/lease.ts";
 import type { StoreHousekeeping } from "../../log/store.ts";
-import { leaseMs } from "./orphaned-turns.ts";
 
 export interface BeforePromptOptions {
   readonly store: Pick<StoreHousekeeping, "holdsTurn">;

@@ -1,6 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
+import { leaseMs } from "../../log/lease.ts";
 import type { StoreHousekeeping, TurnReading } from "../../log/store.ts";
-import { leaseMs, renewEveryMs } from "./orphaned-turns.ts";
+import { renewEveryMs } from "./orphaned-turns.ts";
 
 const sweepEveryMs = 60_000;
 

@@ -1,7 +1,6 @@
 import type { StoreHousekeeping, TurnRecord } from "../../log/store.ts";
 
-/** The lease of a process, and how often it is renewed; ms. After the lease others may take over its turns. */
-export const leaseMs = 10_000;
+/** How often a process renews its lease; ms. */
 export const renewEveryMs = 3_000;
 
 interface Search {
