@@ -507,4 +507,20 @@ export const mutants: readonly Mutant[] = [
     becomes: "clock.now()",
     tests: streams,
   },
+  {
+    name: "a new version updates the log under a gateway of an older one",
+    file: "src/log/sqlite/migrate.ts",
+    in: "migrate",
+    code: "leases.length > 0",
+    becomes: "false",
+    tests: ["src/log/sqlite/open-database.test.ts"],
+  },
+  {
+    name: "a new version gives a log up whose older gateway was killed",
+    file: "src/log/sqlite/open-sqlite-log.ts",
+    in: "onceUnused",
+    code: "nowMs + leftMs > endsMs",
+    becomes: "true",
+    tests: ["src/log/sqlite/open-database.test.ts"],
+  },
 ];
