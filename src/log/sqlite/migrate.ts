@@ -10,9 +10,10 @@ export interface MigrateOptions {
   readonly ownerIsGone?: ((owner: string) => boolean) | undefined;
 }
 
-/** The version of an open file; 0 for one without tables. */
-export function versionOf(database: DatabaseSync): number {
-  return Number(database.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
+/** A number that SQLite keeps in the file's head, such as `user_version`: the version of the log, 0 without tables. */
+export function numberOf(database: DatabaseSync, pragma: string): number {
+  const value = database.prepare(`PRAGMA ${pragma}`).get()?.[pragma];
+  return typeof value === "number" ? value : 0;
 }
 
 /**
@@ -23,9 +24,9 @@ export function versionOf(database: DatabaseSync): number {
  *   `retryAfterMs` is the rest of the last lease.
  */
 export function migrate(database: DatabaseSync, { nowMs, ownerIsGone = () => false }: MigrateOptions): void {
-  if (versionOf(database) === migrations.length) return;
+  if (numberOf(database, "user_version") === migrations.length) return;
   database.exec("BEGIN IMMEDIATE");
-  const version = versionOf(database);
+  const version = numberOf(database, "user_version");
   const leases = version === 0 ? [] : leasesIn(database, nowMs).filter(({ owner }) => !ownerIsGone(owner));
   if (leases.length > 0) {
     throw new MillraceError("degraded", "A gateway of an older version of Millrace still uses the log.", {

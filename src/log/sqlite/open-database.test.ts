@@ -15,6 +15,7 @@ import { leaseMs } from "../lease.ts";
 import { readAll } from "../read-all.ts";
 import { sealedCodec } from "../sealing/sealed-codec.ts";
 import { newTurn } from "../turn.fake.ts";
+import { migrate } from "./migrate.ts";
 import { openSqliteLog } from "./open-sqlite-log.ts";
 import { applicationId, migrations } from "./schema.ts";
 
@@ -118,6 +119,23 @@ describe("the log's file", () => {
       return database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
     };
     expect(tables(old)).toEqual(tables(path));
+  });
+
+  test("of an older build is brought up to date once, if two gateways begin at the same moment", async () => {
+    const { store } = await withOneTurn();
+    await store.close();
+    const old = join(folder, "old.db");
+    writeOldLog(old, 9);
+    using first = new DatabaseSync(old);
+    class Second extends DatabaseSync {
+      override exec(sql: string): void {
+        if (sql.startsWith("BEGIN")) migrate(first, { nowMs: clock.now() });
+        super.exec(sql);
+      }
+    }
+    using second = new Second(old);
+    migrate(second, { nowMs: clock.now() });
+    expect(second.prepare("SELECT count(*) AS n FROM events").get()).toEqual({ n: 2 });
   });
 
   describe("of an older build, whose other gateway", () => {

@@ -18,7 +18,7 @@ import {
 import { KeyJournal } from "./key-journal.ts";
 import { beginJournal } from "./ledger.ts";
 import { lockTimeoutMs } from "./lock-patience.ts";
-import { type MigrateOptions, migrate, versionOf } from "./migrate.ts";
+import { type MigrateOptions, migrate, numberOf } from "./migrate.ts";
 import { applicationId, migrations } from "./schema.ts";
 import { isDamaged, translateSqliteError } from "./sqlite-errors.ts";
 
@@ -117,7 +117,7 @@ function prepare(database: DatabaseSync, openTimeoutMs: number): void {
   database.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`); // Node 22 before 22.16 takes no such option
   // In this order: the usage history, which stands in the same file, marks it when it makes the first table.
   const empty = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get()?.["n"] === 0;
-  const version = versionOf(database);
+  const version = numberOf(database, "user_version");
   const application = numberOf(database, "application_id");
   if (application !== applicationId && !empty) {
     throw new MillraceError("degraded", "The log's file belongs to another program.", {
@@ -132,11 +132,6 @@ function prepare(database: DatabaseSync, openTimeoutMs: number): void {
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON");
   const check = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (check !== "ok") throw Object.assign(new Error(String(check)), { errcode: 11 });
-}
-
-function numberOf(database: DatabaseSync, pragma: string): number {
-  const value = database.prepare(`PRAGMA ${pragma}`).get()?.[pragma];
-  return typeof value === "number" ? value : 0;
 }
 
 function asDegraded(error: unknown, path: string): unknown {

@@ -108,12 +108,7 @@ function openHeld(
   { path, maxPages, openTimeoutMs, ownerIsGone, events }: SqliteLogOptions,
   nowMs: number,
 ): OpenedFile {
-  const { database, reopen, damage } = openDatabase(sqlite, {
-    path,
-    nowMs,
-    openTimeoutMs,
-    ownerIsGone,
-  });
+  const { database, reopen, damage } = openDatabase(sqlite, { path, nowMs, openTimeoutMs, ownerIsGone });
   const limited = (opened: DatabaseSync) => {
     if (maxPages !== undefined) opened.exec(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`);
     return opened;
