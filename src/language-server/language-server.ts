@@ -62,6 +62,8 @@ export interface LanguageServer {
   cancel(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
   archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
   getUserStatus(signal: AbortSignal): Promise<UserStatus>;
+  /** Whether the account's plan, as it was read last, keeps it out of Cascade; undefined before it was read. */
+  readonly cascadeDenied: boolean | undefined;
   /** Whether the account may ask this model now; undefined where the build does not say. Sends no prompt. */
   messageLimit(modelUid: ModelUid, signal: AbortSignal): Promise<MessageLimit | undefined>;
   /** The cheapest call that proves a server is there and takes the token. */

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createClient, type Interceptor } from "@connectrpc/connect";
+import { type CallOptions, createClient, type Interceptor } from "@connectrpc/connect";
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorCode, MillraceError } from "../base/errors.ts";
@@ -11,6 +11,7 @@ import type { MetadataSchema, UserStatus } from "../proto/windsurf/exa/codeium_c
 import { CortexTrajectorySource, CortexTrajectoryType } from "../proto/windsurf/exa/cortex_pb.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 import { Calls, type Deadlines, defaultDeadlines } from "./calls.ts";
+import { isCascadeDenied } from "./cascade-access.ts";
 import { cascadeConfig } from "./cascade-config.ts";
 import { asRetired, errorFromText, upstreamReason } from "./errors/errors.ts";
 import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
@@ -63,6 +64,7 @@ export function openLanguageServer(
 /** One method for each call of the server. Longer than 300 lines because all share one connection, one schema and one panel state. */
 class RpcLanguageServer implements LanguageServer {
   readonly endpoint: Endpoint;
+  cascadeDenied: boolean | undefined;
   readonly #identity: IdeIdentity;
   readonly #options: LanguageServerOptions;
   readonly #deadlines: Deadlines;
@@ -74,6 +76,7 @@ class RpcLanguageServer implements LanguageServer {
   readonly #panel = new PanelState((signal) => this.#initializePanel(signal));
   readonly #probing = new SharedCall<Capabilities>();
   readonly #started = new Set<CascadeId>();
+  readonly #missing = new Map<string, unknown>();
   #capabilities: Capabilities | undefined;
 
   constructor(endpoint: Endpoint, identity: IdeIdentity, options: LanguageServerOptions) {
@@ -172,18 +175,18 @@ class RpcLanguageServer implements LanguageServer {
   }
 
   async getSteps(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal) {
-    const answer = await this.#calls.read(
+    const answer = await this.#readIfThere(
+      "getCascadeTrajectorySteps",
       (call) => this.#client.getCascadeTrajectorySteps({ cascadeId, stepOffset }, call),
-      this.#deadlines.read,
       signal,
     );
     return answer.steps;
   }
 
   async getStatus(cascadeId: CascadeId, signal: AbortSignal): Promise<CascadeStatus> {
-    const answer = await this.#calls.read(
+    const answer = await this.#readIfThere(
+      "getCascadeTrajectory",
       (call) => this.#statusClient.getCascadeTrajectory({ cascadeId }, call),
-      this.#deadlines.read,
       signal,
     );
     return {
@@ -194,37 +197,37 @@ class RpcLanguageServer implements LanguageServer {
   }
 
   async getTranscript(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal) {
-    const answer = await this.#calls.read(
+    const answer = await this.#readIfThere(
+      "getCascadeTranscriptForTrajectoryId",
       (call) => this.#client.getCascadeTranscriptForTrajectoryId({ cascadeId, stepOffset }, call),
-      this.#deadlines.read,
       signal,
     );
     return { transcript: answer.transcript, totalSteps: answer.numTotalSteps };
   }
 
   async getGeneratorMetadata(cascadeId: CascadeId, offset: number, signal: AbortSignal) {
-    const answer = await this.#calls.read(
+    const answer = await this.#readIfThere(
+      "getCascadeTrajectoryGeneratorMetadata",
       (call) =>
         this.#client.getCascadeTrajectoryGeneratorMetadata({ cascadeId, generatorMetadataOffset: offset }, call),
-      this.#deadlines.read,
       signal,
     );
     return answer.generatorMetadata;
   }
 
   async cancel(cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
-    await this.#calls.read(
+    await this.#readIfThere(
+      "cancelCascadeInvocation",
       (call) => this.#client.cancelCascadeInvocation({ cascadeId }, call),
-      this.#deadlines.read,
       signal,
     );
   }
 
   async archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
     try {
-      await this.#calls.read(
+      await this.#readIfThere(
+        "archiveCascadeTrajectory",
         (call) => this.#client.archiveCascadeTrajectory({ cascadeId, isArchived: true }, call),
-        this.#deadlines.read,
         signal,
       );
     } catch (error) {
@@ -251,6 +254,7 @@ class RpcLanguageServer implements LanguageServer {
     if (status.planStatus !== undefined && status.planStatus.planInfo === undefined && answer.planInfo !== undefined) {
       status.planStatus.planInfo = answer.planInfo; // some builds give the plan beside the status
     }
+    this.cascadeDenied = isCascadeDenied(status);
     return status;
   }
 
@@ -311,6 +315,18 @@ class RpcLanguageServer implements LanguageServer {
   close(): void {
     this.#calls.close();
     this.#connection.close();
+  }
+
+  /** A call that not every build has. One that is missing is asked for once, and fails at once from then on. */
+  async #readIfThere<T>(name: string, rpc: (call: CallOptions) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const missing = this.#missing.get(name);
+    if (missing !== undefined) throw missing;
+    try {
+      return await this.#calls.read(rpc, this.#deadlines.read, signal);
+    } catch (error) {
+      if (upstreamReason(error) === "not_implemented") this.#missing.set(name, error);
+      throw error;
+    }
   }
 
   #metadata(): MessageInitShape<typeof MetadataSchema> {

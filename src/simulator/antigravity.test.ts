@@ -10,16 +10,16 @@ import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.
 import { postJson } from "./rpc-client.fake.ts";
 import { type Simulator, startSimulator } from "./start.ts";
 
-interface Told {
+interface QuotaInfo {
   readonly remainingFraction?: number;
   readonly resetTime?: string;
 }
 
-async function quotas(simulator: Simulator): Promise<ReadonlyMap<string, Told | undefined>> {
+async function quotas(simulator: Simulator): Promise<ReadonlyMap<string, QuotaInfo | undefined>> {
   const { body } = await postJson(simulator, "GetUserStatus", { metadata: { ideName: "antigravity" } });
   const { clientModelConfigs } = JSON.parse(body).userStatus.cascadeModelConfigData;
   return new Map(
-    clientModelConfigs.map((config: { label: string; quotaInfo?: Told }) => [config.label, config.quotaInfo]),
+    clientModelConfigs.map((config: { label: string; quotaInfo?: QuotaInfo }) => [config.label, config.quotaInfo]),
   );
 }
 

@@ -269,7 +269,7 @@ export class Editor implements Simulator {
   }
 
   async setPlan(plan: PlanInput): Promise<void> {
-    this.#plan = planOptionsSchema.parse({ shape: this.#plan.shape, ...plan });
+    this.#plan = planOptionsSchema.parse({ shape: this.#plan.shape, allows: this.#plan.allows, ...plan });
     this.#planUse = undefined;
     if (runsEditor(this.profile)) await this.#running.call("setPlan", this.#plan);
   }
@@ -326,6 +326,7 @@ export function runsEditor(profile: Profile): boolean {
 /** A key as the product of this era hands it out. */
 function newApiKey(profile: Profile): string {
   const random = () => randomBytes(32).toString("base64url");
+  if (profile.family === "antigravity") return `ya29.${random()}`; // the access token of a Google account
   if (profile.devin === undefined) return `sk-ws-01-${random()}`;
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   return `devin-session-token$${part({ alg: "HS256", typ: "JWT" })}.${part({ sub: "simulator" })}.${random()}`;

@@ -5,7 +5,7 @@ import { savedPlanForms } from "./account/saved-plan-forms.ts";
 import { agentOptionsSchema } from "./acp/agent-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
-import { profileNames, profiles } from "./profile.ts";
+import { isOldBuild, profileNames, profiles } from "./profile.ts";
 import { decoyKinds } from "./wire/listener.ts";
 
 const cascadeLives = ["on", "old-models", "retired", "removed"] as const;
@@ -26,6 +26,8 @@ export const simulatorOptionsSchema = z.strictObject({
   apiKey: z.string().optional(),
   /** No account is signed in: no key in the state database, no account in the server. */
   signedOut: z.boolean().default(false),
+  /** How many models the account lists; those beyond the table's are made by rule. */
+  models: z.number().int().min(1).max(2_000).optional(),
   /** The open folder; one language server per window. */
   workspace: z.string().default("/home/user/project"),
   /** Demand the metadata fields that the editor fills, not only the key. */
@@ -100,7 +102,8 @@ function withDefaultsOfProfile(config: SimulatorConfig): SimulatorConfig {
   const shapes = family === "antigravity" ? ["fractions", "pools"] : ["credits", "percent"];
   const shape =
     config.plan.shape ?? (family === "antigravity" ? "fractions" : devin === undefined ? "credits" : "percent");
-  if (shapes.includes(shape)) return { ...config, cascade, plan: { ...config.plan, shape } };
+  const allows = config.plan.allows ?? (isOldBuild(profiles[config.profile]) ? undefined : ("cascade" as const));
+  if (shapes.includes(shape)) return { ...config, cascade, plan: { ...config.plan, shape, allows } };
   throw new MillraceError("invalid_request", `${config.profile} does not report a plan in ${shape}.`, {
     hint: `Take --plan ${shapes.join(" or ")}, or another --profile.`,
   });

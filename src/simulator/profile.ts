@@ -63,7 +63,6 @@ export const cascadeRpcs: readonly string[] = [
   "CancelCascadeInvocation",
   "ArchiveCascadeTrajectory",
   "DeleteCascadeTrajectory",
-  "StreamCascadeReactiveUpdates",
   "UpdatePanelStateWithUserStatus",
 ];
 
@@ -194,3 +193,8 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
     missing: [],
   },
 };
+
+/** A build before February 2026: it has no family and no dimension of a model, no billing strategy and no abilities of Devin. */
+export function isOldBuild({ name }: Pick<Profile, "name">): boolean {
+  return name === "windsurf-1.9544" || name === "windsurf-1.8";
+}

@@ -124,18 +124,13 @@ describe("the rules of the 2.x server", () => {
     expect(report.calls["StartCascade"]).toBeGreaterThanOrEqual(report.startedCascades);
   });
 
-  it("refuse raw chat in the trailer, and always refuse GetChatMessage", async () => {
+  it("refuse raw chat in the trailer, and always refuse GetCascadeModelConfigs", async () => {
     const drain = async (stream: AsyncIterable<unknown>) => {
       for await (const _ of stream);
     };
     const raw = await refusal(drain(clientOf(simulator).rawGetChatMessage({ metadata: metadataOf(simulator) })));
     expect(raw.code).toBe(Code.FailedPrecondition);
     expect(raw.text).toMatch(/^There was an error with your Cascade session, please update your editor \(error ID: /);
-    expect(await refusal(drain(clientOf(simulator).getChatMessage({})))).toEqual({
-      code: Code.Unimplemented,
-      text: "GetChatMessage is deprecated :)",
-    });
-    await drain(clientOf(simulator).streamCascadeReactiveUpdates({ protocolVersion: 1, id: cascadeId })); // no frame, clean end
     expect((await refusal(clientOf(simulator).getCascadeModelConfigs({ metadata: metadataOf(simulator) }))).text).toBe(
       "GetCascadeModelConfigs is not implemented; use GetUserStatus instead",
     );

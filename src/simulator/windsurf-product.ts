@@ -14,7 +14,7 @@ import { helper } from "./model/helper.ts";
 import { upstreamModel } from "./model/upstream.ts";
 import type { CascadeLife } from "./options.ts";
 import type { Product } from "./product.ts";
-import { cascadeRpcs, profiles } from "./profile.ts";
+import { cascadeRpcs, isOldBuild, profiles } from "./profile.ts";
 import type { Observations } from "./report.ts";
 import type { RpcContext } from "./rpc/context.ts";
 import { languageServerRpcs } from "./rpc/routes.ts";
@@ -45,7 +45,9 @@ export async function windsurfProduct(
   const { config } = order;
   const profile = profiles[config.profile];
   const plan = new Plan(order.plan, order.planUse ?? initialUse(order.plan, clock.now()));
-  const account = new Account(order.apiKey, !config.signedOut, plan);
+  const { apiKey } = order;
+  const person = { apiKey, signedIn: !config.signedOut, isOld: isOldBuild(profile), models: config.models };
+  const account = new Account(person, plan);
   const schema = config.schemaSeed === 0 ? undefined : shiftedSchema(config.schemaSeed);
   const encode: Encode = (desc, message) =>
     schema === undefined ? toBinary(desc, message) : encodeShifted(schema, desc, message);

@@ -28,10 +28,10 @@ async function mayRun(path: string): Promise<boolean> {
   );
 }
 
-type Owned = Pick<Stats, "uid" | "gid" | "mode">;
+type Ownership = Pick<Stats, "uid" | "gid" | "mode">;
 
 /** How another user could change the program that runs when this file is started. Its folder counts too: a file there can be replaced. */
-export function riskOf(file: Owned, folder: Owned, uid: number): string | undefined {
+export function riskOf(file: Ownership, folder: Ownership, uid: number): string | undefined {
   if (file.uid !== uid && file.uid !== 0) return "belongs to another user";
   if ((file.mode & 0o002) !== 0) return "can be written by every user";
   if (groupMayWrite(file, uid)) return "can be written by its group";
@@ -41,6 +41,6 @@ export function riskOf(file: Owned, folder: Owned, uid: number): string | undefi
 }
 
 /** A group with the user's own number is that user's alone, as most Linux systems make them; group 0 is the administrator's. */
-function groupMayWrite({ mode, gid }: Owned, uid: number): boolean {
+function groupMayWrite({ mode, gid }: Ownership, uid: number): boolean {
   return (mode & 0o020) !== 0 && gid !== 0 && gid !== uid;
 }

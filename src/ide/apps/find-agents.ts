@@ -125,7 +125,7 @@ function cliPaths({ platform, homes, onlyHomes, variables }: AppPlaces): readonl
   return folders.flatMap((folder) => namesOf(platform).map((name) => joinPath(folder, name)));
 }
 
-interface Checked {
+interface CheckedFile {
   readonly candidate: Candidate;
   readonly path: string;
   readonly realPath: string;
@@ -138,7 +138,7 @@ async function checkProgram(
   { host }: DiscoverOptions,
   candidate: Candidate,
   signal: AbortSignal,
-): Promise<Checked | undefined> {
+): Promise<CheckedFile | undefined> {
   const { path, app } = candidate;
   const facts = await host.fileFacts(path, signal);
   if (facts === undefined) return undefined;
@@ -163,7 +163,7 @@ async function isWindowProgram(host: DiscoverOptions["host"], path: string, sign
 
 async function describeAgent(
   options: DiscoverOptions,
-  { candidate: { app }, path, realPath }: Checked,
+  { candidate: { app }, path, realPath }: CheckedFile,
   accounts: Accounts,
   signal: AbortSignal,
 ): Promise<AgentProgram> {

@@ -21,7 +21,7 @@ const serverLimitMs = 8_000;
 const allLimitMs = 15_000;
 
 /** The result of one pass over the machine. */
-export interface Discovered extends FoundAgents {
+export interface Discovery extends FoundAgents {
   readonly ides: readonly Ide[];
   readonly trace: Trace;
 }
@@ -33,7 +33,7 @@ export interface Discovered extends FoundAgents {
  *
  * @throws MillraceError `invalid_request` for an override that makes no sense; the signal's reason.
  */
-export async function discover(options: DiscoverOptions, signal: AbortSignal): Promise<Discovered> {
+export async function discover(options: DiscoverOptions, signal: AbortSignal): Promise<Discovery> {
   const trace = new Trace();
   const { host, overrides } = options;
   const given = overrides.tokenFile === undefined ? undefined : await readTokenFile(host, overrides.tokenFile, signal);
@@ -90,7 +90,7 @@ async function ownPrograms(
   return paths;
 }
 
-interface Examined {
+interface Examination {
   readonly own: Trace;
   readonly ide: Ide | undefined;
 }
@@ -100,7 +100,7 @@ async function examineAll(
   options: ExamineOptions,
   rows: readonly ProcessRow[],
   outer: AbortSignal,
-): Promise<readonly Examined[]> {
+): Promise<readonly Examination[]> {
   const all = patientDeadline(outer, allLimitMs);
   return mapBounded(rows, width, async (row) => {
     const own = new Trace();

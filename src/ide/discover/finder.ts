@@ -13,7 +13,7 @@ import { openLinks } from "../links.ts";
 import type { Probe } from "../process/probe-port.ts";
 import { sharedCheck } from "../process/shared-check.ts";
 import { verifyHolder } from "../process/verify-holder.ts";
-import { type Discovered, discover } from "./discover.ts";
+import { type Discovery, discover } from "./discover.ts";
 import { type LastGood, strangerKey } from "./discover-options.ts";
 import type { IdeOverrides } from "./overrides.ts";
 
@@ -37,7 +37,7 @@ const checkBelievedMs = 10_000;
 /** A wall clock that moved this much more than the steady one means the machine slept. */
 const sleepMarkMs = 5_000;
 
-interface Known {
+interface KnownResult {
   readonly result: DiscoveryResult;
   readonly wallMs: number;
   readonly steadyMs: number;
@@ -62,7 +62,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
       ),
     (pid) => host.isAlive(pid),
   );
-  let known: Known | undefined;
+  let known: KnownResult | undefined;
   /** The IDEs of the last scan, also when its result is no longer believed. */
   let seen: readonly Ide[] = [];
   let scanning: Promise<DiscoveryResult> | undefined;
@@ -85,6 +85,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     const wait = lastStartMs + shortestGapMs - clock.monotonic();
     if (wait > 0) await clock.sleep(wait, closing.signal);
     lastStartMs = clock.monotonic();
+    const { onlyHome, pid } = options.overrides;
     const { ides, agents, apps, stateFileOf, trace } = await discover(
       { host, probe: options.probe, overrides: options.overrides, lastGood, strangers },
       closing.signal,
@@ -92,6 +93,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
     for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
     const result: DiscoveryResult = {
+      ...(onlyHome === undefined && pid === undefined ? {} : { isNamed: true as const }),
       ides,
       agents,
       apps,
@@ -116,7 +118,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
 
   /** One of each variant: of the IDE that runs, else of the app that is installed. */
   async function savedPlans(
-    { ides, apps, stateFileOf }: Pick<Discovered, "ides" | "apps" | "stateFileOf">,
+    { ides, apps, stateFileOf }: Pick<Discovery, "ides" | "apps" | "stateFileOf">,
     signal: AbortSignal,
   ): Promise<readonly SavedPlan[]> {
     const asked = options.overrides.variant;

@@ -70,12 +70,12 @@ export function parseEndpoint(text: string): { readonly host: string; readonly p
   return { host: (match[1] ?? "127.0.0.1").replace(/^\[|\]$/g, ""), port };
 }
 
-/** @throws MillraceError `invalid_request`. */
+/** Today's names too: `devin` is `windsurf`. @throws MillraceError `invalid_request`. */
 export function parseVariant(text: string): IdeVariant {
-  const variant = variants.find((known) => known === text.toLowerCase());
+  const variant = variants.find((known) => known === text.toLowerCase().replace(/^devin/, "windsurf"));
   if (variant !== undefined) return variant;
   throw new MillraceError("invalid_request", `"${text}" is not an IDE that Millrace knows.`, {
-    hint: `Write one of ${variants.join(", ")}.`,
+    hint: "Write one of devin, devin-next, antigravity.",
     param: "MILLRACE_IDE_VARIANT",
   });
 }

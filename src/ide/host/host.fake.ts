@@ -1,6 +1,6 @@
 import type { StateRead } from "../account/state-db.ts";
 import { holdings } from "../process/shared-ports.ts";
-import type { FileFacts, Host, ListeningSocket, Platform, ProcessRow, Surrounding } from "./host.ts";
+import type { FileFacts, Host, HostKind, ListeningSocket, Platform, ProcessRow } from "./host.ts";
 
 /** A process of a fake machine. */
 export interface FakeProcess {
@@ -17,7 +17,7 @@ export class FakeHost implements Host {
   readonly processes = new Map<number, FakeProcess>();
   readonly states = new Map<string, Readonly<Record<string, string>>>();
   readonly texts = new Map<string, string>();
-  readonly around: Surrounding[] = [];
+  readonly around: HostKind[] = [];
   readonly variables: Record<string, string | undefined> = {};
   /** Files by path, as far as they are not in `texts`; of those too, what differs from an ordinary file. */
   readonly files = new Map<string, Partial<FileFacts>>();
@@ -75,7 +75,7 @@ export class FakeHost implements Host {
     };
   }
 
-  async surroundings(): Promise<readonly Surrounding[]> {
+  async surroundings(): Promise<readonly HostKind[]> {
     return this.around;
   }
 

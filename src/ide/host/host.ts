@@ -60,7 +60,7 @@ export interface FileFacts {
 export type HostResult<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
 
 /** The gateway's own surroundings, as far as they change what can be found. */
-export type Surrounding = "wsl" | "container" | "flatpak";
+export type HostKind = "wsl" | "container" | "flatpak";
 
 export interface ProcessList {
   readonly processes: readonly ProcessRow[];
@@ -95,7 +95,7 @@ export interface Host {
   /** A process and its sockets at one port, in a look that waits for nothing; missing where the system allows none. */
   readonly lookNow?: (pid: number, port: number) => HolderLook;
   /** Where we run; empty on an ordinary machine. */
-  surroundings(signal: AbortSignal): Promise<readonly Surrounding[]>;
+  surroundings(signal: AbortSignal): Promise<readonly HostKind[]>;
   /** A small text file; `undefined` when it is missing, unreadable or longer than `maxBytes`. */
   readText(path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined>;
   /** Names in a folder; empty when it is missing or unreadable. */

@@ -14,6 +14,12 @@ it("gives what a program printed and how it ended, and nothing of what it compla
   expect(answer).toEqual({ ok: true, value: { stdout: "out\n", exitCode: 3 } });
 });
 
+it("gives a failed program's own words to a caller who asks for them", async () => {
+  const script = "console.error('no bus'); process.exitCode = 3";
+  const answer = await run(process.execPath, ["-e", script], { limitMs: 100_000, withStderr: true }, never);
+  expect(answer).toEqual({ ok: true, value: { stdout: "", exitCode: 3, stderr: "no bus\n" } });
+});
+
 it("hands arguments on as they are: no shell looks at them", async () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-run-"));
   const marker = join(folder, "made");

@@ -5,21 +5,27 @@ import type { HostResult } from "./host.ts";
 export type RunCommand = (
   program: string,
   args: readonly string[],
-  options: { readonly limitMs: number; readonly environment?: Readonly<Record<string, string>> },
+  options: {
+    readonly limitMs: number;
+    readonly environment?: Readonly<Record<string, string>>;
+    /** Also return what the program wrote to stderr. It may hold anything, so only a command that the user asked for shows it. */
+    readonly withStderr?: boolean;
+  },
   signal: AbortSignal,
 ) => Promise<HostResult<CommandOutput>>;
 
 export interface CommandOutput {
   readonly stdout: string;
   readonly exitCode: number;
+  /** Only where it was asked for, and the program failed. */
+  readonly stderr?: string;
 }
 
 const maxOutputBytes = 32 * 1024 * 1024;
 
 /**
  * The real one. Programs are looked up in the `PATH` of `environment`, and inherit it. A program that is missing, takes too long (it
- * is killed) or prints too much is a result; only the signal's reason is thrown. The program's stderr is dropped: it may hold
- * anything.
+ * is killed) or prints too much is a result; only the signal's reason is thrown. Stderr is dropped unless it is asked for.
  */
 export function commandRunner(environment: Readonly<Record<string, string | undefined>>): RunCommand {
   return (program, args, options, signal) =>
@@ -38,13 +44,14 @@ export function commandRunner(environment: Readonly<Record<string, string | unde
           encoding: "utf8",
           signal,
         },
-        (error, stdout) => {
+        (error, stdout, stderr) => {
           if (signal.aborted) {
             reject(signal.reason as Error); // passed on as the aborter gave it
           } else if (error === null) {
             resolve({ ok: true, value: { stdout, exitCode: 0 } });
           } else if (typeof error.code === "number") {
-            resolve({ ok: true, value: { stdout, exitCode: error.code } });
+            const said = options.withStderr === true ? { stderr } : {};
+            resolve({ ok: true, value: { stdout, exitCode: error.code, ...said } });
           } else {
             resolve({ ok: false, why: whyNot(program, error, options.limitMs) });
           }

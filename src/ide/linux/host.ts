@@ -3,11 +3,11 @@ import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
 import type {
   CommandLine,
   Host,
+  HostKind,
   HostResult,
   ListeningSocket,
   ProcessList,
   ProcessRow,
-  Surrounding,
 } from "../host/host.ts";
 import { lookNow, readBootTime } from "./look-now.ts";
 import * as parse from "./parse.ts";
@@ -115,8 +115,8 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
     },
 
     surroundings: (outer) =>
-      withOwnTime<readonly Surrounding[]>(outer, askLimitMs, [], async (signal) => {
-        const found: Surrounding[] = [];
+      withOwnTime<readonly HostKind[]>(outer, askLimitMs, [], async (signal) => {
+        const found: HostKind[] = [];
         if (parse.isWsl((await read("sys/kernel/osrelease", signal)) ?? "")) found.push("wsl");
         const mark = async (path: string) => (await readProcFile(`${root}${path}`, 16, signal)) !== undefined;
         if ((await mark("/.dockerenv")) || (await mark("/run/.containerenv"))) found.push("container");

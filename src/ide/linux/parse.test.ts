@@ -35,6 +35,7 @@ describe("/proc", () => {
     expect(shared({ address: "127.0.0.1", port: 42_101, inode: "2" })).toEqual([true]);
     expect(shared({ address: "0.0.0.0", port: 42_101, inode: "2" })).toEqual([true]);
     expect(shared({ address: "::1", port: 42_101, inode: "2" })).toEqual([false]);
+    expect(shared({ address: "::", port: 42_101, inode: "2" })).toEqual([false]);
     expect(shared({ address: "127.0.0.1", port: 42_102, inode: "2" })).toEqual([false]);
   });
 

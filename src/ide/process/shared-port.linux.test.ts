@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
+import { networkInterfaces } from "node:os";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
@@ -8,6 +9,7 @@ import { noOverrides } from "../discover/overrides.ts";
 import { LinuxWorld, newTokenFlags, token } from "../linux-world.fake.ts";
 import { onlyProcesses, probeStandIn } from "../stand-in-process.fake.ts";
 
+const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === "::1"));
 const never = new AbortController().signal;
 
 /** This very process listens beside the IDE's on its port, as a program of the same user may (SO_REUSEPORT). */
@@ -49,6 +51,15 @@ describe.runIf(process.platform === "linux")("a squatter on the IDE's own port",
         expect.objectContaining({ subject: `port ${ide.ports[0]}`, rule: "shared", verdict: "rejected" }),
       );
     }
+    expect(received).toBe("");
+  });
+
+  it.runIf(hasIpv6)("does not hide the IDE from a socket for every IPv6 address", async () => {
+    const ide = await startIde();
+    squatter.listen({ port: ide.ports[0] ?? 0, host: "::", ipv6Only: true });
+    await once(squatter, "listening");
+    const { ides } = await world.look();
+    expect(ides.map(({ endpoint }) => `${endpoint.host}:${endpoint.port}`)).toEqual([`127.0.0.1:${ide.ports[0]}`]);
     expect(received).toBe("");
   });
 

@@ -2,9 +2,14 @@ import type { ListeningSocket } from "../host/host.ts";
 
 const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
-/** Whether a connection to one of two listening addresses may reach the other; a socket for every address takes all. */
-export function overlap(a: string, b: string): boolean {
-  return a === b || anyAddress.has(a) || anyAddress.has(b);
+/**
+ * Whether a connection to `own` may reach `other`, both on one port. A socket for every address takes the connections of its family. A
+ * socket for every IPv6 address never takes one to 127.0.0.1, because the socket of the very address comes first. So another user, who
+ * may listen on `[::]` beside an IDE, cannot hide the IDE. Source: Linux `ip(7)` and `ipv6(7)`, `IPV6_V6ONLY`.
+ */
+export function overlap(other: string, own: string): boolean {
+  if (other === own || anyAddress.has(own)) return true;
+  return anyAddress.has(other) && other.includes(":") === own.includes(":");
 }
 
 /** The sockets of one process out of all sockets, marked if another process could answer instead. */

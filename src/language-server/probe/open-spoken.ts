@@ -51,6 +51,9 @@ export function openSpokenLanguageServer(
 
   return {
     endpoint,
+    get cascadeDenied() {
+      return opened?.cascadeDenied;
+    },
     ensurePanelState: async (how, signal) => (await server(signal)).ensurePanelState(how, signal),
     startCascade: async (signal) => (await server(signal)).startCascade(signal),
     sendUserMessage: async (message: SendMessage, signal) => (await server(signal)).sendUserMessage(message, signal),

@@ -5,7 +5,7 @@ import { MillraceError } from "../../base/errors.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type CheckHolder, openSocket } from "./open-socket.ts";
 
-type Made = (error: Error | null, socket: Duplex) => void;
+type SocketCallback = (error: Error | null, socket: Duplex) => void;
 
 /**
  * Keep-alive HTTP/1.1 connections to a server: one for each call in flight, checked once when it is made. The most recently used
@@ -19,7 +19,7 @@ export function http1Agent(endpoint: Endpoint, checkHolder: CheckHolder | undefi
     scheduling: "lifo",
     timeout: 60_000,
   };
-  const connectSocket = async (made: Made): Promise<void> => {
+  const connectSocket = async (made: SocketCallback): Promise<void> => {
     try {
       const socket = await openSocket(endpoint, { alpn: "http/1.1", checkHolder });
       if (closed) socket.destroy();
@@ -28,7 +28,7 @@ export function http1Agent(endpoint: Endpoint, checkHolder: CheckHolder | undefi
       made(error as Error, undefined as unknown as Duplex); // with an error, Node does not look at the socket
     }
   };
-  const make = (made: Made): undefined => {
+  const make = (made: SocketCallback): undefined => {
     void connectSocket(made);
   };
   const destroy = (all: () => void) => () => {
@@ -37,14 +37,14 @@ export function http1Agent(endpoint: Endpoint, checkHolder: CheckHolder | undefi
   };
   if (endpoint.tls) {
     return new (class extends HttpsAgent {
-      override createConnection(_: unknown, made: Made): undefined {
+      override createConnection(_: unknown, made: SocketCallback): undefined {
         return make(made);
       }
       override destroy = destroy(() => super.destroy());
     })(options);
   }
   return new (class extends HttpAgent {
-    override createConnection(_: unknown, made: Made): undefined {
+    override createConnection(_: unknown, made: SocketCallback): undefined {
       return make(made);
     }
     override destroy = destroy(() => super.destroy());

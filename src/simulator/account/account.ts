@@ -2,7 +2,7 @@ import type { ClientModelConfig, UserStatus } from "../../proto/windsurf/exa/cod
 import type { ErrorName } from "../faults/error-texts.ts";
 import { accountModels, notCallable, retired, uidOfNumber } from "./models.ts";
 import type { Plan } from "./plan.ts";
-import { userStatus } from "./user-status.ts";
+import { userStatus, withoutNewFields } from "./user-status.ts";
 
 /** The model of one request, or the reason why there is none. */
 interface ChosenModel {
@@ -11,21 +11,35 @@ interface ChosenModel {
   readonly refusal: ErrorName | { readonly text: string } | undefined;
 }
 
+interface Person {
+  readonly apiKey: string;
+  readonly signedIn: boolean;
+  /** Whether the build is older than the newest fields of an account. */
+  readonly isOld: boolean;
+  /** How many models are listed; the table's where undefined. */
+  readonly models: number | undefined;
+}
+
 /** The person signed in: key, models, plan. */
 export class Account {
   readonly apiKey: string;
   readonly signedIn: boolean;
-  readonly models: readonly ClientModelConfig[] = accountModels();
+  readonly models: readonly ClientModelConfig[];
   plan: Plan;
 
-  constructor(apiKey: string, signedIn: boolean, plan: Plan) {
+  readonly #isOld: boolean;
+
+  constructor({ apiKey, signedIn, isOld, models }: Person, plan: Plan) {
+    this.models = accountModels(models);
     this.apiKey = apiKey;
+    this.#isOld = isOld;
     this.signedIn = signedIn;
     this.plan = plan;
   }
 
   status(nowMs: number): UserStatus {
-    return userStatus(this.models, this.plan.status(nowMs));
+    const status = userStatus(this.models, this.plan.status(nowMs));
+    return this.#isOld ? withoutNewFields(status) : status;
   }
 
   /** Looks a model up by its UID or its enum number. Source of the texts: docs/wire/language-server.md, "Error texts". */

@@ -264,9 +264,42 @@ export function uidOfNumber(number: number): string | undefined {
   return number === 0 ? undefined : ModelSchema.values.find((value) => value.number === number)?.name;
 }
 
-/** The account's models as `GetUserStatus` lists them, in the picker's order. */
-export function accountModels(): ClientModelConfig[] {
-  return rows.map(spellOut);
+/** The account's models as `GetUserStatus` lists them, in the picker's order. `count`: so many, the rest made by rule. */
+export function accountModels(count: number = rows.length): ClientModelConfig[] {
+  return [...rows, ...madeRows(count - rows.length)].map(spellOut);
+}
+
+/** Models as a large account has them: families of several vendors, each in all efforts and lanes, that no table of names knows. */
+function madeRows(count: number): Row[] {
+  const lines = [
+    { ...gpt, id: "gpt-6-sol", name: "GPT-6 Sol" },
+    { ...claude, id: "claude-opus-5-5", name: "Claude Opus 5.5" },
+    { ...claude, id: "claude-sonnet-5", name: "Claude Sonnet 5" },
+    { ...gemini, id: "gemini-4-pro", name: "Gemini 4 Pro" },
+    { ...gpt, id: "gpt-6-1-codex", name: "GPT-6.1 Codex" },
+    { ...gpt, id: "swe-2", name: "SWE-2", vendor: "windsurf" as const },
+  ];
+  const efforts = effortOrder.slice(1).map((effort) => effort.toLowerCase());
+  const lanes = ["", "-fast", "-1m", "-thinking"];
+  return Array.from({ length: Math.max(0, count) }, (_, i): Row => {
+    const line = lines[i % lines.length] ?? lines[0];
+    const at = Math.floor(i / lines.length);
+    const effort = efforts[at % efforts.length] ?? "";
+    const lane = lanes[Math.floor(at / efforts.length) % lanes.length] ?? "";
+    const generation = Math.floor(at / efforts.length / lanes.length);
+    const id = `${line?.id ?? ""}${generation === 0 ? "" : `-r${generation}`}-${effort}${lane}`;
+    const label = [line?.name, generation === 0 ? "" : `R${generation}`, effort, lane.slice(1)]
+      .filter((w) => w !== "")
+      .join(" ");
+    return {
+      ...(line ?? gpt),
+      id,
+      label,
+      vendor: line?.vendor ?? "openai",
+      credits: (i % 4) * 0.5,
+      tier: i % 4 === 0 ? "free" : "medium",
+    };
+  });
 }
 
 function spellOut(row: Row): ClientModelConfig {

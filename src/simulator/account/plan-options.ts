@@ -20,6 +20,8 @@ export const planOptionsSchema = z.strictObject({
   hideDaily: z.boolean().default(false),
   /** Percent: paid use beyond the quota, in millionths of a dollar; may be negative. */
   overageMicros: z.number().int().optional(),
+  /** What the plan allows an account of Devin: Cascade and the CLI, or the CLI only. By default the former, and nothing on old builds. */
+  allows: z.enum(["cascade", "cli"]).optional(),
   /** Percent of the short window that a credit's worth of use takes. */
   drain: z.number().min(0).max(100).default(1),
   /** A free account of Devin: how many messages its pool holds and has left. */

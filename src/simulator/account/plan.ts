@@ -118,7 +118,8 @@ export class Plan {
 
   /** As in `GetUserStatus`; undefined if that has no plan. */
   status(nowMs: number): PlanStatus | undefined {
-    if (this.#options.unknown) return undefined;
+    const { unknown, allows } = this.#options;
+    if (unknown) return undefined;
     return create(PlanStatusSchema, {
       planInfo: {
         teamsTier: TeamsTier.PRO,
@@ -137,6 +138,7 @@ export class Plan {
         cascadeCanAutoRunCommands: true,
         hasTabToJump: true,
         hasPaidFeatures: true,
+        ...(allows === undefined ? {} : { devinInfo: { canUseCascade: allows === "cascade", canUseCli: true } }),
         billingStrategy: this.#inPercent ? BillingStrategy.QUOTA : BillingStrategy.CREDITS,
         hideDailyQuota: this.#inPercent && this.#options.hideDaily,
       },

@@ -29,6 +29,7 @@ export class StateDatabase {
     this.#savesPlan = savesPlan;
     this.#database = new DatabaseSync(path);
     this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000;");
+    this.#database.exec("PRAGMA user_version = 1");
     this.#database.exec("CREATE TABLE IF NOT EXISTS ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)");
   }
 

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  BillingStrategy,
   type ClientModelConfig,
   ModelProviderSchema,
   type PlanStatus,
@@ -26,6 +27,25 @@ export function userStatus(models: readonly ClientModelConfig[], planStatus: Pla
     },
     userId: "b8a5c0d4-7f36-4d2e-8a19-6e0c3b5f7d21",
   });
+}
+
+/** The same as a build before February 2026 writes it. Source: docs/wire/account.md, "User status". */
+export function withoutNewFields(status: UserStatus): UserStatus {
+  const info = status.planStatus?.planInfo;
+  if (info !== undefined) {
+    info.billingStrategy = BillingStrategy.UNSPECIFIED;
+    info.hideDailyQuota = false;
+  }
+  const data = status.cascadeModelConfigData;
+  if (data === undefined) return status;
+  const clientModelConfigs = data.clientModelConfigs.map((model) => ({
+    ...model,
+    modelFamilyMetadata: undefined,
+    isDefaultModelInFamily: false,
+    modelDimensions: [],
+    disabledReason: undefined,
+  }));
+  return { ...status, cascadeModelConfigData: { ...data, clientModelConfigs } };
 }
 
 function groupByProvider(models: readonly ClientModelConfig[]) {

@@ -54,6 +54,18 @@ export const agentOptionsSchema = z.strictObject({
   summarizer: z.enum(["answers", "unframed", "always"]).default("answers"),
   /** How often the agent tries a write again after a rejection. */
   askAgain: z.number().int().min(0).max(20).default(6),
+  /** The owner's configuration lets the agent write: it asks in no mode, and the file is written. */
+  acts: z.boolean().default(false),
+  /** Stdio MCP servers of a session: started, or dropped without a word. */
+  stdioServers: z.boolean().default(true),
+  /** How long a call of such a server may be silent; 0: for ever. */
+  mcpCallMs: z.number().min(0).default(0),
+  /** The client is asked for permission before each of those calls. */
+  mcpPermission: z.boolean().default(false),
+  /** Several calls in one answer of the model: made at once, or each after the result of the one before. */
+  mcpCalls: z.enum(["together", "one-by-one"]).default("together"),
+  /** The agent looks with a tool of its own, and makes no call of such a server. */
+  ownToolsFirst: z.boolean().default(false),
   /** Where a turn's tokens are reported. */
   usage: z.enum(["both", "update", "result", "none"]).default("both"),
   canLoad: z.boolean().default(true),

@@ -3,7 +3,7 @@ import { Gate } from "../trajectory/gate.ts";
 import { type Access, checkClient, checkSignedIn, locked, noSession } from "./access.ts";
 import type { DeskLink } from "./desk/desk-link.ts";
 import type { AgentSettings, CallTerms } from "./desk/desk-protocol.ts";
-import { type Handling, invalidParams, type JsonRpc, JsonRpcError, methodNotFound } from "./json-rpc.ts";
+import { invalidParams, type JsonRpc, JsonRpcError, methodNotFound, type RequestHandler } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import { isEffort, isMode, newSessionId, type Session } from "./session.ts";
@@ -29,7 +29,7 @@ interface AgentParts {
 }
 
 type Params = Readonly<Record<string, unknown>>;
-type Handler = (params: Params, terms: CallTerms) => Promise<Handling>;
+type Handler = (params: Params, terms: CallTerms) => Promise<RequestHandler>;
 
 /** The `devin acp` server: ACP version 1 with the vendor's own additions. Source: docs/wire/acp.md. */
 export class DevinAgent {
@@ -59,7 +59,7 @@ export class DevinAgent {
   }
 
   /** Answers one request or takes one notification in. */
-  async handle(method: string, params: unknown): Promise<Handling> {
+  async handle(method: string, params: unknown): Promise<RequestHandler> {
     const { desk, clock, crash } = this.#parts;
     const terms = await desk.call(method);
     const { fault } = terms;
@@ -87,13 +87,16 @@ export class DevinAgent {
 
   /** The client is gone: running turns end, and their text stays. */
   async close(): Promise<void> {
-    for (const { running } of this.#sessions.all()) running?.abort();
+    for (const { running, mcp } of this.#sessions.all()) {
+      running?.abort();
+      for (const client of mcp) client.close();
+    }
     const store = await this.#store;
     for (const { sessionId } of this.#sessions.all()) store?.end(sessionId, this.#parts.clock.now());
     store?.close();
   }
 
-  async #initialize(params: Params, { options }: CallTerms): Promise<Handling> {
+  async #initialize(params: Params, { options }: CallTerms): Promise<RequestHandler> {
     const client = paramsOf(params["clientInfo"]);
     this.#clientName = client["name"];
     await this.#parts.desk.note({ is: "client", client, capabilities: params["clientCapabilities"] });
@@ -111,7 +114,7 @@ export class DevinAgent {
     };
   }
 
-  async #authenticate(params: Params, { options }: CallTerms): Promise<Handling> {
+  async #authenticate(params: Params, { options }: CallTerms): Promise<RequestHandler> {
     if (params["methodId"] !== options.authMethod)
       throw new JsonRpcError(invalidParams, "Unknown authentication method");
     const { signedIn, hostMustAuthenticate } = this.#parts.access;
@@ -120,7 +123,7 @@ export class DevinAgent {
     return await new Promise(() => {}); // it waits for a sign-in in the browser
   }
 
-  async #newSession(params: Params, terms: CallTerms): Promise<Handling> {
+  async #newSession(params: Params, terms: CallTerms): Promise<RequestHandler> {
     const cwd = params["cwd"];
     if (typeof cwd !== "string") throw new JsonRpcError(invalidParams, "Invalid params: missing field `cwd`");
     if (!Array.isArray(params["mcpServers"])) {
@@ -129,6 +132,12 @@ export class DevinAgent {
     checkClient(terms.options, this.#clientName);
     if (terms.options.loggedOut === "new") checkSignedIn(this.#parts.access);
     const session = this.#sessions.open(newSessionId(), cwd, terms.options);
+    const servers: readonly unknown[] = terms.options.stdioServers ? params["mcpServers"] : [];
+    if (servers.length > 0) {
+      const { McpClient } = await import("./mcp-client.ts");
+      const opened = await Promise.all(servers.map((server) => McpClient.open(server)));
+      session.mcp = opened.filter((client) => client !== undefined);
+    }
     await this.#parts.desk.note({ is: "session", sessionId: session.sessionId, cwd, how: "new" });
     this.#update(session, {
       sessionUpdate: "available_commands_update",
@@ -137,7 +146,7 @@ export class DevinAgent {
     return { result: this.#sessions.described(session, terms.options), afterReply: () => void loadTurns() };
   }
 
-  async #loadSession(params: Params, { options }: CallTerms): Promise<Handling> {
+  async #loadSession(params: Params, { options }: CallTerms): Promise<RequestHandler> {
     const sessionId = String(params["sessionId"]);
     if (!options.canLoad) throw new JsonRpcError(methodNotFound, "Method not found: session/load");
     checkClient(options, this.#clientName);
@@ -155,7 +164,7 @@ export class DevinAgent {
     return { result: { modes, configOptions }, afterReply: () => void loadTurns() };
   }
 
-  async #listSessions(params: Params): Promise<Handling> {
+  async #listSessions(params: Params): Promise<RequestHandler> {
     const store = await this.#opened();
     const sessions = store
       .list()
@@ -169,10 +178,12 @@ export class DevinAgent {
     return { result: { sessions } };
   }
 
-  async #deleteSession(params: Params): Promise<Handling> {
+  async #deleteSession(params: Params): Promise<RequestHandler> {
     const sessionId = String(params["sessionId"]);
     const store = await this.#opened();
-    this.#sessions.find(sessionId)?.running?.abort();
+    const session = this.#sessions.find(sessionId);
+    session?.running?.abort();
+    for (const client of session?.mcp ?? []) client.close();
     this.#sessions.delete(sessionId);
     const wasThere = store.delete(sessionId);
     await this.#parts.desk.note({ is: "delete", sessionId }); // also where a killed process deleted it and could not tell
@@ -180,7 +191,7 @@ export class DevinAgent {
     return { result: {} };
   }
 
-  async #cancel(params: Params): Promise<Handling> {
+  async #cancel(params: Params): Promise<RequestHandler> {
     const session = this.#sessions.find(params["sessionId"]);
     if (session === undefined) return { result: null };
     const { sessionId, running } = session;
@@ -191,7 +202,7 @@ export class DevinAgent {
     return { result: null };
   }
 
-  async #setMode(params: Params): Promise<Handling> {
+  async #setMode(params: Params): Promise<RequestHandler> {
     const session = this.#sessions.get(params["sessionId"]);
     this.#takeMode(session, params["modeId"]);
     return { result: {} };
@@ -203,7 +214,7 @@ export class DevinAgent {
     this.#update(session, { sessionUpdate: "current_mode_update", currentModeId: mode });
   }
 
-  async #setConfigOption(params: Params, { options }: CallTerms): Promise<Handling> {
+  async #setConfigOption(params: Params, { options }: CallTerms): Promise<RequestHandler> {
     const session = this.#sessions.get(params["sessionId"]);
     const { configId, value } = params;
     if (configId === "mode") {
@@ -222,7 +233,7 @@ export class DevinAgent {
     return { result: { configOptions } };
   }
 
-  async #prompt(params: Params, terms: CallTerms): Promise<Handling> {
+  async #prompt(params: Params, terms: CallTerms): Promise<RequestHandler> {
     const session = this.#sessions.get(params["sessionId"]);
     const { options, turn, fault } = terms;
     const incoming = readPrompt(params["prompt"]);
@@ -258,7 +269,7 @@ export class DevinAgent {
     }
   }
 
-  async #cancelled(session: Session): Promise<Handling> {
+  async #cancelled(session: Session): Promise<RequestHandler> {
     this.#stopped(session, "cancelled");
     await this.#parts.desk.note({ is: "ended", sessionId: session.sessionId, cause: "cancelled" });
     return { result: { stopReason: "cancelled" } };

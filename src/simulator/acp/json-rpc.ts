@@ -24,7 +24,7 @@ interface Message {
 }
 
 /** Answers a request, or takes a notification in. `afterReply` runs once the reply is written. */
-export interface Handling {
+export interface RequestHandler {
   readonly result: unknown;
   readonly afterReply?: () => void;
 }
@@ -47,7 +47,7 @@ export class JsonRpc {
   /** Handles every line of the stream; `onEnd` when the other side closes it. */
   serve(
     input: NodeJS.ReadableStream,
-    handle: (method: string, params: unknown) => Promise<Handling>,
+    handle: (method: string, params: unknown) => Promise<RequestHandler>,
     onEnd: () => void,
   ): void {
     readLines(input, (line) => {
@@ -79,7 +79,7 @@ export class JsonRpc {
     });
   }
 
-  async #answer(id: Message["id"], handling: Promise<Handling>): Promise<void> {
+  async #answer(id: Message["id"], handling: Promise<RequestHandler>): Promise<void> {
     try {
       const { result, afterReply } = await handling;
       if (id !== undefined) this.#send({ id, result });

@@ -27,6 +27,7 @@ export class OpenSessions {
       effort: "medium",
       running: undefined,
       cancelNext: false,
+      mcp: [],
     };
     this.#sessions.set(sessionId, session);
     return session;

@@ -6,6 +6,7 @@ import { Growth, type GrowthMark } from "../trajectory/growth.ts";
 import { answerPace } from "../trajectory/pace.ts";
 import { causeOf, codes, turnError, vendorError } from "./errors.ts";
 import type { JsonRpcError } from "./json-rpc.ts";
+import { callsIn, taughtTools, writtenResults } from "./mcp-client.ts";
 import { ToolCalls, type ToolRules } from "./tool-calls.ts";
 import type { TurnHands } from "./turn-hands.ts";
 import type { TurnTask } from "./turn-task.ts";
@@ -18,7 +19,7 @@ export interface TurnEnd {
 }
 
 /** Fails a turn, with the cause for `agent_stopped`. */
-export class TurnStopped extends Error {
+export class TurnStop extends Error {
   override readonly cause: string;
   readonly reply: JsonRpcError;
   constructor(cause: string, reply: JsonRpcError) {
@@ -31,7 +32,7 @@ export class TurnStopped extends Error {
 /**
  * Runs a prompt that is stored, to its end. Aborting the signal is `session/cancel`.
  *
- * @throws TurnStopped with the reply's error; the signal's reason when it was cancelled.
+ * @throws TurnStop with the reply's error; the signal's reason when it was cancelled.
  */
 export async function runPromptTurn(
   task: TurnTask,
@@ -45,15 +46,19 @@ export async function runPromptTurn(
 class PromptTurn {
   readonly #task: TurnTask;
   readonly #tools: ToolCalls;
+  readonly #rules: ToolRules;
   readonly #toolless: boolean;
   readonly #hands: TurnHands;
   readonly #signal: AbortSignal;
   readonly #released: Promise<void>;
   #said = "";
+  /** The last answer of the model, with its calls. */
+  #answered = "";
   #thought = "";
 
   constructor(task: TurnTask, tools: ToolRules, hands: TurnHands, signal: AbortSignal) {
     this.#task = task;
+    this.#rules = tools;
     this.#toolless = tools.none;
     this.#tools = new ToolCalls(tools, hands, () => this.#step(), signal);
     this.#hands = hands;
@@ -77,7 +82,7 @@ class PromptTurn {
     }
     if (plan.compaction === true) this.#notice("Compacting the conversation…");
     let usage = { inputTokens: 0, outputTokens: 0 };
-    if (plan.toolOnly !== true) usage = (await this.#answer(clock)) ?? usage;
+    if (plan.toolOnly !== true) usage = (await this.#rounds(clock)) ?? usage;
     return {
       stopReason: plan.stopReason ?? "end_turn",
       inputTokens: usage.inputTokens || this.#countedInput(),
@@ -86,8 +91,35 @@ class PromptTurn {
     };
   }
 
-  async #answer(clock: Clock) {
-    const { plan, model: prompt } = this.#task;
+  /** One answer of the model after the other, as long as it calls tools of the session's servers. */
+  async #rounds(clock: Clock) {
+    const { model } = this.#task;
+    const { mcp, mcpRules } = this.#rules;
+    const offered = mcp.flatMap(({ tools }) => tools);
+    if (offered.length === 0) return await this.#answer(clock, model);
+    if (mcpRules.ownToolsFirst) {
+      await this.#tools.read();
+      return await this.#answer(clock, { ...model, plan: { ...model.plan, text: "The folder is empty." } });
+    }
+    const instructions = `${model.instructions}\n\n${taughtTools(offered, model.instructions)}`;
+    let prompt: ModelPrompt = { ...model, instructions };
+    for (;;) {
+      this.#answered = "";
+      const usage = await this.#answer(clock, prompt);
+      const { calls } = callsIn(this.#answered);
+      if (calls.length === 0) return usage;
+      const results = writtenResults(await this.#tools.callServers(calls));
+      const history = [
+        ...prompt.history,
+        { role: "user" as const, text: prompt.text },
+        { role: "assistant" as const, text: this.#answered },
+      ];
+      prompt = { ...prompt, history, text: results, asked: results };
+    }
+  }
+
+  async #answer(clock: Clock, prompt: ModelPrompt) {
+    const { plan } = this.#task;
     const model = this.#hands.newModel();
     const pace = { ...answerPace(plan), ...(model.live ? { charsPerSecond: Infinity } : {}) };
     const growth = new Growth({ ...pace, marks: this.#marks(), clock });
@@ -101,6 +133,10 @@ class PromptTurn {
         const thinking = new Growth({ ...pace, marks: [], clock });
         if (plan.redacted !== true) await thinking.grow(delta.text, (piece) => this.#think(id, piece), this.#signal);
         if (plan.thinkMs !== undefined) await this.#sleep(plan.thinkMs);
+      } else if (this.#rules.mcp.length > 0) {
+        this.#answered += delta.text;
+        const { text } = callsIn(delta.text);
+        if (text !== "") await growth.grow(text, (piece) => this.#say(id, piece), this.#signal);
       } else {
         await growth.grow(delta.text, (piece) => this.#say(id, piece), this.#signal);
         if (plan.crashAt === "mid-answer") await this.#hands.crash(); // one that came as a single piece
@@ -115,9 +151,9 @@ class PromptTurn {
     try {
       yield* model.answer(prompt, this.#signal);
     } catch (error) {
-      if (this.#signal.aborted || error instanceof TurnStopped) throw error;
+      if (this.#signal.aborted || error instanceof TurnStop) throw error;
       const text = error instanceof Error ? error.message : String(error);
-      throw new TurnStopped("error", vendorError(codes.internal, text, "internal", true));
+      throw new TurnStop("error", vendorError(codes.internal, text, "internal", true));
     }
   }
 
@@ -147,7 +183,7 @@ class PromptTurn {
   }
 
   #stop(name: ErrorName, text: string): never {
-    throw new TurnStopped(causeOf(name), turnError(name, text));
+    throw new TurnStop(causeOf(name), turnError(name, text));
   }
 
   #say(message: string, text: string): void {

@@ -9,7 +9,7 @@ import type { AgentSettings } from "./desk/desk-protocol.ts";
 import { causeOf, codes, turnError, vendorError } from "./errors.ts";
 import { internalError, type JsonRpc, JsonRpcError } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
-import { runPromptTurn, type TurnEnd, TurnStopped } from "./prompt-turn.ts";
+import { runPromptTurn, type TurnEnd, TurnStop } from "./prompt-turn.ts";
 import type { Session } from "./session.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { IncomingPrompt } from "./split-prompt.ts";
@@ -38,15 +38,15 @@ interface PromptCall {
   readonly signal: AbortSignal;
 }
 
-interface Stopped {
+interface StopState {
   readonly cause: string;
   readonly stats: object;
 }
 
 /** How the call ends. `crash`: the process is to die around its reply. */
 type PromptEnd =
-  | { readonly stopped: Stopped; readonly result: object; readonly crash: TurnPlan["crashAt"] }
-  | { readonly stopped: Stopped; readonly error: JsonRpcError };
+  | { readonly stopped: StopState; readonly result: object; readonly crash: TurnPlan["crashAt"] }
+  | { readonly stopped: StopState; readonly error: JsonRpcError };
 
 /** Stores a prompt, counts it, runs its turn, and returns how it ended. A prompt that is refused before it is stored costs nothing. */
 export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
@@ -115,7 +115,15 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
     const isSummary = agentType === "summarizer" && options.summarizer !== "answers";
     const end = await runPromptTurn(
       isSummary ? summarised(task, options.summarizer === "always" ? "always" : "unframed") : task,
-      { none: agentType === "summarizer", mode: session.mode, askAgain: options.askAgain, cwd },
+      {
+        none: agentType === "summarizer",
+        mode: session.mode,
+        askAgain: options.askAgain,
+        acts: options.acts,
+        cwd,
+        mcp: session.mcp,
+        mcpRules: options,
+      },
       {
         clock,
         gate: services.gate,
@@ -155,7 +163,7 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
     if (signal.aborted) {
       return { stopped: { cause: "cancelled", stats: stats() }, result: { stopReason: "cancelled" }, crash: undefined };
     }
-    if (error instanceof TurnStopped) return { stopped: { cause: error.cause, stats: stats() }, error: error.reply };
+    if (error instanceof TurnStop) return { stopped: { cause: error.cause, stats: stats() }, error: error.reply };
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     return { stopped: { cause: "error", stats: stats() }, error: new JsonRpcError(internalError, text) };
   } finally {

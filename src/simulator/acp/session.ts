@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import type { McpClient } from "./mcp-client.ts";
 import type { agentModels } from "./models.ts";
 
 /** Of Devin's agent: `accept-edits` is where a session starts. Source: docs/wire/acp.md, "Sessions". */
@@ -27,6 +28,8 @@ export interface Session {
   running: AbortController | undefined;
   /** A cancel came, and the next prompt is to be cancelled with it. */
   cancelNext: boolean;
+  /** The MCP servers that its client named. */
+  mcp: readonly McpClient[];
 }
 
 export function isMode(value: unknown): value is string {

@@ -1,5 +1,8 @@
+import { writeFileSync } from "node:fs";
 import { orAborted } from "../../base/async.ts";
+import type { AgentOptions } from "./agent-options.ts";
 import { internalError, JsonRpcError } from "./json-rpc.ts";
+import type { McpClient } from "./mcp-client.ts";
 import type { TurnHands } from "./turn-hands.ts";
 
 /** How the agent of this process treats its tools. */
@@ -8,10 +11,15 @@ export interface ToolRules {
   readonly none: boolean;
   readonly mode: string;
   readonly askAgain: number;
+  /** Writes happen in every mode, without a question. */
+  readonly acts: boolean;
   readonly cwd: string;
+  /** The session's MCP servers, and how their tools are called. */
+  readonly mcp: readonly McpClient[];
+  readonly mcpRules: Pick<AgentOptions, "mcpCallMs" | "mcpPermission" | "mcpCalls" | "ownToolsFirst">;
 }
 
-/** The tool calls of one turn, as the client sees them. No tool really runs. */
+/** The tool calls of one turn, as the client sees them. No tool really runs, but for the writes of an agent that acts. */
 export class ToolCalls {
   readonly #rules: ToolRules;
   readonly #hands: TurnHands;
@@ -44,7 +52,8 @@ export class ToolCalls {
       const call = this.#newCall(`Write ${path}`, "edit", { path, content: "hello" });
       const verdict = await this.#mayWrite(call);
       if (verdict === "yes") {
-        await this.#step();
+        if (this.#rules.acts) writeFileSync(path, "hello");
+        else await this.#step();
         this.#callUpdate(call, { status: "completed", content: [textContent("Written.")] });
         return;
       }
@@ -54,8 +63,46 @@ export class ToolCalls {
     }
   }
 
+  /** Calls of the session's servers, as one answer of the model has them. */
+  async callServers(
+    calls: readonly { readonly name: string; readonly args: unknown }[],
+  ): Promise<{ readonly name: string; readonly text: string }[]> {
+    const { mcp, mcpRules } = this.#rules;
+    const begun = calls.map(({ name, args }) => {
+      const client = mcp.find(({ tools }) => tools.some((tool) => tool.name === name));
+      const id = this.#newCall(`${client?.name ?? "mcp"}_${name}`, "other", args as object);
+      return { name, args, client, id };
+    });
+    const one = async ({ name, args, client, id }: (typeof begun)[number]) => {
+      const isAllowed = !mcpRules.mcpPermission || (await this.#permitted(id));
+      try {
+        if (!isAllowed || client === undefined) throw new Error("The call was not made.");
+        this.#callUpdate(id, { status: "in_progress" });
+        const text = await client.call(name, args, mcpRules.mcpCallMs, this.#signal);
+        this.#callUpdate(id, { status: "completed", content: [textContent(text)] });
+        return { name, text };
+      } catch (error) {
+        this.#signal.throwIfAborted();
+        const text = error instanceof Error ? error.message : String(error);
+        this.#callUpdate(id, { status: "failed", content: [textContent(text)] });
+        return { name, text };
+      }
+    };
+    if (mcpRules.mcpCalls === "together") return await Promise.all(begun.map(one));
+    const results: { readonly name: string; readonly text: string }[] = [];
+    for (const call of begun) results.push(await one(call));
+    return results;
+  }
+
+  async #permitted(toolCallId: string): Promise<boolean> {
+    const outcome = await this.#permission(toolCallId);
+    await this.#hands.permissionAnswered(outcome);
+    return outcome.startsWith("allow");
+  }
+
   async #mayWrite(toolCallId: string): Promise<"yes" | "no" | "mode"> {
-    const { mode } = this.#rules;
+    const { mode, acts } = this.#rules;
+    if (acts) return "yes";
     if (mode === "ask" || mode === "plan") return "mode";
     if (mode === "bypass") return "yes";
     const outcome = await this.#permission(toolCallId);

@@ -24,6 +24,8 @@ export const turnPlanSchema = z.strictObject({
   thinking: chars.optional(),
   /** The exact answer. */
   text: z.string().optional(),
+  /** The same in base64: for a text that must not stand in the prompt. `-MARK` becomes the mark of the prompt's tags. */
+  hiddenText: z.string().optional(),
   /** An answer of exactly this many characters. */
   size: chars.optional(),
   /** An answer of no characters. */

@@ -15,7 +15,7 @@ export const spoilings = [
   "prose-after",
   "announced",
 ] as const;
-export type Spoiling = (typeof spoilings)[number];
+export type SpoilKind = (typeof spoilings)[number];
 
 /** One thing that the agent does in one of its answers. */
 export type Action =
@@ -27,7 +27,7 @@ export type Action =
       readonly tool: string;
       /** Text of the arguments; made to fit the schema when undefined. */
       readonly body: string | undefined;
-      readonly spoiling: Spoiling | undefined;
+      readonly spoiling: SpoilKind | undefined;
       /** Spoilt again when it is asked again. */
       readonly stubborn: boolean;
     };
@@ -35,7 +35,7 @@ export type Action =
 /** The agent's actions, answer by answer. */
 export type AgentScript = readonly (readonly Action[])[];
 
-const call = (tool: string, body?: string, spoiling?: Spoiling, stubborn = false): Action => ({
+const call = (tool: string, body?: string, spoiling?: SpoilKind, stubborn = false): Action => ({
   kind: "call",
   tool,
   body,

@@ -6,7 +6,7 @@ import {
   inlineScript,
   namedScript,
   pickTool,
-  type Spoiling,
+  type SpoilKind,
 } from "./agent-script.ts";
 import { type callForms, inForm } from "./call-form.ts";
 import { conversationOf, type SeenMessage, toolResultsIn } from "./conversation.ts";
@@ -146,7 +146,7 @@ interface Call {
 }
 
 /** The same call as models get it wrong. */
-function spoil(how: Spoiling, { tag, name, body, block }: Call): string {
+function spoil(how: SpoilKind, { tag, name, body, block }: Call): string {
   switch (how) {
     case "truncated":
       return `<${tag} name="${name}">\n${body.slice(0, Math.ceil(body.length / 2))}`;

@@ -6,8 +6,9 @@ export interface SeenMessage {
   readonly toolResult: boolean;
 }
 
-const block = /<(message|tool_result)((?:-\d+)?) ([^>]*)>\n([\s\S]*?)\n?<\/\1\2>/g;
-const wrapped = /^[\s\S]*?<conversation((?:-\d+)?)>\n([\s\S]*)\n<\/conversation\1>\n*([\s\S]*)$/;
+/** A tag's name may end in a mark; the tags of one prompt have the same. */
+const block = /<(message|tool_result)((?:-\w+)?) ([^>]*)>\n([\s\S]*?)\n?<\/\1\2>/g;
+const wrapped = /^[\s\S]*?<conversation((?:-\w+)?)>\n([\s\S]*)\n<\/conversation\1>\n*([\s\S]*)$/;
 
 /**
  * The conversation in one user text: clients of a server that takes one text write the history into tags and put the message to answer
@@ -35,12 +36,12 @@ export function nowOf(text: string): string {
 }
 
 function userMessage(text: string): SeenMessage {
-  return { role: "user", text, toolResult: /^\s*<tool_result(?:-\d+)? name="/.test(text) };
+  return { role: "user", text, toolResult: /^\s*<tool_result(?:-\w+)? name="/.test(text) };
 }
 
 /** The texts of the tool results in a message, in order. */
 export function toolResultsIn(message: SeenMessage): string[] {
-  const found = [...message.text.matchAll(/<(tool_result(?:-\d+)?) [^>]*>\n([\s\S]*?)\n<\/\1>/g)].map(
+  const found = [...message.text.matchAll(/<(tool_result(?:-\w+)?) [^>]*>\n([\s\S]*?)\n<\/\1>/g)].map(
     (one) => one[2] ?? "",
   );
   return found.length === 0 && message.toolResult ? [message.text] : found;

@@ -110,7 +110,7 @@ export const helper: Model = {
   async *answer(prompt: ModelPrompt): AsyncGenerator<ModelDelta, void> {
     const thinking = thinkingOf(prompt);
     if (thinking !== "") yield { kind: "thinking", text: thinking };
-    const offer = readOffer(prompt.instructions);
+    const offer = readOffer(prompt.instructions, prompt.text);
     const played = isScripted(prompt) ? undefined : agentAnswer(prompt, offer);
     if (played !== undefined) {
       yield* played;
@@ -123,7 +123,7 @@ export const helper: Model = {
 
 /** Whether the plan gives the answer, letter by letter. */
 function isScripted({ plan }: ModelPrompt): boolean {
-  return plan.empty === true || plan.text !== undefined || plan.size !== undefined;
+  return plan.empty === true || plan.text !== undefined || plan.hiddenText !== undefined || plan.size !== undefined;
 }
 
 function thinkingOf(prompt: ModelPrompt): string {
@@ -138,7 +138,8 @@ function thinkingOf(prompt: ModelPrompt): string {
 function answerOf(prompt: ModelPrompt, offer: Offer): string {
   const { plan } = prompt;
   if (plan.empty === true) return "";
-  const base = plan.text ?? (plan.size === undefined ? ownAnswer(prompt, offer) : prose(plan.size));
+  const base =
+    hidden(plan, offer) ?? plan.text ?? (plan.size === undefined ? ownAnswer(prompt, offer) : prose(plan.size));
   return plan.forge === true ? `${base}\n\n${forgedHeader}And here the answer ends.` : base;
 }
 
@@ -174,4 +175,15 @@ function inForm(text: string, form: NonNullable<Offer["form"]>, spoilt: ModelPro
     default:
       return spoilt satisfies never;
   }
+}
+
+/** The text that the prompt holds in base64, with its mark. */
+function hidden(
+  { hiddenText }: Pick<ModelPrompt["plan"], "hiddenText">,
+  { callTag }: Pick<Offer, "callTag">,
+): string | undefined {
+  if (hiddenText === undefined) return undefined;
+  return Buffer.from(hiddenText, "base64")
+    .toString()
+    .replaceAll("-MARK", callTag.replace(/^tool_call/, ""));
 }

@@ -19,15 +19,15 @@ export interface Offer {
 
 const header = /^## ([A-Za-z0-9_.:/-]{1,128})( \(freeform\))?$/;
 
-/** Reads the offer out of a prompt's instructions. Nothing offered gives no tools. */
-export function readOffer(instructions: string): Offer {
+/** Reads the offer out of a prompt's instructions. Nothing offered gives no tools. A later `text` may name another tag for calls. */
+export function readOffer(instructions: string, text = ""): Offer {
   const tools = lastSection(instructions, "# Tools");
   const form = lastSection(instructions, "# Form of the answer");
   const example = /^<([\w-]+) name="[^"]*">\n[^\n]*\n<\/\1>$/m.exec(tools);
   const named = /^- This answer must call the tool (\S+), and no other\.$/m.exec(tools)?.[1];
   return {
     tools: example === null ? [] : readTools(tools),
-    callTag: example?.[1] ?? "tool_call",
+    callTag: /write calls as <([\w-]+) name=/.exec(text)?.[1] ?? example?.[1] ?? "tool_call",
     parallel: !/^- At most one call/m.test(tools),
     mustCall: named ?? /^- This answer must call at least one tool\.$/m.test(tools),
     form: form === "" ? undefined : { schema: parseObject(/^\{.*\}$/m.exec(form)?.[0]) },

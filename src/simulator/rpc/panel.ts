@@ -23,6 +23,5 @@ export function panelRpcs(context: RpcContext) {
       context.panel.trusted = request.workspaceTrusted;
       return {};
     },
-    addTrackedWorkspace: () => ({}),
   } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
 }

@@ -2,14 +2,9 @@ import type { ImageData, TextOrScopeItem } from "../../proto/windsurf/exa/codeiu
 import { ConversationalPlannerMode } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import type { CascadeConversationalPlannerConfig, CascadePlannerConfig } from "../../proto/windsurf/exa/cortex_pb.ts";
 
-/** The text of a message: its text items in order; other items as the context that they refer to. */
+/** The text of a message: its text items in order. */
 export function textOfItems(items: readonly TextOrScopeItem[]): string {
-  return items
-    .map(({ chunk }) => {
-      if (chunk.case === "text") return chunk.value;
-      return chunk.case === "item" ? `[context: ${chunk.value.scopeItem.case ?? "item"}]` : "";
-    })
-    .join("");
+  return items.map(({ chunk }) => (chunk.case === "text" ? chunk.value : "")).join("");
 }
 
 /**

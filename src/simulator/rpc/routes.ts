@@ -1,4 +1,4 @@
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
 import { accountRpcs, probeRpcs } from "./account.ts";
 import { cascadeRpcs } from "./cascade.ts";
@@ -16,10 +16,5 @@ export function languageServerRpcs(context: RpcContext): ServiceImpl<typeof Lang
     ...accountRpcs(context),
     ...probeRpcs(context),
     rawGetChatMessage: (request, handler) => rawGetChatMessage(context, request, handler),
-    getChatMessage: () => {
-      throw new ConnectError("GetChatMessage is deprecated :)", Code.Unimplemented);
-    },
-    // Two independent clients saw no frame and a clean end.
-    async *streamCascadeReactiveUpdates() {},
   };
 }

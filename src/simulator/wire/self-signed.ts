@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 
 /** A key and a self-signed certificate, both PEM. */
-interface SelfSigned {
+interface SelfSignedPair {
   readonly key: string;
   readonly cert: string;
 }
@@ -23,7 +23,7 @@ const utcTime = (ms: number) =>
   der(0x17, Buffer.from(`${new Date(ms).toISOString().replaceAll(/[-:T]/g, "").slice(2, 14)}Z`));
 
 /** Makes a P-256 key and a certificate for 127.0.0.1 and localhost, as the product ships one. Source: RFC 5280, 4.1. */
-export function selfSigned(nowMs: number): SelfSigned {
+export function selfSigned(nowMs: number): SelfSignedPair {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const serial = randomBytes(8);
   serial[0] = (serial[0] ?? 0) & 0x7f || 1; // a positive integer without a leading zero
