@@ -11,20 +11,6 @@ export interface StreamName {
   readonly clientKey: Secret | undefined;
 }
 
-/** Which attach this is of one life of a client: it counts them, and makes one at a time. */
-export interface AttachNumber {
-  /** Names the client's process, or window, as long as that lives. */
-  readonly life: string;
-  readonly number: number;
-}
-
-/** Proof that an attach is the newest of its client. */
-export interface AttachProof {
-  /** The ticket that the client's last attach received. */
-  readonly ticket?: Secret | undefined;
-  readonly number?: AttachNumber | undefined;
-}
-
 /** `create` makes the stream if there is none, `resume` never does; `observe` only reads and does not disturb the writer. */
 export type AttachIntent = "create" | "resume" | "observe";
 

@@ -36,6 +36,10 @@ export type TurnEventBody =
       readonly fromStep?: number;
       /** Which product the prompt goes to (`windsurf`, `windsurf-next`): its plan pays. Absent in logs of older builds. */
       readonly ide?: string;
+      /** The client's tools are the agent's own: calls come as `tool_call` events and never as text. */
+      readonly tools?: "native";
+      /** No prompt is sent: the turn gives the results to a prompt that an earlier turn began and that waits for them. */
+      readonly goesOn?: true;
     }
   | { readonly type: "text"; readonly delta: string }
   | { readonly type: "thinking"; readonly delta: string }
@@ -47,8 +51,11 @@ export type TurnEventBody =
       readonly argumentsDelta: string;
       readonly done: boolean;
     }
-  /** The upstream rewrote text already sent: the full text as it now stands. */
-  | { readonly type: "rewritten"; readonly text: string }
+  /**
+   * The upstream rewrote text already sent: the full text as it now stands. `moved`: the deltas had all of it, in another order, so a
+   * reader that cannot take text back lacks nothing.
+   */
+  | { readonly type: "rewritten"; readonly text: string; readonly moved?: true }
   | ({ readonly type: "usage" } & Usage)
   | {
       readonly type: "finished";
@@ -73,10 +80,4 @@ export type TerminalEventType = "finished" | "failed" | "cancelled";
 /** Whether nothing can follow this event. */
 export function isTerminal<E extends TurnEventBody>(event: E): event is E & { readonly type: TerminalEventType } {
   return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
-}
-
-/** An event without its place in a log. */
-export function bodyOf(event: TurnEvent): TurnEventBody {
-  const { eventId: _eventId, atMs: _atMs, ...body } = event;
-  return body;
 }

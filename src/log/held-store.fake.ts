@@ -2,7 +2,7 @@ import type { Schedule } from "./schedule.fake.ts";
 import type { LogStore, LogWriter } from "./store.ts";
 
 /** One action on a store. Actions are kept in their order. */
-export interface Done {
+export interface DoneStep {
   readonly actor: string;
   readonly method: string;
   readonly args: readonly unknown[];
@@ -16,7 +16,12 @@ export interface HeldOptions {
   readonly hold: "before" | "after";
   /** Calls that are not held. */
   readonly passing?: readonly string[];
-  readonly onDone: (done: Done) => void;
+  readonly onDone: (done: DoneStep) => void;
+}
+
+/** Whether these are the options of a read that waits for news. */
+function isWait(argument: unknown): boolean {
+  return typeof argument === "object" && argument !== null && "wait" in argument && argument.wait !== undefined;
 }
 
 /** A store each of whose calls is a step of a schedule, those of its writers too. A wait in it is one when it is over. */
@@ -25,7 +30,7 @@ export function heldStore({ store, schedule, hold, passing = [], onDone }: HeldO
     (method: string, call: (...args: unknown[]) => Promise<unknown>) =>
     async (...args: unknown[]): Promise<unknown> => {
       const actor = method.startsWith("append") ? "turn" : schedule.actor;
-      const waits = method.startsWith("until");
+      const waits = method.startsWith("until") || args.some(isWait);
       if (passing.includes(method)) return waits ? call(...args) : schedule.during(call(...args));
       if (waits) {
         const result = await call(...args);

@@ -66,16 +66,6 @@ export function endsTurn<E extends OutlinedBody>(
   return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
 }
 
-/** JSON of the outline's members, without its type, which its record has. */
-export function encodeOutline(body: TurnEventBody): string {
-  const { type: _type, ...kept } = outlineOf(body);
-  return JSON.stringify(kept);
-}
-
-export function decodeOutline(type: TurnEventBody["type"], text: string): OutlinedBody {
-  return { type, ...(JSON.parse(text) as object) } as OutlinedBody; // written by encodeOutline of an event of this type
-}
-
 function ideToolsOf({ ideTools }: { readonly ideTools?: IdeToolNames }): { readonly ideTools?: IdeToolNames } {
   return ideTools === undefined ? {} : { ideTools };
 }

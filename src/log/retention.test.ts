@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnEventBody } from "./event.ts";
-import { openMemoryLog } from "./memory/open-memory-log.ts";
+import { openMemoryLog } from "./live.ts";
 import { expiryOf } from "./retention.ts";
 import type { LogStore } from "./store.ts";
 import { newTurn, SettableClock } from "./turn.fake.ts";
@@ -42,7 +42,7 @@ test("what has expired stays expired for every request and every clock, until it
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
       const clock = new SettableClock(1_000 * minuteMs);
-      const store = openMemoryLog({ clock });
+      const store = await openMemoryLog({ clock });
       const { record, writer } = await store.create(newTurn({ idempotencyKey: "k", fingerprint: "f" }), "o");
       await writer?.append([finished], clock.now());
       const outcomes: (string | undefined)[] = [];

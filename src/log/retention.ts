@@ -1,5 +1,3 @@
-import type { TurnRow } from "./medium/medium.ts";
-
 /** How long an ended turn's log can be read, and how long its tombstone answers `expired` after that; all in ms. */
 export interface Retention {
   /** Since the end or the last attach, whichever is later. */
@@ -20,9 +18,4 @@ export const defaultRetention: Retention = { windowMs: 2 * hourMs, capMs: 2 * ho
 /** When a turn that ended then, and was last attached to then, stops being readable; epoch ms. */
 export function expiryOf(endedAtMs: number, attachedAtMs: number, { windowMs, capMs }: Retention): number {
   return Math.min(Math.max(endedAtMs, attachedAtMs) + windowMs, endedAtMs + capMs);
-}
-
-/** Whether the row's content may no longer be shown. A running turn never expires. */
-export function hasExpired(row: TurnRow, nowMs: number): boolean {
-  return row.erasedAtMs !== undefined || (row.expiresAtMs !== undefined && row.expiresAtMs <= nowMs);
 }

@@ -6,7 +6,7 @@ export interface Step {
   readonly name: string;
 }
 
-interface Waiting extends Step {
+interface WaitingStep extends Step {
   readonly lane: string;
   readonly go: () => void;
 }
@@ -31,7 +31,7 @@ export class Schedule {
   readonly choices: Choice[] = [];
   readonly #prefix: readonly number[];
   #delays: number;
-  #waiting: Waiting[] = [];
+  #waiting: WaitingStep[] = [];
   #working = 0;
   #at = "";
   #free = false;
@@ -95,7 +95,7 @@ export class Schedule {
   }
 
   /** The first step of every lane, the current actor's first; as many as the delays that are left, and one more. */
-  #options(): readonly Waiting[] {
+  #options(): readonly WaitingStep[] {
     const first = this.#waiting.filter(
       (step, at) => this.#waiting.findIndex(({ actor, lane }) => actor === step.actor && lane === step.lane) === at,
     );

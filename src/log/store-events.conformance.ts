@@ -4,13 +4,13 @@ import { Secret } from "../base/secret.ts";
 import type { TurnEvent, TurnEventBody } from "./event.ts";
 import { eventIdOf } from "./event-id.ts";
 import { type OutlinedEvent, outlineOf } from "./outline.ts";
-import { readOutline } from "./read-turn.ts";
-import type { StoreCapabilities } from "./store.ts";
+import { eachOf, readOutline } from "./read-turn.ts";
+import type { RowsAbilities } from "./rows.ts";
 import { bodiesOf, finished, never, type StoreWorld, text } from "./store-world.fake.ts";
 import { newTurn } from "./turn.fake.ts";
 
 /** The cases for events that every log store passes: append, read, outline, wait. Called inside its suite. */
-export function describeEvents(world: StoreWorld, capabilities: StoreCapabilities): void {
+export function describeEvents(world: StoreWorld, capabilities: RowsAbilities): void {
   const { begin, collect } = world;
 
   describe("events", () => {
@@ -159,7 +159,7 @@ export function describeEvents(world: StoreWorld, capabilities: StoreCapabilitie
 
     async function outlined(turnId: TurnId, after: EventId = startOfLog): Promise<OutlinedEvent[]> {
       const events: OutlinedEvent[] = [];
-      for await (const event of readOutline(world.store, { turnId, after }, never)) events.push(event);
+      for await (const event of eachOf(readOutline(world.store, { turnId, after }, never))) events.push(event);
       return events;
     }
 
@@ -181,6 +181,10 @@ export function describeEvents(world: StoreWorld, capabilities: StoreCapabilitie
           );
           expect(JSON.stringify(events)).not.toContain("secret");
           expect(await outlined(record.turnId, eventIdOf(6))).toEqual(events.slice(6));
+          await world.store.noteDelivered(record.turnId);
+          expect(await outlined(record.turnId)).toEqual(events);
+          const { events: whole } = await world.store.readAfter(record.turnId, startOfLog, { limit: 99, clientKey });
+          expect(whole).toMatchObject([...happened, end]);
         }
       }
     });
@@ -209,37 +213,37 @@ export function describeEvents(world: StoreWorld, capabilities: StoreCapabilitie
     });
 
     test.skipIf(!capabilities.survivesRestart)(
-      "of a sealed turn are kept when the log is opened again, and go on where another process goes on",
+      "are kept when the log is opened again, and those of a sealed turn are unknown then",
       async () => {
-        const { record, writer } = await world.store.create(newTurn(), "owner-1", { clientKey: key });
-        await writer?.append(happened, 5);
+        const own = await world.store.create(newTurn(), "owner-1");
+        const sealed = await world.store.create(newTurn(), "owner-1", { clientKey: key });
+        for (const { writer } of [own, sealed]) await writer?.append([text("abc"), finished], 5);
         await world.reopen();
-        const claimed = await world.store.claim(record.turnId, "owner-2");
-        await claimed?.writer.append([text("more"), finished], 9);
-        await world.reopen();
-        const events = await outlined(record.turnId);
-        expect(events.map(({ type }) => type)).toEqual([...happened, text(""), finished].map(({ type }) => type));
-        expect(events.at(-2)).toMatchObject({ characters: 4, atMs: 9 });
+        expect(await outlined(own.record.turnId)).toMatchObject([{ characters: 3, atMs: 5 }, { type: "finished" }]);
+        await expect(outlined(sealed.record.turnId)).rejects.toMatchObject({ code: "invalid_request" });
       },
     );
   });
 
   describe("waiting", () => {
+    const news = (turnId: TurnId, after: EventId, wait = never) =>
+      world.store.readAfter(turnId, after, { limit: 9, wait });
+
     test("ends at once when the log is past the cursor already", async () => {
       const { turnId, writer } = await begin();
       await writer.append([text("a")], 1);
-      await expect(world.store.untilPast(turnId, startOfLog, never)).resolves.toBeUndefined();
+      expect((await news(turnId, startOfLog)).events).toHaveLength(1);
     });
 
     test("ends with the next append, and with the end", async () => {
       const { turnId, writer } = await begin();
-      const first = world.store.untilPast(turnId, startOfLog, never);
+      const first = news(turnId, startOfLog);
       await writer.append([text("a")], 1);
-      await first;
-      const end = world.store.untilPast(turnId, "a1" as EventId, never);
+      expect(await first).toMatchObject({ events: [{ eventId: "a1" }], ended: false });
+      const end = news(turnId, "a1" as EventId);
       await writer.append([finished], 1);
-      await end;
-      await expect(world.store.untilPast(turnId, "a2" as EventId, never)).resolves.toBeUndefined();
+      expect(await end).toMatchObject({ events: [{ eventId: "a2" }], ended: true });
+      expect(await news(turnId, "a2" as EventId)).toEqual({ events: [], ended: true });
     });
 
     test("loses no append that comes between the read and the wait", async () => {
@@ -256,7 +260,7 @@ export function describeEvents(world: StoreWorld, capabilities: StoreCapabilitie
     test("ends with the signal's reason", async () => {
       const { turnId } = await begin();
       const controller = new AbortController();
-      const waiting = world.store.untilPast(turnId, startOfLog, controller.signal);
+      const waiting = news(turnId, startOfLog, controller.signal);
       controller.abort(new Error("gone"));
       await expect(waiting).rejects.toThrow("gone");
     });

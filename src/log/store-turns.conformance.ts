@@ -89,8 +89,10 @@ export function describeTurns(world: StoreWorld): void {
       expect(await ids({})).toEqual([c.turnId, b.turnId, a.turnId]);
       expect(await ids({ limit: 1 })).toEqual([c.turnId]);
       expect(await ids({ caller: "caller-1", fingerprint: "f" })).toEqual([b.turnId, a.turnId]);
-      expect(await ids({ session: "s1" })).toEqual([c.turnId, a.turnId]);
-      expect(await ids({ idempotencyKey: "k" })).toEqual([b.turnId]);
+      expect(await ids({ caller: "caller-1", session: "s1" })).toEqual([a.turnId]);
+      expect(await ids({ caller: "caller-2", session: "s1" })).toEqual([c.turnId]);
+      expect(await ids({ caller: "caller-1", idempotencyKey: "k" })).toEqual([b.turnId]);
+      expect(await ids({ caller: "caller-2", idempotencyKey: "k" })).toEqual([]);
       expect(await ids({ open: true })).toEqual([c.turnId, b.turnId]);
       expect(await ids({ open: false })).toEqual([a.turnId]);
     });
@@ -105,7 +107,7 @@ export function describeTurns(world: StoreWorld): void {
 
     test("are deleted without a tombstone, and their writer gets an error", async () => {
       const { turnId, writer } = await begin({ idempotencyKey: "k" });
-      const waiting = world.store.untilPast(turnId, startOfLog, never);
+      const waiting = world.store.readAfter(turnId, startOfLog, { limit: 1, wait: never });
       await world.store.remove(turnId);
       await expect(waiting).rejects.toMatchObject({ code: "invalid_request" });
       expect(await world.store.get(turnId)).toBeUndefined();
@@ -197,7 +199,9 @@ export function describeTurns(world: StoreWorld): void {
       world.clock.move(-hourMs);
       await expect(world.store.get(turn.turnId)).rejects.toMatchObject(expired);
       await expect(world.store.readAfter(turn.turnId, startOfLog, { limit: 1 })).rejects.toMatchObject(expired);
-      await expect(world.store.untilPast(turn.turnId, startOfLog, never)).rejects.toMatchObject(expired);
+      await expect(world.store.readAfter(turn.turnId, startOfLog, { limit: 1, wait: never })).rejects.toMatchObject(
+        expired,
+      );
       await expect(world.store.noteReader(turn.turnId, world.clock.now())).rejects.toMatchObject(expired);
       await expect(world.store.create(newTurn({ idempotencyKey: "k" }), "o")).rejects.toMatchObject(expired);
       expect(await world.store.list({ limit: 10 })).toEqual([]);

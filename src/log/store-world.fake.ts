@@ -1,6 +1,6 @@
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnEvent, TurnEventBody } from "./event.ts";
-import { readTurn } from "./read-turn.ts";
+import { eachOf, readTurn } from "./read-turn.ts";
 import type { LogStore, LogWriter, NewTurn } from "./store.ts";
 import { newTurn, SettableClock } from "./turn.fake.ts";
 
@@ -79,7 +79,7 @@ export class StoreWorld {
 
   readonly collect = async (turnId: TurnId, after: EventId = startOfLog): Promise<TurnEvent[]> => {
     const events: TurnEvent[] = [];
-    for await (const event of readTurn(this.store, { turnId, after }, never)) events.push(event);
+    for await (const event of eachOf(readTurn(this.store, { turnId, after }, never))) events.push(event);
     return events;
   };
 }

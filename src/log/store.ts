@@ -1,16 +1,10 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type {
-  AttachedStream,
-  AttachIntent,
-  AttachProof,
-  StreamHolder,
-  StreamMessage,
-  StreamName,
-} from "./client-stream.ts";
+import type { AttachedStream, AttachIntent, StreamHolder, StreamMessage, StreamName } from "./client-stream.ts";
 import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
 import type { OutlinedEvent } from "./outline.ts";
 import type { TurnRequest } from "./request.ts";
+import type { RowsAbilities } from "./rows.ts";
 
 /** A client's request as stored when the turn begins: enough to adopt the turn after a restart, and to join it. */
 export interface NewTurn {
@@ -34,6 +28,8 @@ export interface NewTurn {
   readonly client: string | undefined;
   /** The project that the client named (`X-Millrace-Project`); usage is counted by it. */
   readonly project?: string | undefined;
+  /** Digest of the IDE account that pays for the prompt, where gateways of several machines share the store. Joins ignore it. */
+  readonly account?: string | undefined;
   /** How long the turn continues without a reader; `Infinity`: to its end. In a record: the longest time that any reader asked for. */
   readonly graceMs: number;
   /** The dialect's own data for showing the turn again after a restart: plain JSON, opaque to every other layer. */
@@ -53,7 +49,7 @@ export interface TurnRecord extends NewTurn {
   readonly owner: string;
   /** True when a client sealed the turn and its key was not given: the request is empty but for the model's name. */
   readonly sealed?: true;
-  /** True while only this process's memory holds the turn, because the store would not take it. */
+  /** True when only this process's memory holds the turn, or its end: the store did not take it. It ends with this process. */
   readonly degraded: boolean;
   /** The last event that the log holds, `startOfLog` when there is none. */
   readonly lastEventId: EventId;
@@ -63,39 +59,35 @@ export interface TurnRecord extends NewTurn {
   readonly expiresAtMs: number;
 }
 
-/** The abilities of a store, so that suites skip by capability, never by name. */
-export interface StoreCapabilities {
-  readonly survivesRestart: boolean;
-  readonly sharedBetweenProcesses: boolean;
-  /** Other machines may write it: one machine can lose the connection to it while the others keep writing. */
-  readonly sharedBetweenMachines?: true;
-}
-
 /** Whether the events are stored now, or why nothing was: another writer took the turn over, it has ended, it was removed. */
-export type Appended = "appended" | "fenced" | "ended" | "removed";
+export type AppendOutcome = "appended" | "fenced" | "ended" | "removed";
 
 /** The right to append to one turn. The newest claim has it; older ones are fenced off. */
 export interface LogWriter {
   readonly turnId: TurnId;
   /** Grows with each claim of the turn, from 1. */
   readonly epoch: number;
-  /** Adds events in order, all or none. Resolved means durable. Throws `degraded`. */
-  append(bodies: readonly TurnEventBody[], atMs: number): Promise<Appended>;
+  /**
+   * Adds events in order, all or none. Resolved means stored: `started` and the end are on the disk then. A turn whose store fails goes
+   * on in memory; throws `unavailable` if the store does not take the `started` of a turn with an idempotency key.
+   */
+  append(bodies: readonly TurnEventBody[], atMs: number): Promise<AppendOutcome>;
 }
 
 /** A created turn with the right to write it, or an existing turn. */
-export interface Created {
+export interface CreateResult {
   readonly record: TurnRecord;
   readonly writer: LogWriter | undefined;
 }
 
-export interface Claimed {
+export interface TurnClaim {
   readonly record: TurnRecord;
   readonly writer: LogWriter;
   /** All that the log holds. Throws `internal` when it was changed or damaged. */
   readonly readAll: () => Promise<readonly TurnEvent[]>;
 }
 
+/** `fingerprint`, `session` and `idempotencyKey` are one caller's: they need `caller`, and only one of them is looked at. */
 export interface TurnFilter {
   readonly open?: boolean;
   /** Not those of this owner. */
@@ -109,14 +101,14 @@ export interface TurnFilter {
 
 /**
  * The right to read a turn that its client sealed: that client's key (32 bytes, base64url). With another key the turn is unknown.
- * Without a key the turn has only a record (its time, its model and its end) and an outline (`readOutlineAfter`).
+ * Without a key the turn has only a record (its time, its model and its end).
  */
-export interface Opening {
+export interface ReadRight {
   readonly clientKey?: Secret | undefined;
 }
 
 /** The caller that looks for a turn. To another caller the turn is unknown, also after it has expired. */
-export interface Looking extends Opening {
+export interface TurnLookup extends ReadRight {
   readonly caller?: string | undefined;
 }
 
@@ -124,7 +116,7 @@ export interface Looking extends Opening {
  * The outcome of a message. `admitted` and `repeated` are acknowledged. `conflict`: the number was used for another payload. `gap`: an
  * earlier number is missing. `fenced`: a newer attach has the stream.
  */
-export type Admitted =
+export type Admission =
   | {
       readonly outcome: "admitted";
       readonly turn: { readonly record: TurnRecord; readonly writer: LogWriter } | undefined;
@@ -140,6 +132,8 @@ export interface StartingTurn {
 /** How many events one read answers at most. */
 export interface ReadLimit {
   readonly limit: number;
+  /** Waits for an event after the cursor, or for the turn's end; rejects with the signal's reason. Without it a read may answer nothing. */
+  readonly wait?: AbortSignal | undefined;
 }
 
 export interface CreateOptions {
@@ -153,11 +147,14 @@ export interface CreateOptions {
 }
 
 /** Writing turns: for the processes that start and run them. */
-export interface TurnWriting {
-  /** Creates the turn, or returns the one that holds the same (caller, idempotency key). Atomic; `writer` when created. */
-  create(turn: NewTurn, owner: string, options?: CreateOptions): Promise<Created>;
+export interface LogWrites {
+  /**
+   * Creates the turn, or returns the one that holds the same (caller, idempotency key). Atomic; `writer` when created. While the store
+   * fails, a turn without an idempotency key is kept in memory, and one with a key throws `unavailable`.
+   */
+  create(turn: NewTurn, owner: string, options?: CreateOptions): Promise<CreateResult>;
   /** Takes a running turn over from its writer; undefined when it has ended or is unknown. */
-  claim(turnId: TurnId, owner: string): Promise<Claimed | undefined>;
+  claim(turnId: TurnId, owner: string): Promise<TurnClaim | undefined>;
   /**
    * Asks the turn's writer, in any process, to end the turn. Durable. The first request stays; after the end none counts. Returns
    * false, and asks nothing, if the request is for a stream that a newer attach has.
@@ -170,8 +167,8 @@ export interface TurnWriting {
 }
 
 /** Reading turns, and noting who reads them. */
-export interface TurnReading {
-  readonly capabilities: StoreCapabilities;
+export interface LogReads {
+  readonly capabilities: RowsAbilities;
   /**
    * Events strictly after the cursor: at most `limit`, and at most 256 KiB of stored records, but at least one if there is any.
    * `ended` when nothing can follow the last of them. Throws `invalid_request` for a cursor past the end, `internal` when the log
@@ -180,20 +177,21 @@ export interface TurnReading {
   readAfter(
     turnId: TurnId,
     after: EventId,
-    options: ReadLimit & Opening,
+    options: ReadLimit & ReadRight,
   ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }>;
-  /** As `readAfter`, but without content and without a key: also for a turn that its client sealed, running or ended. For observers and for counting. */
+  /**
+   * As `readAfter`, but without content and without a key: also for a turn that its client sealed, while it is in this process's memory.
+   * For observers and for counting.
+   */
   readOutlineAfter(
     turnId: TurnId,
     after: EventId,
     options: ReadLimit,
   ): Promise<{ readonly events: readonly OutlinedEvent[]; readonly ended: boolean }>;
-  /** Resolves once the log is past the cursor (at once if it is), or ended. Rejects with the signal's reason. */
-  untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void>;
   /** Resolves once the turn has ended (at once if it has). Rejects with the signal's reason. */
   untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   /** Undefined when unknown. */
-  get(turnId: TurnId, looking?: Looking): Promise<TurnRecord | undefined>;
+  get(turnId: TurnId, looking?: TurnLookup): Promise<TurnRecord | undefined>;
   /** Newest first, without the expired ones; those that a client sealed as `sealed`. By a key that expired: throws `expired`. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
   /**
@@ -214,13 +212,10 @@ export interface StreamStore {
    * Each attach spends a ticket and gets the next. The store accepts the newest ticket. Until that is used it also accepts the ticket
    * before it, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` with the detail
    * `ticket_spent`, and fences the attached client. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
-   *
-   * A client may number its attaches. An attach with a lower number than an earlier one of the same life arrived late: it throws
-   * `cancelled` with the detail `superseded`, and the attached client stays attached.
    */
-  attachStream(name: StreamName, intent: AttachIntent, proof?: AttachProof): Promise<AttachedStream>;
+  attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream>;
   /** Accepts a message, and creates the turn that it starts, in one durable step. Throws `expired`. */
-  admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<Admitted>;
+  admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<Admission>;
   /** Resolves once a newer attach has the stream. Rejects with the signal's reason. */
   untilSuperseded(stream: StreamHolder, signal: AbortSignal): Promise<void>;
   /** Turns of one stream, in order: none of them is forgotten before the last one is. */
@@ -253,4 +248,4 @@ export interface StoreHousekeeping {
  * Every method throws `degraded` when the medium is full, locked or gone. Those that name a turn throw `expired` while
  * only its tombstone is left, and `invalid_request` when it is unknown, unless they say otherwise.
  */
-export interface LogStore extends TurnWriting, TurnReading, StreamStore, StoreHousekeeping {}
+export interface LogStore extends LogWrites, LogReads, StreamStore, StoreHousekeeping {}

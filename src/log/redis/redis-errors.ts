@@ -29,12 +29,3 @@ export function translateRedisError(error: unknown): unknown {
   if (fault === undefined) return error;
   return new MillraceError("degraded", `The log's Redis server ${fault[1]}.`, { cause: error });
 }
-
-/** Does the work, and throws its error as `translateRedisError` has it. */
-export async function askedOfRedis<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw translateRedisError(error);
-  }
-}

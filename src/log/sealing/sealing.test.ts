@@ -1,38 +1,15 @@
-import { createCipheriv, createHash, createHmac } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { createCipheriv } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { startOfLog, type TurnId } from "../../base/ids.ts";
+import { startOfLog } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
-import type { EventRow } from "../medium/medium.ts";
-import { openLog } from "../medium/open-log.ts";
-import { MemoryMedium } from "../memory/memory-medium.ts";
 import { readAll } from "../read-all.ts";
-import { defaultRetention } from "../retention.ts";
-import { openSqliteLog } from "../sqlite/open-sqlite-log.ts";
-import { describeLogStore } from "../store.conformance.ts";
+import type { Entry, Row } from "../rows.ts";
 import { newTurn } from "../turn.fake.ts";
 import { open, seal } from "./box.ts";
 import { cipherKey, deriveKey, encodeKey, parseKey } from "./keys.ts";
-import { sealedCodec } from "./sealed-codec.ts";
-import { finished, gatewayKey, otherKey, smallLog, tamperable, text } from "./tamperable.fake.ts";
-
-describeLogStore("sealed memory", { survivesRestart: false, sharedBetweenProcesses: false }, async () => ({
-  open: async (clock) =>
-    openLog({ medium: new MemoryMedium(), codec: sealedCodec(gatewayKey), clock, retention: defaultRetention }),
-  dispose: async () => {},
-}));
-
-describeLogStore("sealed sqlite", { survivesRestart: true, sharedBetweenProcesses: true }, async () => {
-  const folder = await mkdtemp(join(tmpdir(), "millrace-log-"));
-  const path = join(folder, "log.db");
-  return {
-    open: async (clock) => (await openSqliteLog({ path, clock, codec: sealedCodec(gatewayKey) })).store,
-    dispose: () => rm(folder, { recursive: true, force: true }),
-  };
-});
+import { noTag, Sealer, tagOf } from "./sealer.ts";
+import { gatewayKey, otherKey, smallLog, tamperable } from "./tamperable.fake.ts";
 
 describe("a box", () => {
   test("opens to what was sealed, under the same key and binding only (P9)", () => {
@@ -68,24 +45,21 @@ describe("a box", () => {
     expect(Buffer.from(open(key, vector, "aad") ?? []).toString()).toBe("Hi");
   });
 
-  test("of a record opens only after the record that it was written after", () => {
-    const { codec } = sealedCodec(gatewayKey).newTurn("turn_1" as TurnId, undefined);
-    const place = { epoch: 1, kind: "text", atMs: 1 } as const;
-    const [first, instead] = ["a", "x"].map((text) => codec.encode({ ...place, seq: 1 }, text, new Uint8Array(0)));
-    if (first === undefined || instead === undefined) throw new Error("two records were sealed");
-    const second = { ...place, seq: 2, ...codec.encode({ ...place, seq: 2 }, "b", first.mac) };
-    expect(codec.decode(second, first.mac)).toBe("b");
-    for (const mac of [instead.mac, new Uint8Array(0), first.mac.subarray(1)])
-      expect(() => codec.decode(second, mac)).toThrow("changed or damaged");
+  test("of an entry opens only after the entry that it was written after", () => {
+    const { box } = new Sealer(gatewayKey).newBox("turn_1", undefined);
+    const [first, instead] = ["a", "x"].map((content) => box.sealEntry(1, content, noTag));
+    if (first === undefined || instead === undefined) throw new Error("two entries were sealed");
+    const second = { seq: 2, bytes: box.sealEntry(2, "b", tagOf(first)) };
+    expect(box.openEntry(second, tagOf(first))).toBe("b");
+    expect(box.openEntry(second, undefined)).toBe("b");
+    for (const tag of [tagOf(instead), noTag, tagOf(first).subarray(1)])
+      expect(() => box.openEntry(second, tag)).toThrow("changed or damaged");
   });
 
-  test("never reuses a nonce for the records of a turn", () => {
-    const { codec } = sealedCodec(encodeKey(new Uint8Array(32).fill(3))).newTurn("turn_1" as TurnId, undefined);
-    const place = { epoch: 1, kind: "text", atMs: 1 } as const;
+  test("never reuses a nonce for the entries of a turn", () => {
+    const { box } = new Sealer(encodeKey(new Uint8Array(32).fill(3))).newBox("turn_1", undefined);
     const nonces = Array.from({ length: 1_000 }, (_, seq) =>
-      Buffer.from(codec.encode({ ...place, seq }, "the same", new Uint8Array(16)).payload.subarray(0, 12)).toString(
-        "hex",
-      ),
+      Buffer.from(box.sealEntry(seq, "the same", noTag).subarray(16, 28)).toString("hex"),
     );
     expect(new Set(nonces).size).toBe(1_000);
   });
@@ -107,89 +81,86 @@ test.each(["", "AAAA", `${"A".repeat(42)}B`, `${"A".repeat(43)}=`, `${"A".repeat
 );
 
 describe("a sealed log", () => {
-  test("with any single byte of any record changed shows nothing of that record (G10)", async () => {
-    const { clock, store, tamperWith } = tamperable();
+  test("with any single byte of any entry changed shows nothing of that entry (G10)", async () => {
+    const { clock, store, reader, rows, tamperWith } = await tamperable();
     const turnId = await smallLog(store, clock.now());
-    const { events: rows } = (await tamperlessRows(store, turnId)) ?? { events: [] };
-    expect(rows).toHaveLength(3);
-    for (const field of ["payload", "mac"] as const) {
-      const longest = 400;
-      for (let row = 0; row < 3; row++) {
-        for (let at = 0; at < longest; at++) {
-          let touched = false;
-          tamperWith((events) =>
-            events.map((event, i) => {
-              if (i !== row || at >= event[field].length) return event;
-              touched = true;
-              const bytes = Uint8Array.from(event[field]);
-              bytes[at] = (bytes[at] ?? 0) ^ 0x01;
-              return { ...event, [field]: bytes };
-            }),
-          );
-          const outcome = await readAll(store, turnId).then(
-            () => "shown",
-            (error: { code?: string }) => error.code,
-          );
-          expect(outcome).toBe(touched ? "internal" : "shown");
-          if (!touched) break;
-        }
+    const held = await rows.entries(turnId, 0, { count: 9, bytes: 99_999 });
+    expect(held).toHaveLength(3);
+    for (const [index, { bytes }] of held.entries()) {
+      for (let at = 0; at < bytes.length; at++) {
+        const changed = bytes.map((byte, i) => (i === at ? byte ^ 1 : byte));
+        tamperWith((entries) => entries.map((entry, i) => (i === index ? { ...entry, bytes: changed } : entry)));
+        await expect(readAll(reader, turnId)).rejects.toMatchObject({ code: "internal" });
       }
     }
+    tamperWith((entries) => entries);
+    expect(await readAll(reader, turnId)).toHaveLength(3);
   });
 
-  test.each<[string, (events: readonly EventRow[]) => readonly EventRow[]]>([
+  test.each<[string, (entries: readonly Entry[]) => readonly Entry[]]>([
     ["dropped", ([, ...rest]) => rest],
-    ["cut off", (events) => events.slice(0, -1)],
+    ["cut off", (entries) => entries.filter(({ seq }) => seq < 3)],
     ["repeated", ([first, ...rest]) => (first === undefined ? [] : [first, first, ...rest])],
     ["swapped", ([a, b, ...rest]) => (a === undefined || b === undefined ? [] : [b, a, ...rest])],
     ["swapped and renumbered", ([a, b, ...rest]) => (a && b ? [{ ...b, seq: 1 }, { ...a, seq: 2 }, ...rest] : [])],
-    ["moved in time", (events) => events.map((event) => ({ ...event, atMs: event.atMs + 1 }))],
-    ["given another kind", (events) => events.map((event) => ({ ...event, kind: "thinking" }))],
-    ["given another epoch", (events) => events.map((event) => ({ ...event, epoch: event.epoch + 1 }))],
-    ["ended early", ([first]) => (first === undefined ? [] : [{ ...first, kind: "finished" }])],
-  ])("whose records were %s is not shown", async (_, change) => {
-    const { clock, store, tamperWith } = tamperable();
+  ])("whose entries were %s is not shown", async (_, change) => {
+    const { clock, store, reader, tamperWith } = await tamperable();
     const turnId = await smallLog(store, clock.now());
     tamperWith(change);
-    await expect(readAll(store, turnId)).rejects.toMatchObject({ code: "internal" });
+    await expect(readAll(reader, turnId)).rejects.toMatchObject({ code: "internal" });
   });
 
-  test("shows the records of older versions, also with newer ones after them, and nothing if one was changed", async () => {
-    const { clock, store, tamperWith, inner } = tamperable();
-    const { turnId } = (await store.create(newTurn(), "o")).record;
-    const older = olderRecords((await inner.get(turnId))?.wrappedKey, turnId, clock.now());
-    await inner.append(turnId, { epoch: 1, afterSeq: 0, events: older, end: undefined });
-    const claimed = await store.claim(turnId, "next");
-    await claimed?.writer.append([text("c"), finished], clock.now());
-    expect(await readAll(store, turnId)).toMatchObject([
-      { delta: "a" },
-      { delta: "b" },
-      { delta: "c" },
-      { text: "ab" },
-    ]);
-    for (const field of ["payload", "mac"] as const) {
-      tamperWith((rows) => rows.map((row, i) => (i === 0 ? { ...row, [field]: flipped(row[field]) } : row)));
-      await expect(readAll(store, turnId)).rejects.toMatchObject({ code: "internal" });
-    }
-    tamperWith(([first, second, ...rest]) =>
-      first && second ? [{ ...second, seq: 1 }, { ...first, seq: 2 }, ...rest] : [],
-    );
-    await expect(readAll(store, turnId)).rejects.toMatchObject({ code: "internal" });
+  test.each<[string, Partial<Row>]>([
+    ["another caller", { meta: { caller: "caller-2" } }],
+    ["another owner", { owner: "somebody" }],
+    ["a later expiry", { expiresAtMs: 1e15 }],
+    ["no expiry", { expiresAtMs: undefined }],
+    ["an earlier expiry", { expiresAtMs: 1 }],
+    ["another end", { open: true }],
+    ["fewer entries", { last: 2 }],
+    ["another epoch", { epoch: 7 }],
+    ["another time", { createdAtMs: 7 }],
+    ["other tags", { tags: [] }],
+    ["another proof", { proof: new Uint8Array(32) }],
+  ])("whose row was given %s is damaged for every caller, and is not listed", async (_, change) => {
+    const { clock, store, reader, tamperRowWith } = await tamperable();
+    const turnId = await smallLog(store, clock.now());
+    tamperRowWith((row) => ({ ...row, ...change, meta: { ...row.meta, ...change.meta } }));
+    const damaged = { code: "internal", message: expect.stringContaining("changed or damaged") };
+    await expect(readAll(reader, turnId)).rejects.toMatchObject(damaged);
+    const { meta: { caller = "caller-1" } = {} } = change;
+    await expect(reader.get(turnId, { caller: String(caller) })).rejects.toMatchObject(damaged);
+    expect(await reader.list({ limit: 9 })).toEqual([]);
   });
 
-  test("does not take another turn's record for its own", async () => {
-    const { clock, store, tamperWith, inner } = tamperable();
+  test("does not give one caller another one's turn, however the index of keys was changed", async () => {
+    const { store, reader, rows, tamperRowWith } = await tamperable();
+    const theirs = await store.create(newTurn({ caller: "caller-1", idempotencyKey: "k" }), "o");
+    const mine = await store.create(newTurn({ caller: "caller-2", idempotencyKey: "k" }), "o");
+    const row = await rows.get(theirs.record.turnId, true);
+    if (row === undefined) throw new Error("it was stored");
+    tamperRowWith(() => row);
+    const again = newTurn({ caller: "caller-2", idempotencyKey: "k" });
+    await expect(reader.create(again, "o")).rejects.toMatchObject({ code: "internal" });
+    const found = reader.list({ caller: "caller-2", idempotencyKey: "k", limit: 1 });
+    await expect(found).rejects.toMatchObject({ code: "internal" });
+    tamperRowWith((same) => same);
+    expect((await reader.create(again, "o")).record.turnId).toBe(mine.record.turnId);
+  });
+
+  test("does not take another turn's entry for its own", async () => {
+    const { clock, store, reader, rows, tamperWith } = await tamperable();
     const turnId = await smallLog(store, clock.now());
     const other = await smallLog(store, clock.now());
-    const foreign = (await inner.read(other, 0, { events: 10, bytes: 1_000 }))?.events ?? [];
+    const foreign = await rows.entries(other, 0, { count: 10, bytes: 1_000 });
     tamperWith(() => foreign);
-    await expect(readAll(store, turnId)).rejects.toMatchObject({ code: "internal" });
+    await expect(readAll(reader, turnId)).rejects.toMatchObject({ code: "internal" });
   });
 
   test("under another gateway key cannot be read", async () => {
-    const { clock, store, inner } = tamperable();
+    const { clock, store, elsewhere } = await tamperable();
     const turnId = await smallLog(store, clock.now());
-    const stranger = openLog({ medium: inner, codec: sealedCodec(otherKey), clock, retention: defaultRetention });
+    const stranger = await elsewhere(otherKey);
     expect(await stranger.get(turnId)).toBeUndefined();
     expect(await stranger.list({ limit: 5 })).toEqual([]);
     await expect(stranger.readAfter(turnId, startOfLog, { limit: 1 })).rejects.toMatchObject({
@@ -197,33 +168,3 @@ describe("a sealed log", () => {
     });
   });
 });
-
-function flipped(bytes: Uint8Array): Uint8Array {
-  return bytes.map((byte, at) => (at === 20 || (at === 3 && bytes.length < 20) ? byte ^ 1 : byte));
-}
-
-/** Two records of text as versions before the chain of tags wrote them: a whole box, and an HMAC over the one before. */
-function olderRecords(wrappedKey: Uint8Array = new Uint8Array(0), turnId: TurnId, atMs: number): EventRow[] {
-  const wrapping = deriveKey(parseKey(gatewayKey), "wrap");
-  const turnKey = cipherKey(open(wrapping, wrappedKey.subarray(1), `gateway ${turnId}`) ?? new Uint8Array(32));
-  let mac: Uint8Array = new Uint8Array(0);
-  return ["a", "b"].map((delta, i) => {
-    const place = `record ${turnId} ${i + 1} 1 text ${atMs}`;
-    const payload = seal(
-      deriveKey(turnKey, "content", turnId),
-      Buffer.from(JSON.stringify({ body: text(delta) })),
-      place,
-    );
-    const digest = createHash("sha256").update(payload).digest();
-    const hmac = createHmac("sha256", deriveKey(turnKey, "mac", turnId))
-      .update(mac)
-      .update(`${place}\n`)
-      .update(digest);
-    mac = hmac.digest().subarray(0, 16);
-    return { seq: i + 1, epoch: 1, kind: "text", atMs, payload, mac, outline: new Uint8Array(0) };
-  });
-}
-
-async function tamperlessRows(store: ReturnType<typeof tamperable>["store"], turnId: TurnId) {
-  return store.readAfter(turnId, startOfLog, { limit: 10 });
-}

@@ -1,5 +1,4 @@
 import { type KeyObject, randomBytes } from "node:crypto";
-import type { TurnId } from "../../base/ids.ts";
 import { boxBytes, open, seal } from "./box.ts";
 import { cipherKey, deriveKey, keyBytes } from "./keys.ts";
 
@@ -15,13 +14,13 @@ const wrapBytes = keyBytes + boxBytes;
 
 export function wrapKey(
   turnKey: Uint8Array,
-  turnId: TurnId,
+  id: string,
   gatewayKey: KeyObject,
   clientKey: KeyObject | undefined,
 ): Uint8Array {
-  const gateway = seal(gatewayKey, turnKey, `gateway ${turnId}`);
+  const gateway = seal(gatewayKey, turnKey, `gateway ${id}`);
   if (clientKey === undefined) return Buffer.concat([Buffer.of(byGateway), gateway]);
-  const client = seal(deriveKey(clientKey, "client", turnId), turnKey, `client ${turnId}`);
+  const client = seal(deriveKey(clientKey, "client", id), turnKey, `client ${id}`);
   return Buffer.concat([Buffer.of(byBoth), client, gateway]);
 }
 
@@ -34,23 +33,23 @@ export function closeWrappedKey(wrapped: Uint8Array): Uint8Array | undefined {
 /** The turn's key for the gateway itself: to run the turn, or, where no client has sealed it, to show it. */
 export function unwrapForGateway(
   wrapped: Uint8Array,
-  turnId: TurnId,
+  id: string,
   gatewayKey: KeyObject,
   use: "run" | "show",
 ): KeyObject | undefined {
   const at = wrapped[0] === byGateway ? 1 : wrapped[0] === byBoth && use === "run" ? 1 + wrapBytes : undefined;
-  return at === undefined ? undefined : opened(gatewayKey, wrapped.subarray(at, at + wrapBytes), `gateway ${turnId}`);
+  return at === undefined ? undefined : opened(gatewayKey, wrapped.subarray(at, at + wrapBytes), `gateway ${id}`);
 }
 
 /** The turn's key, unwrapped with the client's key. Takes the same time if no client sealed the turn or there is no turn. */
 export function unwrapForClient(
   wrapped: Uint8Array | undefined,
-  turnId: TurnId,
+  id: string,
   clientKey: KeyObject,
 ): KeyObject | undefined {
   const sealed = wrapped !== undefined && (wrapped[0] === byBoth || wrapped[0] === byClient);
   const box = sealed ? wrapped.subarray(1, 1 + wrapBytes) : randomBytes(wrapBytes);
-  return opened(deriveKey(clientKey, "client", turnId), box, `client ${turnId}`);
+  return opened(deriveKey(clientKey, "client", id), box, `client ${id}`);
 }
 
 function opened(key: KeyObject, box: Uint8Array, bound: string): KeyObject | undefined {

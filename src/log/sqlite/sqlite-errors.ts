@@ -16,8 +16,6 @@ const mediumFaults: ReadonlyMap<number, string> = new Map([
 
 const damaged = new Set([11, 26]);
 const locked = new Set([5, 6, 15]);
-const unwritable = new Set([8, 10, 13, 14]);
-const unwritableNames = new Set(["EROFS", "ENOSPC", "EDQUOT", "EACCES", "EPERM"]);
 
 /** Translates an error of SQLite: `degraded` when the file fails; other errors are bugs and pass unchanged. */
 export function translateSqliteError(error: unknown, what = "The log's file"): unknown {
@@ -35,12 +33,6 @@ export function translateSqliteError(error: unknown, what = "The log's file"): u
 /** Whether the file itself is broken, so that no later try can succeed. */
 export function isDamaged(error: unknown): boolean {
   return damaged.has(primaryCode(error) ?? -1);
-}
-
-/** Whether an error of SQLite or the system means that nothing can be written there: a full disk, a read-only one, no right. */
-export function isUnwritable(error: unknown): boolean {
-  if (unwritable.has(primaryCode(error) ?? -1)) return true;
-  return error instanceof Error && "code" in error && unwritableNames.has(String(error.code));
 }
 
 /** Whether another program's lock was in the way for as long as the statement waits. */

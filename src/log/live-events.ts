@@ -1,0 +1,125 @@
+import type { TurnEvent, TurnEventBody } from "./event.ts";
+import { eventIdOf } from "./event-id.ts";
+import { pageBytes } from "./turn-log.ts";
+
+/** Bytes of a turn, estimated, that stay in memory beyond the unstored ones. They are dropped in halves. */
+const keptBytes = pageBytes;
+
+/** The size of an event beside its text, in bytes. */
+const overheadBytes = 64;
+
+/** The newest events of one turn, in order. Those before them are in the store, and nowhere else. */
+export class LiveEvents {
+  #events: TurnEvent[] = [];
+  /** Number of the event before the first that is here. */
+  #base: number;
+  #bytes = 0;
+
+  constructor(base: number) {
+    this.#base = base;
+  }
+
+  get lastSeq(): number {
+    return this.#base + this.#events.length;
+  }
+
+  /** Whether the event after this one is here, or would be the next. */
+  reaches(afterSeq: number): boolean {
+    return afterSeq >= this.#base;
+  }
+
+  /** Takes in the events before those that are here, if these are all of them. */
+  recall(before: readonly TurnEvent[]): void {
+    if (before.length !== this.#base) return;
+    const later = this.#events;
+    this.#events = [];
+    this.#bytes = 0;
+    this.#base = 0;
+    for (const event of [...before, ...later]) this.#add(event);
+  }
+
+  /** Gives the bodies their ids. */
+  push(bodies: readonly TurnEventBody[], atMs: number): void {
+    for (const body of bodies) this.#add({ ...body, eventId: eventIdOf(this.lastSeq + 1), atMs });
+  }
+
+  /** The events after that one, as many as one page has room for. */
+  after(afterSeq: number, limit: number): readonly TurnEvent[] {
+    const from = afterSeq - this.#base;
+    let bytes = 0;
+    let to = from;
+    while (to < this.#events.length && to - from < limit) {
+      bytes += sizeOf(this.#events[to]);
+      if (to > from && bytes > pageBytes) break;
+      to += 1;
+    }
+    return this.#events.slice(from, to);
+  }
+
+  /** Drops the oldest events beyond the memory limit, but only events that the store holds. */
+  dropCold(storedSeq: number): void {
+    if (this.#bytes <= keptBytes * 2) return;
+    let dropped = 0;
+    while (this.#bytes > keptBytes && this.#base + dropped < storedSeq && dropped < this.#events.length - 1) {
+      this.#bytes -= sizeOf(this.#events[dropped]);
+      dropped += 1;
+    }
+    this.#events.splice(0, dropped);
+    this.#base += dropped;
+  }
+
+  /** Takes the content out of the events; their outlines stay as they were. */
+  blank(): void {
+    this.#events = this.#events.map(blankOf);
+  }
+
+  #add(event: TurnEvent): void {
+    this.#events.push(event);
+    this.#bytes += sizeOf(event);
+  }
+}
+
+function blankOf(event: TurnEvent): TurnEvent {
+  const blanks = (text: string) => " ".repeat(text.length);
+  switch (event.type) {
+    case "text":
+    case "thinking":
+      return { ...event, delta: blanks(event.delta) };
+    case "tool_call":
+      return { ...event, callId: "", name: "", argumentsDelta: blanks(event.argumentsDelta) };
+    case "rewritten":
+      return { ...event, text: blanks(event.text) };
+    case "finished":
+      return { ...event, reason: { ...event.reason, raw: undefined }, text: "" };
+    case "failed":
+      return { ...event, error: { code: event.error.code, message: "", hint: "" } };
+    case "started":
+    case "usage":
+    case "cancelled":
+      return event;
+    default:
+      return event satisfies never;
+  }
+}
+
+/** The estimated size of an event in memory, and in a store. */
+function sizeOf(event: TurnEvent | undefined): number {
+  if (event === undefined) return 0;
+  switch (event.type) {
+    case "text":
+    case "thinking":
+      return event.delta.length + overheadBytes;
+    case "tool_call":
+      return event.argumentsDelta.length + event.name.length + overheadBytes;
+    case "rewritten":
+    case "finished":
+      return event.text.length + overheadBytes;
+    case "started":
+    case "usage":
+    case "failed":
+    case "cancelled":
+      return overheadBytes * 4;
+    default:
+      return event satisfies never;
+  }
+}

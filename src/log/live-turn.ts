@@ -1,0 +1,280 @@
+import type { MillraceError } from "../base/errors.ts";
+import { isDegraded } from "../base/errors.ts";
+import type { TurnId } from "../base/ids.ts";
+import { Notifier } from "../base/notifier.ts";
+import type { Secret } from "../base/secret.ts";
+import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "./event.ts";
+import { eventIdOf, seqOf } from "./event-id.ts";
+import { LiveEvents } from "./live-events.ts";
+import { notStored, pastTheEnd } from "./log-errors.ts";
+import { expiryOf, type Retention } from "./retention.ts";
+import type { RowWriter } from "./row-writer.ts";
+import type { Row } from "./rows.ts";
+import type { Sealer } from "./sealing/sealer.ts";
+import type { AppendOutcome, LogWriter, TurnFilter, TurnLookup, TurnRecord } from "./store.ts";
+import type { Page } from "./turn-log.ts";
+import { labelOf } from "./turn-row.ts";
+
+export interface LiveTurnOptions {
+  readonly record: TurnRecord;
+  readonly row: Row;
+  /** Who may read it: what opens the row. */
+  readonly sealer: Sealer;
+  /** Appends to the store; undefined where the store does not have the turn. */
+  readonly writer: RowWriter | undefined;
+  readonly retention: Retention;
+  /** Called when the store did not take an append: from then on memory alone has the turn. */
+  readonly onUnstored: (error: MillraceError) => void;
+  /** Called when the turn has ended. */
+  readonly onEnded: () => void;
+  /** Called when another process writes the turn now, or it was removed. */
+  readonly onLost: () => void;
+}
+
+/**
+ * A turn that this process writes. Holds its events for the readers in this process and hands them to the store. An event is shown once
+ * the store has it, or has failed.
+ */
+export class LiveTurn implements LogWriter {
+  readonly #options: Omit<LiveTurnOptions, "record">;
+  readonly #events: LiveEvents;
+  readonly #changes = new Notifier();
+  readonly #over = Promise.withResolvers<void>();
+  readonly #asked = Promise.withResolvers<CancelledBy>();
+  /** Keys that were seen to open it. */
+  readonly #opening = new WeakSet<Secret>();
+  readonly #opensWithoutKey: boolean;
+  #record: TurnRecord;
+  #endedAtMs: number | undefined;
+  #storedSeq: number;
+  /** Number of the last event that was handed to the store: a reader of the store may have it before the store has answered. */
+  #handedSeq: number;
+  #forgotten = false;
+  #isOutline = false;
+  #lost: "fenced" | "removed" | undefined;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor({ record, ...options }: LiveTurnOptions) {
+    const { row, sealer, writer } = options;
+    this.#options = options;
+    this.#record = { ...record, degraded: writer === undefined };
+    this.#storedSeq = seqOf(record.lastEventId);
+    this.#handedSeq = this.#storedSeq;
+    this.#events = new LiveEvents(this.#storedSeq);
+    this.#opensWithoutKey = sealer.open(row, {}) !== undefined;
+  }
+
+  get turnId(): TurnId {
+    return this.#record.turnId;
+  }
+
+  get epoch(): number {
+    return this.#options.row.epoch;
+  }
+
+  get lastSeq(): number {
+    return this.#events.lastSeq;
+  }
+
+  get owner(): string {
+    return this.#record.owner;
+  }
+
+  get hasEnded(): boolean {
+    return this.#record.ended;
+  }
+
+  /** Whether the store lacks a part of it, or all of it. */
+  get isDegraded(): boolean {
+    return this.#record.degraded;
+  }
+
+  /** Whether the store has a part of it. */
+  get isKnown(): boolean {
+    return this.#options.writer !== undefined && !this.#forgotten;
+  }
+
+  /** Whether another process would find that it was never asked, although memory goes on with it. */
+  get isUnasked(): boolean {
+    return this.isDegraded && this.#storedSeq === 0;
+  }
+
+  /** The store no longer has any of it. */
+  forget(): void {
+    this.#forgotten = true;
+  }
+
+  /** Whether only its outline is here, and the store has its content. */
+  get isOutline(): boolean {
+    return this.#isOutline;
+  }
+
+  /** Lets go of its content, which no memory dump can show from then on. */
+  keepOutline(): void {
+    this.#isOutline = true;
+    this.#events.blank();
+    this.#record = { ...this.#record, ...labelOf(this.#record) };
+  }
+
+  /** Whether its first event could not be stored, so that it was never asked. */
+  get isFailed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** Resolves when it has ended, is lost, or its writer has failed. */
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
+  /** Resolves once a cancel was requested. */
+  get asked(): Promise<CancelledBy> {
+    return this.#asked.promise;
+  }
+
+  /** The first request stays. */
+  ask(by: CancelledBy): void {
+    if (this.#record.cancelRequested === undefined) this.#record = { ...this.#record, cancelRequested: by };
+    this.#asked.resolve(this.#record.cancelRequested ?? by);
+  }
+
+  /** As `LogWriter.append`. */
+  async append(bodies: readonly TurnEventBody[], atMs: number): Promise<AppendOutcome> {
+    if (this.#lost !== undefined) return this.#lost;
+    if (this.#record.ended) return "ended";
+    const { writer } = this.#options;
+    if (writer !== undefined && !this.isDegraded) {
+      this.#handedSeq += bodies.length;
+      try {
+        const appended = await writer.append(bodies, atMs);
+        if (appended === "appended") this.#storedSeq += bodies.length;
+        else if (!this.isDegraded) {
+          // an append before it may have failed meanwhile
+          this.lose(appended);
+          return appended;
+        }
+      } catch (error) {
+        if (!isDegraded(error)) throw this.#fail(error);
+        this.#options.onUnstored(error);
+        // a prompt may follow only what is stored: else the next process would ask once more
+        const isPrompted = this.#record.idempotencyKey !== undefined && bodies.some(({ type }) => type === "started");
+        if (isPrompted) throw this.#fail(notStored(error));
+        this.#record = { ...this.#record, degraded: true };
+      }
+    }
+    this.#show(bodies, atMs);
+    return "appended";
+  }
+
+  /** Holds what the store had of it when it was claimed. Of a turn that its client sealed, observers find it only here. */
+  recall(stored: readonly TurnEvent[]): void {
+    this.#events.recall(stored);
+    this.#events.dropCold(this.#storedSeq);
+  }
+
+  /** Resolves at the next change; the readers then look again. Rejects with the signal's reason. */
+  changed(signal: AbortSignal): Promise<void> {
+    return this.#changes.wait(signal);
+  }
+
+  /** Another process writes the turn now, or the turn was removed. Its writer is refused, and its readers read from the store. */
+  lose(how: Exclude<AppendOutcome, "appended">): void {
+    this.#lost ??= how === "removed" ? "removed" : "fenced";
+    this.#options.onLost();
+    this.#over.resolve();
+    this.#changes.wake();
+  }
+
+  /** Throws the error with which its writer failed: nobody goes on with the turn in this process. */
+  throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /**
+   * Events after that one, where memory has them; undefined where the store has to say. Throws the error of its writer after the last
+   * event.
+   */
+  read(afterSeq: number, limit: number): Page | undefined {
+    if (!this.#events.reaches(afterSeq)) return undefined;
+    if (afterSeq > Math.max(this.lastSeq, this.#handedSeq)) throw pastTheEnd();
+    if (afterSeq >= this.lastSeq) this.throwIfFailed();
+    const events = this.#events.after(afterSeq, limit);
+    return { events, ended: this.#record.ended && afterSeq + events.length === this.lastSeq };
+  }
+
+  /** Whether a reader with this key, or none, may read it. */
+  opensTo(clientKey: Secret | undefined): boolean {
+    if (clientKey === undefined) return this.#opensWithoutKey;
+    if (this.#opening.has(clientKey)) return true;
+    const { sealer, row } = this.#options;
+    if (sealer.open(row, { clientKey }) === undefined) return false;
+    this.#opening.add(clientKey);
+    return true;
+  }
+
+  /** A reader was there at that time; `graceMs` is the grace time that it asked for. */
+  attached(atMs: number, graceMs = 0): void {
+    this.#record = { ...this.#record, attachedAtMs: atMs, graceMs: Math.max(this.#record.graceMs, graceMs) };
+    this.keepUntil(this.#endedAtMs === undefined ? 0 : expiryOf(this.#endedAtMs, atMs, this.#options.retention));
+  }
+
+  wasAttachedSince(atMs: number): boolean {
+    return this.#record.attachedAtMs > atMs;
+  }
+
+  delivered(): void {
+    this.#record = { ...this.#record, delivered: true };
+  }
+
+  keepUntil(expiresAtMs: number): void {
+    if (expiresAtMs > this.#record.expiresAtMs) this.#record = { ...this.#record, expiresAtMs };
+  }
+
+  /** A running turn does not expire. */
+  hasExpired(nowMs: number): boolean {
+    return this.#record.ended && this.#record.expiresAtMs <= nowMs;
+  }
+
+  /** The record as this process knows it. */
+  shown({ clientKey, caller }: TurnLookup): TurnRecord | undefined {
+    if (caller !== undefined && caller !== this.#record.caller) return undefined;
+    const record = { ...this.#record, cancelRequested: this.hasEnded ? undefined : this.#record.cancelRequested };
+    if (this.opensTo(clientKey)) return record;
+    return clientKey === undefined ? { ...record, ...labelOf(record), sealed: true } : undefined;
+  }
+
+  passes({ caller, fingerprint, session, idempotencyKey, open, exceptOwner }: TurnFilter): boolean {
+    const record = this.#record;
+    return (
+      (open === undefined || open !== record.ended) &&
+      (exceptOwner === undefined || record.owner !== exceptOwner) &&
+      (caller === undefined || record.caller === caller) &&
+      (fingerprint === undefined || record.fingerprint === fingerprint) &&
+      (session === undefined || record.session === session) &&
+      (idempotencyKey === undefined || record.idempotencyKey === idempotencyKey)
+    );
+  }
+
+  /** Its readers would wait for ever: the runner gives up after an error that it does not know. */
+  #fail(error: unknown): unknown {
+    this.#failure = { error };
+    this.#over.resolve();
+    this.#changes.wake();
+    return error;
+  }
+
+  #show(bodies: readonly TurnEventBody[], atMs: number): void {
+    if (bodies.length === 0) return;
+    this.#events.push(bodies, atMs);
+    this.#events.dropCold(this.#storedSeq);
+    const last = bodies.at(-1);
+    const lastEventId = eventIdOf(this.lastSeq);
+    if (last !== undefined && isTerminal(last)) {
+      this.#endedAtMs = atMs;
+      const expiresAtMs = expiryOf(atMs, atMs, this.#options.retention);
+      this.#record = { ...this.#record, lastEventId, ended: true, outcome: last.type, expiresAtMs };
+      this.#over.resolve();
+      this.#options.onEnded();
+    } else this.#record = { ...this.#record, lastEventId };
+    this.#changes.wake();
+  }
+}

@@ -1,0 +1,217 @@
+import { createHash } from "node:crypto";
+import { createClient, ErrorReply, RESP_TYPES } from "redis";
+import { MillraceError } from "../../base/errors.ts";
+import type { Entry, Guard, Op, Outcome, PageLimit, Row, RowFilter, RowKind, Rows, RowsAbilities } from "../rows.ts";
+import { Waiters } from "../waiters.ts";
+import { redisClientOptions } from "./client-options.ts";
+import { translateRedisError } from "./redis-errors.ts";
+import { rowScripts } from "./row-scripts.ts";
+
+export interface RedisRowsOptions {
+  /** `redis://`, `rediss://`, or `unix:` and the path of a socket. May hold a password: never logged. */
+  readonly url: string;
+  /** The prefix of every key, `millrace:` by default; gateways that share turns have the same one. */
+  readonly prefix?: string;
+}
+
+type Client = ReturnType<typeof createClient>;
+type Word = string | number | Uint8Array;
+type Flat = readonly Buffer[];
+
+const asBuffers = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } } as const;
+
+/** How many rows one look at an index reads, if some of them may not match; and how many one sweep removes. */
+const page = 256;
+const sweptAtOnce = 64;
+
+/** Redis names scripts by SHA-1. */
+const digests = Object.fromEntries(
+  Object.entries(rowScripts).map(([name, script]) => [name, createHash("sha1").update(script).digest("hex")]),
+);
+
+/**
+ * Rows in Redis, changed by scripts. The connection is restored automatically; while it is lost, every call throws `degraded` at
+ * once. The server's settings decide how durable commits are: `appendonly yes` and `appendfsync always` equal SQLite.
+ */
+export class RedisRows implements Rows {
+  readonly abilities: RowsAbilities = {
+    survivesRestart: true,
+    sharedBetweenProcesses: true,
+    sharedBetweenMachines: true,
+  };
+  readonly #prefix: string;
+  readonly #client: Client;
+  readonly #listener: Client;
+  readonly #waiters = new Waiters<string>();
+
+  /** @throws MillraceError `degraded` when the server cannot be reached. */
+  static async open({ url, prefix = "millrace:" }: RedisRowsOptions): Promise<RedisRows> {
+    const rows = new RedisRows(createClient(redisClientOptions(url)), prefix);
+    await rows.#connect();
+    return rows;
+  }
+
+  private constructor(client: Client, prefix: string) {
+    this.#prefix = prefix;
+    this.#client = client;
+    this.#listener = client.duplicate();
+    // Each command that an error affects rejects on its own.
+    for (const each of [this.#client, this.#listener]) each.on("error", () => undefined);
+  }
+
+  async commit(ops: readonly Op[], _flush: boolean): Promise<Outcome> {
+    type Answer = [number?, Flat?, Buffer?];
+    const [at, flat = [], id] = await this.#run<Answer>("commit", ops.length, ...ops.flatMap(packed));
+    return at === undefined ? { type: "done" } : { type: "refused", at, by: rowOf(String(id), flat) };
+  }
+
+  async get(id: string, withHead = false): Promise<Row | undefined> {
+    const [flat, head] = await this.#run<[Flat, Buffer | null]>("get", id, Number(withHead));
+    const row = rowOf(id, flat);
+    return row !== undefined && withHead && head !== null ? { ...row, head: Uint8Array.from(head) } : row;
+  }
+
+  async find({ kind, tag, open, exceptOwner = "", expiredAtMs, limit }: RowFilter): Promise<readonly Row[]> {
+    const state = open === undefined ? "" : Number(open);
+    const all = expiredAtMs !== undefined ? "expiry" : open === true ? "open" : "kind";
+    const index = tag === undefined ? `${all}:${kind}` : `tag:${tag}`;
+    const found = new Map<string, Row>(); // a row may come twice, if a newer one is inserted between two looks
+    for (let skip = 0; found.size < limit; skip += page) {
+      const words = [index, kind, state, exceptOwner, limit - found.size, skip, page, expiredAtMs ?? ""];
+      const [rows, looked] = await this.#run<[(Buffer | Flat)[], number]>("find", ...words);
+      for (let i = 0; i + 1 < rows.length; i += 2) {
+        const row = rowOf(String(rows[i]), rows[i + 1] as Flat); // the script answers both in turn
+        if (row !== undefined) found.set(row.id, row);
+      }
+      if (looked < page) break;
+    }
+    return [...found.values()];
+  }
+
+  async entries(id: string, after: number, { count, bytes }: PageLimit): Promise<readonly Entry[]> {
+    const found = await this.#run<Flat>("entries", id, after, count, bytes);
+    return found.map((entry, i) => ({ seq: after + i + 1, bytes: Uint8Array.from(entry) }));
+  }
+
+  changed(id: string, signal: AbortSignal): Promise<void> {
+    return this.#waiters.wait(id, signal);
+  }
+
+  async sweep(nowMs: number, kinds: readonly RowKind[]): Promise<number> {
+    return this.#run<number>("sweep", nowMs, sweptAtOnce, kinds.length, ...kinds);
+  }
+
+  async close(): Promise<void> {
+    for (const each of [this.#listener, this.#client]) if (each.isOpen) each.destroy();
+    this.#waiters.wakeAll();
+  }
+
+  async #connect(): Promise<void> {
+    try {
+      await connectOnce(this.#client);
+      await connectOnce(this.#listener);
+      await this.#listener.subscribe(`${this.#prefix}wake`, (id) => this.#waiters.wake(id));
+    } catch (error) {
+      await this.close();
+      throw translateRedisError(error);
+    }
+    // Messages were missed while it was away.
+    this.#listener.on("ready", () => this.#waiters.wakeAll());
+  }
+
+  /** Runs a script by its digest. Hands the script itself over where the server does not know it yet. */
+  async #run<Reply>(name: keyof typeof rowScripts, ...values: Word[]): Promise<Reply> {
+    const words = ["1", this.#prefix, ...values.map(wordOf)];
+    const send = (command: string, script: string) => this.#client.sendCommand([command, script, ...words], asBuffers);
+    try {
+      if (!this.#client.isOpen) throw new MillraceError("degraded", "The log is closed.");
+      const reply: unknown = await send("EVALSHA", digests[name] ?? "").catch((error: unknown) => {
+        if (error instanceof ErrorReply && error.message.startsWith("NOSCRIPT")) return send("EVAL", rowScripts[name]);
+        throw error;
+      });
+      return reply as Reply; // what the script answers
+    } catch (error) {
+      throw translateRedisError(error);
+    }
+  }
+}
+
+/** The first connection fails at once, instead of being tried for ever. */
+async function connectOnce(client: Client): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    client.once("error", reject);
+    client.connect().then(() => resolve(), reject);
+  });
+}
+
+/** An operation as the script takes it. Lists have their length before them. */
+function packed(op: Op): Word[] {
+  if (op.type === "remove") return ["remove", op.id, ...guardWords(op.guard)];
+  if (op.type === "insert") {
+    const { id, kind, createdAtMs, epoch, last, open, owner, expiresAtMs = "", tags, meta, proof } = op.row;
+    const fields: Word[] = ["epoch", epoch, "last", last, "owner", owner, "tags", JSON.stringify(tags), "proof", proof];
+    for (const [name, value] of Object.entries(meta)) fields.push(`m:${name}`, JSON.stringify(value));
+    const start = ["insert", id, kind, createdAtMs, Number(open), expiresAtMs, op.head];
+    return [...start, tags.length, ...tags, fields.length, ...fields];
+  }
+  const { id, guard, claim = false, set: { owner, open, expiresAtMs, meta = {}, proof } = {}, entries = [] } = op;
+  const fields: Word[] = [];
+  const gone: string[] = [];
+  if (owner !== undefined) fields.push("owner", owner);
+  if (proof !== undefined) fields.push("proof", proof);
+  for (const [name, value] of Object.entries(meta))
+    if (value === null) gone.push(`m:${name}`);
+    else fields.push(`m:${name}`, JSON.stringify(value));
+  const state = [
+    Number(claim),
+    open === undefined ? "" : Number(open),
+    expiresAtMs === null ? "never" : (expiresAtMs ?? ""),
+  ];
+  const lists = [fields.length, ...fields, gone.length, ...gone, entries.length, ...entries];
+  return ["update", id, ...guardWords(guard), ...state, ...lists];
+}
+
+function guardWords(guard: Guard | undefined): Word[] {
+  const { epoch = "", last = "", open } = guard ?? {};
+  return [guard === undefined ? 0 : 1, epoch, last, open === undefined ? "" : Number(open)];
+}
+
+function wordOf(value: Word): string | Buffer {
+  if (typeof value === "object") return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return String(value);
+}
+
+/** A row from the fields and values of its hash; undefined if there are none. */
+function rowOf(id: string, flat: Flat): Row | undefined {
+  if (flat.length === 0) return undefined;
+  const columns = new Map<string, Buffer>();
+  const meta: Record<string, unknown> = {};
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const [name, value] = [String(flat[i]), flat[i + 1] ?? Buffer.alloc(0)];
+    if (name.startsWith("m:")) meta[name.slice(2)] = parsed(value, undefined);
+    else columns.set(name, value);
+  }
+  const text = (name: string) => String(columns.get(name) ?? "");
+  return {
+    id,
+    kind: text("kind") as RowKind, // stored from this union
+    createdAtMs: Number(text("created")),
+    epoch: Number(text("epoch")),
+    last: Number(text("last")),
+    open: text("open") === "1",
+    owner: text("owner"),
+    expiresAtMs: columns.has("expires") ? Number(text("expires")) : undefined,
+    tags: parsed<string[]>(columns.get("tags"), []),
+    meta,
+    proof: Uint8Array.from(columns.get("proof") ?? []),
+  };
+}
+
+/** What was written as JSON; `otherwise` where another program wrote something else. */
+function parsed<T>(json: Buffer | undefined, otherwise: T): T {
+  try {
+    return JSON.parse(String(json)) as T;
+  } catch {
+    return otherwise;
+  }
+}

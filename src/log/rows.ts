@@ -1,0 +1,117 @@
+/** What a row is: a turn, a client's stream, the lease of a process, or the place of a turn that is no longer kept. */
+export type RowKind = "turn" | "stream" | "lease" | "tombstone";
+
+/**
+ * A log as its medium keeps it: one row and its entries. The columns are what the medium compares or searches; `meta` is the rest, as
+ * small plain JSON. The medium never reads `meta`, `proof`, `head` and entries: the layer above seals and checks them.
+ */
+export interface Row {
+  readonly id: string;
+  readonly kind: RowKind;
+  readonly createdAtMs: number;
+  /** Grows with each claim, from 1. A writer that states an older epoch is refused. */
+  readonly epoch: number;
+  /** How many entries there are. They are numbered from 1 without gaps. */
+  readonly last: number;
+  /** Whether entries may still follow. */
+  readonly open: boolean;
+  /** The process that writes it, or wrote it last. */
+  readonly owner: string;
+  /** When `sweep` removes it, epoch ms; undefined while it runs. */
+  readonly expiresAtMs: number | undefined;
+  /** Keyed digests by which it is found. At most one row has a tag that begins with `key:`. They never change. */
+  readonly tags: readonly string[];
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** Authenticates the columns that decide who may read; written anew with each change of one of them. */
+  readonly proof: Uint8Array;
+  /** Written once; left out unless it is asked for. */
+  readonly head?: Uint8Array;
+}
+
+/** One entry of a row's log. `seq` counts from 1. */
+export interface Entry {
+  readonly seq: number;
+  readonly bytes: Uint8Array;
+}
+
+/** What must hold for an update. A row that is gone never matches. */
+export interface Guard {
+  readonly epoch?: number;
+  readonly last?: number;
+  readonly open?: boolean;
+}
+
+/** Changes of a row's columns. Members of `meta` are merged one by one; `null` removes one. */
+export interface RowChange {
+  readonly owner?: string;
+  readonly open?: boolean;
+  /** `null`: it does not expire. */
+  readonly expiresAtMs?: number | null;
+  readonly meta?: Readonly<Record<string, unknown>>;
+  readonly proof?: Uint8Array;
+}
+
+export type Op =
+  /** Refused if a row with the same `id`, or with the same `key:` tag, is there. */
+  | { readonly type: "insert"; readonly row: Row; readonly head: Uint8Array }
+  | {
+      readonly type: "update";
+      readonly id: string;
+      readonly guard?: Guard;
+      /** Raises the epoch by one. */
+      readonly claim?: true;
+      readonly set?: RowChange;
+      readonly entries?: readonly Uint8Array[];
+    }
+  /** Removes the row, its head, tags and entries; a row that is not there is no reason to refuse, except by a guard. */
+  | { readonly type: "remove"; readonly id: string; readonly guard?: Guard };
+
+/** `refused`: the first operation that did not hold, and the row that stood in its way; nothing was written then. */
+export type Outcome =
+  | { readonly type: "done" }
+  | { readonly type: "refused"; readonly at: number; readonly by: Row | undefined };
+
+export interface RowFilter {
+  readonly kind: RowKind;
+  readonly tag?: string;
+  readonly open?: boolean;
+  /** Not those of this owner. */
+  readonly exceptOwner?: string;
+  /** Only those that expire at or before this time, the first to expire first. Not together with `tag`. */
+  readonly expiredAtMs?: number;
+  readonly limit: number;
+}
+
+/** How much one read of entries returns at most: it returns one entry at least, if there is any. */
+export interface PageLimit {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+export interface RowsAbilities {
+  /** A new process finds what an earlier one wrote. */
+  readonly survivesRestart: boolean;
+  readonly sharedBetweenProcesses: boolean;
+  /** Other machines may write it: one machine can lose the connection while the others keep writing. */
+  readonly sharedBetweenMachines: boolean;
+}
+
+/**
+ * Where logs live: SQLite (a file, or `:memory:`) and Redis. It has one verb to write: change rows whose epoch and number are as
+ * expected, add entries, all or nothing. Every method throws `degraded` when the medium is full, locked or gone.
+ */
+export interface Rows {
+  readonly abilities: RowsAbilities;
+  /** All or nothing. Resolved means on the disk if `flush`, else safe from a crash of this process. */
+  commit(ops: readonly Op[], flush: boolean): Promise<Outcome>;
+  get(id: string, withHead?: boolean): Promise<Row | undefined>;
+  /** Without heads; newest first, unless `expiredAtMs` is given. */
+  find(filter: RowFilter): Promise<readonly Row[]>;
+  /** Entries after that number, in order. Of a row that is gone there are none. */
+  entries(id: string, after: number, most: PageLimit): Promise<readonly Entry[]>;
+  /** Resolves at the next change of the row, by any process; sooner, it may be. Registers before it returns. Rejects with the signal's reason. */
+  changed(id: string, signal: AbortSignal): Promise<void>;
+  /** Removes up to 64 rows of these kinds that expired at or before `nowMs`, and returns how many. */
+  sweep(nowMs: number, kinds: readonly RowKind[]): Promise<number>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,150 @@
+import { realpathSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import { MillraceError } from "../base/errors.ts";
+import type { Entry, Op, Outcome, PageLimit, Row, RowFilter, RowKind, Rows, RowsAbilities } from "./rows.ts";
+import { loadSqlite } from "./sqlite/load-sqlite.ts";
+import { identityOf, openFile, type SqliteFileOptions } from "./sqlite/open-file.ts";
+import { RowStatements } from "./sqlite/row-statements.ts";
+import { WriteQueue } from "./sqlite/write-queue.ts";
+import { Waiters } from "./waiters.ts";
+
+/** How often to look for other processes' writes while a caller waits; ms. Our own writes wake callers at once. */
+const lookEveryMs = 50;
+
+/** How often to check, between writes that are flushed, that the file is still in its place; ms. */
+const checkFileEveryMs = 1_000;
+
+/**
+ * Opens rows in a SQLite file (WAL), which several processes may share, or in `:memory:`. Node's SQLite is loaded when this is called.
+ *
+ * @throws MillraceError `degraded` when the file cannot be used: unreadable, locked, of a newer version or another program.
+ */
+export async function openSqliteRows(options: SqliteFileOptions, load = loadSqlite): Promise<Rows> {
+  const sqlite = await load();
+  return new SqliteRows(openFile(sqlite, options), options.path);
+}
+
+class SqliteRows implements Rows {
+  readonly abilities: RowsAbilities;
+  readonly #database: DatabaseSync;
+  /** Undefined in memory. SQLite keeps its companions beside the file, and not beside a link to it. */
+  readonly #path: string | undefined;
+  readonly #queue: WriteQueue;
+  readonly #statements: RowStatements;
+  readonly #waiters = new Waiters<string>();
+  readonly #identity: string | undefined;
+  #walIdentity: string | undefined;
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
+  /** Why nothing can be read or written any more. */
+  #gone: MillraceError | undefined;
+  #looking: NodeJS.Timeout | undefined;
+  #seenVersion: unknown;
+
+  constructor(database: DatabaseSync, path: string) {
+    const isFile = path !== ":memory:";
+    this.#database = database;
+    this.#path = isFile ? realpathSync(path) : undefined;
+    this.#identity = this.#path && identityOf(this.#path);
+    this.abilities = { survivesRestart: isFile, sharedBetweenProcesses: isFile, sharedBetweenMachines: false };
+    this.#statements = new RowStatements(database);
+    this.#queue = new WriteQueue(database, (flush) => this.#check(flush));
+  }
+
+  commit(ops: readonly Op[], flush: boolean): Promise<Outcome> {
+    const [first] = ops;
+    const writer = first?.type === "update" ? first.id : undefined;
+    return this.#write(flush, () => this.#apply(ops), writer);
+  }
+
+  async get(id: string, withHead = false): Promise<Row | undefined> {
+    return this.#read(() => this.#statements.get(id, withHead));
+  }
+
+  async find(filter: RowFilter): Promise<readonly Row[]> {
+    return this.#read(() => this.#statements.find(filter));
+  }
+
+  async entries(id: string, after: number, most: PageLimit): Promise<readonly Entry[]> {
+    return this.#read(() => this.#statements.entries(id, after, most));
+  }
+
+  changed(id: string, signal: AbortSignal): Promise<void> {
+    const waiting = this.#waiters.wait(id, signal);
+    if (this.#path === undefined || this.#looking !== undefined) return waiting;
+    this.#seenVersion = this.#dataVersion();
+    this.#looking = setInterval(() => this.#look(), lookEveryMs);
+    return waiting;
+  }
+
+  async sweep(nowMs: number, kinds: readonly RowKind[]): Promise<number> {
+    const removed = await this.#write(false, () => this.#statements.removeExpired(nowMs, kinds));
+    for (const id of removed) this.#waiters.wake(id);
+    while (await this.#write(false, () => this.#statements.deleteLeftovers())) {
+      // running turns write in between
+    }
+    return removed.length;
+  }
+
+  async close(): Promise<void> {
+    this.#queue.drain();
+    this.#gone ??= new MillraceError("degraded", "The log is closed.");
+    clearInterval(this.#looking);
+    this.#waiters.wakeAll();
+    this.#database.close();
+  }
+
+  #write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
+    const written = this.#queue.write(flush, work, writer);
+    if (this.#path === undefined) this.#queue.drain(); // memory gains nothing by a group
+    return written;
+  }
+
+  #apply(ops: readonly Op[]): Outcome {
+    const outcome = this.#statements.apply(ops);
+    // They look again after the whole transaction, because nothing in it is awaited. It may still be rolled back.
+    if (outcome.type === "done") for (const op of ops) this.#waiters.wake(op.type === "insert" ? op.row.id : op.id);
+    return outcome;
+  }
+
+  /** All who wait look again when another connection wrote. */
+  #look(): void {
+    if (this.#waiters.size === 0) {
+      clearInterval(this.#looking);
+      this.#looking = undefined;
+      return;
+    }
+    const version = this.#dataVersion();
+    if (version !== this.#seenVersion) this.#waiters.wakeAll();
+    this.#seenVersion = version;
+  }
+
+  /** Another value after each write of another connection. While the file cannot be read, the next write counts as another one. */
+  #dataVersion(): unknown {
+    try {
+      return this.#read(() => this.#statements.dataVersion());
+    } catch {
+      return undefined;
+    }
+  }
+
+  #read<T>(work: () => T): T {
+    this.#check(false);
+    return this.#queue.read(work);
+  }
+
+  /** The system keeps a deleted file for as long as it is open: what is written to it would be lost without an error. */
+  #check(flush: boolean): void {
+    if (this.#gone !== undefined) throw this.#gone;
+    if (this.#path === undefined) return;
+    const nowMs = performance.now();
+    if (!flush && nowMs - this.#checkedAtMs < checkFileEveryMs) return;
+    this.#checkedAtMs = nowMs;
+    const wal = identityOf(`${this.#path}-wal`);
+    this.#walIdentity ??= wal; // SQLite makes it with the first transaction
+    if (identityOf(this.#path) === this.#identity && wal === this.#walIdentity) return;
+    this.#gone = new MillraceError("degraded", `The log's file (${this.#path}) was deleted or replaced.`, {
+      hint: "Restart the gateway: `millrace restart`. Until then answers flow from memory, and cannot be resumed after a crash.",
+    });
+    throw this.#gone;
+  }
+}

@@ -1,0 +1,203 @@
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type * as Sqlite from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { MillraceError } from "../../base/errors.ts";
+import { lockTimeoutMs } from "./lock-patience.ts";
+import { isDamaged, translateSqliteError } from "./sqlite-errors.ts";
+
+/** Marks a file as Millrace's ("MilR"), so that another program's database is never mistaken for a log or a usage history. */
+export const applicationId = 0x4d696c52;
+
+/** `PRAGMA user_version` of a file with these tables. */
+const schemaVersion = 1;
+
+/**
+ * Entries and heads name their row by a short number that is never used again. Entries are a rowid table with an index: measured 1.8 times
+ * faster to append to than a composite key without rowid. `leftovers` are numbers of removed rows whose entries a sweep still deletes.
+ */
+const schema = `
+  CREATE TABLE logs (
+    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    open INTEGER NOT NULL,
+    owner TEXT NOT NULL,
+    expires_at_ms INTEGER,
+    tags TEXT NOT NULL,
+    meta TEXT NOT NULL,
+    proof BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX logs_by_time ON logs (kind, created_at_ms);
+  CREATE INDEX open_logs ON logs (kind, created_at_ms) WHERE open = 1;
+  CREATE INDEX expiring_logs ON logs (kind, expires_at_ms) WHERE expires_at_ms IS NOT NULL;
+  CREATE TABLE heads (n INTEGER PRIMARY KEY, head BLOB NOT NULL) STRICT;
+  CREATE TABLE entries (n INTEGER NOT NULL, seq INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;
+  CREATE UNIQUE INDEX entries_of_log ON entries (n, seq);
+  CREATE TABLE tags (
+    tag TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    PRIMARY KEY (tag, created_at_ms, n)
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX one_log_a_key ON tags (tag) WHERE tag >= 'key:' AND tag < 'key;';
+  CREATE TABLE leftovers (n INTEGER PRIMARY KEY) STRICT;
+  PRAGMA application_id = ${applicationId};
+  PRAGMA user_version = ${schemaVersion};`;
+
+export interface SqliteFileOptions {
+  /** The file; its folder is made if needed. Or `:memory:`. */
+  readonly path: string;
+  /** How long opening waits for another program's lock, while nothing else runs; ms, two seconds by default. */
+  readonly openTimeoutMs?: number;
+  /** The file's largest size, in pages of 4 KiB; unset: as large as the disk. */
+  readonly maxPages?: number;
+  /** Called when a damaged file, or one of a development build, was renamed: `copy` is where it is now. A new log begins. */
+  readonly onSetAside?: (copy: string) => void;
+}
+
+/**
+ * Opens a file for rows, or creates it (0600, its folder 0700). SQLite checks every page (`quick_check`). A file that it cannot read is
+ * renamed and never deleted.
+ *
+ * @throws MillraceError `degraded` when the file cannot be used, or was made by a newer Millrace or by another program.
+ */
+export function openFile(sqlite: typeof Sqlite, { path, onSetAside, ...options }: SqliteFileOptions): DatabaseSync {
+  if (path === ":memory:") {
+    const database = new sqlite.DatabaseSync(path);
+    database.exec(schema);
+    return database;
+  }
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return openSound(path, onSetAside, () => openDatabase(sqlite, { path, ...options }));
+  } catch (error) {
+    throw asDegraded(error, path);
+  }
+}
+
+/** Renames a damaged file and SQLite's files beside it to `<name>.damaged-<n>`, and returns the new path. The file is never deleted. */
+export function setDatabaseAside(path: string): string {
+  let number = 1;
+  while (existsSync(`${path}.damaged-${number}`)) number++;
+  const copy = `${path}.damaged-${number}`;
+  // The file itself is the last: SQLite would read a WAL that stays behind into the new file.
+  for (const suffix of ["-wal", "-shm", ""]) if (existsSync(path + suffix)) renameSync(path + suffix, copy + suffix);
+  return copy;
+}
+
+/** Tells the file at a path from another one of the same name; undefined if there is none. */
+export function identityOf(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
+}
+
+function openSound(path: string, onSetAside: SqliteFileOptions["onSetAside"], open: () => DatabaseSync): DatabaseSync {
+  for (let tries = 1; ; tries++) {
+    // Closing a file that this process has open already would give SQLite's locks on it away.
+    if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+    const found = identityOf(path);
+    try {
+      return open();
+    } catch (error) {
+      if (!isDamaged(error) || tries === 3) throw error;
+      // Another process may have renamed it in this moment and made a new one.
+      if (identityOf(path) !== found) continue;
+      const copy = setDatabaseAside(path);
+      onSetAside?.(copy);
+    }
+  }
+}
+
+function openDatabase(
+  { DatabaseSync: Database }: typeof Sqlite,
+  { path, openTimeoutMs = lockTimeoutMs, maxPages }: SqliteFileOptions,
+): DatabaseSync {
+  refuseEmptied(path);
+  const database = new Database(path);
+  try {
+    database.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`); // Node 22 before 22.16 takes no such option
+    const version = versionOf(database);
+    database.exec("PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON");
+    checkPages(database);
+    if (version === 0) createTables(database);
+    // SQLite opens a file on a read-only disk for reading alone, and would stay so once the disk takes writes.
+    database.exec("DELETE FROM leftovers WHERE false");
+    if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`);
+    database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** SQLite takes an emptied file for a new one, and deletes its WAL. Throws SQLite's error of a damaged file. */
+export function refuseEmptied(path: string): void {
+  if (statSync(path).size === 0 && (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw damage();
+}
+
+/** Throws SQLite's error of a damaged file if a page makes no sense. */
+export function checkPages(database: DatabaseSync): void {
+  if (database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"] !== "ok") throw damage();
+}
+
+/**
+ * The version of the tables; 0 if the file is empty, or only the usage history has been in it. Changes nothing. Throws SQLite's error of a
+ * damaged file for a log of a development build.
+ *
+ * @throws MillraceError `degraded` if another program or a newer Millrace made the file.
+ */
+export function versionOf(database: DatabaseSync): number {
+  // In this order: the usage history, which stands in the same file, marks it when it makes the first table.
+  const tables = new Set(
+    database
+      .prepare("SELECT name FROM sqlite_schema")
+      .all()
+      .map(({ name }) => name),
+  );
+  const version = numberOf(database, "user_version");
+  if (tables.size > 0 && numberOf(database, "application_id") !== applicationId) {
+    throw new MillraceError("degraded", "The log's file belongs to another program.", {
+      hint: "Set MILLRACE_HOME to a folder of Millrace's own. Nothing was changed.",
+    });
+  }
+  if (version > 0 && tables.has("turns")) throw damage(); // a log of a development build
+  if (version > schemaVersion) {
+    throw new MillraceError("degraded", "The log was written by a newer version of Millrace.", {
+      hint: "Update Millrace, or set MILLRACE_HOME to another folder. Nothing was changed.",
+    });
+  }
+  if (version === schemaVersion && !tables.has("logs")) throw damage();
+  return version;
+}
+
+/** Two programs may do so at once: the later one finds nothing left to do. */
+function createTables(database: DatabaseSync): void {
+  database.exec("BEGIN IMMEDIATE");
+  if (numberOf(database, "user_version") === 0) database.exec(schema);
+  database.exec("COMMIT");
+}
+
+function numberOf(database: DatabaseSync, pragma: string): number {
+  return Number(database.prepare(`PRAGMA ${pragma}`).get()?.[pragma]);
+}
+
+/** As SQLite's own error of a file that it cannot read. */
+function damage(): Error {
+  return Object.assign(new Error("the file is damaged"), { errcode: 11 }); // SQLITE_CORRUPT
+}
+
+function asDegraded(error: unknown, path: string): unknown {
+  const translated = translateSqliteError(error, `The log's file (${path})`);
+  if (translated !== error) return translated;
+  if (error instanceof Error && "code" in error && "syscall" in error) {
+    return new MillraceError("degraded", `The log's file (${path}) cannot be opened: ${String(error.code)}.`, {
+      cause: error,
+    });
+  }
+  return error;
+}

@@ -1,0 +1,145 @@
+import type { DatabaseSync } from "node:sqlite";
+import { isMillraceError } from "../../base/errors.ts";
+import { Slices } from "../../base/node/slices.ts";
+import { CommitPace } from "./commit-pace.ts";
+import { LockPatience } from "./lock-patience.ts";
+import { translateSqliteError } from "./sqlite-errors.ts";
+
+interface Write {
+  readonly flush: boolean;
+  /** Inside the transaction; run again, from the same state, where another write of the transaction failed. */
+  readonly work: () => void;
+  /** Called after the transaction: `failure` is the reason if it was rolled back. */
+  readonly over: (failure: { readonly error: unknown } | undefined) => void;
+}
+
+/** The waiters of a large group are resolved in slices, because a hundred answers would block the event loop for too long. */
+const toldAtOnce = 8;
+
+/**
+ * Writes to one database, in order, all that come at about one time in one transaction: a hundred turns that start together wait for a
+ * few flushes of the disk and not for a hundred. A write that throws is undone alone.
+ */
+export class WriteQueue {
+  readonly #database: DatabaseSync;
+  readonly #before: (flush: boolean) => void;
+  readonly #statements;
+  readonly #patience: LockPatience;
+  readonly #pace: CommitPace;
+  readonly #told = new Slices();
+  #waiting: Write[] = [];
+  #flushes: boolean | undefined;
+  #takeBack: (() => void) | undefined;
+
+  /** `before` is called before each transaction, and may refuse it. `monotonic`: ms that never go back. */
+  constructor(
+    database: DatabaseSync,
+    before: (flush: boolean) => void = () => {},
+    monotonic = () => performance.now(),
+  ) {
+    this.#database = database;
+    this.#before = before;
+    const prepare = (sql: string) => database.prepare(sql);
+    this.#statements = { begin: prepare("BEGIN IMMEDIATE"), commit: prepare("COMMIT"), rollback: prepare("ROLLBACK") };
+    this.#patience = new LockPatience(database);
+    this.#pace = new CommitPace(monotonic);
+  }
+
+  /**
+   * Resolves once committed; on the disk then, with everything before it, if `flush`. Rejects with the error of `work` or of the commit,
+   * translated; then nothing was written. `writer` names the caller: the more writers, the longer a group waits for more writes.
+   */
+  write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let value: T;
+      this.#waiting.push({
+        flush,
+        work: () => (value = work()),
+        over: (failure) => {
+          if (failure === undefined) resolve(value);
+          else reject(failure.error);
+        },
+      });
+      this.#schedule(writer);
+    });
+  }
+
+  /** Does a read, and translates its error. */
+  read<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      this.#patience.failed(error);
+      throw translateSqliteError(error);
+    }
+  }
+
+  /** Writes all waiting groups now, and settles every waiter. */
+  drain(): void {
+    this.#write();
+    this.#told.drain();
+  }
+
+  #schedule(writer: string | undefined): void {
+    const first = this.#waiting.length === 1;
+    const delayMs = this.#pace.wrote(writer, this.#waiting.length);
+    if (delayMs > 0 && first) {
+      const timer = setTimeout(() => this.#write(), delayMs);
+      this.#takeBack = () => clearTimeout(timer);
+    } else if (first || (delayMs === 0 && this.#takeBack !== undefined)) {
+      this.#takeBack?.();
+      this.#takeBack = undefined;
+      setImmediate(() => this.#write());
+    }
+  }
+
+  #write(): void {
+    this.#takeBack?.();
+    this.#takeBack = undefined;
+    const group = this.#waiting;
+    this.#waiting = [];
+    if (group.length === 0) return;
+    this.#commit(group);
+    this.#pace.committed();
+  }
+
+  #commit(group: readonly Write[]): void {
+    const failure = this.#attempt(group);
+    if (failure !== undefined && group.length > 1 && !isMillraceError(failure.error)) {
+      for (const write of group) this.#commit([write]); // one of them has a defect, and the others have not
+    } else if (group.length <= toldAtOnce && !this.#told.isBusy) for (const { over } of group) over(failure);
+    else for (const { over } of group) this.#told.later(() => over(failure));
+  }
+
+  /** Returns the reason if the transaction was rolled back. */
+  #attempt(group: readonly Write[]): { readonly error: unknown } | undefined {
+    const flush = group.some((write) => write.flush);
+    try {
+      this.#before(flush);
+      this.#flushAtCommit(flush);
+      this.#statements.begin.run();
+      for (const { work } of group) work();
+      this.#statements.commit.run();
+      this.#patience.wrote();
+      return undefined;
+    } catch (error) {
+      this.#rollBack();
+      this.#patience.failed(error);
+      return { error: translateSqliteError(error) };
+    }
+  }
+
+  #flushAtCommit(flush: boolean): void {
+    if (flush === this.#flushes) return;
+    this.#database.exec(`PRAGMA synchronous = ${flush ? "FULL" : "NORMAL"}`);
+    this.#flushes = flush;
+  }
+
+  #rollBack(): void {
+    try {
+      this.#statements.rollback.run();
+    } catch {
+      // SQLite has rolled it back by itself, or it never began
+    }
+  }
+}

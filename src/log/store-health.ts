@@ -1,0 +1,111 @@
+import { bestEffort } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import type { EventSink } from "../base/emitter.ts";
+import { isDegraded, MillraceError, toMillraceError } from "../base/errors.ts";
+import type { Secret } from "../base/secret.ts";
+import type { StoreLifecycle } from "./lifecycle.ts";
+import type { Retention } from "./retention.ts";
+import type { Rows, RowsAbilities } from "./rows.ts";
+
+/** How a log opens its medium, and what it keeps there. */
+export interface LogOptions {
+  /** Opens the medium, and the key that seals it; called again while it fails. Throws `degraded`. */
+  readonly open: () => Promise<{ readonly rows: Rows; readonly gatewayKey: Secret }>;
+  /** The abilities of the open medium. */
+  readonly abilities: RowsAbilities;
+  readonly clock: Clock;
+  /** Unset: the default. */
+  readonly retention?: Retention;
+  readonly events?: EventSink<StoreLifecycle>;
+}
+
+/** How often a store that failed is tried again; ms. */
+const tryEveryMs = 1_000;
+
+interface StoreHealthOptions<Store> {
+  /** Opens the store; called again while it fails. Throws `degraded`. */
+  readonly open: () => Promise<Store>;
+  /** A write: a full disk is not well. Throws `degraded`. */
+  readonly probe: (store: Store) => Promise<void>;
+  readonly clock: Clock;
+  readonly events?: EventSink<StoreLifecycle> | undefined;
+}
+
+/** A store that may fail: whether it does now and why, and the look whether it works again. */
+export class StoreHealth<Store> {
+  readonly #options: StoreHealthOptions<Store>;
+  readonly #closing = new AbortController();
+  #store: Store | undefined;
+  #degradedBy: MillraceError | undefined;
+  #trying: Promise<void> | undefined;
+
+  constructor(options: StoreHealthOptions<Store>) {
+    this.#options = options;
+  }
+
+  /** Why the store failed last, while it does. */
+  get degradedBy(): MillraceError | undefined {
+    return this.#degradedBy;
+  }
+
+  /** Throws `degraded` while it is not open. */
+  get store(): Store {
+    if (this.#store !== undefined) return this.#store;
+    throw this.#degradedBy ?? new MillraceError("degraded", "The log is not open.");
+  }
+
+  /** Never throws `degraded`: a store that cannot be opened is tried again. */
+  async open(): Promise<void> {
+    await this.orDegraded(() => this.#try());
+  }
+
+  /** The result of the work, or undefined while the store fails. Other errors pass. */
+  async orDegraded<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDegraded(error)) throw error;
+      this.degrade(error);
+      return undefined;
+    }
+  }
+
+  /** From now on it fails, until a write succeeds again. */
+  degrade(error: MillraceError): void {
+    if (this.#degradedBy === undefined) this.#options.events?.emit("store_failed", { error });
+    this.#degradedBy = error;
+    if (!this.#closing.signal.aborted) this.#trying ??= this.#tryAgain();
+  }
+
+  /** The store stays as it is from now on. */
+  async stop(): Promise<Store | undefined> {
+    this.#closing.abort();
+    await this.#trying;
+    return this.#store;
+  }
+
+  async #try(): Promise<void> {
+    const { open, probe } = this.#options;
+    this.#store ??= await open();
+    await probe(this.#store);
+  }
+
+  /** Tries the store again until it takes a write. A row of docs/retries.md. */
+  async #tryAgain(): Promise<void> {
+    const { signal } = this.#closing;
+    const { clock, events } = this.#options;
+    while (!signal.aborted) {
+      await bestEffort(clock.sleep(tryEveryMs, signal));
+      if (signal.aborted) break;
+      try {
+        await this.#try();
+        this.#degradedBy = undefined;
+        events?.emit("store_recovered", {});
+        break;
+      } catch (error) {
+        if (!isDegraded(error)) events?.emit("store_failed", { error: toMillraceError(error) });
+      }
+    }
+    this.#trying = undefined;
+  }
+}

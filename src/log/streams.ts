@@ -1,0 +1,252 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Clock } from "../base/clock.ts";
+import { MillraceError } from "../base/errors.ts";
+import type { TurnId } from "../base/ids.ts";
+import { Secret } from "../base/secret.ts";
+import type {
+  AcceptedMessage,
+  AttachedStream,
+  AttachIntent,
+  StreamHolder,
+  StreamMessage,
+  StreamName,
+} from "./client-stream.ts";
+import { damagedLog } from "./log-errors.ts";
+import type { Retention } from "./retention.ts";
+import type { Op, Row, Rows } from "./rows.ts";
+import { noTag, type RowBox, type Sealer } from "./sealing/sealer.ts";
+import { pageBytes, type TurnLog } from "./turn-log.ts";
+import { untilRow } from "./until-row.ts";
+
+/** How many streams are remembered as seen. */
+const mostSeen = 10_000;
+
+/** Stored for an attach without a ticket. */
+const noTicket = "";
+
+interface StreamMeta {
+  readonly caller: string;
+  readonly key: string;
+  /** Digests of the ticket that was handed out last, and of the one that was spent for it. */
+  readonly ticket: string;
+  readonly ticketBefore: string;
+}
+
+interface StoredMessage {
+  readonly base64: string;
+  readonly turnId: TurnId | undefined;
+}
+
+/** The outcome of a message, as in `Admission`. */
+export type Admission = "admitted" | "repeated" | "conflict" | "gap" | "fenced";
+
+/** Clients' streams over rows: an attach claims the row, and a message is an entry. */
+export class Streams {
+  readonly #rows: Rows;
+  readonly #sealer: Sealer;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #retention: Retention;
+  readonly #turns: Pick<TurnLog, "hasExpired">;
+  /** What seals clients' messages on attached streams; dropped with the last reference to the stream's name. */
+  readonly #boxes = new WeakMap<StreamName, RowBox>();
+  /** Ids of streams that were seen here, for when the medium cannot be read; the oldest are forgotten first. */
+  readonly #seen = new Set<string>();
+
+  constructor(
+    rows: Rows,
+    sealer: Sealer,
+    turns: Pick<TurnLog, "hasExpired">,
+    time: { readonly clock: Pick<Clock, "now">; readonly retention: Retention },
+  ) {
+    this.#rows = rows;
+    this.#sealer = sealer;
+    this.#turns = turns;
+    this.#clock = time.clock;
+    this.#retention = time.retention;
+  }
+
+  /** As `StreamStore.attachStream`. */
+  async attach(name: StreamName, intent: AttachIntent, ticket: Secret | undefined): Promise<AttachedStream> {
+    const id = this.#idOf(name);
+    const next = new Secret(randomBytes(32).toString("base64url"));
+    for (;;) {
+      const row = await this.#rows.get(id);
+      if (row !== undefined && (await this.#isOver(row))) throw expiredStream();
+      if (row === undefined && intent !== "create") throw expiredStream();
+      const attached =
+        row === undefined ? await this.#create(id, name, next) : await this.#take(row, intent, { ticket, next });
+      if (attached === undefined) continue; // another attach was faster
+      const box = this.#sealer.open(attached, { clientKey: name.clientKey });
+      if (box === undefined) throw expiredStream(); // the gateway's own key is another one now
+      this.#boxes.set(name, box);
+      this.#see(id);
+      return {
+        name,
+        epoch: attached.epoch,
+        accepted: await this.#messages(attached, box),
+        expiresAtMs: attached.expiresAtMs ?? 0,
+        nextTicket: intent === "observe" ? undefined : next,
+        degraded: false,
+      };
+    }
+  }
+
+  /** As `StreamStore.admit`: `start` stores the turn that the message starts. */
+  async admit(
+    { name, epoch }: StreamHolder,
+    { seqno, payload }: StreamMessage,
+    start?: { readonly turnId: TurnId; readonly insert?: Op },
+  ): Promise<Admission> {
+    const id = this.#idOf(name);
+    const box = this.#boxes.get(name);
+    if (box === undefined) throw expiredStream(); // not attached here, so there is nothing that it could add to
+    const base64 = Buffer.from(payload).toString("base64");
+    for (;;) {
+      const row = await this.#rows.get(id);
+      if (row === undefined || (await this.#isOver(row))) throw expiredStream();
+      if (row.epoch !== epoch) return "fenced";
+      if (seqno > row.last) return "gap";
+      if (seqno < row.last) return (await this.#message(row, box, seqno)).base64 === base64 ? "repeated" : "conflict";
+      const expiresAtMs = this.#clock.now() + this.#retention.windowMs;
+      const proof = this.#sealer.prove({ ...row, last: seqno + 1, expiresAtMs });
+      const entries = [
+        box.sealText(`message ${seqno}`, JSON.stringify({ base64, turnId: start?.turnId } satisfies StoredMessage)),
+      ];
+      const message: Op = { type: "update", id, guard: { epoch, last: seqno }, set: { expiresAtMs, proof }, entries };
+      const outcome = await this.#rows.commit(start?.insert === undefined ? [message] : [message, start.insert], true);
+      if (outcome.type === "done") return "admitted";
+      if (outcome.at === 1) throw new MillraceError("internal", "The turn of this message is there already.");
+    }
+  }
+
+  /** An operation that is refused if a newer attach has the stream. */
+  held({ name, epoch }: StreamHolder): Op {
+    return { type: "update", id: this.#idOf(name), guard: { epoch } };
+  }
+
+  async isHeld({ name, epoch }: StreamHolder): Promise<boolean> {
+    return (await this.#rows.get(this.#idOf(name)))?.epoch === epoch;
+  }
+
+  /** Whether this process has seen the stream here. */
+  wasSeen(name: StreamName): boolean {
+    return this.#seen.has(this.#idOf(name));
+  }
+
+  /** Whether there is such a stream, or its tombstone. */
+  async has(name: StreamName): Promise<boolean> {
+    return (await this.#rows.get(this.#idOf(name))) !== undefined;
+  }
+
+  /** As `StreamStore.untilSuperseded`. */
+  async untilSuperseded({ name, epoch }: StreamHolder, signal: AbortSignal): Promise<void> {
+    await untilRow(this.#rows, this.#idOf(name), (row) => row?.epoch !== epoch, signal);
+  }
+
+  #see(id: string): void {
+    this.#seen.delete(id);
+    this.#seen.add(id);
+    const [oldest] = this.#seen;
+    if (this.#seen.size > mostSeen && oldest !== undefined) this.#seen.delete(oldest);
+  }
+
+  async #isOver(row: Row): Promise<boolean> {
+    if (row.kind === "stream" && !this.#sealer.isProven(row)) throw damagedLog();
+    return this.#turns.hasExpired(row);
+  }
+
+  /** Undefined if it is there by now. */
+  async #create(id: string, { caller, clientKey }: StreamName, next: Secret): Promise<Row | undefined> {
+    const { key } = this.#sealer.newBox(id, clientKey);
+    const meta: StreamMeta = {
+      caller,
+      key: this.#sealer.closedKey({ meta: { key } }) ?? key,
+      ticket: this.#ticketDigest(id, next),
+      ticketBefore: noTicket,
+    };
+    const nowMs = this.#clock.now();
+    const expiresAtMs = nowMs + this.#retention.windowMs;
+    const unproven = {
+      id,
+      kind: "stream",
+      createdAtMs: nowMs,
+      epoch: 1,
+      last: 0,
+      open: true,
+      owner: "",
+      expiresAtMs,
+      tags: [],
+      meta: { ...meta },
+    } as const;
+    const row: Row = { ...unproven, proof: this.#sealer.prove(unproven) };
+    const outcome = await this.#rows.commit([{ type: "insert", row, head: noTag }], true);
+    return outcome.type === "done" ? row : undefined;
+  }
+
+  /** The row after the attach; undefined if it has changed meanwhile. A ticket that was spent before still ends the attach that writes. */
+  async #take(
+    row: Row,
+    intent: AttachIntent,
+    { ticket, next }: { readonly ticket: Secret | undefined; readonly next: Secret },
+  ): Promise<Row | undefined> {
+    if (intent === "observe") return row;
+    const { id, epoch, last } = row;
+    const held = row.meta as unknown as StreamMeta; // written by `#create`
+    const given = ticket === undefined ? noTicket : this.#ticketDigest(id, ticket);
+    const isSpent = given !== held.ticket && given !== held.ticketBefore;
+    const expiresAtMs = isSpent ? row.expiresAtMs : this.#clock.now() + this.#retention.windowMs;
+    const tickets = isSpent ? {} : { ticket: this.#ticketDigest(id, next), ticketBefore: given };
+    const taken = { ...row, epoch: epoch + 1, expiresAtMs, meta: { ...row.meta, ...tickets } };
+    const set = { expiresAtMs: expiresAtMs ?? null, meta: tickets, proof: this.#sealer.prove(taken) };
+    const outcome = await this.#rows.commit([{ type: "update", id, guard: { epoch, last }, claim: true, set }], true);
+    if (outcome.type === "refused") return undefined;
+    if (isSpent) throw spentTicket();
+    return taken;
+  }
+
+  async #messages(row: Row, box: RowBox): Promise<readonly AcceptedMessage[]> {
+    const accepted: AcceptedMessage[] = [];
+    while (accepted.length < row.last) {
+      const entries = await this.#rows.entries(row.id, accepted.length, {
+        count: row.last - accepted.length,
+        bytes: pageBytes,
+      });
+      if (entries.length === 0) throw damagedLog();
+      for (const { seq, bytes } of entries) accepted.push(openedMessage(box, seq - 1, bytes));
+    }
+    return accepted;
+  }
+
+  async #message(row: Row, box: RowBox, seqno: number): Promise<StoredMessage> {
+    const [entry] = await this.#rows.entries(row.id, seqno, { count: 1, bytes: 1 });
+    if (entry === undefined) throw damagedLog();
+    return JSON.parse(box.openText(`message ${seqno}`, entry.bytes)) as StoredMessage; // sealed by admit
+  }
+
+  #ticketDigest(id: string, ticket: Secret): string {
+    return this.#sealer.digest("ticket", id, createHash("sha256").update(ticket.reveal()).digest("base64url"));
+  }
+
+  /** Another key is another stream. */
+  #idOf({ caller, name, clientKey }: StreamName): string {
+    return `stream:${this.#sealer.digest("stream", caller, name, clientKey?.reveal() ?? "")}`;
+  }
+}
+
+function openedMessage(box: RowBox, seqno: number, bytes: Uint8Array): AcceptedMessage {
+  const { base64, turnId } = JSON.parse(box.openText(`message ${seqno}`, bytes)) as StoredMessage; // sealed by admit
+  return { seqno, payload: Buffer.from(base64, "base64"), turnId };
+}
+
+function spentTicket(): MillraceError {
+  return new MillraceError("cancelled", "This stream was attached to with the same ticket before.", {
+    hint: "Another window, or a copy of the stream's record, uses this stream now. Continue there, or start a new stream.",
+    details: { reason: "ticket_spent" },
+  });
+}
+
+function expiredStream(): MillraceError {
+  return new MillraceError("expired", "This stream does not exist, or is no longer kept.", {
+    hint: "Start a new stream under a new name and key.",
+  });
+}

@@ -1,0 +1,430 @@
+import type { Clock } from "../base/clock.ts";
+import { isDegraded } from "../base/errors.ts";
+import type { TurnId } from "../base/ids.ts";
+import type { Secret } from "../base/secret.ts";
+import type { CancelledBy, TurnEvent } from "./event.ts";
+import { eventIdOf } from "./event-id.ts";
+import { damagedLog, expiredTurn, pastTheEnd, unknownTurn } from "./log-errors.ts";
+import { expiryOf, type Retention } from "./retention.ts";
+import { RowWriter, type StoredEvent } from "./row-writer.ts";
+import type { Op, Row, RowChange, Rows } from "./rows.ts";
+import { type Access, noTag, type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
+import type { CreateOptions, NewTurn, TurnFilter, TurnLookup, TurnRecord } from "./store.ts";
+import { decodeTurn, encodeTurn, graceOf, labelOf, metaOf, recordOf, storedGrace } from "./turn-row.ts";
+import { untilRow } from "./until-row.ts";
+
+/** The most that a reader holds at a time, for deltas of any size: this bounds the memory of slow readers. */
+export const pageBytes = 256 * 1024;
+
+/** How many rows a sweep expires at a time. */
+const sweptAtOnce = 64;
+
+/** Events of a turn in order; `ended` when nothing can follow the last of them. */
+export interface Page<E = TurnEvent> {
+  readonly events: readonly E[];
+  readonly ended: boolean;
+}
+
+/** A turn as this process begins to write it. */
+export interface BegunTurn {
+  readonly row: Row;
+  readonly record: TurnRecord;
+  readonly writer: RowWriter;
+  /** Stores the turn. */
+  readonly insert: Op;
+}
+
+/** The id of the row in which a process says until when it lives, and in which others leave it their cancel requests. */
+export function leaseId(owner: string): string {
+  return `lease:${owner}`;
+}
+
+/** Turns over rows: seals and checks what is stored, counts expiry, and leaves tombstones. */
+export class TurnLog {
+  readonly #rows: Rows;
+  readonly #sealer: Sealer;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #retention: Retention;
+
+  constructor(rows: Rows, sealer: Sealer, clock: Pick<Clock, "now">, retention: Retention) {
+    this.#rows = rows;
+    this.#sealer = sealer;
+    this.#clock = clock;
+    this.#retention = retention;
+  }
+
+  /** Seals a new turn. It stores nothing. */
+  begin(turn: NewTurn, owner: string, clientKey: Secret | undefined): BegunTurn {
+    const { turnId, createdAtMs, caller, idempotencyKey, fingerprint, session } = turn;
+    const { key, box } = this.#sealer.newBox(turnId, clientKey);
+    const label = clientKey === undefined ? {} : { label: this.#sealer.sealLabel(turnId, encodeTurn(labelOf(turn))) };
+    const tags = [this.#tag("caller", caller), this.#tag("body", caller, fingerprint)];
+    if (idempotencyKey !== undefined) tags.push(this.#tag("key", caller, idempotencyKey));
+    if (session !== undefined) tags.push(this.#tag("session", caller, session));
+    const unproven = {
+      id: turnId,
+      kind: "turn",
+      createdAtMs,
+      epoch: 1,
+      last: 0,
+      open: true,
+      owner,
+      expiresAtMs: undefined,
+      tags,
+      meta: { caller, key, attachedAtMs: createdAtMs, ...label },
+    } as const;
+    const row: Row = { ...unproven, proof: this.#sealer.prove(unproven) };
+    return {
+      row,
+      record: this.#recordOf(turn, row),
+      writer: this.#writerOf(row, box, noTag),
+      insert: { type: "insert", row, head: box.sealText("head", encodeTurn(turn)) },
+    };
+  }
+
+  /** As `TurnWriting.create`: the new turn, or the record of the one that holds its key. */
+  async create(
+    turn: NewTurn,
+    owner: string,
+    { clientKey, flush = true }: CreateOptions,
+  ): Promise<BegunTurn | { readonly held: TurnRecord }> {
+    for (;;) {
+      const begun = this.begin(turn, owner, clientKey);
+      const outcome = await this.#rows.commit([begun.insert], flush);
+      if (outcome.type === "done") return begun;
+      if (outcome.by === undefined) continue; // removed since
+      const held = await this.#rows.get(outcome.by.id, true);
+      if (held === undefined) continue;
+      // a changed index could lead to another caller's turn
+      if (!held.tags.some((tag) => tag.startsWith("key:") && begun.row.tags.includes(tag))) throw damagedLog();
+      await this.#check(held);
+      const record = this.#shown(held, { clientKey });
+      if (record === undefined) throw unknownTurn();
+      return { held: record };
+    }
+  }
+
+  /** Takes a running turn over from its writer; undefined when it has ended or is unknown. */
+  async claim(turnId: TurnId, owner: string): Promise<Omit<BegunTurn, "insert"> | undefined> {
+    for (;;) {
+      const row = await this.#rows.get(turnId, true);
+      if (row?.kind !== "turn" || !row.open) return undefined;
+      await this.#check(row);
+      const box = this.#sealer.open(row, "runner");
+      if (box === undefined) throw unknownTurn();
+      const { epoch, last } = row;
+      const claimed = { ...row, owner, epoch: epoch + 1 };
+      const set = { owner, proof: this.#sealer.prove(claimed) };
+      const guard = { epoch, last, open: true };
+      const outcome = await this.#rows.commit([{ type: "update", id: turnId, guard, claim: true, set }], true);
+      if (outcome.type === "refused") continue;
+      // read after the claim: a later cancel request goes to the new owner
+      const { meta = row.meta } = (await this.#rows.get(turnId)) ?? {};
+      const [entry] = last === 0 ? [] : await this.#rows.entries(turnId, last - 1, { count: 1, bytes: 1 });
+      const record = this.#recordOf(decodeTurn(box.openText("head", headOf(row))), { ...claimed, meta });
+      const writer = this.#writerOf(claimed, box, entry === undefined ? noTag : tagOf(entry.bytes));
+      return { row: claimed, record, writer };
+    }
+  }
+
+  /** As `TurnReading.readAfter`, by number: up to `limit` events after `afterSeq`. */
+  async read(turnId: TurnId, afterSeq: number, limit: number, access: Access): Promise<Page> {
+    const row = await this.#row(turnId, access);
+    const box = this.#sealer.open(row, access);
+    if (box === undefined) throw unknownTurn(); // another key: as if it were not there
+    if (afterSeq > row.last) throw pastTheEnd();
+    const asked = Math.min(limit, row.last - afterSeq);
+    const entries = asked === 0 ? [] : await this.#rows.entries(turnId, afterSeq, { count: asked, bytes: pageBytes });
+    let tag = afterSeq === 0 ? noTag : undefined;
+    const events = entries.map((entry, index): TurnEvent => {
+      if (entry.seq !== afterSeq + index + 1) throw damagedLog();
+      const { atMs, body } = JSON.parse(box.openEntry(entry, tag)) as StoredEvent; // written by RowWriter
+      tag = tagOf(entry.bytes);
+      return { ...body, eventId: eventIdOf(entry.seq), atMs };
+    });
+    if (events.length < asked) await this.#refuseGap(turnId, afterSeq + events.length);
+    return { events, ended: !row.open && afterSeq + events.length === row.last };
+  }
+
+  /** Everything that the log holds of a turn now. */
+  async readAll(turnId: TurnId, last: number): Promise<readonly TurnEvent[]> {
+    const events: TurnEvent[] = [];
+    while (events.length < last) events.push(...(await this.read(turnId, events.length, 1024, "runner")).events);
+    return events;
+  }
+
+  /** As `TurnReading.get`. */
+  async get(turnId: TurnId, { clientKey, caller }: TurnLookup): Promise<TurnRecord | undefined> {
+    const there = await this.#rows.get(turnId, true);
+    const row = caller === undefined || (there && metaOf(there).caller) === caller ? there : undefined;
+    if (row === undefined || (row.kind === "turn" && !this.#sealer.isProven(row) && !this.#isOurs(row))) {
+      this.#sealer.open(undefined, { clientKey }); // takes as long as a turn of another key
+      return undefined;
+    }
+    await this.#check(row);
+    return this.#shown(row, { clientKey });
+  }
+
+  /** As `TurnReading.list`. */
+  async list({ caller, fingerprint, session, idempotencyKey, ...filter }: TurnFilter): Promise<readonly TurnRecord[]> {
+    const tag =
+      caller === undefined
+        ? undefined
+        : idempotencyKey !== undefined
+          ? this.#tag("key", caller, idempotencyKey)
+          : fingerprint !== undefined
+            ? this.#tag("body", caller, fingerprint)
+            : session !== undefined
+              ? this.#tag("session", caller, session)
+              : this.#tag("caller", caller);
+    const found = await this.#rows.find({ kind: "turn", ...filter, ...(tag === undefined ? {} : { tag }) });
+    if (idempotencyKey === undefined || tag === undefined) return this.#listed(found, {});
+    // A key has at most one turn, and a key whose turn has expired never gets another prompt.
+    for (const row of found) {
+      if (!row.tags.includes(tag)) throw damagedLog();
+      await this.#check(row);
+    }
+    if (found.length === 0 && (await this.#rows.find({ kind: "tombstone", tag, limit: 1 })).length > 0)
+      throw expiredTurn();
+    return this.#listed(found, {});
+  }
+
+  /** As `StoreHousekeeping.listRunning`. */
+  async listRunning(options: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]> {
+    const found = await this.#rows.find({ kind: "turn", ...options, open: true, limit: Number.MAX_SAFE_INTEGER });
+    return this.#listed(found, "runner");
+  }
+
+  async oldestRunningMs(): Promise<number> {
+    const found = await this.#rows.find({ kind: "turn", open: true, limit: Number.MAX_SAFE_INTEGER });
+    return found.at(-1)?.createdAtMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Resolves once that holds of the turn. Throws when it is unknown, and `expired`. */
+  async until(turnId: TurnId, holds: (row: Row) => boolean, signal: AbortSignal): Promise<Row> {
+    const row = await untilRow(this.#rows, turnId, (found) => found?.kind !== "turn" || holds(found), signal);
+    if (row?.kind === "turn") await this.#check(row);
+    return row?.kind === "turn" ? row : this.#row(turnId);
+  }
+
+  /**
+   * As `TurnWriting.requestCancel`. `stream` is an operation that is refused if a newer attach has the stream. `isHere`: the writer is
+   * in this process, which needs no message.
+   */
+  async requestCancel(turnId: TurnId, by: CancelledBy, stream: Op | undefined, isHere: boolean): Promise<boolean> {
+    for (;;) {
+      const row = await this.#row(turnId);
+      const ops: Op[] = stream === undefined ? [] : [stream];
+      if (row.open && metaOf(row).cancel === undefined) {
+        const { epoch, owner } = row;
+        ops.push({ type: "update", id: turnId, guard: { epoch, open: true }, set: { meta: { cancel: by } } });
+        if (!isHere) ops.push(...(await this.#messageTo(owner, { turnId, by })));
+      }
+      const outcome = ops.length === 0 ? undefined : await this.#rows.commit(ops, true);
+      if (outcome?.type !== "refused") return true;
+      if (stream !== undefined && outcome.at === 0) return false;
+    }
+  }
+
+  /** As `TurnReading.noteReader`. */
+  async noteReader(turnId: TurnId, atMs: number, graceMs: number | undefined): Promise<void> {
+    const row = await this.#row(turnId);
+    const { endedAtMs, graceMs: before } = metaOf(row);
+    const longest = Math.max(graceOf(before), graceMs ?? 0);
+    const meta = { attachedAtMs: atMs, ...(graceMs === undefined ? {} : { graceMs: storedGrace(longest) }) };
+    const expiry =
+      row.open || endedAtMs === undefined ? {} : this.#expiring(row, expiryOf(endedAtMs, atMs, this.#retention));
+    await this.#change(row, { meta, ...expiry }, graceMs !== undefined);
+  }
+
+  async noteDelivered(turnId: TurnId): Promise<void> {
+    await this.#rows.commit([{ type: "update", id: turnId, set: { meta: { delivered: true } } }], false);
+  }
+
+  /** As `StreamStore.keepTogether`. */
+  async keepTogether(turnIds: readonly TurnId[]): Promise<void> {
+    const nowMs = this.#clock.now();
+    const rows = await Promise.all(turnIds.map((turnId) => this.#rows.get(turnId)));
+    const expiresAtMs = rows.at(-1)?.expiresAtMs ?? nowMs + this.#retention.windowMs;
+    for (const row of rows) {
+      const ends = row?.kind === "turn" && row.expiresAtMs !== undefined && row.expiresAtMs > nowMs;
+      if (ends && row.expiresAtMs < expiresAtMs && this.#sealer.isProven(row))
+        await this.#change(row, this.#expiring(row, expiresAtMs), false);
+    }
+  }
+
+  async remove(turnId: TurnId): Promise<void> {
+    await this.#rows.commit([{ type: "remove", id: turnId }], true);
+  }
+
+  /** Removes a turn, unless another process has taken it over since that claim. */
+  async removeOwn(turnId: TurnId, epoch: number): Promise<void> {
+    await this.#rows.commit([{ type: "remove", id: turnId, guard: { epoch } }], true);
+  }
+
+  /** Says until when this process lives; epoch ms. */
+  async renewLease(owner: string, aliveUntilMs: number): Promise<void> {
+    const id = leaseId(owner);
+    const set = { expiresAtMs: aliveUntilMs };
+    const outcome = await this.#rows.commit([{ type: "update", id, set }], false);
+    if (outcome.type === "refused") await this.#rows.commit([newLease(owner, aliveUntilMs)], false);
+  }
+
+  async leases(): Promise<ReadonlyMap<string, number>> {
+    const found = await this.#rows.find({ kind: "lease", limit: Number.MAX_SAFE_INTEGER });
+    return new Map(found.map(({ owner, expiresAtMs = 0 }) => [owner, expiresAtMs]));
+  }
+
+  async ownerOf(turnId: TurnId): Promise<string | undefined> {
+    return (await this.#rows.get(turnId))?.owner;
+  }
+
+  /** Leaves a tombstone of each turn and stream that has expired, and removes old tombstones, and leases that ended a day ago. */
+  async sweep(nowMs: number): Promise<void> {
+    for (const kind of ["turn", "stream"] as const) {
+      for (let swept = sweptAtOnce; swept === sweptAtOnce; ) {
+        const expired = await this.#rows.find({ kind, expiredAtMs: nowMs, limit: sweptAtOnce });
+        await Promise.all(expired.map((row) => this.#bury(row, nowMs)));
+        swept = expired.length;
+      }
+    }
+    while ((await this.#rows.sweep(nowMs, ["tombstone"])) > 0) continue;
+    while ((await this.#rows.sweep(nowMs - this.#retention.tombstoneMs, ["lease"])) > 0) continue;
+  }
+
+  /** Whether the row may no longer be shown. Seen expired once, it stays so: a clock that goes back cannot bring it to life. */
+  async hasExpired(row: Row): Promise<boolean> {
+    if (row.kind === "tombstone") return true;
+    const nowMs = this.#clock.now();
+    if (row.expiresAtMs === undefined || row.expiresAtMs > nowMs) return false;
+    try {
+      await this.#bury(row, nowMs);
+    } catch (error) {
+      if (!isDegraded(error)) throw error; // a log that can only be read erases later; the row is refused all the same
+    }
+    return true;
+  }
+
+  async #bury({ id, tags, meta, epoch, createdAtMs }: Row, nowMs: number): Promise<void> {
+    const tombstone: Row = {
+      id,
+      kind: "tombstone",
+      createdAtMs,
+      epoch,
+      last: 0,
+      open: false,
+      owner: "",
+      expiresAtMs: nowMs + this.#retention.tombstoneMs,
+      tags: tags.filter((tag) => tag.startsWith("key:")),
+      meta: { caller: meta["caller"] },
+      proof: noTag,
+    };
+    const insert: Op = { type: "insert", row: tombstone, head: new Uint8Array(0) };
+    await this.#rows.commit([{ type: "remove", id, guard: { epoch } }, insert], false);
+  }
+
+  #tag(name: "caller" | "body" | "key" | "session", ...values: readonly string[]): string {
+    return `${name}:${this.#sealer.digest(name, ...values)}`;
+  }
+
+  #writerOf(row: Row, box: RowBox, tag: Uint8Array): RowWriter {
+    return new RowWriter({ rows: this.#rows, sealer: this.#sealer, retention: this.#retention, row, box }, tag);
+  }
+
+  /** The row of a turn that may be used. Throws when it is unknown, `expired` or damaged. */
+  async #row(turnId: TurnId, access?: Access): Promise<Row> {
+    const row = await this.#rows.get(turnId);
+    if (row === undefined) {
+      if (access !== undefined) this.#sealer.open(undefined, access); // takes as long as a turn of another key
+      throw unknownTurn();
+    }
+    await this.#check(row);
+    return row;
+  }
+
+  /** Throws `expired`, and `internal` if a column was changed that decides who may read the turn. */
+  async #check(row: Row): Promise<void> {
+    if (row.kind === "tombstone") throw expiredTurn();
+    if (row.kind !== "turn") throw unknownTurn();
+    if (!this.#sealer.isProven(row)) throw this.#isOurs(row) ? damagedLog() : unknownTurn();
+    if (await this.hasExpired(row)) throw expiredTurn();
+  }
+
+  /** False if the gateway's key is another one now. */
+  #isOurs(row: Row): boolean {
+    return this.#sealer.open(row, "runner") !== undefined || this.#sealer.openLabel(row) !== undefined;
+  }
+
+  /** Turns that may be shown; a turn that was changed is left out. */
+  async #listed(found: readonly Row[], access: Access): Promise<readonly TurnRecord[]> {
+    const nowMs = this.#clock.now();
+    const kept = found.filter((row) => (row.expiresAtMs ?? Infinity) > nowMs && this.#sealer.isProven(row));
+    const whole = await Promise.all(kept.map(({ id }) => this.#rows.get(id, true)));
+    return whole.flatMap((row) => (row?.kind === "turn" ? (this.#shown(row, access) ?? []) : []));
+  }
+
+  /** The part of the turn that may be seen: all of it, nothing, or only the label if a client sealed it and no key was given. */
+  #shown(row: Row, access: Access): TurnRecord | undefined {
+    const box = this.#sealer.open(row, access);
+    if (box !== undefined) return this.#recordOf(decodeTurn(box.openText("head", headOf(row))), row);
+    if (access === "runner" || access.clientKey !== undefined) return undefined;
+    const label = this.#sealer.openLabel(row);
+    return label === undefined ? undefined : { ...this.#recordOf(decodeTurn(label), row), sealed: true };
+  }
+
+  #recordOf(turn: NewTurn, row: Row): TurnRecord {
+    return recordOf(turn, row, this.#clock.now(), this.#retention);
+  }
+
+  #expiring(row: Row, expiresAtMs: number): Pick<RowChange, "expiresAtMs" | "proof"> {
+    return { expiresAtMs, proof: this.#sealer.prove({ ...row, expiresAtMs }) };
+  }
+
+  /** A proof is of one state of the row, so a row that has moved on is left alone. */
+  async #change({ id, epoch, last, open }: Row, set: RowChange, flush: boolean): Promise<void> {
+    const guard = set.proof === undefined ? { epoch } : { epoch, last, open };
+    await this.#rows.commit([{ type: "update", id, guard, set }], flush);
+  }
+
+  /** Entries after that one are missing, unless the page was full or the turn is gone. */
+  async #refuseGap(turnId: TurnId, afterSeq: number): Promise<void> {
+    if ((await this.#rows.entries(turnId, afterSeq, { count: 1, bytes: 1 })).length > 0) return;
+    await this.#row(turnId);
+    throw damagedLog();
+  }
+
+  async #messageTo(owner: string, message: CancelMessage): Promise<readonly Op[]> {
+    const id = leaseId(owner);
+    const isThere = (await this.#rows.get(id)) !== undefined;
+    const entry: Op = { type: "update", id, entries: [new TextEncoder().encode(JSON.stringify(message))] };
+    return isThere ? [entry] : [newLease(owner, this.#clock.now()), entry];
+  }
+}
+
+/** What a process leaves in the lease of the process that runs a turn. */
+export interface CancelMessage {
+  readonly turnId: TurnId;
+  readonly by: CancelledBy;
+}
+
+function newLease(owner: string, expiresAtMs: number): Op {
+  const row: Row = {
+    id: leaseId(owner),
+    kind: "lease",
+    createdAtMs: 0,
+    epoch: 1,
+    last: 0,
+    open: true,
+    owner,
+    expiresAtMs,
+    tags: [],
+    meta: {},
+    proof: noTag,
+  };
+  return { type: "insert", row, head: new Uint8Array(0) };
+}
+
+function headOf({ head }: Row): Uint8Array {
+  if (head === undefined) throw damagedLog();
+  return head;
+}
