@@ -24,7 +24,49 @@ export interface Prompt {
   readonly continues: CascadeId | undefined;
   /** The required form of the answer; an agent may be asked in another style for each form. */
   readonly form: PromptForm;
+  /** The mark that ends the names of this prompt's tags. Instructions that differ only in it are the same instructions. */
+  readonly mark?: string;
+  /** The same prompt for an agent that is given the client's tools as its own; absent where the prose has to teach calls. */
+  readonly native?: NativePrompt;
+  /** The whole history, for a prompt that `continues` and whose conversation turns out to be gone once the turn has begun. */
+  readonly instead?: Prompt;
 }
+
+/** A prompt whose tools the agent calls by itself. One prompt then lasts from the question to the answer, over all its calls. */
+export interface NativePrompt {
+  readonly tools: readonly ToolSpec[];
+  /** In place of those of the prompt: without the rules for calls in prose. */
+  readonly instructions: string;
+  readonly text: string;
+  /** Whether the client takes several calls at once. */
+  readonly parallel: boolean;
+  /** The results that end the conversation, where nothing but results follows its last answer. */
+  readonly results: readonly ToolResult[] | undefined;
+}
+
+/** A tool as an agent sees it. */
+export interface ToolSpec {
+  /** At most 48 letters, digits, `_` and `-`: agents put a prefix before it, and their models take 64. */
+  readonly name: string;
+  readonly description: string;
+  /** A JSON Schema of an object. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** What is wrong with the arguments of a call, in words for the model; undefined where they fit. */
+  readonly check?: (args: Readonly<Record<string, unknown>>) => string | undefined;
+}
+
+/** The client's answer to one call. The parts are those of MCP. */
+export interface ToolResult {
+  readonly callId: string;
+  readonly content: readonly (
+    | { readonly type: "text"; readonly text: string }
+    | { readonly type: "image"; readonly data: string; readonly mimeType: string }
+  )[];
+  readonly isError: boolean;
+}
+
+/** The raw reason of an answer that ended with calls while its prompt goes on: the agent waits for their results. */
+export const waitsForResults = "parked";
 
 /** `text`: a plain answer. `tools`: the client offered tools. `json`: the answer has to be JSON. */
 export type PromptForm = "text" | "tools" | "json";
@@ -42,6 +84,9 @@ export interface ResumePoint {
   readonly thinking: string;
   /** The log holds something of the answer even where `text` and `thinking` are empty: the prompt certainly arrived. */
   readonly answered?: boolean;
+  /** `tools` and `goesOn` of `started`. */
+  readonly tools?: "native";
+  readonly goesOn?: true;
 }
 
 /** Why a running turn was stopped: the reason of its signal. `detach` changes nothing upstream. */

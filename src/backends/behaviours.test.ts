@@ -195,7 +195,7 @@ describe("a turn over the wire", () => {
 
   test.concurrent("a restart of the server in the middle ends it by name, with what had arrived", async () => {
     const { simulator, backends } = ways.restarted;
-    const events = await turn(backends, { text, rate: 400, restartAfter: 40 });
+    const events = await turn(backends, { text, rate: 100, restartAfter: 40 });
     expect(events.at(-1)).toMatchObject({
       type: "failed",
       error: { code: "upstream_failed", message: expect.stringMatching(/restarted.*kept/) },

@@ -13,7 +13,7 @@ export interface BackendChoice {
 }
 
 /** The servers and agents of this machine. An error says why one is missing. */
-export interface Offered {
+export interface BackendOffer {
   readonly server: ServerOffer | MillraceError;
   readonly agent: { readonly product: string } | MillraceError;
 }
@@ -22,19 +22,19 @@ export interface ServerOffer {
   /** Version of the editor: `3.10.48`; empty where its process does not say. */
   readonly build: string;
   readonly capabilities: Capabilities;
-  /** Whether its server has reported that Cascade was removed. */
-  readonly retired: boolean;
+  /** Why Cascade does not answer although the build has it: its server reported that it was removed, or the plan denies it. */
+  readonly withoutCascade: "removed" | "denied" | undefined;
 }
 
 /**
  * The backend for a prompt to the account's own models.
  *
- * `auto` takes the vendor's agent where Cascade is retired, where the build is 3.9 or newer (3.9.19 removed Cascade), and where no
+ * `auto` takes the vendor's agent where Cascade is retired, where the account's plan does not allow it, where the build is 3.9 or newer (3.9.19 removed Cascade), and where no
  * language server can be asked. Older builds keep Cascade, or raw chat where they have nothing else.
  *
  * @throws MillraceError why nothing can be asked: `ide_not_running`, `not_signed_in`, `backend_retired`, `upstream_failed`.
  */
-export function chooseBackend(mode: BackendMode, { server, agent }: Offered): BackendChoice {
+export function chooseBackend(mode: BackendMode, { server, agent }: BackendOffer): BackendChoice {
   if (mode === "acp") {
     if (isMillraceError(agent)) throw agent;
     return { kind: "acp", why: "the setting `backend` is `acp`" };
@@ -48,7 +48,7 @@ export function chooseBackend(mode: BackendMode, { server, agent }: Offered): Ba
     const why = whyAgent(server);
     if (why !== undefined) return { kind: "acp", why };
   }
-  if (server.retired) throw retiredWithout(agent);
+  if (server.withoutCascade !== undefined) throw retiredWithout(server.withoutCascade, agent);
   if (hasCascade(server)) {
     const older = isMillraceError(agent)
       ? "no agent program is signed in, so the editor's server answers"
@@ -60,7 +60,8 @@ export function chooseBackend(mode: BackendMode, { server, agent }: Offered): Ba
 }
 
 function whyAgent(server: ServerOffer): string | undefined {
-  if (server.retired) return "Cascade was removed from this build";
+  if (server.withoutCascade === "removed") return "Cascade was removed from this build";
+  if (server.withoutCascade === "denied") return "the account's plan does not allow Cascade";
   if (isAgentBuild(server.build)) return `build ${server.build} asks its models through its agent`;
   if (!hasCascade(server) && !server.capabilities.rawChat) return "its language server offers no way to chat";
   return undefined;
@@ -77,7 +78,7 @@ function hasCascade({ capabilities: { cascade, steps, transcript } }: ServerOffe
   return cascade && (steps || transcript);
 }
 
-function byHand(mode: "cascade" | "raw", server: Offered["server"]): BackendChoice {
+function byHand(mode: "cascade" | "raw", server: BackendOffer["server"]): BackendChoice {
   if (isMillraceError(server)) throw server;
   const why = `the setting \`backend\` is \`${mode}\``;
   if (mode === "cascade" && hasCascade(server)) return { kind: "cascade", why };
@@ -90,10 +91,12 @@ function worse(server: MillraceError, agent: MillraceError): MillraceError {
   return agent.code === "not_signed_in" && server.code !== "not_signed_in" ? agent : server;
 }
 
-function retiredWithout(agent: Offered["agent"]): MillraceError {
-  const why = isMillraceError(agent) ? ` The IDE's agent cannot be asked either: ${agent.message}` : "";
+function retiredWithout(why: "removed" | "denied", agent: BackendOffer["agent"]): MillraceError {
+  const and = isMillraceError(agent) ? ` The IDE's agent cannot be asked either: ${agent.message}` : "";
   const options = isMillraceError(agent) ? { hint: agent.hint } : {};
-  return new MillraceError("backend_retired", `Cascade was removed from this build of the IDE.${why}`, options);
+  return why === "removed"
+    ? new MillraceError("backend_retired", `Cascade was removed from this build of the IDE.${and}`, options)
+    : new MillraceError("backend_retired", `The account's plan does not allow Cascade.${and}`, options);
 }
 
 function noWay(message = "The IDE's server supports no kind of chat that Millrace knows."): MillraceError {

@@ -1,3 +1,4 @@
+import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { callFailure } from "../language-server/errors/call-failure.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 import type { PromptedIde } from "./agents.ts";
@@ -46,24 +47,40 @@ export class CurrentServer {
 
   /**
    * Makes a call, and repeats it once if that can help: after `repair` has corrected the failure, or on the server that runs now if
-   * the first server seems to be gone. A row in `docs/retries.md`; two calls, no wait.
+   * the first server seems to be gone. A call that broke because another request looked for the IDE again is repeated up to three
+   * times. A row in `docs/retries.md`; no wait.
    */
   async twice<T>(
     call: (server: LanguageServer) => Promise<T>,
     signal: AbortSignal,
     repair: (error: unknown) => Promise<boolean> = async () => false,
   ): Promise<T> {
-    try {
-      return await call(this.#server);
-    } catch (error) {
-      if (signal.aborted) throw error;
-      if (!(await repair(error))) {
+    for (let repeats = 0; ; repeats++) {
+      try {
+        return await call(this.#server);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        const isClosedHere = isMillraceError(error) && error.code === "cancelled";
+        if (repeats >= (isClosedHere ? mostAfterClosing : 1)) throw isClosedHere ? lookingAgain(error) : error;
+        if (repeats === 0 && (await repair(error))) continue;
         const kind = callFailure(error);
         if (kind !== "not_sent" && kind !== "interrupted" && kind !== "unauthenticated") throw error;
-        this.#source.forget(this.#server, error);
+        if (!isClosedHere) this.#source.forget(this.#server, error);
         this.#server = await this.#source.find(signal);
       }
-      return await call(this.#server);
     }
   }
+}
+
+const mostAfterClosing = 3;
+
+function lookingAgain(cause: unknown): MillraceError {
+  return new MillraceError(
+    "upstream_failed",
+    "The IDE's server changed again and again while Millrace called it. No prompt was sent.",
+    {
+      hint: "Wait until the IDE has started, then send the request again.",
+      cause,
+    },
+  );
 }

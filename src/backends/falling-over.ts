@@ -2,7 +2,7 @@ import type { ModelUid } from "../base/ids.ts";
 import type { UpstreamReason } from "../language-server/errors/error-table.ts";
 import type { Backend, Batch, Prompt, RunOptions } from "./backend.ts";
 
-export interface FallingOver {
+export interface Failover {
   /** Called when Cascade reports that it was removed from this build. */
   readonly onRetired: () => void;
   /** Called when Cascade reports that it no longer answers this model. */
@@ -16,7 +16,7 @@ export interface FallingOver {
  * prompt was sent yet, so none is sent twice. A row of docs/retries.md. Once a conversation exists, the error stays the turn's, and
  * later turns remember it. A refusal before a conversation was about no particular model, so it applies to the build.
  */
-export function fallingOver(inner: Backend, { onRetired, onMoved, instead }: FallingOver): Backend {
+export function fallingOver(inner: Backend, { onRetired, onMoved, instead }: Failover): Backend {
   return {
     kind: inner.kind,
     run: (prompt, options, signal) => run(prompt, options, signal),

@@ -126,6 +126,8 @@ export class FakeLanguageServer implements LanguageServer {
     });
   }
 
+  cascadeDenied: boolean | undefined;
+
   getUserStatus(): Promise<never> {
     return Promise.reject(new MillraceError("internal", "no backend asks for the account"));
   }

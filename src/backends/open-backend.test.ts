@@ -275,6 +275,35 @@ describe("Cascade that turns out to be removed", () => {
   });
 });
 
+describe("an account whose plan does not allow Cascade", () => {
+  function denying(): FakeLanguageServer {
+    const server = new FakeLanguageServer();
+    server.cascadeDenied = true;
+    return server;
+  }
+
+  it("is never sent there, also by a restarted server that was not asked for its account yet", async () => {
+    const server = denying();
+    const { backends, devin } = world({ build: "3.8.20", server });
+    expect(await backends.chosen(never)).toMatchObject({
+      kind: "acp",
+      why: "the account's plan does not allow Cascade",
+    });
+    server.cascadeDenied = undefined;
+    await ask(await backends.choose(prompt, never));
+    expect([devin.prompts.length, server.accepted.length]).toEqual([1, 0]);
+  });
+
+  it("is told why and what to do where no agent can be asked", async () => {
+    const { backends } = world({ server: denying(), vendor: signedOut });
+    await expect(backends.choose(prompt, never)).rejects.toMatchObject({
+      code: "backend_retired",
+      message:
+        "The account's plan does not allow Cascade. The IDE's agent cannot be asked either: Nobody is signed in.",
+    });
+  });
+});
+
 describe("a conversation of another backend", () => {
   it.each<[string, World, string]>([
     ["Cascade's, asked of the agent", { server: noIde }, "0b7c6e1e-53dc-4a2e-8f43-3d5a3f0a2b11"],

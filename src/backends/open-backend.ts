@@ -44,7 +44,7 @@ export interface BackendsOptions extends ServerSource {
 }
 
 /** Where a prompt to the account's own models would go now. */
-export interface Chosen extends BackendChoice {
+export interface BackendRoute extends BackendChoice {
   /** The vendor's agent, where it is the one. */
   readonly agent: VendorAgent | undefined;
   /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
@@ -56,7 +56,7 @@ export interface Chosen extends BackendChoice {
 /** Backends, and which one a prompt to the account's own models would go to now. */
 export interface OpenBackends extends Backends {
   /** Sends no prompt and starts no agent. Throws what `choose` throws. */
-  chosen(signal: AbortSignal): Promise<Chosen>;
+  chosen(signal: AbortSignal): Promise<BackendRoute>;
   /** The IDE that the last look found for prompts; undefined before the first look, and where it found none. */
   readonly ide: IdeVariant | undefined;
 }
@@ -89,6 +89,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   };
   const retired = new Set<string>();
   const moved = new Set<string>();
+  let denied = false;
   let ide: IdeVariant | undefined;
 
   /** An IDE that the user named by hand needs no further consent. */
@@ -103,6 +104,13 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     return { current, capabilities, build, key: `${current.server.endpoint.variant}@${build}` };
   }
 
+  /** A restarted server was not asked for its account yet: the answer of the one before it counts. */
+  function withoutCascade({ current, key }: Server): "removed" | "denied" | undefined {
+    if (retired.has(key)) return "removed";
+    denied = current.server.cascadeDenied ?? denied;
+    return denied ? "denied" : undefined;
+  }
+
   async function vendor(signal: AbortSignal): Promise<VendorAgent | MillraceError> {
     return agents === undefined ? notAsked : orError(agents.vendor(signal));
   }
@@ -112,7 +120,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
       mode === "acp" ? notAsked : orError(server(signal)),
       mode === "auto" || mode === "acp" ? vendor(signal) : notAsked,
     ]);
-    const offer = isMillraceError(found) ? found : { ...found, retired: retired.has(found.key) };
+    const offer = isMillraceError(found) ? found : { ...found, withoutCascade: withoutCascade(found) };
     ide = undefined;
     const choice = chooseBackend(mode, { server: offer, agent });
     if (choice.kind !== "acp" && !isMillraceError(found)) ide = found.current.server.endpoint.variant;

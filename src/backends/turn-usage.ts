@@ -1,3 +1,4 @@
+import { estimatePromptTokens, estimateTokens } from "../base/token-estimate.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import type { CortexStepGeneratorMetadata } from "../proto/windsurf/exa/cortex_pb.ts";
 import type { AnswerSoFar } from "./answer-diff.ts";
@@ -34,20 +35,14 @@ export function summedUsage(entries: readonly CortexStepGeneratorMetadata[], fro
   };
 }
 
-const charactersPerToken = 4;
-
-/** A guess from lengths, four characters a token, for a server that reports nothing. */
+/** An estimate for a server that reports nothing, by the count that every API answers with. */
 export function estimatedUsage(prompt: Prompt, answer: AnswerSoFar): UsageEvent {
-  const thinkingTokens = tokens(answer.thinking);
+  const thinkingTokens = estimateTokens(answer.thinking);
   return {
     type: "usage",
-    promptTokens: tokens(prompt.instructions) + tokens(prompt.text),
-    completionTokens: thinkingTokens + tokens(answer.text),
+    promptTokens: estimatePromptTokens(prompt),
+    completionTokens: thinkingTokens + estimateTokens(answer.text),
     thinkingTokens,
     estimated: true,
   };
-}
-
-function tokens(text: string): number {
-  return Math.ceil(text.length / charactersPerToken);
 }

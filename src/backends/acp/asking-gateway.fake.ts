@@ -5,12 +5,18 @@ import { eventsOf } from "../batches.ts";
 import { type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
 import { spawnChild, spawnRelayedChild } from "./process/spawn-child.ts";
 
-/* A gateway that asks an agent, prints a line at the first text, and then stays until it is killed. `relay` starts the agent below one. */
+/*
+ * A gateway that asks an agent, prints the conversation's id and each text, and then stays until it is killed. Its second argument is
+ * `relay`, to start the agent below one, or the folder for hosts.
+ */
 
 const spec = JSON.parse(process.argv[2] ?? "") as AcpAgentSpec; // the test gives it
+const way = process.argv[3] ?? "";
 const agent = openAcpAgent(spec, {
   clock: systemClock,
-  startChild: process.argv[3] === "relay" ? spawnRelayedChild : spawnChild,
+  ...(way.startsWith("/")
+    ? { hosts: { folder: way } }
+    : { startChild: way === "relay" ? spawnRelayedChild : spawnChild }),
 });
 const prompt = {
   modelUid: `${spec.name}/default` as ModelUid, // as a catalogue would give it
@@ -24,4 +30,8 @@ const prompt = {
   form: "text" as const,
 };
 const batches = agent.backend.run(prompt, { keep: false, onAlive: () => {} }, new AbortController().signal);
-for await (const event of eventsOf(batches)) if (event.type === "text") process.stdout.write(`${event.delta}\n`);
+for await (const event of eventsOf(batches)) {
+  if (event.type === "started") process.stdout.write(`${event.cascadeId}\n`);
+  if (event.type === "text") process.stdout.write(`${event.delta}\n`);
+}
+await new Promise(() => setInterval(() => {}, 60_000));

@@ -26,7 +26,7 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   const logged = sessionIdOf(spec.name, cascadeId);
   if (logged === undefined) return;
   const { id } = await notes.last(logged); // one that was noted as discarded may still be there: its agent died meanwhile
-  const here = pool.leaseHolding(id);
+  const here = await pool.leaseHolding(id);
   if (here !== undefined) {
     try {
       await discardSession(parts, here.process, id);

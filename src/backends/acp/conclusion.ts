@@ -36,7 +36,18 @@ export function conclude(
   context: AgentErrorContext,
 ): TurnEventBody {
   const last = endOf(end, reader, context);
-  return reader.looked.length === 0 || last.type === "cancelled" ? last : { ...last, ideTools: reader.looked };
+  const ideTools = context.allowsActions === true ? [...reader.looked, ...reader.changed] : reader.looked;
+  return ideTools.length === 0 || last.type === "cancelled" ? last : { ...last, ideTools };
+}
+
+/** The most permissions that a turn may ask for. Devin was seen to try six to nine times after a rejection. */
+const mostPermissions = 20;
+
+/** Whether the turn ends here, although the agent goes on: it acts, it asks its user, or it asks for permission without end. */
+export function endsHere(reader: UpdateReader, { allowsActions }: Pick<AgentErrorContext, "allowsActions">): boolean {
+  return (
+    reader.isQuestion || reader.permissions > mostPermissions || (reader.effect !== undefined && allowsActions !== true)
+  );
 }
 
 type End = Extract<TurnEventBody, { readonly type: "finished" | "failed" | "cancelled" }>;
@@ -47,8 +58,11 @@ function endOf(
   context: AgentErrorContext,
 ): End {
   const { text } = reader.answer;
-  if (reader.effect !== undefined) return failed(effectError(reader.effect));
-  if (end.type === "silent") return failed(silence(silentMessage));
+  if (reader.effect !== undefined && context.allowsActions !== true)
+    return failed(effectError(reader.effect, context.agent));
+  if (reader.isQuestion) return finished("stop", "agent_question", text);
+  if (reader.permissions > mostPermissions) return failed(turnFailure(askedTooOften(context.agent)));
+  if (end.type === "silent") return failed(silence(end.inLine ? halfLineMessage : silentMessage));
   if (end.type === "refused") {
     if (isContentFilter(end.error)) return finished("content_filter", "content_filter", text);
     const error = agentError(end.error, context);
@@ -86,4 +100,9 @@ function unanswered({ endsRefused }: UpdateReader): MillraceError {
   return turnFailure(message, { details: { reason: unusableAnswer } });
 }
 
+function askedTooOften(agent: string): string {
+  return `The agent "${agent}" asked for permission ${mostPermissions} times and was refused each time, so Millrace stopped the turn.`;
+}
+
 const silentMessage = "The agent was silent for too long. The part that arrived was kept.";
+const halfLineMessage = "The agent stopped in the middle of a message. The part that arrived was kept.";

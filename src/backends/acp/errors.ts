@@ -7,13 +7,16 @@ import {
 } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
 import { parseResetTime, windowNamed } from "../../language-server/errors/reset-time.ts";
-import { ProcessGone, RpcError } from "./process/rpc-peer.ts";
+import { ProcessLoss, RpcError } from "./process/rpc-peer.ts";
+import type { Effect } from "./updates.ts";
 
 /** The facts that translating an error needs: the agent that sent it, and the time. */
 export interface AgentErrorContext {
   readonly agent: string;
   readonly vendor: "devin" | "other";
   readonly nowMs: number;
+  /** Its user lets it act. */
+  readonly allowsActions?: boolean;
 }
 
 interface Row {
@@ -96,7 +99,12 @@ const table: readonly Row[] = [
     codes: [-32015],
     hint: "Close the session in the other program, or ask again to begin a new one.",
   },
-  { code: "upstream_failed", message: "The agent no longer has this session.", codes: [-32016, -32002] },
+  {
+    code: "upstream_failed",
+    message: "The agent no longer has this session.",
+    text: /invalid session identifier/i,
+    codes: [-32016, -32002],
+  },
   { code: "upstream_failed", message: "The agent's service is not available.", codes: [-32010], causes: ["shutdown"] },
   { code: "invalid_request", message: "The agent refused the request.", codes: [-32602] },
 ];
@@ -115,12 +123,22 @@ export function silence(message: string, cause?: unknown): MillraceError {
   return new MillraceError("upstream_timeout", message, { hint: againHint, ...(cause === undefined ? {} : { cause }) });
 }
 
+/** An agent that was asked nothing yet, and did not answer. It may still be starting: a later request finds it ready. */
+export function slowStart(agent: string, method: string, cause: unknown): MillraceError {
+  const message = `The agent "${agent}" did not answer \`${method}\` within 10 s. Nothing was sent to a model.`;
+  return new MillraceError("upstream_timeout", message, {
+    hint: "It may still be starting: send the request again. `millrace doctor` shows how long its start takes.",
+    retryAfterMs: 5_000,
+    cause,
+  });
+}
+
 /** Anything that a call of an agent threw, as ours. */
 export function agentError(error: unknown, context: AgentErrorContext): MillraceError {
   if (isMillraceError(error)) return error;
   if (error instanceof Error && error.name === "TimeoutError")
-    return silence("The agent did not answer in time.", error);
-  if (error instanceof ProcessGone) return turnFailure(goneMessage(error), { cause: error });
+    return silence(`The agent "${context.agent}" did not answer in time.`, error);
+  if (error instanceof ProcessLoss) return turnFailure(goneMessage(error), { cause: error });
   if (!(error instanceof RpcError)) return unreadable(error);
   const data = isObject(error.data) ? error.data : {};
   const kind = data["cognition.ai/errorKind"];
@@ -136,11 +154,50 @@ export function stoppedError(cause: string | undefined, context: AgentErrorConte
   return cause === "error" ? fromRow(other, "", context, undefined) : undefined;
 }
 
-/** An answer that cannot be used because the agent set out to change something. */
-export function effectError(effect: string): MillraceError {
-  const message = `The agent wanted to use its own tool (${effect}), so Millrace stopped the turn.`;
-  const hint = "Millrace asks agents for answers only. Try again, or pick another model if this one keeps doing it.";
-  return new MillraceError("upstream_failed", message, { hint, details: { reason: unusableAnswer } });
+/** What an agent did, by the kind of its tool. */
+const deeds: Readonly<Record<string, string>> = {
+  edit: "changed a file",
+  delete: "deleted a file",
+  move: "moved a file",
+  execute: "ran a command",
+};
+
+/** An answer that cannot be used because the agent set out to change something, or did it. */
+export function effectError({ name, kind, title, state }: Effect, agent: string): MillraceError {
+  const words = title === "" ? "" : `: ${title}`;
+  const messages = {
+    done: `The agent "${agent}" ${deeds[kind] ?? "used its own tool"}${words}. Millrace could not prevent it, and stopped the turn.`,
+    begun:
+      `The agent "${agent}" began to use its own tool (${name}). Millrace stopped the turn, and cannot tell whether the tool ` +
+      "changed something.",
+    prevented: `The agent wanted to use its own tool (${name}), so Millrace stopped the turn.`,
+  };
+  const hints = {
+    done: "Look at what it changed. The agent's own settings let it act: correct them, or remove the agent from config.toml.",
+    begun: "Look at what it may have changed before you send the request again.",
+    prevented: "Millrace asks agents for answers only. Try again, or pick another model if this one keeps doing it.",
+  };
+  return new MillraceError("upstream_failed", messages[state], {
+    hint: hints[state],
+    details: { reason: unusableAnswer, ...(state === "prevented" ? {} : { effect: state }) },
+  });
+}
+
+/** An agent whose session has no mode in which it would ask before it acts. */
+export function actsFreely(agent: string, modes: readonly string[]): MillraceError {
+  const offered = modes.length === 0 ? "it has no modes" : `its modes are ${modes.slice(0, 8).join(", ")}`;
+  const message = `Millrace does not use the agent "${agent}": it could act without asking, because ${offered}.`;
+  return new MillraceError("model_not_allowed", message, {
+    hint: "Use another agent. To let this one act on a model's word, write `allow_actions = true` into its entry in config.toml.",
+  });
+}
+
+/** A known agent behind a command that hides its name, so that it runs with its owner's settings. */
+export function startedUnnamed(agent: string, program: string): MillraceError {
+  const message = `Millrace does not use the agent "${agent}": it is ${program}, but its command does not say so, and its owner's settings apply.`;
+  return new MillraceError("model_not_allowed", message, {
+    hint: `Start ${program} by its own name in config.toml, or write \`allow_actions = true\` into the entry to let it act.`,
+  });
 }
 
 /**
@@ -151,14 +208,14 @@ export async function twiceIfKilled<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof ProcessGone) && !wasKilledAtStart(error)) throw error;
+    if (!(error instanceof ProcessLoss) && !wasKilledAtStart(error)) throw error;
     return await work();
   }
 }
 
 /** Whether a process was killed while it started; a process that exits on its own at the start would do so again. */
 function wasKilledAtStart(error: unknown): boolean {
-  return isMillraceError(error) && error.cause instanceof ProcessGone && error.cause.message.startsWith("signal ");
+  return isMillraceError(error) && error.cause instanceof ProcessLoss && error.cause.message.startsWith("signal ");
 }
 
 /** Whether the agent says that it has no such session. */
@@ -167,7 +224,9 @@ export function isUnknownSession(error: unknown): boolean {
   return (
     error.code === -32016 ||
     error.code === -32002 ||
-    /session.{0,80}not found|(?:unknown|no such) session/i.test(error.message)
+    /session.{0,80}not found|(?:unknown|no such) session|invalid session identifier/i.test(
+      `${error.message} ${JSON.stringify(error.data ?? "")}`.slice(0, 4_096),
+    )
   );
 }
 
@@ -223,7 +282,7 @@ export function clean(text: string): string {
   return line.length > 240 ? `${line.slice(0, 239)}…` : line;
 }
 
-function goneMessage({ message }: ProcessGone): string {
+function goneMessage({ message }: ProcessLoss): string {
   return `The agent's process ended (${message}).`;
 }
 

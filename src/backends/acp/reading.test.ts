@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { conclude } from "./conclusion.ts";
 import { agentError, isLockedSession, isUnknownSession } from "./errors.ts";
 import { JsonLines } from "./process/json-lines.ts";
-import { ProcessGone, RpcError } from "./process/rpc-peer.ts";
+import { ProcessLoss, RpcError } from "./process/rpc-peer.ts";
 import { readReplay } from "./session/replayed-turn.ts";
 import { quietMode, readSessionOptions } from "./session/session-options.ts";
 import { tokensIn, usageEvent } from "./token-counts.ts";
@@ -52,7 +52,9 @@ describe("updates", () => {
       reader.read(tool(undefined));
       expect(reader.effect).toBeUndefined();
       reader.read(tool(kind, { sessionUpdate: "tool_call_update", title: "Run\nls -la" }));
-      expect(reader.effect).toBe(`${kind}: Run ls -la`);
+      expect(reader.effect).toMatchObject({ name: `${kind}: Run ls -la`, state: "begun" });
+      reader.read(tool(kind, { sessionUpdate: "tool_call_update", status: "completed" }));
+      expect(reader.effect).toMatchObject({ state: "done" });
     },
   );
 
@@ -65,7 +67,33 @@ describe("updates", () => {
   test("a question to the agent's own user stops the turn, because it cannot be answered here", () => {
     const reader = new UpdateReader();
     reader.read(tool("other", { title: "ask_user_question" }));
-    expect(reader.effect).toBe("other: ask_user_question");
+    expect(reader.effect?.name).toBe("other: ask_user_question");
+  });
+
+  test.each([[{ question: "Which one?" }], [{ questions: [{ question: "Which one?" }] }]])(
+    "a question with its words in %j is the end of the answer",
+    (rawInput) => {
+      const reader = new UpdateReader();
+      reader.read(chunk("I looked."));
+      const event = reader.read(tool("other", { title: "Ask the user", rawInput }));
+      expect(event).toEqual({ type: "text", delta: "\n\nWhich one?" });
+      expect([reader.isQuestion, reader.effect, reader.answer.text]).toEqual([
+        true,
+        undefined,
+        "I looked.\n\nWhich one?",
+      ]);
+    },
+  );
+
+  test.each([
+    "Model metadata for `mock-m1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.",
+    "[MODE_UPDATE] plan",
+  ])("a line that the agent writes about itself before the answer is no text: %s", (line) => {
+    const reader = new UpdateReader();
+    expect(reader.read(chunk(line))).toBeUndefined();
+    reader.read(chunk("The answer. "));
+    reader.read(chunk(line));
+    expect(reader.answer.text).toBe(`The answer. ${line}`);
   });
 
   test("notices of the program are no text", () => {
@@ -155,7 +183,7 @@ describe("errors", () => {
     [new RpcError(-32602, "Invalid params: model not found: mock/nope", undefined), "unknown_model"],
     [new RpcError(-32013, "boom", { "cognition.ai/errorKind": "quota_exhausted" }), "quota_exhausted"],
     [new RpcError(-32014, "who knows", undefined), "upstream_failed"],
-    [new ProcessGone("signal SIGKILL"), "upstream_failed"],
+    [new ProcessLoss("signal SIGKILL"), "upstream_failed"],
   ])("%s is %s", (error, code) => {
     expect(agentError(error, context).code).toBe(code);
   });
@@ -232,11 +260,28 @@ describe("options of a session", () => {
       modes: { currentModeId, availableModes: ids.map((id) => ({ id, name: id })) },
     });
 
-  test("the quietest mode is chosen, unless it is set or there is none", () => {
-    expect(quietMode(modes(["accept-edits", "plan", "ask"], "accept-edits"))).toBe("ask");
-    expect(quietMode(modes(["build", "plan"], "build"))).toBe("plan");
-    expect(quietMode(modes(["ask", "code"], "ask"))).toBeUndefined();
-    expect(quietMode(modes(["code"], "code"))).toBeUndefined();
+  test.each<[readonly string[], boolean, string | undefined]>([
+    [["accept-edits", "smart", "ask", "plan", "bypass"], false, "ask"],
+    [["read-only", "auto", "full-access"], true, "read-only"],
+    [["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"], true, "plan"],
+    [["default", "autoEdit", "yolo"], true, "default"],
+    [["build", "plan"], true, "plan"],
+    [["plan", "default", "auto-edit", "yolo"], true, "plan"],
+    [["workspaceReadOnly", "agent"], false, "workspaceReadOnly"],
+    [["default", "auto"], false, undefined],
+    [["read-only-but-full-access", "bypass-ask", "code", "anything"], false, undefined],
+    [[], true, undefined],
+  ])("of the modes %j, of an agent that is known: %j, the most restrictive is %j", (ids, isKnown, expected) => {
+    expect(quietMode(modes(ids, ids[0] ?? ""), isKnown)).toBe(expected);
+  });
+
+  test.each([
+    [{ modes: {} }],
+    [{ modes: { availableModes: "none" } }],
+    [{ configOptions: {} }],
+    [{ configOptions: 7 }],
+  ])("a reply with %j is read without it", (reply) => {
+    expect(readSessionOptions(reply)).toMatchObject({ mode: undefined, model: undefined });
   });
 
   test("models in groups keep their heading, and options of other shapes do no harm", () => {

@@ -232,7 +232,10 @@ describe("the gateway dies in the middle of a turn", () => {
   });
 
   test("an agent that stores whole messages only: a stored message is the answer", async () => {
-    const agent = await open({ text, crashAt: "before-reply", agentName: "OpenCode" }, { vendor: "other" });
+    const agent = await open(
+      { text, crashAt: "before-reply", agentName: "OpenCode" },
+      { vendor: "other", allowsActions: true },
+    );
     const cascadeId = await deadAfterAnswer(agent);
     const events = await askedAgain({ cascadeId, text: "", thinking: "" });
     expect(events.at(-1)).toMatchObject({ type: "finished", text });

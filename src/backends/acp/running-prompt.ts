@@ -2,6 +2,7 @@ import type { JsonObject } from "../../base/json.ts";
 import { Notifier } from "../../base/notifier.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type TokenCounts, tokensIn } from "./token-counts.ts";
+import type { SessionTools } from "./tools/session-tools.ts";
 import { UpdateReader } from "./updates.ts";
 
 /** How a prompt ended at the agent. */
@@ -11,15 +12,15 @@ export type PromptEnd =
   | { readonly type: "refused"; readonly error: Error }
   /** The process died first. Whether the prompt was accepted is not known yet. */
   | { readonly type: "died"; readonly how: string }
-  /** Nothing was heard for too long. */
-  | { readonly type: "silent" };
+  /** Nothing was heard for too long; `inLine`: since a part of a line. */
+  | { readonly type: "silent"; readonly inLine: boolean };
 
 /**
  * A prompt that an agent works on. The pipe's reader hands updates in, the turn takes events out: all that one read of the
  * pipe held are taken together. Nothing is lost while no caller reads.
  */
 export class RunningPrompt {
-  readonly reader = new UpdateReader();
+  readonly reader: UpdateReader;
   /** Resolves when the prompt has ended, in any way. */
   readonly ended: Promise<true>;
   #resolveEnded: () => void = () => {};
@@ -29,7 +30,10 @@ export class RunningPrompt {
   /** How many pieces of output the agent has sent for this prompt; grows while it lives. */
   heard = 0;
 
-  constructor() {
+  /** `tools`: the client's, of a session that has them. */
+  constructor(tools?: SessionTools) {
+    this.reader = new UpdateReader(tools);
+    if (tools !== undefined) tools.onChange = () => this.#news.wake();
     this.ended = new Promise((resolve) => {
       this.#resolveEnded = () => resolve(true);
     });
@@ -39,6 +43,7 @@ export class RunningPrompt {
     return this.#end;
   }
 
+  /** A request for permission or a question is no sign that the answer goes on, so it does not count as heard. */
   update(update: JsonObject): void {
     this.heard++;
     const event = this.reader.read(update);
@@ -46,9 +51,17 @@ export class RunningPrompt {
     this.#news.wake();
   }
 
-  permission(toolCall: JsonObject): void {
-    this.heard++;
-    this.reader.readPermission(toolCall);
+  /** Whether the request is about one of the client's tools. */
+  permission(toolCall: JsonObject): boolean {
+    const isOurs = this.reader.readPermission(toolCall);
+    this.#news.wake();
+    return isOurs;
+  }
+
+  /** The agent asked its user something. */
+  ask(question: string): void {
+    const event = this.reader.readQuestion(question);
+    if (event !== undefined) this.#add(event);
     this.#news.wake();
   }
 
@@ -63,9 +76,8 @@ export class RunningPrompt {
     this.#news.wake();
   }
 
-  /** Resolves at the next news from the agent; at once when there is something to take already. Rejects with the signal's reason. */
+  /** Resolves at the next news from the agent. Rejects with the signal's reason. */
   async changed(signal: AbortSignal): Promise<void> {
-    if (this.#pending.length > 0 || this.#end !== undefined || this.reader.effect !== undefined) return;
     await this.#news.wait(signal);
   }
 

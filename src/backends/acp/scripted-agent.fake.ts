@@ -1,9 +1,10 @@
+import { spawn } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { Readable, Writable } from "node:stream";
 import { agent, type ContentBlock, methods, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
-import type { AgentPlan, JournalLine, Stored } from "./scripted-plan.fake.ts";
+import type { AgentPlan, JournalLine, StoredMessages } from "./scripted-plan.fake.ts";
 
 /*
  * A real ACP agent on the official SDK, for tests: a program that goes by `plan.json` in the folder of FAKE_AGENT_FOLDER,
@@ -17,9 +18,9 @@ const note = (line: JournalLine) => appendFileSync(join(folder, "journal.jsonl")
 const sessions = join(folder, "sessions");
 mkdirSync(sessions, { recursive: true });
 const fileOf = (id: string) => join(sessions, `${id}.json`);
-const save = (id: string, stored: Stored) => writeFileSync(fileOf(id), JSON.stringify(stored));
-const load = (id: string): Stored | undefined =>
-  existsSync(fileOf(id)) ? (JSON.parse(readFileSync(fileOf(id), "utf8")) as Stored) : undefined; // as `save` wrote it
+const save = (id: string, stored: StoredMessages) => writeFileSync(fileOf(id), JSON.stringify(stored));
+const load = (id: string): StoredMessages | undefined =>
+  existsSync(fileOf(id)) ? (JSON.parse(readFileSync(fileOf(id), "utf8")) as StoredMessages) : undefined; // as `save` wrote it
 
 const cancels = new Map<string, () => void>();
 const models = new Map<string, string>();
@@ -53,12 +54,12 @@ const options = (sessionId: string) => [
     ],
   },
 ];
-const modes = {
-  currentModeId: "accept-edits",
-  availableModes: [
-    { id: "accept-edits", name: "Accept edits" },
-    { id: "ask", name: "Ask" },
-  ],
+const modesNow = () => {
+  const { modes: ids = ["accept-edits", "ask"] } = plan();
+  const [currentModeId] = ids;
+  return currentModeId === undefined
+    ? {}
+    : { modes: { currentModeId, availableModes: ids.map((id) => ({ id, name: id })) } };
 };
 
 const textOf = (blocks: readonly ContentBlock[]) =>
@@ -89,7 +90,7 @@ const app = agent({ name: "scripted" })
     if (plan().storesUnprompted === true) save(id, []);
     const { newError } = plan();
     if (newError !== undefined) throw new RequestError(newError.code, newError.message, newError.data);
-    return { sessionId: id, modes, configOptions: options(id) };
+    return { sessionId: id, ...modesNow(), configOptions: options(id) };
   })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
     const { sessionId } = params;
@@ -110,7 +111,12 @@ const app = agent({ name: "scripted" })
       });
       if (ended !== undefined) await client.notify("_cognition.ai/agent_stopped", { sessionId, cause: ended });
     }
-    return { modes, configOptions: options(sessionId) };
+    const { loadedModes } = plan();
+    return {
+      ...modesNow(),
+      ...(loadedModes === undefined ? {} : { modes: loadedModes }),
+      configOptions: options(sessionId),
+    } as never;
   })
   .onRequest(methods.agent.session.setMode, ({ params }) => {
     note({ what: "mode", sessionId: params.sessionId, value: params.modeId });
@@ -138,7 +144,7 @@ const app = agent({ name: "scripted" })
     const text = textOf(params.prompt);
     const images = params.prompt.filter(({ type }) => type === "image").length;
     note({ what: "accepted", pid: process.pid, sessionId, text, images, model: models.get(sessionId) ?? "small" });
-    const stored: Stored = [...(load(sessionId) ?? []), { role: "user", text }];
+    const stored: StoredMessages = [...(load(sessionId) ?? []), { role: "user", text }];
     save(sessionId, stored);
     dieAt("after-store");
     const cancelled = new Promise<true>((resolve) => cancels.set(sessionId, () => resolve(true)));
@@ -147,12 +153,20 @@ const app = agent({ name: "scripted" })
     const answer = now.text ?? "";
     const half = Math.ceil(answer.length / 2);
     for (const update of now.updates ?? []) await tell(update);
-    if (now.permission !== undefined) {
+    if (now.writes !== undefined) {
+      const step = { toolCallId: "w", title: `Write ${now.writes}`, kind: "edit" };
+      await tell({ ...step, sessionUpdate: "tool_call", status: "in_progress" });
+      writeFileSync(now.writes, "written by the agent");
+      await tell({ ...step, sessionUpdate: "tool_call_update", status: "completed" });
+    }
+    for (let times = now.permissions ?? 1; now.permission !== undefined && times > 0; times--) {
       const reply = await client.request("session/request_permission", { sessionId, ...now.permission } as never);
       note({ what: "permission", reply });
     }
     if (now.asks !== undefined) {
-      const reply = await client.request(now.asks, { sessionId }).catch((error: unknown) => ({ code: codeOf(error) }));
+      const reply = await client
+        .request(now.asks, { sessionId, ...now.asking })
+        .catch((error: unknown) => ({ code: codeOf(error) }));
       note({ what: "asked", reply });
     }
     await say(answer.slice(0, half));
@@ -161,7 +175,12 @@ const app = agent({ name: "scripted" })
       await new Promise((resolve) => process.stdout.write("", resolve));
       dieAt("mid-answer");
     }
-    await say(answer.slice(half));
+    if (now.halfLine === true) {
+      process.stdout.write('{"jsonrpc":"2.0","method":"session/upd');
+      await new Promise(() => {});
+    }
+    if (now.lateMs === undefined) await say(answer.slice(half));
+    else setTimeout(() => void say(answer.slice(half)), now.lateMs);
     if (now.holds === true && (await cancelled)) return { stopReason: "cancelled" };
     const ended = now.marksEnd === true ? { ended: "complete" } : {};
     save(sessionId, [...stored, { role: "agent", text: answer, ...ended }]);
@@ -188,5 +207,25 @@ if (plan().stubborn === true) {
   process.on("SIGTERM", () => {});
   setInterval(() => {}, 60_000);
 }
-// Web streams of Node and of the SDK's types differ in their declarations only.
-app.connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as never));
+if (plan().grandchild === true) {
+  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { detached: true, stdio: "ignore" });
+  writeFileSync(join(folder, "grandchild"), String(child.pid));
+}
+const muffled = plan().mute ?? plan().mumbles;
+if (muffled !== undefined) {
+  // Below the SDK, which always answers: the request is taken out of the input.
+  process.stdin.setEncoding("utf8");
+  process.stdin.on("data", (text: string) => {
+    for (const line of text.split("\n").filter((each) => each !== "")) {
+      const { id, method } = JSON.parse(line) as { readonly id?: number; readonly method?: string };
+      const result = { protocolVersion: 1, agentCapabilities: {}, sessionId: "s", ...modesNow() };
+      const said =
+        method === muffled ? (plan().mumbles === undefined ? undefined : { id: 4_711, result }) : { id, result };
+      if (said !== undefined && id !== undefined)
+        process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...said })}\n`);
+    }
+  });
+} else {
+  // Web streams of Node and of the SDK's types differ in their declarations only.
+  app.connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as never));
+}

@@ -9,8 +9,26 @@ export interface AgentPlan {
   readonly updates?: readonly object[];
   /** A permission request before the text, without its session id. */
   readonly permission?: object;
-  /** A request of this method before the text. */
+  /** How often it is asked; once by default. */
+  readonly permissions?: number;
+  /** A request of this method before the text, with these parameters. */
   readonly asks?: string;
+  readonly asking?: object;
+  /** The ids of the modes that a session offers; the first is where it starts. None: no modes. */
+  readonly modes?: readonly string[];
+  /** `session/load` answers with these in place of modes. */
+  readonly loadedModes?: unknown;
+  /** Writes this file without asking, and reports it as a tool. */
+  readonly writes?: string;
+  /** Never answers this method, or answers it with another id. */
+  readonly mute?: "initialize" | "session/new";
+  readonly mumbles?: "initialize" | "session/new";
+  /** Writes a part of a line after half of the answer, and then nothing more. */
+  readonly halfLine?: boolean;
+  /** Replies to the prompt before the second half of the answer, which follows after so many ms. */
+  readonly lateMs?: number;
+  /** A process that leaves the agent's group, and whose id is in the file `grandchild`. */
+  readonly grandchild?: boolean;
   readonly stopReason?: string;
   readonly usage?: object;
   readonly agentName?: string;
@@ -42,7 +60,11 @@ export interface AgentPlan {
   readonly stubborn?: boolean;
 }
 
-export type Stored = readonly { readonly role: "user" | "agent"; readonly text: string; readonly ended?: string }[];
+export type StoredMessages = readonly {
+  readonly role: "user" | "agent";
+  readonly text: string;
+  readonly ended?: string;
+}[];
 
 /** A call that the agent received. The journal keeps the order over all its processes. */
 export type JournalLine =

@@ -170,13 +170,10 @@ describe("the stand-in's devin", () => {
     });
   });
 
-  test("a question to its own user stops the turn", async () => {
+  test("a question to its own user is the answer", async () => {
     await standin.simulator.setTurn({ rate: "instant", text: "Never.", waiting: true });
     const events = await ask(standin.agent());
-    expect(events.at(-1)).toMatchObject({
-      type: "failed",
-      error: { message: expect.stringContaining("Ask the user") },
-    });
+    expect(events.at(-1)).toMatchObject({ type: "finished", text: "Which of these do you want?" });
   });
 
   test("a notice of a compaction is no part of the answer, and a request for diagnostics is answered", async () => {

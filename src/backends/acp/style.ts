@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Prompt, PromptForm } from "../backend.ts";
 import type { AcpAgentSpec, AcpStyle } from "./process/agent-spec.ts";
 
@@ -31,6 +32,12 @@ export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | 
     key: `summarizer ${model ?? ""}`,
     args: [...spec.args, "--agent-type", "summarizer", ...chosen],
   };
+}
+
+/** Names the instructions, without the mark of their turn: two turns with the same rules differ in nothing else. */
+export function rulesOf({ instructions, mark }: Prompt): string {
+  const rules = mark === undefined ? instructions : instructions.replaceAll(`-${mark}`, "");
+  return createHash("sha256").update(rules).digest("base64");
 }
 
 /**

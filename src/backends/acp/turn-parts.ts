@@ -1,14 +1,18 @@
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { Prompt } from "../backend.ts";
-import type { AgentErrorContext } from "./errors.ts";
+import { type AgentErrorContext, actsFreely, startedUnnamed } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./process/agent-spec.ts";
+import { hasOwnSettings } from "./process/own-settings.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
 import { splitEffort } from "./session/efforts.ts";
 import type { SessionNotes } from "./session/session-notes.ts";
 import { quietMode } from "./session/session-options.ts";
-import { type AgentLaunch, launchFor, promptBlocks } from "./style.ts";
+import { type AgentLaunch, launchFor, promptBlocks, rulesOf } from "./style.ts";
+import type { NativeKnowledge } from "./tools/native-knowledge.ts";
+import type { ParkedPrompts } from "./tools/parked-prompts.ts";
+import type { RelayHub } from "./tools/relay-hub.ts";
 
 /** The parts that all turns of one agent share. Times in ms. */
 export interface AgentParts {
@@ -21,6 +25,11 @@ export interface AgentParts {
   readonly lockedMs: number;
   /** Called for each prompt that is sent. */
   readonly onPrompt: () => void;
+  readonly native: {
+    readonly hub: RelayHub;
+    readonly knowledge: NativeKnowledge;
+    readonly parked: ParkedPrompts;
+  };
 }
 
 /** The model's id at the agent: `<agent>/<model>` without the agent; undefined for the agent's own choice. */
@@ -35,26 +44,29 @@ export function launchOf({ spec }: AgentParts, prompt: Prompt): AgentLaunch {
 }
 
 export function errorContext({ spec, clock }: AgentParts): AgentErrorContext {
-  return { agent: spec.name, vendor: spec.vendor, nowMs: clock.now() };
+  return {
+    agent: spec.name,
+    vendor: spec.vendor,
+    nowMs: clock.now(),
+    allowsActions: spec.allowsActions === true,
+  };
 }
 
 /** The turn that a session is set up for. */
-interface Configured {
+interface TurnSetup {
   readonly parts: AgentParts;
   readonly prompt: Prompt;
   readonly signal: AbortSignal;
 }
 
-/** Puts a session into the quiet mode and onto the prompt's model. Throws `unknown_model` before anything is asked. */
-export async function configure(turn: Configured, process: AgentProcess, session: OpenSession): Promise<void> {
+/**
+ * Puts a session into the quiet mode and onto the prompt's model. Throws before anything is asked: `unknown_model`, and
+ * `model_not_allowed` for an agent that would be free to act.
+ */
+export async function configure(turn: TurnSetup, process: AgentProcess, session: OpenSession): Promise<void> {
   const { parts, prompt, signal } = turn;
   const { options, id } = session;
-  const mode = quietMode(options);
-  if (mode !== undefined) {
-    const configId = options.mode?.configId;
-    if (configId === undefined) await process.setMode(id, mode, signal);
-    else await process.setOption(id, configId, mode, signal);
-  }
+  if (parts.spec.allowsActions !== true) await quieten(turn, process, session);
   const asked = agentModelId(parts.spec, prompt);
   if (asked === undefined) return;
   const { model } = options;
@@ -66,8 +78,33 @@ export async function configure(turn: Configured, process: AgentProcess, session
     await process.setOption(id, options.effort.configId, level.value, signal);
 }
 
+/** An agent type without tools needs no mode; otherwise the agent must take the mode that it is given. */
+async function quieten(
+  { parts, prompt, signal }: TurnSetup,
+  process: AgentProcess,
+  session: OpenSession,
+): Promise<void> {
+  const { spec } = parts;
+  const { mode } = session.options;
+  const { name, isKnown } = { name: process.abilities.name, isKnown: process.own.isKnown };
+  if (name !== undefined && !isKnown && spec.vendor === "other" && hasOwnSettings(name))
+    throw startedUnnamed(spec.name, name);
+  const quiet = quietMode(session.options, isKnown);
+  if (mode === undefined || quiet === undefined) {
+    if (launchOf(parts, prompt).style === "summarizer") return;
+    throw actsFreely(spec.name, mode?.ids ?? []);
+  }
+  if (quiet === mode.current) return;
+  if (mode.configId === undefined) {
+    await process.setMode(session.id, quiet, signal);
+    return;
+  }
+  const set = await process.setOption(session.id, mode.configId, quiet, signal);
+  if (set.mode !== undefined && set.mode.current !== quiet) throw actsFreely(spec.name, [set.mode.current]);
+}
+
 async function configureModel(
-  { parts, prompt, signal }: Configured,
+  { parts, prompt, signal }: TurnSetup,
   process: AgentProcess,
   { options, id }: OpenSession,
   wanted: string,
@@ -100,7 +137,7 @@ export function blocksOf(
     throw new MillraceError("invalid_request", "This agent does not accept images.", {
       hint: "Leave the images out, or ask another model.",
     });
-  const told = prompt.continues !== undefined && session.told === prompt.instructions;
+  const told = prompt.continues !== undefined && session.told === rulesOf(prompt);
   const texts = promptBlocks(style, prompt, told).map((text) => ({ type: "text", text }));
   const images = prompt.images.map(({ mimeType, base64 }) => ({ type: "image", mimeType, data: base64 }));
   return [...texts.slice(0, -1), ...images, ...texts.slice(-1)];

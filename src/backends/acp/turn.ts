@@ -1,19 +1,23 @@
+import { bestEffort } from "../../base/async.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
-import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
+import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForResults } from "../backend.ts";
 import { estimatedUsage } from "../turn-usage.ts";
 import type { AcpTurn } from "./acp-turn.ts";
+import { begin, goneMessage } from "./begin-turn.ts";
 import { conclude } from "./conclusion.ts";
+import { drain } from "./drain.ts";
 import { agentError, turnFailure, twiceIfKilled } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
-import { HeldSession } from "./session/held-session.ts";
+import { HeldSession, waitForResults } from "./session/held-session.ts";
 import { type BegunTurn, type Found, lookAgain } from "./session/look-again.ts";
-import { readReplay } from "./session/replayed-turn.ts";
 import { cascadeIdOf, sessionIdOf } from "./session/session-id.ts";
+import { rulesOf } from "./style.ts";
 import { usageEvent } from "./token-counts.ts";
-import { type AgentParts, blocksOf, configure, errorContext, launchOf } from "./turn-parts.ts";
-import { watchSilence } from "./watch-silence.ts";
+import { asNative, asProse, beginNatively, versionOf } from "./tools/begin-native.ts";
+import type { RelayedCall } from "./tools/relay-protocol.ts";
+import { type AgentParts, blocksOf, errorContext, launchOf } from "./turn-parts.ts";
 
 /** One turn from its beginning: the contract of `Backend.run`. */
 export function runTurn(
@@ -24,19 +28,27 @@ export function runTurn(
 ): AsyncGenerator<Batch, void> {
   const turn: AcpTurn = { parts, prompt, options, signal, held: new HeldSession(parts) };
   return guarded(turn, async function* () {
-    const { process, session } = await begin(turn);
+    const { process, session, prompt: chosen, waiting } = await begin(turn);
     const { held } = turn;
-    const blocks = blocksOf(launchOf(parts, prompt).style, process, session, prompt);
+    const asked = { ...turn, prompt: chosen };
+    const blocks = waiting === undefined ? blocksOf(launchOf(parts, chosen).style, process, session, chosen) : [];
     const fromStep = session.userMessages;
     const cascadeId = prompt.continues ?? cascadeIdOf(parts.spec.name, session.id);
     const { modelUid } = prompt;
-    const place = fromStep === 0 ? {} : { fromStep };
+    const place = fromStep === 0 || waiting !== undefined ? {} : { fromStep };
+    const tools = session.tools === undefined ? {} : ({ tools: "native" } as const);
+    const goesOn = waiting === undefined ? {} : ({ goesOn: true } as const);
     held.named = true;
-    yield [{ type: "started", modelUid, backend: "acp", cascadeId, ide: parts.spec.ide, ...place }];
+    yield [
+      { type: "started", modelUid, backend: "acp", cascadeId, ide: parts.spec.ide, ...place, ...tools, ...goesOn },
+    ];
     signal.throwIfAborted();
-    const begun = { sessionId: session.id, fromStep, sent: emptyAnswer, answered: false, deaths: 0 };
+    const begun = { sessionId: session.id, fromStep, sent: emptyAnswer, answered: false, deaths: 0, ...goesOn };
     await options.beforePrompt?.(signal);
-    yield* follow(turn, begun, send(turn, process, session, blocks));
+    const results = chosen.native?.results ?? [];
+    if (waiting === undefined) parts.native.parked.supersede(results.map(({ callId }) => callId));
+    else session.tools?.answer(results);
+    yield* follow(asked, begun, waiting ?? send(asked, process, session, blocks));
   });
 }
 
@@ -46,7 +58,9 @@ export function resumeTurn(
   { prompt, from, options }: { readonly prompt: Prompt; readonly from: ResumePoint; readonly options: RunOptions },
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const turn: AcpTurn = { parts, prompt, options, signal, held: new HeldSession(parts) };
+  const { native } = prompt;
+  const asked = from.tools === "native" && native !== undefined ? asNative(prompt, native) : asProse(prompt);
+  const turn: AcpTurn = { parts, prompt: asked, options, signal, held: new HeldSession(parts) };
   return guarded(turn, async function* () {
     const logged = sessionIdOf(parts.spec.name, from.cascadeId);
     if (logged === undefined) throw turnFailure(noSessionMessage);
@@ -56,8 +70,9 @@ export function resumeTurn(
     if (sessionId !== logged) turn.held.replaced = logged;
     const sent = { text: from.text, thinking: from.thinking };
     const answered = from.answered === true || from.text !== "" || from.thinking !== "";
-    const begun = { sessionId, fromStep: from.fromStep ?? 0, sent, answered, deaths: 0 };
-    const running = openHere(turn, begun);
+    const goesOn = from.goesOn === true ? ({ goesOn: true } as const) : {};
+    const begun = { sessionId, fromStep: from.fromStep ?? 0, sent, answered, deaths: 0, ...goesOn };
+    const running = await openHere(turn, begun);
     if (running === undefined) {
       yield* recover(turn, begun);
       return;
@@ -79,68 +94,43 @@ async function* guarded(turn: AcpTurn, body: () => AsyncGenerator<Batch, void>):
       if (end !== undefined) {
         held.ended = end.type === "finished" ? "finished" : "otherwise";
         held.told = true;
+        if (end.type === "failed") renewIfSignedOut(turn, end.error.code);
       }
       yield batch;
     }
   } catch (error) {
     if (signal.aborted) return;
     held.ended = "otherwise";
-    yield [{ type: "failed", error: agentError(error, errorContext(parts)).toRecord() }];
+    const failure = agentError(error, errorContext(parts));
+    renewIfSignedOut(turn, failure.code);
+    yield [{ type: "failed", error: failure.toRecord() }];
   } finally {
     await held.close({ ...options, keep: options.keep && held.told }, signal);
   }
 }
 
-/** The session of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
-async function begin(turn: AcpTurn): Promise<{ readonly process: AgentProcess; readonly session: OpenSession }> {
-  const { parts, prompt, held, signal } = turn;
-  if (prompt.continues !== undefined) return await goOn(turn, prompt.continues);
-  return await twiceIfKilled(async () => {
-    const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
-    held.hold(lease, undefined);
-    const { process } = lease;
-    const session = await process.newSession(signal);
-    held.hold(lease, session);
-    await configure(turn, process, session);
-    return { process, session };
-  });
-}
-
-async function goOn(
-  turn: AcpTurn,
-  continues: NonNullable<Prompt["continues"]>,
-): Promise<{ readonly process: AgentProcess; readonly session: OpenSession }> {
-  const { parts, prompt, held, signal } = turn;
-  const logged = sessionIdOf(parts.spec.name, continues);
-  if (logged === undefined) throw turnFailure(otherAgentMessage);
-  const id = await parts.notes.current(logged);
-  if (id === undefined) throw turnFailure(goneMessage);
-  if (id !== logged) held.replaced = logged;
-  const here = parts.pool.leaseHolding(id);
-  const session = here?.process.sessions.get(id);
-  if (here !== undefined && session !== undefined) {
-    held.hold(here, undefined); // until it is known to be free it is another turn's
-    if (session.running !== undefined) throw turnFailure(busyMessage);
-    held.hold(here, session);
-    return { process: here.process, session };
-  }
-  const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
-  held.hold(lease, undefined);
-  if (!lease.process.abilities.canLoad) throw turnFailure(goneMessage);
-  const loaded = await lease.process.loadSession(id, signal);
-  loaded.session.userMessages = readReplay(loaded.replay, 0).userMessages;
-  if (loaded.session.userMessages === 0) throw turnFailure(goneMessage);
-  held.hold(lease, loaded.session);
-  await configure(turn, lease.process, loaded.session);
-  return { process: lease.process, session: loaded.session };
+/** A process and its sessions never learn of a sign-in that came after their start, so the next turn gets a new process. */
+function renewIfSignedOut({ held: { process } }: AcpTurn, code: string): void {
+  if (process !== undefined && code === "not_signed_in") process.isStale = true;
 }
 
 /** The prompt of a begun turn where a process of ours still has its session: running, ended, or sent now for the first time. */
-function openHere(turn: AcpTurn, { sessionId, fromStep, answered }: BegunTurn): RunningPrompt | undefined {
+async function openHere(
+  turn: AcpTurn,
+  { sessionId, fromStep, answered, goesOn }: BegunTurn,
+): Promise<RunningPrompt | undefined> {
   const { parts, prompt, held } = turn;
-  const lease = parts.pool.leaseHolding(sessionId);
+  const lease = await parts.pool.leaseHolding(sessionId);
   const session = lease?.process.sessions.get(sessionId);
   if (lease === undefined || session === undefined) return undefined;
+  if (prompt.native !== undefined) session.tools?.offer(prompt.native.tools);
+  if (goesOn === true) {
+    held.hold(lease, session);
+    parts.native.parked.goOn(sessionId);
+    if (session.last === undefined || session.tools === undefined) return undefined;
+    session.tools.answer(prompt.native?.results ?? []);
+    return session.last;
+  }
   if (session.userMessages === fromStep + 1 && session.last !== undefined) {
     held.hold(lease, session);
     return session.last;
@@ -161,7 +151,7 @@ function send(
   session: OpenSession,
   blocks: object[],
 ): RunningPrompt {
-  session.told = prompt.instructions;
+  session.told = rulesOf(prompt);
   parts.onPrompt();
   return process.prompt(session, blocks);
 }
@@ -170,6 +160,11 @@ function send(
 async function* follow(turn: AcpTurn, begun: BegunTurn, running: RunningPrompt): AsyncGenerator<Batch, void> {
   const { parts, prompt } = turn;
   const { end, sent } = yield* drain(turn, begun.sent, running);
+  if (end.type === "parked") {
+    parts.pool.worked(launchOf(parts, prompt).key);
+    yield park(turn, end.calls, running);
+    return;
+  }
   if (end.type !== "died") {
     if (end.type === "answered") parts.pool.worked(launchOf(parts, prompt).key);
     yield* conclusion(turn, end, running);
@@ -183,7 +178,16 @@ async function* follow(turn: AcpTurn, begun: BegunTurn, running: RunningPrompt):
 /** Decides by the stored session: finishes, fails by name, or sends a prompt that was certainly never accepted. */
 async function* recover(turn: AcpTurn, begun: BegunTurn, how?: string): AsyncGenerator<Batch, void> {
   const { parts, prompt, options, signal } = turn;
+  if (begun.goesOn === true) {
+    if (begun.answered) throw turnFailure(cutMessage(how));
+    yield* askAnew(turn, begun);
+    return;
+  }
   const found = await twiceIfKilled(() => lookAgain(turn, begun));
+  if (found.type === "absent" && prompt.native !== undefined) {
+    yield* askAnew(turn, begun);
+    return;
+  }
   if (found.type === "absent") {
     const { process, session } = found;
     const { style } = launchOf(parts, prompt);
@@ -193,6 +197,51 @@ async function* recover(turn: AcpTurn, begun: BegunTurn, how?: string): AsyncGen
     return;
   }
   yield* fromReplay(turn, begun.sent, found, how);
+}
+
+/** The whole history as one more prompt, in a new session with the client's tools, which takes the place of the turn's session. */
+async function* askAnew(turn: AcpTurn, begun: BegunTurn): AsyncGenerator<Batch, void> {
+  const { parts, held, options, signal } = turn;
+  const whole = turn.prompt.instead ?? turn.prompt;
+  if (whole.continues !== undefined) throw turnFailure(goneMessage);
+  await held.discard();
+  const { native } = whole;
+  const again = native === undefined ? undefined : await beginNatively({ ...turn, prompt: whole }, native);
+  if (again === undefined) throw turnFailure(goneMessage);
+  const { process, session, prompt } = again;
+  held.replaced = begun.sessionId;
+  await parts.notes.moved(begun.sessionId, session.id);
+  await options.beforePrompt?.(signal);
+  const asked = { ...turn, prompt };
+  const blocks = blocksOf(launchOf(parts, prompt).style, process, session, prompt);
+  const { goesOn: _, ...place } = begun;
+  yield* follow(asked, { ...place, sessionId: session.id, fromStep: 0 }, send(asked, process, session, blocks));
+}
+
+/** The end of a turn whose agent called tools: the prompt waits for their results. */
+function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], { reader }: RunningPrompt): Batch {
+  const { process, session } = held;
+  const handed = prompt.native?.parallel === false ? calls.slice(0, 1) : calls;
+  const { answer, tokens, looked } = reader;
+  reader.begin();
+  if (process !== undefined && session !== undefined) {
+    session.parkedAt = process.child.host?.read;
+    session.tools?.give(handed);
+    waitForResults(parts, process, session);
+  }
+  const events = handed.map(
+    ({ callId, name, arguments: args }): TurnEventBody => ({
+      type: "tool_call",
+      callId,
+      name,
+      argumentsDelta: JSON.stringify(args),
+      done: true,
+    }),
+  );
+  const usage = tokens === undefined ? estimatedUsage(prompt, answer) : usageEvent(tokens);
+  const ideTools = looked.length === 0 ? {} : { ideTools: looked };
+  const reason = { unified: "tool_calls", raw: waitsForResults } as const;
+  return [...events, usage, { type: "finished", reason, text: answer.text, ...ideTools }];
 }
 
 async function* fromReplay(
@@ -209,41 +258,6 @@ async function* fromReplay(
   yield* conclusion(turn, { type: "answered", stopReason: "end_turn", tokens: undefined }, { reader });
 }
 
-/** Passes on the agent's updates, one batch for each read of its pipe, until the prompt has ended or must be stopped. */
-async function* drain(
-  { parts, options, signal }: AcpTurn,
-  before: AnswerSoFar,
-  running: RunningPrompt,
-): AsyncGenerator<Batch, { readonly end: PromptEnd; readonly sent: AnswerSoFar }> {
-  const watching = watchSilence(running, parts, options.onAlive);
-  let { text, thinking } = before;
-  let heard = running.heard;
-  try {
-    for (;;) {
-      signal.throwIfAborted();
-      if (running.heard !== heard) options.onAlive();
-      ({ heard } = running);
-      const events = running.take();
-      for (const event of events) {
-        if (event.type === "text") text += event.delta;
-        if (event.type === "thinking") thinking += event.delta;
-      }
-      if (events.length > 0) {
-        yield events;
-        continue;
-      }
-      const end = running.reader.effect === undefined ? running.end : stoppedByUs;
-      if (end !== undefined) return { end, sent: { text, thinking } };
-      await running.changed(signal);
-    }
-  } finally {
-    watching.abort();
-  }
-}
-
-/** The end that the agent would report for a turn that a tool step ends; the reader adds the step's name. */
-const stoppedByUs: PromptEnd = { type: "answered", stopReason: "cancelled", tokens: undefined };
-
 /** Usage and the terminal event. The session is discarded after that: until the end is stored it is the only evidence. */
 async function* conclusion(
   turn: AcpTurn,
@@ -251,8 +265,10 @@ async function* conclusion(
   { reader }: Pick<RunningPrompt, "reader">,
 ): AsyncGenerator<Batch, void> {
   const { parts, prompt, held } = turn;
+  await held.stop(); // until then a tool that was begun may still come to its end
   const last = conclude(end, reader, errorContext(parts));
-  await held.stop();
+  if (held.session?.tools !== undefined && reader.prefersOwnTools && held.process !== undefined)
+    await bestEffort(parts.native.knowledge.note(versionOf(parts, held.process), false));
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
   const usage: TurnEventBody[] =
     tokens !== undefined
@@ -279,6 +295,3 @@ const noSessionMessage =
   "The gateway stopped while this turn ran, and no session of the agent was noted for it. The prompt was not sent again.";
 const discardedMessage =
   "The session of this turn was deleted before the end of the answer was stored. The part that arrived was kept, and the prompt was not sent again.";
-const otherAgentMessage = "The conversation to continue belongs to another agent.";
-const busyMessage = "The agent is still busy with the conversation to continue.";
-const goneMessage = "The agent no longer has the conversation to continue.";

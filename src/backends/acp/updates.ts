@@ -2,9 +2,19 @@ import { isObject, type JsonObject } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 import { type TokenCounts, tokensIn } from "./token-counts.ts";
+import { isActing } from "./tools/own-tool.ts";
+import type { SessionTools } from "./tools/session-tools.ts";
 
-/** A step of the agent's own that does more than look: "edit (Write hello.txt)". */
-type Effect = string;
+/** A step of the agent's own that does more than look. */
+export interface Effect {
+  /** The kind and the agent's words for it: "edit: Write hello.txt". */
+  readonly name: string;
+  readonly kind: string;
+  /** The agent's words, where they say more than the kind. */
+  readonly title: string;
+  /** `done`: the agent finished it. `prevented`: refused, or failed. `begun`: neither is known. */
+  readonly state: "done" | "prevented" | "begun";
+}
 
 /** Kinds of tools that change something. Every other kind may run: it is part of how the answer is found. */
 const effects: ReadonlySet<unknown> = new Set(["edit", "delete", "move", "execute"]);
@@ -13,7 +23,8 @@ const effects: ReadonlySet<unknown> = new Set(["edit", "delete", "move", "execut
 const inner: ReadonlySet<unknown> = new Set(["think", "switch_mode"]);
 
 function isLook(tool: Tool): tool is Tool & { readonly kind: string } {
-  const { kind, title } = tool;
+  const { kind, title, isOurs } = tool;
+  if (isOurs) return false;
   const isName = typeof kind === "string" && /^[a-z_]{1,40}$/.test(kind);
   return isName && !effects.has(kind) && !inner.has(kind) && !asksUser.test(title);
 }
@@ -24,7 +35,14 @@ const asksUser = /\bask[_ ](?:the[_ ])?user/i;
 interface Tool {
   kind: unknown;
   title: string;
+  status: unknown;
+  refused: boolean;
+  /** A call of the client's tools. */
+  isOurs: boolean;
 }
+
+/** Lines that an agent writes about itself where the answer belongs, without any mark. Source: docs/wire/acp-measured.md, "Notices". */
+const notices = [/^Model metadata for `[^`\n]+` not found\. [^\n]*$/, /^\[MODE_UPDATE\] [\w-]+$/];
 
 /**
  * Reads the `session/update`s of one turn, live or replayed. Text on both sides of a tool step is joined by an empty line.
@@ -34,24 +52,70 @@ export class UpdateReader {
   #text = "";
   #thinking = "";
   #afterTool = false;
-  #effect: Effect | undefined;
+  #isQuestion = false;
+  #permissions = 0;
   #tokens: TokenCounts | undefined;
   #stopped: string | undefined;
   #refused = false;
   readonly #tools = new Map<unknown, Tool>();
+  readonly #owner: Pick<SessionTools, "owns"> | undefined;
+
+  /** `owner` knows the client's tools: a step that is a call of them is no step of the agent's own. */
+  constructor(owner?: Pick<SessionTools, "owns">) {
+    this.#owner = owner;
+  }
+
+  /** How many calls of the client's tools the agent has announced and not ended. */
+  get announced(): number {
+    return [...this.#tools.values()].filter(({ isOurs, status }) => isOurs && !ended.has(status)).length;
+  }
+
+  /** Whether the agent used tools of its own and none of the client's. */
+  get prefersOwnTools(): boolean {
+    const isOurs = [...this.#tools.values()].some((tool) => tool.isOurs);
+    return !isOurs && (this.looked.length > 0 || this.effect !== undefined);
+  }
+
+  /** The answer begins anew: a turn that goes on with this prompt has its own text. */
+  begin(): void {
+    this.#text = "";
+    this.#thinking = "";
+    this.#afterTool = false;
+    this.#tokens = undefined;
+  }
 
   get answer(): AnswerSoFar {
     return { text: this.#text, thinking: this.#thinking };
   }
 
-  /** The first tool step with an effect, as a person would name it. */
+  /** The tool step with an effect: the first one that was done, else the first one. */
   get effect(): Effect | undefined {
-    return this.#effect;
+    const found = [...this.#tools.values()].filter(
+      ({ kind, title, isOurs }) => !isOurs && (effects.has(kind) || (asksUser.test(title) && !this.#isQuestion)),
+    );
+    const tool = found.find(({ status }) => status === "completed") ?? found[0];
+    return tool === undefined ? undefined : effectOf(tool);
   }
 
   /** The kinds of the tools with which the agent looked something up, each once: `read`, `search`. */
   get looked(): readonly string[] {
     return [...new Set([...this.#tools.values()].flatMap((tool) => (isLook(tool) ? [tool.kind] : [])))];
+  }
+
+  /** The kinds of the tools whose effect is there, each once: `edit`. */
+  get changed(): readonly string[] {
+    const done = [...this.#tools.values()].filter(({ kind, status }) => effects.has(kind) && status === "completed");
+    return [...new Set(done.map(({ kind }) => String(kind)))];
+  }
+
+  /** Whether the answer ends in a question that the agent put to its own user. */
+  get isQuestion(): boolean {
+    return this.#isQuestion;
+  }
+
+  /** How many permissions the agent asked for. */
+  get permissions(): number {
+    return this.#permissions;
   }
 
   /** The agent's token counts so far, if an update gave them. */
@@ -87,8 +151,7 @@ export class UpdateReader {
       }
       case "tool_call":
       case "tool_call_update":
-        this.#step(update);
-        return undefined;
+        return this.#note(update).event;
       case "usage_update":
         this.#tokens = tokensIn(update["_meta"]) ?? this.#tokens;
         return undefined;
@@ -97,10 +160,23 @@ export class UpdateReader {
     }
   }
 
-  /** A request for permission: the agent waits for it, and it is refused. */
-  readPermission(toolCall: JsonObject): void {
+  /** A request for permission: true where it is for a call of the client's tools; else it is refused. */
+  readPermission(toolCall: JsonObject): boolean {
+    const { event: _, tool } = this.#note(toolCall);
+    if (tool.isOurs) return true;
+    tool.refused = true;
     this.#refused = true;
-    this.#step(toolCall);
+    this.#permissions++;
+    return false;
+  }
+
+  /** The agent's question to its user, which becomes the end of the answer. Undefined for one without words, or a second one. */
+  readQuestion(question: string): TurnEventBody | undefined {
+    if (question.trim() === "" || this.#isQuestion) return undefined;
+    this.#isQuestion = true;
+    const delta = this.#text === "" ? question : `\n\n${question}`;
+    this.#text += delta;
+    return { type: "text", delta };
   }
 
   /** `_cognition.ai/agent_stopped`, which Devin sends before the reply. */
@@ -113,7 +189,7 @@ export class UpdateReader {
     const meta = update["_meta"];
     if (isObject(meta) && meta["cognition.ai/displayMessage"] === true) return undefined;
     const chunk = textOf(update);
-    if (chunk === "") return undefined;
+    if (chunk === "" || (this.#text === "" && notices.some((notice) => notice.test(chunk.trim())))) return undefined;
     const delta = this.#afterTool && this.#text !== "" ? `\n\n${chunk}` : chunk;
     this.#afterTool = false;
     this.#refused = false;
@@ -121,21 +197,43 @@ export class UpdateReader {
     return { type: "text", delta };
   }
 
-  #step(update: JsonObject): void {
+  #note(update: JsonObject): { readonly tool: Tool; readonly event: TurnEventBody | undefined } {
     const id = update["toolCallId"];
-    const tool = this.#tools.get(id) ?? { kind: undefined, title: "" };
+    const tool = this.#tools.get(id) ?? {
+      kind: undefined,
+      title: "",
+      status: undefined,
+      refused: false,
+      isOurs: false,
+    };
     this.#tools.set(id, tool);
     this.#afterTool = true;
     if (update["kind"] !== undefined && update["kind"] !== null) tool.kind = update["kind"];
     if (typeof update["title"] === "string" && update["title"] !== "") tool.title = update["title"];
-    if (effects.has(tool.kind) || asksUser.test(tool.title)) this.#effect ??= nameOf(tool);
+    if (update["status"] !== undefined && update["status"] !== null) tool.status = update["status"];
+    tool.isOurs = tool.isOurs ? !isActing(tool.kind) : this.#owner?.owns(tool) === true; // a title may change, as it goes on
+    const asks = !tool.isOurs && asksUser.test(tool.title);
+    return { tool, event: asks ? this.readQuestion(questionIn(update["rawInput"])) : undefined };
   }
 }
 
-function nameOf({ kind, title }: Tool): string {
+const ended: ReadonlySet<unknown> = new Set(["completed", "failed"]);
+
+function effectOf({ kind, title, status, refused }: Tool): Effect {
   const line = title.replaceAll(/\s+/g, " ").trim();
   const short = line.length > 80 ? `${line.slice(0, 79)}…` : line;
-  return short === "" || short === kind ? String(kind) : `${String(kind)}: ${short}`;
+  const words = short === kind ? "" : short;
+  const state = status === "completed" ? "done" : refused || status === "failed" ? "prevented" : "begun";
+  return { name: words === "" ? String(kind) : `${String(kind)}: ${words}`, kind: String(kind), title: words, state };
+}
+
+/** The words of a question in a tool's input: `{question}` or `{questions: [{question}]}`. */
+function questionIn(input: unknown): string {
+  if (!isObject(input)) return "";
+  const { question, questions } = input;
+  if (typeof question === "string") return question;
+  const all = Array.isArray(questions) ? questions.map(questionIn) : [];
+  return all.filter((each) => each !== "").join("\n");
 }
 
 /** The text of a chunk; other kinds of content (images, links) have none. */

@@ -7,7 +7,6 @@ import {
   toMillraceError,
 } from "../../base/errors.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
-import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
@@ -84,8 +83,9 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       const length = progress.sent.text.length + progress.sent.thinking.length;
       const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming, length }, pace);
       history = after.history;
-      detours = state.mustReread ? detours + 1 : 0;
-      if ((progress.phase === "closing" && !confirming) || (state.mustReread && detours < 4)) continue;
+      const isDetour = state.mustReread || (progress.phase === "closing" && !confirming);
+      detours = isDetour ? detours + 1 : 0;
+      if (isDetour && detours < 4) continue;
       if (quietMs >= silenceMs) {
         yield [{ type: "failed", error: silenceError(silenceMs) }];
         return;
@@ -108,17 +108,12 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
   }
 }
 
-/** Servers that have no call for the run status: no turn asks them again. */
-const tellNothing = new WeakSet<LanguageServer>();
-
 async function readRun(
   { start, cascadeId, current }: Pick<FollowedTurn<never, never>, "start" | "cascadeId" | "current">,
   now: () => number,
   signal: AbortSignal,
 ): Promise<RunSnapshot> {
   const { restarted, server } = current;
-  const nothing = () => ({ kind: "run", atMs: now(), status: undefined, executors: [], restarted }) as const;
-  if (tellNothing.has(server)) return nothing(); // it said once that it has no such call
   try {
     const { status, executors } = await server.getStatus(cascadeId, signal);
     const ended = executors.filter(
@@ -129,8 +124,7 @@ async function readRun(
     return { kind: "run", atMs: now(), status, executors: ended, restarted };
   } catch (error) {
     if (callFailure(error) !== "unimplemented") throw error;
-    tellNothing.add(server);
-    return nothing();
+    return { kind: "run", atMs: now(), status: undefined, executors: [], restarted };
   }
 }
 

@@ -2,7 +2,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { emptyAnswer } from "../answer-diff.ts";
 import type { FakeTrajectory } from "../trajectory.fake.ts";
-import type { Followed, FollowerState, StartPoint } from "./follower.ts";
+import type { FollowerState, FollowStep, StartPoint } from "./follower.ts";
 import type { RunSnapshot } from "./run-snapshot.ts";
 import { wantsRun } from "./turn-progress.ts";
 
@@ -23,13 +23,13 @@ export class HandFollower<State extends FollowerState, Snapshot> {
   readonly events: TurnEventBody[] = [];
   readonly offsets: number[] = [];
   readonly #trajectory: FakeTrajectory;
-  readonly #follow: (state: State, snapshot: Snapshot | RunSnapshot) => Followed<State>;
+  readonly #follow: (state: State, snapshot: Snapshot | RunSnapshot) => FollowStep<State>;
   readonly #read: (trajectory: FakeTrajectory, offset: number, atMs: number) => Snapshot;
 
   constructor(
     trajectory: FakeTrajectory,
     state: State,
-    follow: (state: State, snapshot: Snapshot | RunSnapshot) => Followed<State>,
+    follow: (state: State, snapshot: Snapshot | RunSnapshot) => FollowStep<State>,
     read: (trajectory: FakeTrajectory, offset: number, atMs: number) => Snapshot,
   ) {
     this.#trajectory = trajectory;

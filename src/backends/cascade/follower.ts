@@ -20,7 +20,7 @@ export interface StartPoint {
   readonly ideTools: IdeTools;
 }
 
-export interface Followed<State> {
+export interface FollowStep<State> {
   readonly events: readonly TurnEventBody[];
   readonly state: State;
 }
@@ -41,7 +41,7 @@ export interface FollowerState {
 export interface Follower<State extends FollowerState, Snapshot> {
   start(from: StartPoint): State;
   read(server: LanguageServer, from: ReadFrom<State>, signal: AbortSignal): Promise<Snapshot>;
-  follow(state: State, snapshot: Snapshot | RunSnapshot): Followed<State>;
+  follow(state: State, snapshot: Snapshot | RunSnapshot): FollowStep<State>;
 }
 
 /** The input of one poll, and the clock of its snapshot. */

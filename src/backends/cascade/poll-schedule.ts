@@ -20,7 +20,7 @@ export interface PollPace {
 
 export const defaultPace: PollPace = {
   fastestMs: 20,
-  confirmMs: 4,
+  confirmMs: 55,
   busyFraction: 0.5,
   outageMs: 45_000,
   absentMs: 4_000,

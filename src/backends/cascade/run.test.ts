@@ -189,7 +189,7 @@ describe("following", () => {
     });
     const silent = setUp();
     silent.server.failNext("getGeneratorMetadata", "not_implemented");
-    expect((await silent.run()).at(-2)).toMatchObject({ type: "usage", promptTokens: 12, estimated: true });
+    expect((await silent.run()).at(-2)).toMatchObject({ type: "usage", promptTokens: 1713, estimated: true });
   });
 
   test("a thinking model may be silent for minutes; ten of them are a timeout", async () => {

@@ -29,12 +29,12 @@ export interface CascadeRun {
 }
 
 /** A turn to run, with the settings for sending its prompt. */
-interface Sending extends CascadeRun {
+interface PromptRun extends CascadeRun {
   readonly settings: CascadeSettings;
 }
 
 /** A trajectory that a turn has, and how far the turn went, for the clean-up at its end. */
-interface Held {
+interface HeldTrajectory {
   cascadeId: CascadeId | undefined;
   /** The server may be working on the prompt. */
   prompted: boolean;
@@ -63,9 +63,9 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   const current = new CurrentServer(source, server);
-  const held: Held = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no" };
+  const held: HeldTrajectory = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no" };
   const { onAlive } = options;
-  const sending: Sending = { prompt, from, options, settings };
+  const sending: PromptRun = { prompt, from, options, settings };
   const leave = settings.pacer.enter(); // also while it begins: of many turns that begin at once, the first would poll as if they were few
   try {
     let start: StartPoint;
@@ -133,7 +133,7 @@ function startedEvent(
 /** Sends the prompt, and makes sure that it arrived. */
 async function send<State extends FollowerState, Snapshot>(
   turn: FollowedTurn<State, Snapshot>,
-  { prompt, settings, options }: Sending,
+  { prompt, settings, options }: PromptRun,
   signal: AbortSignal,
 ): Promise<void> {
   await options.beforePrompt?.(signal);
@@ -146,7 +146,7 @@ async function send<State extends FollowerState, Snapshot>(
 /** Sends the prompt of a turn that another process began, only if the server certainly never accepted it. */
 async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
   turn: FollowedTurn<State, Snapshot>,
-  sending: Sending & { readonly from: ResumePoint },
+  sending: PromptRun & { readonly from: ResumePoint },
   signal: AbortSignal,
 ): Promise<void> {
   const { settings, options, from } = sending;
@@ -163,16 +163,15 @@ async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
 async function begin(
   current: CurrentServer,
   prompt: Prompt,
-  held: Held,
+  held: HeldTrajectory,
   signal: AbortSignal,
 ): Promise<{ readonly cascadeId: CascadeId; readonly fromStep: number }> {
   const { continues } = prompt;
   if (continues !== undefined) {
     await current.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
-    const { status, totalSteps } = await current.server.getStatus(continues, signal);
-    if (status !== CascadeRunStatus.IDLE) throw new MillraceError("upstream_failed", busyMessage);
+    const fromStep = await stepsOfIdle(current.server, continues, signal);
     held.cascadeId = continues;
-    return { cascadeId: continues, fromStep: totalSteps };
+    return { cascadeId: continues, fromStep };
   }
   const whole = new AbortController().signal; // a call that is cut would leave a trajectory whose id is unknown
   const start = async (server: LanguageServer) => {
@@ -192,6 +191,27 @@ async function begin(
   return { cascadeId, fromStep: 0 };
 }
 
+/** How many steps the trajectory has. Throws if it is busy, where the build tells that. */
+async function stepsOfIdle(server: LanguageServer, cascadeId: CascadeId, signal: AbortSignal): Promise<number> {
+  try {
+    const { status, totalSteps } = await server.getStatus(cascadeId, signal);
+    if (status !== CascadeRunStatus.IDLE) throw new MillraceError("upstream_failed", busyMessage);
+    return totalSteps;
+  } catch (error) {
+    if (callFailure(error) !== "unimplemented") throw error;
+    return await countSteps(server, cascadeId, signal);
+  }
+}
+
+async function countSteps(server: LanguageServer, cascadeId: CascadeId, signal: AbortSignal): Promise<number> {
+  try {
+    return (await server.getTranscript(cascadeId, 0, signal)).totalSteps;
+  } catch (error) {
+    if (callFailure(error) !== "unimplemented") throw error;
+    return (await server.getSteps(cascadeId, 0, signal)).length;
+  }
+}
+
 /** Whether the server reports that it started nothing because the panel state is missing. We can create that state again. */
 function lostPanel(error: unknown): boolean {
   return callFailure(error) === "panel_state_missing" || upstreamReason(error) === "untrusted_workspace";
@@ -208,7 +228,12 @@ async function readUsage(current: CurrentServer, cascadeId: CascadeId, fromStep:
 }
 
 /** Begins once. A trajectory that was found to have ended is only archived. */
-async function cleanUp(held: Held, current: CurrentServer, options: RunOptions, signal: AbortSignal): Promise<void> {
+async function cleanUp(
+  held: HeldTrajectory,
+  current: CurrentServer,
+  options: RunOptions,
+  signal: AbortSignal,
+): Promise<void> {
   if (held.cleaning !== undefined) return await held.cleaning;
   const { cascadeId, prompted, ended, unannounced } = held;
   if (cascadeId === undefined) return;
@@ -223,7 +248,7 @@ async function cleanUp(held: Held, current: CurrentServer, options: RunOptions, 
 }
 
 function startPoint(
-  { prompt, settings: { clock, ideTools } }: Sending,
+  { prompt, settings: { clock, ideTools } }: PromptRun,
   current: CurrentServer,
   at: Pick<StartPoint, "fromStep" | "sent">,
 ): StartPoint {

@@ -3,11 +3,11 @@ import {
   CortexStepStatus,
   type CortexTrajectoryStep,
 } from "../../proto/windsurf/exa/cortex_pb.ts";
-import type { Followed, Follower, StartPoint } from "./follower.ts";
+import type { Follower, FollowStep, StartPoint } from "./follower.ts";
 import type { RunSnapshot } from "./run-snapshot.ts";
 import { kindOfCall, stepKind, stepName } from "./step-kinds.ts";
 import { type Entry, plainEntry, spliceTail, type ToolUse, viewOf } from "./turn-entries.ts";
-import { advance, report, startProgress, type TurnProgress } from "./turn-progress.ts";
+import { advance, mostShortPolls, readAgain, report, startProgress, type TurnProgress } from "./turn-progress.ts";
 import type { AnswerPhase } from "./turn-view.ts";
 
 /** The steps from `offset` (0-based, inclusive) to the end of the trajectory, as one poll answered. */
@@ -27,33 +27,42 @@ export interface StepsState {
   readonly progress: TurnProgress;
   readonly offset: number;
   readonly mustReread: boolean;
+  /** How many polls in a row had fewer steps than are known. */
+  readonly shortPolls: number;
 }
 
 /** Where to begin: one step before the turn's first, because the last step of the turn before may still change. */
 export function startSteps(start: StartPoint): StepsState {
   const firstIndex = Math.max(0, start.fromStep - 1);
   const progress = startProgress(start.sent);
-  return { start, firstIndex, entries: [], progress, offset: firstIndex, mustReread: false };
+  return { start, firstIndex, entries: [], progress, offset: firstIndex, mustReread: false, shortPolls: 0 };
 }
 
 /**
  * The events between the known steps and one more snapshot. Pure. A poll reads from the last answer on. The steps before it are read
  * again when they moved, and once more when the turn closes. Source: docs/wire/cascade.md, "Reading an answer", "Time line of a turn".
  */
-export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnapshot): Followed<StepsState> {
+export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnapshot): FollowStep<StepsState> {
   if (snapshot.kind === "run") {
     const progress = report(state.progress, snapshot);
     const offset = progress.phase === "closing" ? state.firstIndex : state.offset;
     return { events: [], state: { ...state, progress, offset } };
   }
   const keep = snapshot.offset - state.firstIndex;
+  const isShort = keep + snapshot.steps.length < state.entries.length;
+  if (isShort && state.shortPolls < mostShortPolls)
+    return {
+      events: [],
+      state: { ...state, progress: readAgain(state.progress), shortPolls: state.shortPolls + 1, mustReread: false },
+    };
   const entries = spliceTail(state.entries, keep, snapshot.steps.map(entryOf));
   if (entries === undefined) return { events: [], state: { ...state, offset: state.firstIndex, mustReread: true } };
   const { start, firstIndex } = state;
-  const { view, lastAnswer } = viewOf(entries, start.fromStep - firstIndex, start.fresh, start.ideTools);
+  const { view, lastAnswer, firstOpen } = viewOf(entries, start.fromStep - firstIndex, start.fresh, start.ideTools);
   const { events, progress } = advance(state.progress, view, snapshot.atMs, keep === 0, start.errorOf);
-  const offset = progress.phase === "closing" ? firstIndex : firstIndex + (lastAnswer ?? 0);
-  return { events, state: { ...state, entries, progress, offset, mustReread: false } };
+  const offset =
+    progress.phase === "closing" ? firstIndex : firstIndex + ((progress.sent.holds ? firstOpen : lastAnswer) ?? 0);
+  return { events, state: { ...state, entries, progress, offset, mustReread: false, shortPolls: 0 } };
 }
 
 /** Reads a turn from the typed steps of its trajectory. */

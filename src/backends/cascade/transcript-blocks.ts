@@ -43,15 +43,18 @@ const cost = {
  * - The body of a Tool message is one bracketed marker; only an error has a text after it.
  * - Numbers are not repeated and nearly always consecutive.
  *
+ * A transcript that a server gives twice over, one copy behind the other, is read once.
+ *
  * The reading that fits these rules best wins; among equals, the one that gives more text to the earlier messages. So a
  * look-alike inside an answer stays text, unless it is exactly where a real message could be. The format cannot separate the two
  * then, and only that line moves to the wrong place. Source: docs/wire/cascade.md, "Transcript".
  */
 export function readTranscript(
-  transcript: string,
+  rendered: string,
   total: number,
   prompt: string,
 ): { readonly blocks: readonly TranscriptBlock[]; readonly missing: number } {
+  const transcript = onceOnly(rendered);
   const candidates = findHeaders(transcript, prompt);
   const plain = candidates.length === total && candidates.every((h, i) => i === 0 || follows(candidates[i - 1], h));
   const chosen = plain ? candidates : chooseHeaders(transcript, thinned(candidates), total, prompt);
@@ -73,6 +76,7 @@ function bodyOf(transcript: string, header: Header, next: Header | undefined): s
 function findHeaders(transcript: string, prompt: string): Header[] {
   const headers: Header[] = [];
   let skipUntil = 0;
+  const sent = `${prompt}\n\n`; // made once: a prompt may have megabytes, and an answer thousands of such lines
   for (const match of transcript.matchAll(headerLine)) {
     const [line, number, role] = match;
     const at = match.index;
@@ -80,9 +84,18 @@ function findHeaders(transcript: string, prompt: string): Header[] {
     const bodyAt = at + line.length;
     // the expression lets nothing else through
     headers.push({ number: Number(number), role: role as TranscriptBlock["role"], at, bodyAt });
-    if (role === "User" && transcript.startsWith(`${prompt}\n\n`, bodyAt)) skipUntil = bodyAt + prompt.length + 2;
+    if (role === "User" && transcript.startsWith(sent, bodyAt)) skipUntil = bodyAt + sent.length;
   }
   return headers[0]?.at === 0 ? headers : [];
+}
+
+/** A server that gives its transcript twice over gives it here once. */
+function onceOnly(transcript: string): string {
+  const half = transcript.length / 2;
+  const firstLine = transcript.slice(0, transcript.indexOf("\n") + 1);
+  if (!Number.isInteger(half) || firstLine === "" || !transcript.startsWith(firstLine, half)) return transcript;
+  const first = transcript.slice(0, half);
+  return transcript.endsWith(first) ? first : transcript;
 }
 
 function follows(before: Header | undefined, header: Header): boolean {
@@ -113,6 +126,11 @@ function chooseHeaders(
     readonly next: number;
   }
   const readings: (Reading | undefined)[][] = candidates.map(() => []);
+  const prices = candidates.map((header, i) =>
+    candidates.map((next, j) =>
+      j <= i ? Infinity : stepPrice(header, next) + bodyPrice(text, header, next, j - i - 1),
+    ),
+  );
   for (let i = candidates.length - 1; i >= 0; i--) {
     const header = candidates[i];
     const row = readings[i];
@@ -122,10 +140,9 @@ function chooseHeaders(
       if (n === 1) best = { price: bodyPrice(text, header, undefined, candidates.length - 1 - i), next: -1 };
       else {
         for (let j = i + 1; j < candidates.length; j++) {
-          const next = candidates[j];
           const rest = readings[j]?.[n - 1];
-          if (next === undefined || rest === undefined) continue;
-          const price = rest.price + stepPrice(header, next) + bodyPrice(text, header, next, j - i - 1);
+          if (rest === undefined) continue;
+          const price = rest.price + (prices[i]?.[j] ?? Infinity);
           if (best === undefined || price <= best.price) best = { price, next: j };
         }
       }

@@ -1,9 +1,9 @@
-import type { Followed, Follower, StartPoint } from "./follower.ts";
+import type { Follower, FollowStep, StartPoint } from "./follower.ts";
 import type { RunSnapshot } from "./run-snapshot.ts";
 import { kindOfTypeName } from "./step-kinds.ts";
 import { readTranscript, type TranscriptBlock } from "./transcript-blocks.ts";
 import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
-import { advance, report, startProgress, type TurnProgress } from "./turn-progress.ts";
+import { advance, mostShortPolls, readAgain, report, startProgress, type TurnProgress } from "./turn-progress.ts";
 
 /** The transcript from step `offset` (0-based, inclusive) on, as one poll answered, and how many steps there are in all. */
 export interface TranscriptSnapshot {
@@ -27,8 +27,10 @@ export interface TranscriptState {
   readonly wholeFrom: number;
   /** The last snapshot. An equal one brings nothing new and is not parsed again. */
   readonly seen: TranscriptSnapshot | undefined;
-  /** Steps and messages did not match one to one, so only the whole transcript can be read. */
+  /** The numbers of the messages are not their places, or do not match the steps, so only the whole transcript can be read. */
   readonly uneven: boolean;
+  /** How many polls in a row had fewer messages than are known. */
+  readonly shortPolls: number;
 }
 
 /** A transcript this long (UTF-16 units, or bytes of UTF-8) that does not end as one should was cut; they are at about 200,000. */
@@ -47,6 +49,7 @@ export function startTranscript(start: StartPoint): TranscriptState {
     wholeFrom: firstIndex,
     seen: undefined,
     uneven: false,
+    shortPolls: 0,
   };
 }
 
@@ -58,26 +61,38 @@ export function startTranscript(start: StartPoint): TranscriptState {
 export function followTranscript(
   state: TranscriptState,
   snapshot: TranscriptSnapshot | RunSnapshot,
-): Followed<TranscriptState> {
+): FollowStep<TranscriptState> {
   if (snapshot.kind === "run") {
     const progress = report(state.progress, snapshot);
     const offset = progress.phase === "closing" ? state.wholeFrom : state.offset;
     return { events: [], state: { ...state, progress, offset } };
   }
-  if (state.progress.phase === "following" && !state.mustReread && sameTranscript(state.seen, snapshot)) {
+  const { sent } = state.progress;
+  if (
+    state.progress.phase === "following" &&
+    !state.mustReread &&
+    !sent.holds &&
+    sameTranscript(state.seen, snapshot)
+  ) {
     return { events: [], state };
   }
   const { start, firstIndex } = state;
-  const asked = Math.max(0, snapshot.totalSteps - snapshot.offset);
+  const isPartOfMany = state.uneven && snapshot.offset > 0; // then the number of steps does not say how many messages there are
+  const asked = isPartOfMany ? 0 : Math.max(0, snapshot.totalSteps - snapshot.offset);
   const { blocks, missing } = readTranscript(snapshot.transcript, asked, start.prompt);
   const cut = looksCut(snapshot.transcript, missing);
-  if (missing > 0 && !cut && !state.uneven) {
+  if (!state.uneven && ((missing > 0 && !cut) || !areEven(blocks))) {
     return {
       events: [],
       state: { ...state, uneven: true, offset: firstIndex, wholeFrom: firstIndex, mustReread: true },
     };
   }
   const keep = snapshot.offset - firstIndex;
+  if (!cut && keep + blocks.length < state.entries.length && state.shortPolls < mostShortPolls)
+    return {
+      events: [],
+      state: { ...state, progress: readAgain(state.progress), shortPolls: state.shortPolls + 1, mustReread: false },
+    };
   const entries = spliceTail(state.entries, keep, blocks.map(entryOf));
   if (entries === undefined) {
     const wholeFrom = snapshot.offset > state.wholeFrom ? state.wholeFrom : firstIndex; // even that place has moved
@@ -85,7 +100,7 @@ export function followTranscript(
   }
 
   const from = state.uneven ? 0 : start.fromStep - firstIndex;
-  const { view, lastAnswer } = viewOf(entries, from, start.fresh, start.ideTools);
+  const { view, lastAnswer, firstOpen } = viewOf(entries, from, start.fresh, start.ideTools);
   const answerAt = lastAnswer === undefined ? undefined : firstIndex + lastAnswer;
   const lastIsAnswer = answerAt === firstIndex + entries.length - 1;
   const alone = blocks.length === 1 || state.uneven;
@@ -97,9 +112,13 @@ export function followTranscript(
   const whole = snapshot.offset <= state.wholeFrom;
   const { events, progress } = advance(state.progress, { ...view, cut: tooLong }, snapshot.atMs, whole, start.errorOf);
   const wholeFrom = cut && lastIsAnswer ? answerAt : state.wholeFrom;
-  const tail = state.uneven ? firstIndex : Math.max(wholeFrom, answerAt ?? wholeFrom);
+  const heldAt = progress.sent.holds && firstOpen !== undefined ? firstIndex + firstOpen : undefined;
+  const tail = state.uneven ? firstIndex : Math.max(wholeFrom, heldAt ?? answerAt ?? wholeFrom);
   const offset = progress.phase === "closing" ? wholeFrom : tail;
-  return { events, state: { ...state, entries, progress, offset, wholeFrom, seen: snapshot, mustReread: false } };
+  return {
+    events,
+    state: { ...state, entries, progress, offset, wholeFrom, seen: snapshot, mustReread: false, shortPolls: 0 },
+  };
 }
 
 /** Reads a turn from the flat text of its trajectory. */
@@ -111,6 +130,11 @@ export const transcriptFollower: Follower<TranscriptState, TranscriptSnapshot> =
     return { kind: "transcript", atMs: now(), offset, transcript, totalSteps };
   },
 };
+
+/** Whether a message's number is its place, as it is on most builds. */
+function areEven(blocks: readonly TranscriptBlock[]): boolean {
+  return blocks.every(({ number }, i) => number === (blocks[0]?.number ?? 0) + i);
+}
 
 function sameTranscript(a: TranscriptSnapshot | undefined, b: TranscriptSnapshot): boolean {
   return a?.transcript === b.transcript && a.offset === b.offset && a.totalSteps === b.totalSteps;
@@ -131,8 +155,8 @@ function entryOf(block: TranscriptBlock, index: number, blocks: readonly Transcr
       return plainEntry("user");
     case "Assistant": {
       // a message after it shows that the planner has moved on; without one, only the run status shows that
-      const phase = index < blocks.length - 1 ? "done" : "unmarked";
-      return { ...plainEntry("answer"), answer: { text: block.body, thinking: "" }, phase };
+      const phase = index < blocks.length - 1 ? "followed" : "unmarked";
+      return { ...plainEntry("answer"), id: String(block.number), answer: { text: block.body, thinking: "" }, phase };
     }
     case "System":
     case "Tool": {

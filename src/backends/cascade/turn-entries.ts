@@ -1,4 +1,5 @@
 import { type AnswerSoFar, emptyAnswer } from "../answer-diff.ts";
+import { type AnswerPart, joinParts } from "./answer-parts.ts";
 import type { IdeTools } from "./settings.ts";
 import type { StepKind } from "./step-kinds.ts";
 import { type AnswerPhase, emptyView, type ShownError, type TurnView } from "./turn-view.ts";
@@ -6,7 +7,7 @@ import { type AnswerPhase, emptyView, type ShownError, type TurnView } from "./t
 /** One step of a trajectory, as far as a turn cares, from a typed step or from a block of the transcript. */
 export interface Entry {
   readonly kind: StepKind;
-  /** Message id of an answer; empty where the server gives none. */
+  /** Message id of an answer, or the number of a transcript's message; empty where the server gives none. */
   readonly id: string;
   readonly answer: AnswerSoFar;
   readonly phase: AnswerPhase;
@@ -48,7 +49,8 @@ export function spliceTail(
 
 /**
  * The turn's part of the entries: those after its user message (the first at or after `from`), up to the next user message. On
- * a `fresh` trajectory all entries before that message belong to the turn too. `lastAnswer` is the index of its last answer.
+ * a `fresh` trajectory all entries before that message belong to the turn too. `lastAnswer` is the index of its last answer, and
+ * `firstOpen` that of its first one that the server does not call whole.
  * `ideTools`: whether the IDE's agent may look things up.
  */
 export function viewOf(
@@ -56,9 +58,10 @@ export function viewOf(
   from: number,
   fresh: boolean,
   ideTools: IdeTools,
-): { readonly view: TurnView; readonly lastAnswer: number | undefined } {
+): { readonly view: TurnView; readonly lastAnswer: number | undefined; readonly firstOpen: number | undefined } {
   const prompt = entries.findIndex((entry, i) => i >= from && entry.kind === "user");
-  if (prompt < 0 && !fresh) return { view: { ...emptyView, entries: entries.length }, lastAnswer: undefined };
+  if (prompt < 0 && !fresh)
+    return { view: { ...emptyView, entries: entries.length }, lastAnswer: undefined, firstOpen: undefined };
   const start = Math.max(prompt, from);
   const next = prompt < 0 ? -1 : entries.findIndex((entry, i) => i > prompt && entry.kind === "user");
   const turn = entries.slice(start, next < 0 ? entries.length : next);
@@ -70,9 +73,11 @@ export function viewOf(
     entry.tool?.kind === "effect" ||
     (entry.kind === "memory" && prompt >= 0) ||
     (ideTools === "stop" && isStrict(entry));
+  const parts = partsOf(turn, lastAt);
   const view: TurnView = {
     prompted: prompt >= 0 || last !== undefined,
-    answer: answerOf(turn, lastAt),
+    answer: joinParts(parts),
+    parts,
     phase: last?.phase ?? "none",
     checkpoint: after.some((entry) => entry.kind === "checkpoint"),
     checkpointLast: after.at(-1)?.kind === "checkpoint",
@@ -86,7 +91,14 @@ export function viewOf(
     overtaken: next >= 0,
     entries: entries.length,
   };
-  return { view, lastAnswer: last === undefined ? undefined : start + lastAt };
+  const openAt = turn.findIndex(({ kind, phase }) => kind === "answer" && !isClosed(phase));
+  const at = (index: number) => (index < 0 ? undefined : start + index);
+  return { view, lastAnswer: at(lastAt), firstOpen: at(openAt) };
+}
+
+/** Whether the server says that an answer is whole. */
+function isClosed(phase: AnswerPhase): boolean {
+  return phase !== "open" && phase !== "unmarked" && phase !== "followed";
 }
 
 function isReading(kind: StepKind): boolean {
@@ -98,23 +110,15 @@ function isStrict({ kind, tool }: Entry): boolean {
   return tool !== undefined && (kind === "answer" || kind === "reading");
 }
 
-/**
- * The text of all answers of one turn, in order. An empty line joins two answers where the agent used a tool between them. Two
- * answers without a tool between them are one text that the server cut, and are joined as they are. An answer that broke is left
- * out if another one follows it.
- */
-function answerOf(turn: readonly Entry[], lastAt: number): AnswerSoFar {
-  let text = "";
-  const thinking: string[] = [];
+/** The answers of one turn. One that broke is left out if another one follows it. */
+function partsOf(turn: readonly Entry[], lastAt: number): readonly AnswerPart[] {
+  const parts: AnswerPart[] = [];
   let afterTool = false;
-  for (const [i, entry] of turn.entries()) {
-    afterTool ||= entry.kind !== "answer" && entry.tool !== undefined;
-    if (entry.kind !== "answer" || (entry.phase === "broken" && i !== lastAt)) continue;
-    const { answer } = entry;
-    if (answer.thinking !== "") thinking.push(answer.thinking);
-    if (answer.text === "") continue;
-    text += afterTool && text !== "" ? `\n\n${answer.text}` : answer.text;
-    afterTool = false;
+  for (const [i, { kind, tool, phase, answer, id }] of turn.entries()) {
+    afterTool ||= kind !== "answer" && tool !== undefined;
+    if (kind !== "answer" || (phase === "broken" && i !== lastAt)) continue;
+    parts.push({ key: id === "" ? `#${i}` : id, ...answer, afterTool, closed: isClosed(phase) });
+    if (answer.text !== "") afterTool = false;
   }
-  return { text, thinking: thinking.join("\n\n") };
+  return parts;
 }

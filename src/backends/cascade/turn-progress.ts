@@ -1,6 +1,7 @@
 import type { TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
-import { type AnswerSoFar, answerDiff } from "../answer-diff.ts";
+import type { AnswerSoFar } from "../answer-diff.ts";
+import { type SentAnswer, sendParts, sentBefore } from "./answer-parts.ts";
 import { conclude } from "./conclusion.ts";
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import { emptyView, sameView, type TurnView } from "./turn-view.ts";
@@ -16,7 +17,7 @@ import { emptyView, sameView, type TurnView } from "./turn-view.ts";
  */
 export interface TurnProgress {
   readonly phase: "following" | "closing" | "ended";
-  readonly sent: AnswerSoFar;
+  readonly sent: SentAnswer;
   readonly view: TurnView;
   readonly run: RunSnapshot | undefined;
   /** Monotonic ms of the last sign of life; of the first snapshot before any. */
@@ -26,7 +27,7 @@ export interface TurnProgress {
   readonly idleSinceMs: number;
 }
 
-export interface Advanced {
+export interface Advance {
   readonly events: readonly TurnEventBody[];
   readonly progress: TurnProgress;
 }
@@ -41,6 +42,9 @@ const lostIdleMs = 10_000;
 const lostIdleReports = 4;
 /** The same after a restart of the server. */
 const restartedIdleMs = 1_000;
+/** Where the server does not tell its status: a checkpoint that stands last this long ends the turn, and a text that is this quiet does. */
+const checkpointMs = 100;
+const quietTextMs = 60_000;
 /** Without any sign of life for this long, the run status is asked at every poll. */
 const askAfterMs = 1_000;
 /** But no more often than this. */
@@ -50,7 +54,7 @@ const askEveryMs = 250;
 export function startProgress(sent: AnswerSoFar): TurnProgress {
   return {
     phase: "following",
-    sent,
+    sent: sentBefore(sent),
     view: emptyView,
     run: undefined,
     changedAtMs: undefined,
@@ -67,15 +71,17 @@ export function advance(
   atMs: number,
   whole: boolean,
   errorOf: ErrorOf,
-): Advanced {
+): Advance {
   if (progress.phase === "ended") return { events: [], progress };
   const changed = progress.changedAtMs === undefined || !sameView(progress.view, view);
   const grows = growing(view) && view.error === undefined && !view.overtaken;
   const reopened = changed && (grows || isConfirming(progress));
   const closing = progress.phase === "closing" && !reopened;
-  const ends = (closing && whole) || view.tool !== undefined || view.cut;
+  const waits = !changed && isConfirming(progress) && atMs - (progress.changedAtMs ?? atMs) < checkpointMs;
+  const ends = (closing && whole && !waits) || view.tool !== undefined || view.cut;
   const conclusion = ends ? conclude(view, progress.run, errorOf) : undefined;
-  const diff = answerDiff(progress.sent, view.answer, conclusion?.type === "finished");
+  const settled = conclusion?.type === "finished";
+  const diff = sendParts(progress.sent, view.parts, { atMs, flush: conclusion !== undefined, settled });
   return {
     events: conclusion === undefined ? diff.events : [...diff.events, conclusion],
     progress: {
@@ -89,10 +95,19 @@ export function advance(
   };
 }
 
+/** A server that lost steps for a moment gets this many polls to have them again. */
+export const mostShortPolls = 5;
+
+/** A turn that seemed over, and whose last reading was not whole. */
+export function readAgain(progress: TurnProgress): TurnProgress {
+  return progress.phase === "closing" ? { ...progress, phase: "following" } : progress;
+}
+
 /** Applies the server's run status, and decides whether the turn is over. */
 export function report(progress: TurnProgress, run: RunSnapshot): TurnProgress {
   if (progress.phase !== "following") return progress;
-  const idle = run.status === undefined ? looksOver(progress.view) : run.status === CascadeRunStatus.IDLE;
+  const isQuiet = progress.view.phase === "unmarked" && run.atMs - (progress.changedAtMs ?? run.atMs) >= quietTextMs;
+  const idle = run.status === undefined ? looksOver(progress.view) || isQuiet : run.status === CascadeRunStatus.IDLE;
   if (!idle) {
     const phase = progress.view.overtaken ? "closing" : "following";
     return { ...progress, phase, run, idleReports: 0 };
@@ -116,13 +131,17 @@ export function isConfirming({ phase, run, view }: TurnProgress): boolean {
 }
 
 function endsByCheckpoint(view: TurnView): boolean {
-  return view.checkpointLast && view.phase === "done" && view.error === undefined && !view.overtaken;
+  return view.checkpointLast && isWhole(view) && view.error === undefined && !view.overtaken;
 }
 
 function looksOver(view: TurnView): boolean {
   if (view.looking && !view.overtaken && view.error === undefined) return false;
   if (view.overtaken || view.checkpoint || view.error !== undefined) return view.phase !== "open";
   return view.phase !== "none" && !growing(view);
+}
+
+function isWhole({ phase }: TurnView): boolean {
+  return phase === "done" || phase === "followed";
 }
 
 function growing(view: TurnView): boolean {

@@ -1,11 +1,12 @@
 import type { CortexErrorDetails } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
+import type { AnswerPart } from "./answer-parts.ts";
 
 /**
  * The phase of a turn's last answer. `open`: it may still grow. `unmarked`: it may still grow, and the trajectory will not show its
- * end (the transcript). `broken`: the step itself reports a failure.
+ * end (the transcript). `followed`: another message follows it, so it is most likely whole. `broken`: the step itself reports a failure.
  */
-export type AnswerPhase = "none" | "open" | "unmarked" | "done" | "cancelled" | "broken";
+export type AnswerPhase = "none" | "open" | "unmarked" | "followed" | "done" | "cancelled" | "broken";
 
 /** An error that the trajectory shows. A transcript has its text at most; `details` is undefined where even that is missing. */
 export interface ShownError {
@@ -16,7 +17,9 @@ export interface ShownError {
 export interface TurnView {
   /** The user's message is there: the server accepted the prompt. */
   readonly prompted: boolean;
+  /** All of its answers, joined. */
   readonly answer: AnswerSoFar;
+  readonly parts: readonly AnswerPart[];
   readonly phase: AnswerPhase;
   /** A checkpoint follows the last answer; the end of the turn if the server is idle too. */
   readonly checkpoint: boolean;
@@ -44,6 +47,7 @@ export interface TurnView {
 export const emptyView: TurnView = {
   prompted: false,
   answer: { text: "", thinking: "" },
+  parts: [],
   phase: "none",
   checkpoint: false,
   checkpointLast: false,

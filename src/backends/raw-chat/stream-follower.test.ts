@@ -7,9 +7,9 @@ import { ChatMessageSource } from "../../proto/windsurf/exa/codeium_common_pb.ts
 import { replay } from "../replay.fake.ts";
 import { followStream, startStream } from "./stream-follower.ts";
 
-type Sent = { text: string; inProgress?: boolean; messageId?: string; source?: ChatMessageSource };
+type WireMessage = { text: string; inProgress?: boolean; messageId?: string; source?: ChatMessageSource };
 
-function follow(messages: readonly Sent[]): TurnEventBody[] {
+function follow(messages: readonly WireMessage[]): TurnEventBody[] {
   let state = startStream;
   const events: TurnEventBody[] = [];
   for (const message of messages) {
@@ -21,7 +21,7 @@ function follow(messages: readonly Sent[]): TurnEventBody[] {
   return events;
 }
 
-const textOf = (messages: readonly Sent[]) => replay(follow(messages)).text;
+const textOf = (messages: readonly WireMessage[]) => replay(follow(messages)).text;
 
 describe("followStream", () => {
   test("texts that grow", () => {

@@ -13,6 +13,30 @@ export interface AgentChild {
   end(graceMs: number): Promise<void>;
   /** Resident memory in bytes; undefined where the system does not say. */
   rssBytes(): Promise<number | undefined>;
+  /** The host that the process lives in; undefined for a process that ends with this one. */
+  readonly host?: ChildHost;
+}
+
+/** What one gateway leaves with a host for the next one. */
+export interface HostNote {
+  /** Of the gateway's own making, as JSON. */
+  readonly state: string;
+  /** The first of the agent's lines that the next gateway needs. */
+  readonly keep: number;
+  /** The ids of the prompts that run. */
+  readonly running: readonly number[];
+}
+
+/** A process of ours that keeps an agent and its output while gateways come and go. */
+export interface ChildHost {
+  /** How many lines of the agent were handed to `onText`, with the one that is handled now. */
+  readonly read: number;
+  /** No request of an earlier gateway had this id or a higher one. */
+  readonly firstId: number;
+  /** Leaves a note for the next gateway, with the next `write` if one follows at once: both arrive, or none does. */
+  note(note: HostNote): void;
+  /** Leaves the agent as it is to the next gateway. Resolves once the host has all that was written. */
+  leave(): Promise<void>;
 }
 
 export interface ChildLaunch {

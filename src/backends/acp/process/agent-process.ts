@@ -1,76 +1,110 @@
-import { deadline, orAborted } from "../../../base/async.ts";
+import { bestEffort, deadline, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import { type Abilities, readAbilities } from "../abilities.ts";
+import type { KeptProcess } from "../host/kept-process.ts";
 import { answered, type PromptEnd, RunningPrompt } from "../running-prompt.ts";
 import { readSessionOptions, type SessionOffer } from "../session/session-options.ts";
+import type { NativeSession } from "../tools/relay-hub.ts";
+import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild } from "./agent-child.ts";
-import { connectPeer } from "./connect-peer.ts";
-import { ProcessGone, type Reply, RpcError, type RpcPeer } from "./rpc-peer.ts";
+import { PipePeer } from "./connect-peer.ts";
+import type { OwnSettings } from "./own-settings.ts";
+import { ProcessLoss, type Reply, RpcError } from "./rpc-peer.ts";
+import { type OpenSession, openSession, SessionRouter } from "./session-router.ts";
 
-/** A session that this process has open. */
-export interface OpenSession {
-  readonly id: string;
-  readonly options: SessionOffer;
-  /** The number of user messages in it, which is the place of the next one. */
-  userMessages: number;
-  /** The instructions that this process last gave the session. */
-  told: string | undefined;
-  running: RunningPrompt | undefined;
-  /** The last prompt that this process sent in it, running or not. */
-  last: RunningPrompt | undefined;
-}
-
-function openSession(id: string, options: SessionOffer): OpenSession {
-  return { id, options, userMessages: 0, told: undefined, running: undefined, last: undefined };
-}
+export type { OpenSession } from "./session-router.ts";
 
 const startMs = 60_000;
 const sessionMs = 60_000;
 const optionMs = 15_000;
 
+/** Where and how a process was started. */
+interface Start {
+  readonly cwd: string;
+  readonly own: OwnSettings;
+  /** As `KeptProcess` has them. */
+  readonly launch: string;
+  readonly settings: string;
+}
+
 /** One process of an agent, past its `initialize`: opens sessions, sends prompts, and passes each update to its session. */
 export class AgentProcess {
   readonly child: AgentChild;
-  readonly startupMs: number;
+  /** From its start to its answer to `initialize`; unknown for a process that an earlier gateway started. */
+  readonly startupMs: number | undefined;
   readonly abilities: Abilities;
-  readonly #peer: RpcPeer;
+  /** The settings that it was started with. */
+  readonly own: OwnSettings;
+  readonly #peer: PipePeer;
   readonly #router: SessionRouter;
-  readonly #cwd: string;
+  readonly #start: Start;
+  readonly #initialized: unknown;
+  /** A session that the agent is opening and whose caller did not wait for it: the next caller gets it. */
+  #late: Promise<OpenSession> | undefined;
+  /** Requests of `session/load` without a reply, by session. */
+  readonly #loads = new Map<string, { readonly id: number; readonly done: Promise<void> }>();
 
-  private constructor(parts: {
-    readonly child: AgentChild;
-    readonly peer: RpcPeer;
-    readonly router: SessionRouter;
-    readonly cwd: string;
-    readonly startupMs: number;
-    readonly abilities: Abilities;
-  }) {
-    this.child = parts.child;
-    this.startupMs = parts.startupMs;
-    this.abilities = parts.abilities;
-    this.#peer = parts.peer;
-    this.#router = parts.router;
-    this.#cwd = parts.cwd;
+  private constructor(
+    { child, peer, router }: ProcessParts,
+    start: Start,
+    initialized: unknown,
+    startupMs: number | undefined,
+  ) {
+    this.child = child;
+    this.own = start.own;
+    this.startupMs = startupMs;
+    this.abilities = readAbilities(initialized);
+    this.#peer = peer;
+    this.#router = router;
+    this.#start = start;
+    this.#initialized = initialized;
+    this.note();
   }
 
   /**
    * Greets a process that was just started. Tries each client name in turn while the agent refuses the one before. Throws
-   * `RpcError`, `ProcessGone`, a `TimeoutError` after 60 s, or the signal's reason.
+   * `RpcError`, `ProcessLoss`, a `TimeoutError` after 60 s, or the signal's reason.
    */
   static async greet(
     child: AgentChild,
-    { names, cwd, clock }: { readonly names: readonly string[]; readonly cwd: string; readonly clock: Clock },
+    { names, clock, ...start }: Start & { readonly names: readonly string[]; readonly clock: Clock },
     signal: AbortSignal,
   ): Promise<AgentProcess> {
     const begunMs = clock.monotonic();
-    const router = new SessionRouter();
-    const peer = connectPeer(child, router);
-    const limited = deadline(signal, startMs);
-    const reply = await initialize(peer, names, limited);
-    const startupMs = clock.monotonic() - begunMs;
-    return new AgentProcess({ child, peer, router, cwd, startupMs, abilities: readAbilities(reply) });
+    const wired = wire(child);
+    const reply = await initialize(wired.peer, names, deadline(signal, startMs));
+    return new AgentProcess(wired, start, reply, clock.monotonic() - begunMs);
   }
+
+  /** A process that an earlier gateway left in its host: its sessions are open, and its prompts run or have ended. */
+  static adopt(
+    child: AgentChild,
+    kept: KeptProcess,
+    { restore, ...start }: Start & { readonly restore: (tools: KeptTools) => SessionTools },
+  ): AgentProcess {
+    const process = new AgentProcess(wire(child), start, kept.initialized, undefined);
+    for (const { id, userMessages, told, prompt, tools: keptTools } of kept.sessions) {
+      if (prompt !== undefined && prompt.from < (child.host?.read ?? 0)) continue; // its lines were dropped
+      const tools = keptTools === undefined ? undefined : restore(keptTools);
+      const given = keptTools?.given ?? [];
+      const session = { ...openSession(id, readSessionOptions({}), tools), userMessages, told, given };
+      process.#router.sessions.set(id, session);
+      if (prompt === undefined) continue;
+      session.isLeft = true;
+      session.prompt = prompt;
+      process.#peer.expect(prompt.id, process.#run(session));
+    }
+    for (const { sessionId, id } of kept.loads) {
+      const replied = new Promise<void>((resolve) => process.#peer.expect(id, () => resolve()));
+      process.#track(sessionId, id, replied);
+    }
+    process.note();
+    return process;
+  }
+
+  /** It has to make room for a new process once nothing runs in it. */
+  isStale = false;
 
   get sessions(): ReadonlyMap<string, OpenSession> {
     return this.#router.sessions;
@@ -80,13 +114,19 @@ export class AgentProcess {
     return [...this.sessions.values()].filter(({ running }) => running !== undefined).length;
   }
 
-  /** If an abort leaves a session behind, it is discarded as soon as its id is known. */
+  /** If an abort leaves a session behind, the next call gets it: a slow agent then needs no longer for each try. */
   async newSession(signal: AbortSignal): Promise<OpenSession> {
-    const open = this.#newSession();
+    const open = this.#late ?? this.#newSession();
+    this.#late = undefined;
     try {
       return await orAborted(open, signal);
     } catch (error) {
-      if (signal.aborted) open.then(({ id }) => this.discard(id, AbortSignal.timeout(optionMs))).catch(() => {});
+      if (signal.aborted) {
+        this.#late = open;
+        open.catch(() => {
+          if (this.#late === open) this.#late = undefined;
+        });
+      }
       throw error;
     }
   }
@@ -96,47 +136,101 @@ export class AgentProcess {
     id: string,
     signal: AbortSignal,
   ): Promise<{ readonly session: OpenSession; readonly replay: readonly JsonObject[] }> {
+    const limit = deadline(signal, sessionMs);
+    await orAborted(this.#loads.get(id)?.done ?? Promise.resolve(), limit); // its replay is not this one's
     const replay: JsonObject[] = [];
     this.#router.replays.set(id, replay);
     try {
-      const params = { sessionId: id, cwd: this.#cwd, mcpServers: [] };
-      const reply = await this.#peer.request("session/load", params, deadline(signal, sessionMs));
+      const reply = await orAborted(this.#load(id), limit);
       const session = openSession(id, readSessionOptions(reply));
-      this.#router.sessions.set(id, session);
+      this.#open(session);
       return { session, replay };
     } finally {
       this.#router.replays.delete(id);
     }
   }
 
-  async setOption(sessionId: string, configId: string, value: string, signal: AbortSignal): Promise<void> {
+  /** Resolves with the offer of the reply, where it holds one. */
+  async setOption(sessionId: string, configId: string, value: string, signal: AbortSignal): Promise<SessionOffer> {
     const params = { sessionId, configId, value };
-    await this.#peer.request("session/set_config_option", params, deadline(signal, optionMs));
+    const reply = await this.#peer.request("session/set_config_option", params, deadline(signal, optionMs));
+    return readSessionOptions(reply);
   }
 
   async setMode(sessionId: string, modeId: string, signal: AbortSignal): Promise<void> {
     await this.#peer.request("session/set_mode", { sessionId, modeId }, deadline(signal, optionMs));
   }
 
+  /** A session whose agent starts the server of these tools. It takes no session that is left over, and leaves none. */
+  async newNativeSession({ tools, server }: NativeSession, signal: AbortSignal): Promise<OpenSession> {
+    const open = this.#newSession({ tools, mcpServers: [server] });
+    void this.child.exited.then(() => tools.close());
+    try {
+      return await orAborted(open, signal);
+    } catch (error) {
+      tools.close();
+      if (signal.aborted) void bestEffort(open.then(({ id }) => this.discard(id, AbortSignal.timeout(sessionMs))));
+      throw error;
+    }
+  }
+
   /** Sends the one prompt of a turn. */
   prompt(session: OpenSession, blocks: readonly object[]): RunningPrompt {
-    const running = new RunningPrompt();
-    session.running = running;
-    session.last = running;
+    const onReply = this.#run(session);
+    session.prompt = { id: this.#peer.nextId, from: this.child.host?.read ?? 0 };
     session.userMessages++;
-    this.#peer.ask("session/prompt", { sessionId: session.id, prompt: blocks }, (reply) => {
-      if (session.running === running) session.running = undefined;
-      running.finish(endOf(reply));
-      this.onIdle();
+    this.note();
+    this.#peer.ask("session/prompt", { sessionId: session.id, prompt: blocks }, onReply);
+    return onReply.running;
+  }
+
+  /** Leaves a note of where the process stands for the next gateway. Called after each change of a session. */
+  note(): void {
+    const { host } = this.child;
+    if (host === undefined) return;
+    const sessions = [...this.sessions.values()].map(({ id, userMessages, told, ...session }) => {
+      const isNeeded = session.running !== undefined || session.isHeld || session.isLeft;
+      const prompt = isNeeded ? session.prompt : undefined;
+      return { id, userMessages, told, prompt, tools: session.tools?.kept(session.given) };
     });
-    return running;
+    const loads = [...this.#loads].map(([sessionId, { id }]) => ({ sessionId, id }));
+    const { launch, settings } = this.#start;
+    const kept: KeptProcess = { launch, settings, initialized: this.#initialized, sessions, loads };
+    const running = [...this.sessions.values()].flatMap((session) => (session.running && session.prompt?.id) ?? []);
+    const keep = Math.min(host.read, ...sessions.map(({ prompt }) => prompt?.from ?? host.read));
+    host.note({ state: JSON.stringify(kept), keep, running });
   }
 
   /** Called when a prompt has ended, whether or not its events were read. Set by the pool. */
   onIdle: () => void = () => {};
 
+  /** Whether the agent stopped in the middle of a line. */
+  get hasHalfLine(): boolean {
+    return this.#peer.hasHalfLine;
+  }
+
   cancel(sessionId: string): void {
     this.#peer.notify("session/cancel", { sessionId });
+  }
+
+  /** Closes sessions without a prompt, the oldest first, until `most` are open: they stay stored, and are loaded when they go on. */
+  async closeIdle(most: number, signal: AbortSignal): Promise<void> {
+    if (!this.abilities.canClose || !this.abilities.canLoad) return;
+    const idle = [...this.sessions.values()].filter(
+      ({ running, isHeld, isLeft }) => running === undefined && !isHeld && !isLeft,
+    );
+    for (const { id } of idle.slice(0, Math.max(0, idle.length - most))) {
+      this.#forget(id);
+      await this.#peer.request("session/close", { sessionId: id }, signal);
+    }
+  }
+
+  /** Gives up a prompt that the agent does not stop: the process ends once no other turn runs in it. */
+  abandon(sessionId: string): void {
+    const session = this.#router.sessions.get(sessionId);
+    session?.running?.finish({ type: "silent", inLine: false });
+    if (session !== undefined) session.running = undefined;
+    this.isStale = true;
   }
 
   /** Deletes the session if the agent can, else closes it if the agent can. */
@@ -146,23 +240,90 @@ export class AgentProcess {
       if (canDelete) await this.#peer.request("session/delete", { sessionId }, signal);
       else if (canClose) await this.#peer.request("session/close", { sessionId }, signal);
     } finally {
-      this.#router.sessions.delete(sessionId);
+      this.sessions.get(sessionId)?.tools?.close();
+      this.#forget(sessionId);
     }
   }
 
-  async #newSession(): Promise<OpenSession> {
+  /** Whether a turn goes on here that the next gateway takes up, or a prompt waits for results. */
+  get isAwaited(): boolean {
+    const isAwaited = ({ isLeft, running }: OpenSession) => isLeft || running !== undefined;
+    return this.child.host !== undefined && [...this.sessions.values()].some(isAwaited);
+  }
+
+  get #place(): object {
+    const { meta } = this.own;
+    return { cwd: this.#start.cwd, mcpServers: [], ...(meta === undefined ? {} : { _meta: meta }) };
+  }
+
+  async #newSession(native?: { readonly tools: SessionTools; readonly mcpServers: object[] }): Promise<OpenSession> {
     const limit = AbortSignal.timeout(sessionMs);
-    const reply = await this.#peer.request("session/new", { cwd: this.#cwd, mcpServers: [] }, limit);
+    const place = { ...this.#place, ...(native === undefined ? {} : { mcpServers: native.mcpServers }) };
+    const reply = await this.#peer.request("session/new", place, limit).catch((error: unknown) => {
+      this.isStale ||= limit.aborted; // a process that opens no session is of no use
+      throw error;
+    });
     const options = readSessionOptions(reply);
     const { sessionId: id } = options;
     if (id === undefined) throw new TypeError("session/new gave no session id");
-    const session = openSession(id, options);
-    this.#router.sessions.set(id, session);
+    const session = openSession(id, options, native?.tools);
+    this.#open(session);
     return session;
+  }
+
+  #open(session: OpenSession): void {
+    this.#router.sessions.set(session.id, session);
+    this.note();
+  }
+
+  #forget(sessionId: string): void {
+    this.#router.sessions.delete(sessionId);
+    this.note();
+  }
+
+  #load(sessionId: string): Promise<unknown> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#track(sessionId, this.#peer.nextId, promise);
+    this.note();
+    return this.#peer.call("session/load", { sessionId, ...this.#place }).finally(resolve);
+  }
+
+  #track(sessionId: string, id: number, replied: Promise<void>): void {
+    const settle = async () => {
+      await replied;
+      this.#loads.delete(sessionId);
+      this.note();
+    };
+    this.#loads.set(sessionId, { id, done: settle() });
+  }
+
+  /** A prompt that runs in the session from now on, and how its reply ends it. */
+  #run(session: OpenSession): ((reply: Reply) => void) & { readonly running: RunningPrompt } {
+    const running = new RunningPrompt(session.tools);
+    session.running = running;
+    session.last = running;
+    const onReply = (reply: Reply) => {
+      if (session.running === running) session.running = undefined;
+      running.finish(endOf(reply));
+      this.note();
+      this.onIdle();
+    };
+    return Object.assign(onReply, { running });
   }
 }
 
-async function initialize(peer: RpcPeer, names: readonly string[], signal: AbortSignal): Promise<unknown> {
+interface ProcessParts {
+  readonly child: AgentChild;
+  readonly peer: PipePeer;
+  readonly router: SessionRouter;
+}
+
+function wire(child: AgentChild): ProcessParts {
+  const router = new SessionRouter(() => child.host?.read);
+  return { child, router, peer: new PipePeer(child, router) };
+}
+
+async function initialize(peer: PipePeer, names: readonly string[], signal: AbortSignal): Promise<unknown> {
   for (const [index, name] of names.entries()) {
     const clientInfo = { name, title: "Millrace", version: "1" };
     try {
@@ -177,40 +338,5 @@ async function initialize(peer: RpcPeer, names: readonly string[], signal: Abort
 function endOf(reply: Reply): PromptEnd {
   if (!("error" in reply)) return answered(isObject(reply.result) ? reply.result : {});
   const { error } = reply;
-  return error instanceof ProcessGone ? { type: "died", how: error.message } : { type: "refused", error };
-}
-
-/** Finds the session of each message, and refuses the agent's requests to its client. */
-class SessionRouter {
-  readonly sessions = new Map<string, OpenSession>();
-  readonly replays = new Map<string, JsonObject[]>();
-
-  onNotification(method: string, params: JsonObject): void {
-    const { sessionId, update } = params;
-    if (typeof sessionId !== "string") return;
-    const replay = this.replays.get(sessionId);
-    const running = this.sessions.get(sessionId)?.running;
-    if (method === "session/update" && isObject(update)) {
-      if (replay !== undefined) replay.push(update);
-      else running?.update(update);
-    } else if (method === "_cognition.ai/agent_stopped") {
-      if (replay !== undefined) replay.push({ ...params, sessionUpdate: "agent_stopped" });
-      else running?.stopped(params);
-    }
-  }
-
-  onRequest(method: string, params: JsonObject): object | undefined {
-    if (method === "session/request_permission") return this.#refuse(params);
-    if (method === "_cognition.ai/request_diagnostics") return {};
-    return undefined;
-  }
-
-  #refuse({ sessionId, toolCall, options }: JsonObject): object {
-    const running = typeof sessionId === "string" ? this.sessions.get(sessionId)?.running : undefined;
-    if (isObject(toolCall)) running?.permission(toolCall);
-    const entries: readonly unknown[] = Array.isArray(options) ? options : [];
-    const reject = entries.find((option) => isObject(option) && option["kind"] === "reject_once");
-    if (!isObject(reject)) return { outcome: { outcome: "cancelled" } };
-    return { outcome: { outcome: "selected", optionId: reject["optionId"] } };
-  }
+  return error instanceof ProcessLoss ? { type: "died", how: error.message } : { type: "refused", error };
 }

@@ -1,18 +1,43 @@
+import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
 import { agentError, clean } from "../errors.ts";
+import { freeHosts, type HostsOptions, hostedStart } from "../host/hosted-child.ts";
+import { type KeptProcess, readKept } from "../host/kept-process.ts";
 import type { AgentLaunch } from "../style.ts";
+import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import { AgentProcess } from "./agent-process.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
-import { ProcessGone } from "./rpc-peer.ts";
+import { type OwnSettings, ownSettings } from "./own-settings.ts";
+import { ProcessLoss } from "./rpc-peer.ts";
+import { spawnChild } from "./spawn-child.ts";
 
 const endGraceMs = 1_000;
 const defaultName = "millrace";
 /** Some builds of Devin serve the vendor's own editor alone, by the name that it gives. */
 const devinName = "windsurf";
+
+export interface StarterOptions {
+  readonly clock: Clock;
+  /** Starts a process; a real one by default, in a host if there is a folder for hosts. */
+  readonly startChild?: StartChild | undefined;
+  readonly hosts?: HostsOptions | undefined;
+  /** The client's tools of a session that an earlier gateway opened. */
+  readonly restore: (tools: KeptTools) => SessionTools;
+}
+
+/** What every process of the agent is started with now. */
+interface Preparation {
+  readonly cwd: string;
+  readonly own: OwnSettings;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly secrets: readonly string[];
+  /** Equal while settings and account stay the same. */
+  readonly settings: string;
+}
 
 /** Starts processes of one agent, each in its own empty folder and with its own environment, and sends `initialize`. */
 export class AgentStarter {
@@ -23,37 +48,81 @@ export class AgentStarter {
   readonly #startChild: StartChild;
   agentVersion: string | undefined;
 
-  constructor(spec: AcpAgentSpec, clock: Clock, startChild: StartChild) {
+  readonly #hosts: HostsOptions | undefined;
+  readonly #restore: StarterOptions["restore"];
+
+  constructor(spec: AcpAgentSpec, { clock, startChild, hosts, restore }: StarterOptions) {
+    this.#restore = restore;
     this.#spec = spec;
     this.#clock = clock;
-    this.#startChild = startChild;
+    this.#hosts = hosts;
+    this.#startChild = startChild ?? (hosts === undefined ? spawnChild : hostedStart(hosts));
     this.folder = join(spec.folder, encodeURIComponent(spec.name));
   }
 
   /** Throws `upstream_failed` when it does not start, `upstream_timeout` when it does not answer, `not_signed_in`. */
   async start(launch: AgentLaunch, signal: AbortSignal): Promise<AgentProcess> {
-    const spec = this.#spec;
-    const cwd = join(this.folder, "millrace-empty"); // agents name sessions by their folder
-    await mkdir(cwd, { recursive: true, mode: 0o700 });
-    const secrets = Object.entries((await spec.secrets?.(signal)) ?? {}).map(
-      ([name, secret]) => [name, secret.reveal()] as const, // for this process's environment, and to take it out of texts
-    );
-    const environment = { ...spec.environment, ...Object.fromEntries(secrets) };
-    const child = await this.#startChild({ command: spec.command, args: launch.args, environment, cwd }, this.#clock);
+    const { cwd, own, environment, secrets, settings } = await this.#prepare(signal);
+    const args = [...launch.args, ...own.args];
+    const child = await this.#startChild({ command: this.#spec.command, args, environment, cwd }, this.#clock);
     try {
-      const process = await AgentProcess.greet(child, { names: this.#names(), cwd, clock: this.#clock }, signal);
-      const { name = spec.name, version = "" } = process.abilities;
-      this.agentVersion = `${name} ${version}`.trim();
-      return process;
+      const start = { names: this.#names(), cwd, own, launch: launch.key, settings, clock: this.#clock };
+      return this.#met(await AgentProcess.greet(child, start, signal));
     } catch (error) {
       await child.end(endGraceMs);
       signal.throwIfAborted();
-      throw this.#startError(
-        error,
-        child,
-        secrets.map(([, value]) => value),
-      );
+      throw this.#startError(error, child, secrets);
     }
+  }
+
+  /** The processes that earlier gateways left in hosts, by the keys of their launches: undefined where their settings have changed. */
+  async adopt(signal: AbortSignal): Promise<readonly (readonly [string | undefined, AgentProcess])[]> {
+    if (this.#hosts === undefined) return [];
+    const children = await freeHosts(this.#hosts, this.#clock);
+    if (children.length === 0) return [];
+    const now = await this.#prepare(signal).catch(() => undefined); // its running turns need no account any more
+    return children.flatMap((child) => {
+      const kept = keptIn(child.state);
+      if (kept === undefined) {
+        void child.end(endGraceMs); // its gateway was killed before the agent had answered
+        return [];
+      }
+      const { cwd = this.#cwd, own = nothingKnown, settings } = now ?? {};
+      const start = { cwd, own, launch: kept.launch, settings: kept.settings, restore: this.#restore };
+      const process = AgentProcess.adopt(child, kept, start);
+      return [[kept.settings === settings ? kept.launch : undefined, this.#met(process)] as const];
+    });
+  }
+
+  get #cwd(): string {
+    return join(this.folder, "millrace-empty"); // agents name sessions by their folder
+  }
+
+  async #prepare(signal: AbortSignal): Promise<Preparation> {
+    const spec = this.#spec;
+    await mkdir(this.#cwd, { recursive: true, mode: 0o700 });
+    const secrets = Object.entries((await spec.secrets?.(signal)) ?? {}).map(
+      ([name, secret]) => [name, secret.reveal()] as const, // for this process's environment, and to take it out of texts
+    );
+    const own = await ownSettings(spec, this.folder);
+    const environment = { ...spec.environment, ...own.environment, ...Object.fromEntries(secrets) };
+    const { command, args, clientName, allowsActions } = spec;
+    const settings = createHash("sha256").update(
+      JSON.stringify([command, args, clientName, allowsActions, own, environment]),
+    );
+    return {
+      cwd: this.#cwd,
+      own,
+      environment,
+      secrets: secrets.map(([, value]) => value),
+      settings: settings.digest("hex"),
+    };
+  }
+
+  #met(process: AgentProcess): AgentProcess {
+    const { name = this.#spec.name, version = "" } = process.abilities;
+    this.agentVersion = `${name} ${version}`.trim();
+    return process;
   }
 
   #names(): readonly string[] {
@@ -71,7 +140,7 @@ export class AgentStarter {
       .filter((line) => line !== "")
       .slice(-5);
     const details = lastLines.length === 0 ? {} : { details: { standardError: lastLines } };
-    if (error instanceof ProcessGone) {
+    if (error instanceof ProcessLoss) {
       const isMissing = error.message === "exit code 127" || error.message === "exit code 126";
       const message = isMissing
         ? `The agent "${name}" could not be started: "${command}" is not there or cannot be run.`
@@ -90,6 +159,17 @@ export class AgentStarter {
         },
       );
     return translated;
+  }
+}
+
+const nothingKnown: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown: false };
+
+/** The note of the gateway before; undefined where it left none, or one of another build. */
+function keptIn(state: string | undefined): KeptProcess | undefined {
+  try {
+    return state === undefined ? undefined : readKept(state);
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,15 +1,20 @@
+import { join } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import type { Backend } from "../../backend.ts";
 import { acpBackend } from "../backend.ts";
+import type { HostsOptions } from "../host/hosted-child.ts";
+import { waitForResults } from "../session/held-session.ts";
 import { listModels } from "../session/models.ts";
 import { SessionNotes } from "../session/session-notes.ts";
+import { NativeKnowledge, type ToolWay } from "../tools/native-knowledge.ts";
+import { ParkedPrompts } from "../tools/parked-prompts.ts";
+import { RelayHub } from "../tools/relay-hub.ts";
 import type { AgentParts } from "../turn-parts.ts";
 import type { StartChild } from "./agent-child.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
 import { AgentStarter } from "./agent-starter.ts";
 import { ProcessPool } from "./process-pool.ts";
-import { spawnChild } from "./spawn-child.ts";
 
 export type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
 
@@ -17,14 +22,20 @@ export interface AcpAgentOptions {
   readonly clock: Clock;
   /** How long a process without work is kept; 5 min by default. */
   readonly warmMs?: number;
-  /** Without any sign of life for this long a turn fails with `upstream_timeout`; 10 min by default. */
+  /** Without any sign of life for this long a turn fails with `upstream_timeout`; 5 min by default. */
   readonly silenceMs?: number;
   /** How long a resumed turn waits for a session that another process holds; 1 min by default. */
   readonly lockedMs?: number;
   /** Shortest time between two starts of a process after a failure, doubled with each further one; 2 s by default. */
   readonly restartMs?: number;
+  /** How a client's tools reach the agent; `auto` by default. */
+  readonly tools?: ToolWay;
+  /** How long a prompt waits for the results of its calls; 10 min by default. */
+  readonly parkedMs?: number;
   /** Starts a process; a real one by default. */
   readonly startChild?: StartChild;
+  /** Where its processes outlive this one; undefined: they end with it. */
+  readonly hosts?: Omit<HostsOptions, "agent">;
 }
 
 export interface AcpProcessStats {
@@ -58,7 +69,8 @@ export interface AcpAgent {
 }
 
 const defaultWarmMs = 5 * 60_000;
-const defaultSilenceMs = 10 * 60_000;
+/** Clients give up after ten minutes; the error has to reach them before. */
+const defaultSilenceMs = 5 * 60_000;
 const defaultLockedMs = 60_000;
 const defaultRestartMs = 2_000;
 
@@ -71,11 +83,29 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     lockedMs = defaultLockedMs,
     restartMs = defaultRestartMs,
   } = options;
-  const starter = new AgentStarter(spec, clock, options.startChild ?? spawnChild);
-  const pool = new ProcessPool({ clock, warmMs, restartMs, start: (launch, signal) => starter.start(launch, signal) });
+  const { startChild } = options;
+  const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name };
+  const folder = join(spec.folder, encodeURIComponent(spec.name));
+  const hub = new RelayHub(folder);
+  const starter = new AgentStarter(spec, { clock, startChild, hosts, restore: (tools) => hub.restore(tools) });
+  const pool = new ProcessPool({
+    clock,
+    warmMs,
+    restartMs,
+    start: (launch, signal) => starter.start(launch, signal),
+    async adopt(signal) {
+      const adopted = await starter.adopt(signal);
+      for (const [, process] of adopted)
+        for (const session of process.sessions.values())
+          if (session.given.length > 0) waitForResults(parts, process, session);
+      return adopted;
+    },
+  });
   const notes = new SessionNotes(starter.folder, clock);
   let prompts = 0;
-  const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt: () => prompts++ };
+  const parked = new ParkedPrompts(clock, options.parkedMs);
+  const native = { hub, knowledge: new NativeKnowledge(starter.folder, options.tools ?? "auto"), parked };
+  const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt: () => prompts++, native };
   return {
     name: spec.name,
     backend: acpBackend(parts),
@@ -85,7 +115,11 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
       const { starts, crashes } = pool;
       return { processes, starts, crashes, prompts, agentVersion: starter.agentVersion };
     },
-    close: () => pool.close(),
+    async close() {
+      parked.close();
+      await hub.close(); // first: a relay whose agent lives on hears nothing of the end
+      await pool.close();
+    },
   };
 }
 

@@ -8,8 +8,9 @@ import { clean } from "../errors.ts";
 import { launchFor } from "../style.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
-import { connectPeer } from "./connect-peer.ts";
-import { type PeerHandlers, ProcessGone, RpcError, type RpcPeer } from "./rpc-peer.ts";
+import { PipePeer } from "./connect-peer.ts";
+import { ownSettings } from "./own-settings.ts";
+import { type PeerHandlers, ProcessLoss, RpcError, type RpcPeer } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
 
 /** An agent's answer to one request, unchanged, or the reason why there is none. */
@@ -55,15 +56,17 @@ export async function lookAtAgent(
 ): Promise<AgentLook> {
   let child: AgentChild | undefined;
   try {
-    const cwd = join(spec.folder, encodeURIComponent(spec.name), "millrace-empty");
+    const folder = join(spec.folder, encodeURIComponent(spec.name));
+    const cwd = join(folder, "millrace-empty");
     await mkdir(cwd, { recursive: true, mode: 0o700 });
     const secrets = Object.entries((await spec.secrets?.(signal)) ?? {}).map(
       ([name, secret]) => [name, secret.reveal()] as const, // for this process's environment alone
     );
-    const environment = { ...spec.environment, ...Object.fromEntries(secrets) };
+    const own = await ownSettings(spec, folder);
+    const environment = { ...spec.environment, ...own.environment, ...Object.fromEntries(secrets) };
     const { args } = launchFor({ ...spec, styles: { text: style } }, "text", undefined);
-    child = await startChild({ command: spec.command, args, environment, cwd }, clock);
-    return await question(connectPeer(child, offersNothing), names, cwd, signal);
+    child = await startChild({ command: spec.command, args: [...args, ...own.args], environment, cwd }, clock);
+    return await question(new PipePeer(child, offersNothing), names, cwd, signal);
   } catch (error) {
     signal.throwIfAborted();
     return {
@@ -128,7 +131,7 @@ async function ask(peer: RpcPeer, method: string, params: object, signal: AbortS
 function refused(error: unknown): AgentReply {
   if (error instanceof RpcError)
     return { ok: false, why: `error ${error.code}: ${clean(error.message)}`, code: error.code };
-  if (error instanceof ProcessGone) return { ok: false, why: `its process ended (${error.message})` };
+  if (error instanceof ProcessLoss) return { ok: false, why: `its process ended (${error.message})` };
   if (isMillraceError(error)) return { ok: false, why: error.message };
   return { ok: false, why: "it did not answer in time" };
 }

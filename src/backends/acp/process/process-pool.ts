@@ -15,6 +15,8 @@ export interface PoolOptions {
   readonly restartMs: number;
   /** Starts a process and sends `initialize`. */
   readonly start: (launch: AgentLaunch, signal: AbortSignal) => Promise<AgentProcess>;
+  /** The processes that earlier gateways left, by the keys of their launches; undefined for one that takes no new turns. */
+  readonly adopt?: (signal: AbortSignal) => Promise<readonly (readonly [string | undefined, AgentProcess])[]>;
 }
 
 /** A process that may not end yet. `release` is called once. */
@@ -45,7 +47,7 @@ interface Failure {
 }
 
 const most = 4;
-const endGraceMs = 3_000;
+const endGraceMs = 1_500;
 /** Requests wait up to this long. A longer wait is refused at once. */
 const patienceMs = 5_000;
 
@@ -59,6 +61,7 @@ export class ProcessPool {
   readonly #failures = new Map<string, Failure>();
   readonly #closing = new AbortController();
   readonly #freed = new Notifier();
+  #adopted: Promise<void> | undefined;
   starts = 0;
   crashes = 0;
   /** The abilities of the process that was started last. */
@@ -74,6 +77,7 @@ export class ProcessPool {
 
   /** The process of this launch, started if need be. Throws as `start` does; during the pause after a failed start it throws that failure again. */
   async lease(launch: AgentLaunch, signal: AbortSignal): Promise<Lease> {
+    await orAborted(this.#adopt(), signal);
     for (;;) {
       signal.throwIfAborted();
       if (this.#closing.signal.aborted) throw new MillraceError("cancelled", "The agent is being closed.");
@@ -89,7 +93,8 @@ export class ProcessPool {
   }
 
   /** The process that has this session open, if any has. */
-  leaseHolding(sessionId: string): Lease | undefined {
+  async leaseHolding(sessionId: string): Promise<Lease | undefined> {
+    await this.#adopt();
     for (const slot of this.#slots.values()) {
       if (slot.ending || slot.process?.sessions.has(sessionId) !== true) continue;
       return this.#lent(slot, slot.process);
@@ -105,7 +110,22 @@ export class ProcessPool {
 
   async close(): Promise<void> {
     this.#closing.abort(new MillraceError("cancelled", "The agent is being closed."));
-    await Promise.all([...this.#slots.values()].map((slot) => this.#end(slot)));
+    await Promise.all([...this.#slots.values()].map((slot) => this.#leave(slot)));
+  }
+
+  /** Takes up what earlier gateways left, once. Never rejects. */
+  #adopt(): Promise<void> {
+    this.#adopted ??= bestEffort(
+      (async () => {
+        const found = (await this.#options.adopt?.(this.#closing.signal)) ?? [];
+        for (const [key, process] of found) {
+          const isFree = key !== undefined && !this.#slots.has(key);
+          process.isStale ||= !isFree;
+          this.#begin(isFree ? key : `pid ${process.child.pid}`, Promise.resolve(process));
+        }
+      })(),
+    );
+    return this.#adopted;
   }
 
   async #take(slot: Slot, signal: AbortSignal): Promise<Lease> {
@@ -136,23 +156,19 @@ export class ProcessPool {
 
   #start(launch: AgentLaunch): void {
     const { clock, start } = this.#options;
-    const failure = this.#failures.get(launch.key) ?? { count: 0, startedMs: 0, error: undefined };
-    this.#failures.set(launch.key, failure);
-    failure.startedMs = clock.monotonic();
     this.starts++;
-    const ready = start(launch, this.#closing.signal);
-    const lastUsedMs = clock.monotonic();
-    const slot: Slot = {
-      key: launch.key,
-      ready,
-      process: undefined,
-      leases: 0,
-      lastUsedMs,
-      cooling: undefined,
-      ending: false,
-    };
-    this.#slots.set(launch.key, slot);
+    const failure = this.#begin(launch.key, start(launch, this.#closing.signal));
+    failure.startedMs = clock.monotonic();
+  }
+
+  #begin(key: string, ready: Promise<AgentProcess>): Failure {
+    const failure = this.#failures.get(key) ?? { count: 0, startedMs: 0, error: undefined };
+    this.#failures.set(key, failure);
+    const lastUsedMs = this.#options.clock.monotonic();
+    const slot: Slot = { key, ready, process: undefined, leases: 0, lastUsedMs, cooling: undefined, ending: false };
+    this.#slots.set(key, slot);
     void this.#watch(slot, failure);
+    return failure;
   }
 
   /** Follows a process from its start to its end; never rejects. */
@@ -220,11 +236,24 @@ export class ProcessPool {
     slot.lastUsedMs = this.#options.clock.monotonic();
     if (!isIdle(slot) || slot.ending) return;
     slot.cooling?.abort();
+    if (slot.process?.isStale === true) {
+      void this.#end(slot);
+      return;
+    }
     const cooling = new AbortController();
     slot.cooling = cooling;
     const { clock, warmMs } = this.#options;
     const cooled = clock.sleep(warmMs, AbortSignal.any([cooling.signal, this.#closing.signal]));
     void bestEffort(cooled.then(() => (isIdle(slot) ? this.#end(slot) : undefined)));
+  }
+
+  /** Leaves a process in its host to the next gateway, where a turn goes on in it; else ends it. */
+  async #leave(slot: Slot): Promise<void> {
+    const { process } = slot;
+    if (process?.isAwaited !== true || slot.ending) return await this.#end(slot);
+    slot.ending = true;
+    slot.cooling?.abort();
+    await process.child.host?.leave();
   }
 
   async #end(slot: Slot): Promise<void> {

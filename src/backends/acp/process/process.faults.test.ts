@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
 import { orAborted } from "../../../base/async.ts";
 import type { ModelUid } from "../../../base/ids.ts";
+import { processRuns } from "../../../base/node/process-exists.ts";
 import { Secret } from "../../../base/secret.ts";
 import type { Prompt } from "../../backend.ts";
 import { eventsOf } from "../../batches.ts";
@@ -60,7 +61,7 @@ describe("a process of an agent", () => {
     }
     const [start] = await started();
     expect(start?.environment).toMatchObject({ FAKE_AGENT_FOLDER: harness.folder, FAKE_KEY: "s3cret" });
-    const ofTheShell = ["PWD", "SHLVL", "_", "OLDPWD"];
+    const ofTheShell = ["PWD", "SHLVL", "_", "OLDPWD", "MILLRACE_AGENT"];
     expect(
       Object.keys(start?.environment ?? {})
         .filter((name) => !ofTheShell.includes(name))
@@ -166,7 +167,7 @@ describe("a process of an agent", () => {
     await ask(agent);
     const [start] = await started();
     await agent.close();
-    expect(isRunning(start?.pid)).toBe(false);
+    expect(runs(start)).toBe(false);
   });
 });
 
@@ -174,9 +175,9 @@ test.each(ways)("no process outlives a gateway that is killed, not even a stubbo
   harness = await ScriptedHarness.open({ text: "Working", holds: true, stubborn: true });
   const gateway = await gatewayInTheMiddle(startChild === spawnRelayedChild);
   const [start] = await started();
-  expect(isRunning(start?.pid)).toBe(true);
+  expect(runs(start)).toBe(true);
   gateway.kill("SIGKILL");
-  await expect.poll(() => isRunning(start?.pid), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => runs(start), { timeout: 10_000 }).toBe(false);
 });
 
 test("an agent below a relay sees no variable of the relay", async () => {
@@ -192,19 +193,11 @@ async function gatewayInTheMiddle(isRelayed: boolean): Promise<ChildProcess> {
   const gateway = spawn(process.execPath, [program, JSON.stringify(harness.spec), isRelayed ? "relay" : ""], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  await orAborted(once(gateway.stdout, "data"), AbortSignal.timeout(60_000));
+  await orAborted(once(gateway.stdout, "data"), AbortSignal.timeout(60_000)); // the conversation has begun
   return gateway;
 }
 
-/** A process that has ended, and whose parent has not waited for it, does not run. */
-function isRunning(pid: number | undefined): boolean {
-  if (pid === undefined) throw new Error("it was never started");
-  try {
-    process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-  // The stat line is `pid (name) state …`; where there is no such file the first answer has to do.
-  const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8") : "";
-  return !/\) Z /.test(stat);
+function runs(child: { readonly pid: number } | undefined): boolean {
+  if (child === undefined) throw new Error("it was never started");
+  return processRuns(child.pid);
 }

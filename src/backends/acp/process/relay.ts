@@ -27,12 +27,12 @@ agent.on("exit", (code, signal) => (signal === null ? process.exit(code) : proce
 `;
 
 /** An agent's process. It may differ from the process that was started, which can be a relay. */
-export interface Spawned {
+export interface SpawnedProcess {
   readonly child: ChildProcess;
   /** The agent's own process id; the relay's id until the relay has reported the agent's. */
   readonly pid: () => number | undefined;
-  /** Ends the agent and what it started, at once. */
-  readonly kill: () => void;
+  /** Ends the agent and what it started: at once, or as the agent takes the signal. */
+  readonly kill: (signal: "SIGTERM" | "SIGKILL") => void;
 }
 
 /**
@@ -40,7 +40,7 @@ export interface Spawned {
  *
  * @throws MillraceError `invalid_request` for an argument that `startable` refuses.
  */
-export function spawnBelowRelay({ command, args, cwd, environment }: ChildLaunch): Spawned {
+export function spawnBelowRelay({ command, args, cwd, environment }: ChildLaunch): SpawnedProcess {
   const agent = startable(command, args, { env: environment });
   const child = spawn(process.execPath, ["-e", program, "--", JSON.stringify(agent)], {
     cwd,
@@ -55,8 +55,8 @@ export function spawnBelowRelay({ command, args, cwd, environment }: ChildLaunch
   return {
     child,
     pid: () => pid,
-    kill: () => {
-      if (child.connected) child.send("kill", () => {});
+    kill: (signal) => {
+      if (signal === "SIGKILL" && child.connected) child.send("kill", () => {});
     },
   };
 }

@@ -1,19 +1,43 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import process from "node:process";
 
-/** Resident memory of a process in bytes; undefined where the system does not say. */
+/**
+ * Resident memory of a process in bytes, with that of the other processes in its process group where the system has groups. Undefined
+ * where the system does not say.
+ */
 export async function residentMemory(pid: number): Promise<number | undefined> {
   if (process.platform === "win32") {
     return parseTasklist(await output("tasklist", ["/FI", `PID eq ${pid}`, "/FO", "CSV", "/NH"]));
   }
-  try {
-    const kib = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8"))?.[1];
-    return kib === undefined ? undefined : Number(kib) * 1024;
-  } catch {
-    const kib = Number.parseInt(await output("ps", ["-o", "rss=", "-p", String(pid)]), 10);
-    return Number.isNaN(kib) ? undefined : kib * 1024;
-  }
+  const rows = existsSync("/proc/self/stat") ? await fromProc() : await fromPs();
+  const ofGroup = rows.filter(([id, group]) => id === pid || group === pid);
+  return ofGroup.some(([id]) => id === pid) ? ofGroup.reduce((sum, [, , bytes]) => sum + bytes, 0) : undefined;
+}
+
+/** Process id, process group and bytes of each process. */
+type Row = readonly [pid: number, group: number, bytes: number];
+
+/** In `/proc/<pid>/stat` the group is the third field after the name, and the pages are the 22nd. */
+async function fromProc(): Promise<readonly Row[]> {
+  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const rows = names.map(async (name): Promise<Row> => {
+    const stat = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return [stat === "" ? 0 : Number(name), Number(fields[2]), Number(fields[21]) * pageBytes];
+  });
+  return Promise.all(rows);
+}
+
+const pageBytes = 4_096;
+
+async function fromPs(): Promise<readonly Row[]> {
+  const lines = (await output("ps", ["-A", "-o", "pid=,pgid=,rss="])).split("\n");
+  return lines.map((line): Row => {
+    const [pid = 0, group = 0, kib = 0] = line.trim().split(/\s+/).map(Number);
+    return [pid, group, kib * 1024];
+  });
 }
 
 /**

@@ -15,8 +15,8 @@ export class RpcError extends Error {
 }
 
 /** The agent's process ended; the message says how. Stays inside this folder too. */
-export class ProcessGone extends Error {
-  override readonly name = "ProcessGone";
+export class ProcessLoss extends Error {
+  override readonly name = "ProcessLoss";
 }
 
 export type Reply = { readonly result: unknown } | { readonly error: Error };
@@ -35,12 +35,18 @@ export class RpcPeer {
   readonly #write: (line: string) => void;
   readonly #handlers: PeerHandlers;
   readonly #waiting = new Map<number, (reply: Reply) => void>();
-  #lastId = 0;
+  #nextId: number;
   #closed: Error | undefined;
 
-  constructor(write: (line: string) => void, handlers: PeerHandlers) {
+  constructor(write: (line: string) => void, handlers: PeerHandlers, firstId = 1) {
     this.#write = write;
     this.#handlers = handlers;
+    this.#nextId = firstId;
+  }
+
+  /** The id of the next request. */
+  get nextId(): number {
+    return this.#nextId;
   }
 
   receive(message: JsonObject): void {
@@ -59,23 +65,30 @@ export class RpcPeer {
 
   /** Sends a request. `onReply` is called once, in order with the notifications around the reply, also when the pipe closes. */
   ask(method: string, params: object, onReply: (reply: Reply) => void): void {
-    if (this.#closed !== undefined) {
-      onReply({ error: this.#closed });
-      return;
-    }
-    const id = ++this.#lastId;
-    this.#waiting.set(id, onReply);
-    this.#send({ id, method, params });
+    const id = this.#nextId++;
+    this.expect(id, onReply);
+    if (this.#closed === undefined) this.#send({ id, method, params });
+  }
+
+  /** Waits for the reply to a request that another peer has sent: `onReply` as for `ask`. */
+  expect(id: number, onReply: (reply: Reply) => void): void {
+    if (this.#closed === undefined) this.#waiting.set(id, onReply);
+    else onReply({ error: this.#closed });
   }
 
   /** The result of a request. Throws `RpcError`, the reason of `close`, or the signal's. */
   async request(method: string, params: object, signal: AbortSignal): Promise<unknown> {
     signal.throwIfAborted();
+    return await orAborted(this.call(method, params), signal);
+  }
+
+  /** The same, however long it takes. */
+  call(method: string, params: object): Promise<unknown> {
     const replied = new Promise<unknown>((resolve, reject) => {
       this.ask(method, params, (reply) => ("error" in reply ? reject(reply.error) : resolve(reply.result)));
     });
     replied.catch(() => {}); // an abort may leave it behind
-    return await orAborted(replied, signal);
+    return replied;
   }
 
   notify(method: string, params: object): void {

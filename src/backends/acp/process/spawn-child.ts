@@ -1,20 +1,27 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import type { AgentChild, ChildLaunch, StartChild } from "./agent-child.ts";
-import { type Spawned, spawnBelowRelay } from "./relay.ts";
+import { type SpawnedProcess, spawnBelowRelay } from "./relay.ts";
 import { residentMemory } from "./resident-memory.ts";
+
+/** Marks an agent and all that it starts: a process that leaves the group keeps it in its environment. */
+const markName = "MILLRACE_AGENT";
 
 /**
  * Keeps an agent from outliving the gateway, also after a `kill -9`. The shell leaves a reader of descriptor 3 behind and becomes the
  * agent. The gateway holds the other end. When the gateway dies, the reader wakes and gives the agent a second to exit. Then it kills
- * the process group: the agent, every process that the agent started, and the reader.
+ * the marked processes, where the system shows environments below /proc, and the process group: the agent, every process that the agent
+ * started, and the reader.
  */
 const lifeline =
-  '(trap "" HUP INT TERM; read -r _ <&3; sleep 1; kill -KILL 0) </dev/null >/dev/null 2>&1 & exec "$@" 3<&-';
+  '(trap "" HUP INT TERM; read -r _ <&3; sleep 1; for p in /proc/[0-9]*; do ' +
+  `grep -qs "${markName}=$0" "$p/environ" && kill -KILL "\${p#/proc/}"; done; kill -KILL 0) </dev/null >/dev/null 2>&1 & ` +
+  `export ${markName}="$0"; exec "$@" 3<&-`;
 
 const errorTailChars = 8_192;
 const shell = "/bin/sh";
@@ -25,24 +32,32 @@ const drainMs = 2_000;
  * Starts an agent that ends with this process. With a POSIX shell the agent is a process group with a lifeline; on Windows it
  * runs below a relay.
  */
-export const spawnChild: StartChild = (launch, clock) =>
-  started(existsSync(shell) ? spawnGroup(launch) : spawnBelowRelay(launch), clock);
+export const spawnChild: StartChild = startChild;
+
+/** The same, for a host, which also keeps what the process writes. */
+export function startChild(launch: ChildLaunch, clock: Clock): Promise<SpawnedChild> {
+  return started(existsSync(shell) ? spawnGroup(launch) : spawnBelowRelay(launch), clock);
+}
 
 /** The same below a relay, on every system. */
 export const spawnRelayedChild: StartChild = (launch, clock) => started(spawnBelowRelay(launch), clock);
 
-function spawnGroup({ command, args, cwd, environment }: ChildLaunch): Spawned {
-  const child = spawn(shell, ["-c", lifeline, "millrace-agent", command, ...args], {
+function spawnGroup({ command, args, cwd, environment }: ChildLaunch): SpawnedProcess {
+  const mark = `millrace-agent-${randomUUID()}`;
+  const child = spawn(shell, ["-c", lifeline, mark, command, ...args], {
     cwd,
     env: { ...environment },
     detached: true,
     stdio: ["pipe", "pipe", "pipe", "pipe"],
   });
   const pid = () => child.pid;
-  return { child, pid, kill: () => child.pid !== undefined && process.kill(-child.pid, "SIGKILL") };
+  // The reader of the lifeline outlives the agent's own process, and ends the others.
+  const kill = (signal: "SIGTERM" | "SIGKILL") =>
+    child.pid !== undefined && process.kill(signal === "SIGTERM" ? -child.pid : child.pid, signal);
+  return { child, pid, kill };
 }
 
-async function started(spawned: Spawned, clock: Clock): Promise<AgentChild> {
+async function started(spawned: SpawnedProcess, clock: Clock): Promise<SpawnedChild> {
   const { child } = spawned;
   const begun = new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
@@ -59,17 +74,19 @@ async function started(spawned: Spawned, clock: Clock): Promise<AgentChild> {
   return new SpawnedChild(spawned, clock);
 }
 
-class SpawnedChild implements AgentChild {
+/** A process below this one. */
+export class SpawnedChild implements AgentChild {
   readonly exited: Promise<string>;
-  readonly #spawned: Spawned;
+  readonly #spawned: SpawnedProcess;
   readonly #ownPid: number;
   readonly #clock: Clock;
   readonly #input: Writable;
   readonly #output: Readable;
+  readonly #errors: Readable;
   #errorTail = "";
   #gone = false;
 
-  constructor(spawned: Spawned, clock: Clock) {
+  constructor(spawned: SpawnedProcess, clock: Clock) {
     const { child } = spawned;
     const { pid, stdin, stdout, stderr } = child;
     if (pid === undefined || stdin === null || stdout === null || stderr === null)
@@ -79,6 +96,7 @@ class SpawnedChild implements AgentChild {
     this.#clock = clock;
     this.#input = stdin;
     this.#output = stdout;
+    this.#errors = stderr;
     const line = child.stdio[3];
     stdin.on("error", () => {}); // the process ended: `exit` reports that
     line?.on("error", () => {}); // as above
@@ -115,9 +133,21 @@ class SpawnedChild implements AgentChild {
     return this.#errorTail;
   }
 
+  /** Called with each piece of standard error. */
+  onErrors(listener: (text: string) => void): void {
+    this.#errors.on("data", listener);
+  }
+
+  /** Whether standard output is left unread for now; the process then waits once the pipe is full. */
+  hold(isHeld: boolean): void {
+    if (isHeld) this.#output.pause();
+    else if (this.#output.isPaused()) this.#output.resume();
+  }
+
   async end(graceMs: number): Promise<void> {
     this.#input.end();
-    if ((await within(this.exited, graceMs, this.#clock)) === undefined) this.#kill();
+    if ((await within(this.exited, graceMs / 3, this.#clock)) === undefined) this.#kill("SIGTERM"); // Codex ignores the end of its input
+    if ((await within(this.exited, (graceMs * 2) / 3, this.#clock)) === undefined) this.#kill("SIGKILL");
     await this.exited;
   }
 
@@ -125,9 +155,9 @@ class SpawnedChild implements AgentChild {
     return this.#gone ? undefined : await residentMemory(this.pid);
   }
 
-  #kill(): void {
+  #kill(signal: "SIGTERM" | "SIGKILL"): void {
     try {
-      this.#spawned.kill();
+      this.#spawned.kill(signal);
     } catch {
       // it has ended meanwhile
     }

@@ -1,4 +1,4 @@
-import { deadline, within } from "../../../base/async.ts";
+import { bestEffort, deadline, within } from "../../../base/async.ts";
 import type { RunOptions } from "../../backend.ts";
 import { isUnknownSession } from "../errors.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
@@ -6,6 +6,8 @@ import type { Lease } from "../process/process-pool.ts";
 import type { AgentParts } from "../turn-parts.ts";
 
 const cancelMs = 2_000;
+/** Agents with a child process for each session reach this with a few of them. */
+const mostMemory = 1024 ** 3;
 const discardMs = 5_000;
 
 /** The session that a turn has, its process, and how far the turn went: for the clean-up at its end. */
@@ -29,8 +31,26 @@ export class HeldSession {
   /** Takes over the lease and gives back the one held before. */
   hold(lease: Lease, session: OpenSession | undefined): void {
     if (this.#lease !== lease) this.#lease?.release();
+    if (this.#session !== undefined) this.#session.isHeld = false;
+    if (session !== undefined) Object.assign(session, { isHeld: true, isLeft: false });
     this.#lease = lease;
     this.#session = session;
+  }
+
+  /** The turn's process; undefined before it has one. */
+  get process(): AgentProcess | undefined {
+    return this.#lease?.process;
+  }
+
+  get session(): OpenSession | undefined {
+    return this.#session;
+  }
+
+  /** Discards the session that the turn has now. */
+  async discard(): Promise<void> {
+    if (this.#lease === undefined || this.#session === undefined) return;
+    await bestEffort(discardSession(this.#parts, this.#lease.process, this.#session.id));
+    this.#session = undefined;
   }
 
   /** Stops the agent where it still works on the prompt; the session stays for now. */
@@ -55,11 +75,18 @@ export class HeldSession {
         if (!this.told) await this.#parts.notes.discarded(this.#session.id);
         await discardSession(this.#parts, lease.process, this.#session.id);
         if (this.told && this.replaced !== undefined) await this.#parts.notes.forget(this.replaced);
+      } else if (this.#session !== undefined) {
+        this.#session.isHeld = false;
+        this.#session.isLeft = this.ended === "no";
+        if (this.ended === "finished") settle(this.#session);
+        if (this.ended === "finished") await bestEffort(saveMemory(lease.process));
       }
     } catch {
       options.onLeft?.(); // the note could not be written, or the agent died: the session stays, and is deleted later
       await this.stop();
     } finally {
+      if (this.#session !== undefined) this.#session.isHeld = false;
+      lease.process.note();
       lease.release();
     }
   }
@@ -70,11 +97,27 @@ export class HeldSession {
   }
 }
 
+/** The end of a turn with calls is stored: the next turn begins here, with the results of these calls. */
+export function settle(session: OpenSession): void {
+  const { parkedAt, prompt, tools } = session;
+  if (parkedAt === undefined) return;
+  session.prompt = prompt && { ...prompt, from: parkedAt };
+  session.given = tools?.given ?? [];
+  session.parkedAt = undefined;
+}
+
+/** Closes half of the sessions that wait for their next turn, where the agent and its children take too much memory. */
+async function saveMemory(process: AgentProcess): Promise<void> {
+  const idle = [...process.sessions.values()].filter(({ running }) => running === undefined).length;
+  if (idle < 2 || ((await process.child.rssBytes()) ?? 0) < mostMemory) return;
+  await process.closeIdle(Math.floor(idle / 2), deadline(new AbortController().signal, discardMs));
+}
+
 async function stopSession({ clock }: AgentParts, process: AgentProcess, id: string): Promise<void> {
   const running = process.sessions.get(id)?.running;
   if (running === undefined) return;
   process.cancel(id);
-  await within(running.ended, cancelMs, clock);
+  if ((await within(running.ended, cancelMs, clock)) === undefined) process.abandon(id); // it does not listen
 }
 
 /** Stops a session that works, and deletes or closes it as the agent allows. Throws where that failed: the session is still there. */
@@ -85,4 +128,13 @@ export async function discardSession(parts: AgentParts, process: AgentProcess, i
   } catch (error) {
     if (!isUnknownSession(error)) throw error; // it was never stored, or is deleted already
   }
+}
+
+/** The prompt of this session waits for results from now on, until it is cancelled. */
+export function waitForResults(parts: AgentParts, process: AgentProcess, { id, tools }: OpenSession): void {
+  if (tools === undefined) return;
+  parts.native.parked.park(id, {
+    isWaiting: (callId) => tools.given.includes(callId),
+    cancel: async () => (process.sessions.get(id)?.tools === tools ? discardSession(parts, process, id) : undefined),
+  });
 }

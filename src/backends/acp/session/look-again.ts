@@ -16,6 +16,8 @@ export interface BegunTurn {
   readonly answered: boolean;
   /** How many processes have ended under it in this gateway. */
   readonly deaths: number;
+  /** It sent no prompt: it gave results to one that waited. */
+  readonly goesOn?: true;
 }
 
 /** The turn, as the stored session shows it. */

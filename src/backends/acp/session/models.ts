@@ -16,7 +16,10 @@ export async function listModels(parts: AgentParts, signal: AbortSignal): Promis
   try {
     const lease = await pool.lease(launchFor({ ...spec, styles: { text: "ask" } }, "text", undefined), signal);
     try {
-      const { id, options } = await lease.process.newSession(signal);
+      const { id, options } = await lease.process.newSession(signal).catch((error: unknown) => {
+        lease.process.isStale ||= agentError(error, errorContext(parts)).code === "not_signed_in"; // it never learns of a sign-in
+        throw error;
+      });
       await bestEffort(lease.process.discard(id, deadline(signal, discardMs)));
       return withEfforts(options) ?? [{ ...onlyModel, label: lease.process.abilities.name ?? spec.name }];
     } finally {

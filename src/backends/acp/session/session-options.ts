@@ -24,8 +24,11 @@ const modesSchema = z.looseObject({
 });
 const sessionSchema = z.looseObject({
   sessionId: z.string().min(1).optional(),
-  configOptions: z.array(configOptionSchema.catch({ id: "", currentValue: undefined })).nullish(),
-  modes: modesSchema.nullish(),
+  configOptions: z
+    .array(configOptionSchema.catch({ id: "", currentValue: undefined }))
+    .nullish()
+    .catch(undefined),
+  modes: modesSchema.nullish().catch(undefined),
 });
 
 /** One choice that a session offers, and how it is made. */
@@ -107,11 +110,27 @@ function textOrUndefined(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The modes in which an agent does not write, in order of preference. */
-const quietModes = ["ask", "plan"];
+/**
+ * The modes in which an agent does not write without asking, the most restrictive first. A name counts if it holds the word. Source:
+ * docs/wire/acp-measured.md, "Modes and what they prevent".
+ */
+const restrictive = [/\bask\b/, /\bread ?only\b/, /\bchat\b/, /\bplan\b/];
+/** A name with one of these words says that the agent acts, also if another word in it sounds safe. */
+const permissive =
+  /\b(?:accept|act|allow|auto|build|bypass|code|danger|dont|edits?|full|never|skip|trust|write|yolo)\b/;
+/** The ordinary mode of the agents that Millrace knows: the agent asks before it acts. Another agent may mean anything by the name. */
+const ordinary = /^default$/;
 
-/** The mode to ask in; undefined where the agent has no such mode or is in it already. */
-export function quietMode({ mode }: SessionOffer): string | undefined {
-  const wanted = quietModes.find((id) => mode?.ids.includes(id) === true);
-  return wanted === mode?.current ? undefined : wanted;
+/**
+ * The most restrictive mode that the session offers; undefined where it offers none. A name that is not in the table counts as
+ * permissive. `isKnown`: the agent is one of those whose modes were tried.
+ */
+export function quietMode({ mode }: SessionOffer, isKnown: boolean): string | undefined {
+  const words = (id: string) => id.replaceAll(/(?<=[a-z])(?=[A-Z])|[^A-Za-z]+/g, " ").toLowerCase();
+  const quiet = mode?.ids.filter((id) => !permissive.test(words(id))) ?? [];
+  for (const name of isKnown ? [...restrictive, ordinary] : restrictive) {
+    const found = quiet.find((id) => name.test(words(id)));
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

@@ -1,0 +1,131 @@
+import { deadline, orAborted, within } from "../../base/async.ts";
+import type { Prompt } from "../backend.ts";
+import type { AcpTurn } from "./acp-turn.ts";
+import { untilQuiet } from "./drain.ts";
+import { slowStart, turnFailure, twiceIfKilled } from "./errors.ts";
+import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
+import type { RunningPrompt } from "./running-prompt.ts";
+import { settle } from "./session/held-session.ts";
+import { readReplay } from "./session/replayed-turn.ts";
+import { sessionIdOf } from "./session/session-id.ts";
+import { asNative, asProse, beginNatively } from "./tools/begin-native.ts";
+import { continueParked } from "./tools/continue-parked.ts";
+import type { SessionTools } from "./tools/session-tools.ts";
+import { configure, launchOf } from "./turn-parts.ts";
+
+/** How long a turn waits for an agent that was asked nothing yet; ms. The agent may go on starting after that. */
+const beginMs = 10_000;
+/** How long a follow-up waits for a relay that looks for the new gateway; ms. */
+const relayMs = 5_000;
+
+/** The session of a turn, what to ask it, and its prompt where one waits for results: then nothing is asked. */
+interface TurnSession {
+  readonly process: AgentProcess;
+  readonly session: OpenSession;
+  readonly prompt: Prompt;
+  readonly waiting: RunningPrompt | undefined;
+}
+
+/** The session of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
+export async function begin(turn: AcpTurn): Promise<TurnSession> {
+  const { parts, held } = turn;
+  const { native, continues } = turn.prompt;
+  if (continues !== undefined) return await goOn(turn, continues);
+  const signal = deadline(turn.signal, beginMs);
+  try {
+    return await twiceIfKilled(async () => {
+      const begun = native === undefined ? undefined : await beginNatively({ ...turn, signal }, native);
+      if (begun !== undefined) return { ...begun, waiting: undefined };
+      const prompt = asProse(turn.prompt);
+      const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
+      held.hold(lease, undefined);
+      const { process } = lease;
+      const session = await process.newSession(signal);
+      held.hold(lease, session);
+      await configure({ ...turn, prompt, signal }, process, session);
+      return { process, session, prompt, waiting: undefined };
+    });
+  } catch (error) {
+    if (!signal.aborted || turn.signal.aborted) throw error;
+    throw slowStart(parts.spec.name, held.process === undefined ? "initialize" : "session/new", error);
+  }
+}
+
+async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>): Promise<TurnSession> {
+  const { parts, held, signal } = turn;
+  const prompt = asProse(turn.prompt);
+  const logged = sessionIdOf(parts.spec.name, continues);
+  if (logged === undefined) throw turnFailure(otherAgentMessage);
+  const id = await parts.notes.current(logged);
+  if (id === undefined) throw turnFailure(goneMessage);
+  if (id !== logged) held.replaced = logged;
+  const here = await parts.pool.leaseHolding(id);
+  const session = here?.process.sessions.get(id);
+  if (here !== undefined && session !== undefined) {
+    held.hold(here, undefined); // until it is known to be free it is another turn's
+    if (session.isHeld || (session.tools === undefined && session.running !== undefined))
+      throw turnFailure(busyMessage);
+    held.hold(here, session);
+    if (session.tools !== undefined) return await goOnNatively(turn, here.process, session, session.tools);
+    return { process: here.process, session, prompt, waiting: undefined };
+  }
+  const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
+  held.hold(lease, undefined);
+  if (!lease.process.abilities.canLoad) throw turnFailure(goneMessage);
+  const loaded = await lease.process.loadSession(id, signal);
+  loaded.session.userMessages = readReplay(loaded.replay, 0).userMessages;
+  if (loaded.session.userMessages === 0) throw turnFailure(goneMessage);
+  held.hold(lease, loaded.session);
+  await configure({ ...turn, prompt }, lease.process, loaded.session);
+  return { process: lease.process, session: loaded.session, prompt, waiting: undefined };
+}
+
+/** A session whose agent has the client's tools: its prompt waits for results, or it is free for the next one. */
+async function goOnNatively(
+  turn: AcpTurn,
+  process: AgentProcess,
+  session: OpenSession,
+  tools: SessionTools,
+): Promise<TurnSession> {
+  const { parts, prompt } = turn;
+  const { native } = prompt;
+  parts.native.parked.goOn(session.id);
+  await within(orAborted(tools.connection, turn.signal), relayMs, parts.clock); // it comes back to a new gateway by itself
+  if (native === undefined) throw turnFailure(goneMessage);
+  const waiting = session.running?.end === undefined ? session.running : undefined;
+  const results = native.results?.map(({ callId }) => callId);
+  if (waiting !== undefined && results !== undefined) await takeUp(turn, process, session, results);
+  const { given, lost } = tools;
+  const isFree = waiting === undefined && given.length === 0 && lost === 0;
+  const choice = isFree ? "free" : continueParked(results, { isRunning: waiting !== undefined, given, lost });
+  if (choice !== "free" && choice !== "go_on") throw turnFailure(`${goneMessage} (${choice})`);
+  tools.offer(native.tools);
+  return { process, session, prompt: asNative(prompt, native), waiting };
+}
+
+/**
+ * The gateway before may have been killed after the end of its turn was stored and before the host had a note of it. Then the client has
+ * calls that this process counts as new. The agent waits for their results, so it has written all of that turn.
+ */
+async function takeUp(
+  { parts, signal }: AcpTurn,
+  process: AgentProcess,
+  session: OpenSession,
+  results: readonly string[],
+): Promise<void> {
+  const { tools, running } = session;
+  const stored = tools?.fresh.filter(({ callId }) => results.includes(callId)) ?? [];
+  if (tools === undefined || running === undefined || stored.length === 0 || tools.given.length > 0) return;
+  await untilQuiet(running, parts.clock, signal);
+  running.skip();
+  running.reader.begin();
+  tools.give(stored);
+  session.parkedAt = process.child.host?.read;
+  settle(session);
+  process.note();
+}
+
+/** The message of a turn whose conversation cannot be continued. */
+export const goneMessage = "The agent no longer has the conversation to continue.";
+const otherAgentMessage = "The conversation to continue belongs to another agent.";
+const busyMessage = "The agent is still busy with the conversation to continue.";

@@ -1,0 +1,146 @@
+import { bestEffort, notNeeded, within } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { AnswerSoFar } from "../answer-diff.ts";
+import type { Batch } from "../backend.ts";
+import type { AcpTurn } from "./acp-turn.ts";
+import { endsHere } from "./conclusion.ts";
+import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
+import type { RelayedCall } from "./tools/relay-protocol.ts";
+import type { SessionTools } from "./tools/session-tools.ts";
+import { errorContext } from "./turn-parts.ts";
+
+/** How long an agent may write more of an answer after it said that the answer is complete; longer where it wrote nothing; ms. */
+const lateMs = 250;
+const lateAnswerMs = 2_000;
+
+/** Passes on the agent's updates, one batch for each read of its pipe, until the prompt has ended or must be stopped. */
+export async function* drain(
+  { parts, options, held, signal }: AcpTurn,
+  before: AnswerSoFar,
+  running: RunningPrompt,
+): AsyncGenerator<Batch, { readonly end: PromptEnd | WaitingCalls; readonly sent: AnswerSoFar }> {
+  const { onAlive } = options;
+  const watching = watchSilence(running, parts, { onAlive, hasHalfLine: () => held.process?.hasHalfLine === true });
+  const context = errorContext(parts);
+  let { text, thinking } = before;
+  let heard = running.heard;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      if (running.heard !== heard) onAlive();
+      ({ heard } = running);
+      const events = running.take();
+      for (const event of events) {
+        if (event.type === "text") text += event.delta;
+        if (event.type === "thinking") thinking += event.delta;
+      }
+      if (events.length > 0) {
+        yield events;
+        continue;
+      }
+      const isOurs = endsHere(running.reader, context);
+      const end = isOurs ? stoppedByUs : running.end;
+      const tools = held.session?.tools;
+      if (end === undefined && tools !== undefined && tools.fresh.length > 0) {
+        if (await areAll(running, tools, parts.clock, signal))
+          return { end: { type: "parked", calls: tools.fresh }, sent: { text, thinking } };
+      } else if (end === undefined) await running.changed(signal);
+      else if (isOurs || end.type !== "answered" || (await isQuiet(running, parts.clock, signal)))
+        return { end, sent: { text, thinking } };
+    }
+  } finally {
+    watching.abort();
+  }
+}
+
+/** The agent has called tools and waits. */
+export interface WaitingCalls {
+  readonly type: "parked";
+  readonly calls: readonly RelayedCall[];
+}
+
+/** How long calls may come apart that belong together; longer where the agent has announced one that is not there; ms. */
+const callsMs = 4;
+const announcedMs = 250;
+
+/** Whether the calls that came are all that the agent makes at once. */
+async function areAll(
+  running: RunningPrompt,
+  tools: SessionTools,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { heard } = running;
+  const calls = tools.fresh.length;
+  const isShort = tools.isTogether && running.reader.announced > calls;
+  await quiet(running, isShort ? announcedMs : callsMs, clock, signal);
+  if (running.heard !== heard || tools.fresh.length !== calls) return false;
+  if (isShort) tools.isTogether = false;
+  return calls > 0;
+}
+
+/**
+ * Whether the agent writes nothing more after its reply. Some agents send the last parts of an answer after it. Devin tells that it
+ * stopped before it replies, so there is nothing to wait for.
+ */
+async function isQuiet(running: RunningPrompt, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  if (running.reader.stopped !== undefined) return true;
+  const { heard, reader } = running;
+  await quiet(running, reader.answer.text === "" ? lateAnswerMs : lateMs, clock, signal);
+  return running.heard === heard;
+}
+
+/** Resolves once the agent has written nothing for a moment. Rejects with the signal's reason. */
+export async function untilQuiet(running: RunningPrompt, clock: Clock, signal: AbortSignal): Promise<void> {
+  for (let heard = -1; heard !== running.heard; signal.throwIfAborted()) {
+    ({ heard } = running);
+    await quiet(running, lateMs, clock, signal);
+  }
+}
+
+/** Waits for news of the prompt, for so long at most. */
+async function quiet(running: RunningPrompt, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  const enough = new AbortController();
+  const news = bestEffort(running.changed(AbortSignal.any([signal, enough.signal])));
+  await within(news, ms, clock);
+  enough.abort(notNeeded);
+}
+
+/** The end that the agent would report for a turn that a tool step ends; the reader adds the step's name. */
+const stoppedByUs: PromptEnd = { type: "answered", stopReason: "cancelled", tokens: undefined };
+
+const lookMs = 5_000;
+/** An agent that writes a part of a line writes its rest at once, so it is stuck long before it is silent. */
+const halfLineMs = 30_000;
+
+/**
+ * Reports every 5 s that the agent's process is alive, and ends a prompt that was silent for `silenceMs`, or for 30 s in the middle of
+ * a line. Runs until the returned controller aborts. It runs beside the answer, so that no delta waits for a timer.
+ */
+function watchSilence(
+  running: RunningPrompt,
+  { clock, silenceMs }: { readonly clock: Clock; readonly silenceMs: number },
+  { onAlive, hasHalfLine }: { readonly onAlive: () => void; readonly hasHalfLine: () => boolean },
+): AbortController {
+  const stop = new AbortController();
+  const watch = async () => {
+    let heard = running.heard;
+    let sinceMs = clock.monotonic();
+    while (running.end === undefined) {
+      await clock.sleep(Math.min(lookMs, silenceMs), stop.signal);
+      if (running.heard !== heard) {
+        ({ heard } = running);
+        sinceMs = clock.monotonic();
+      } else {
+        const inLine = hasHalfLine();
+        if (clock.monotonic() - sinceMs >= (inLine ? Math.min(halfLineMs, silenceMs) : silenceMs)) {
+          running.finish({ type: "silent", inLine });
+          return;
+        }
+      }
+      onAlive();
+    }
+  };
+  void bestEffort(watch()); // an abort ends it
+  return stop;
+}

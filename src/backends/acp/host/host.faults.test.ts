@@ -1,0 +1,205 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { afterEach, expect, test } from "vitest";
+import type { CascadeId } from "../../../base/ids.ts";
+import { processRuns } from "../../../base/node/process-exists.ts";
+import type { TurnEventBody } from "../../../log/event.ts";
+import { eventsOf } from "../../batches.ts";
+import { promptFor } from "../../prompt.fake.ts";
+import type { AcpAgent } from "../process/agent.ts";
+import { ScriptedHarness } from "../scripted-harness.fake.ts";
+import type { AgentPlan } from "../scripted-plan.fake.ts";
+import { endHosts, hostless, lookAtHosts } from "./hosted-child.ts";
+
+const prompt = promptFor("devin/default");
+const options = { keep: false, onAlive: () => {} };
+const text = "Hello there, friend.";
+
+let harness: ScriptedHarness;
+let gateways: ChildProcess[] = [];
+const folder = () => join(harness.folder, "agents");
+const next = (): AcpAgent => harness.agent({ hosts: { folder: folder() } });
+
+afterEach(async () => {
+  for (const gateway of gateways.splice(0)) gateway.kill("SIGKILL");
+  await Promise.all(harness.agents.map((agent) => agent.close()));
+  await endHosts(folder());
+  await harness.close();
+});
+
+/** A gateway in a process of its own, which is killed once it has printed so many lines: the conversation's id, then texts. */
+async function killedAfter(lines: number, plan: AgentPlan): Promise<CascadeId> {
+  harness = await ScriptedHarness.open(plan);
+  const program = join(import.meta.dirname, "../asking-gateway.fake.ts");
+  const gateway = spawn(process.execPath, ["--no-warnings", program, JSON.stringify(harness.spec), folder()], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  gateways.push(gateway);
+  let said = "";
+  gateway.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  await expect.poll(() => said.split("\n").length, { timeout: 60_000 }).toBeGreaterThan(lines);
+  gateway.kill("SIGKILL");
+  await once(gateway, "exit");
+  return said.split("\n")[0] as CascadeId; // as it prints it
+}
+
+async function resumed(agent: AcpAgent, cascadeId: CascadeId): Promise<TurnEventBody[]> {
+  const events: TurnEventBody[] = [];
+  const from = { cascadeId, text: "", thinking: "" };
+  const { signal } = new AbortController();
+  for await (const event of eventsOf(agent.backend.resume(prompt, from, options, signal))) events.push(event);
+  return events;
+}
+
+const textOf = (events: readonly TurnEventBody[]) =>
+  events.map((event) => (event.type === "text" ? event.delta : "")).join("");
+
+test("an agent goes on while its gateway is killed, and the next one reads the whole answer: one process, one prompt", async () => {
+  const cascadeId = await killedAfter(2, { text, lateMs: 300 });
+  const agent = next();
+  const events = await resumed(agent, cascadeId);
+  expect(events.at(-1)).toMatchObject({ type: "finished", text });
+  expect(textOf(events)).toBe(text);
+  expect([await harness.count("start"), await harness.count("accepted"), await harness.count("load")]).toEqual([
+    1, 1, 0,
+  ]);
+  expect(await agent.stats()).toMatchObject({ starts: 0, crashes: 0, processes: [{ runningTurns: 0 }] });
+});
+
+test("an answer that came to its end while no gateway was there is read by the next one", async () => {
+  const cascadeId = await killedAfter(1, {
+    text,
+    permission: { options: [], toolCall: { toolCallId: "t", kind: "read" } },
+  });
+  await expect.poll(async () => (await lookAtHosts(folder())).map(({ served }) => served)).toEqual([false]);
+  const events = await resumed(next(), cascadeId); // the request for permission, too, is answered by one of them, once
+  expect(events.at(-1)).toMatchObject({ type: "finished", text });
+  expect([await harness.count("accepted"), await harness.count("permission")]).toEqual([1, 1]);
+});
+
+test("a gateway that is closed in order leaves an agent that works, and ends one that has nothing to do", async () => {
+  harness = await ScriptedHarness.open({ text, holds: true });
+  const first = next();
+  const stop = new AbortController();
+  const turn = eventsOf(first.backend.run(prompt, options, stop.signal));
+  const started = (await turn.next()).value as TurnEventBody & { readonly type: "started" }; // it is the first event
+  await turn.next();
+  const rest = turn.next();
+  stop.abort("detach");
+  await rest;
+  await first.close();
+  await expect.poll(() => lookAtHosts(folder())).toMatchObject([{ agent: "devin", served: false, running: 1 }]);
+  const second = next();
+  const resume = new AbortController();
+  const from = { cascadeId: started.cascadeId, text: "", thinking: "" };
+  const again = eventsOf(second.backend.resume(prompt, from, options, resume.signal));
+  expect(textOf([(await again.next()).value as TurnEventBody])).not.toBe("");
+  resume.abort("cancel");
+  await again.next();
+  expect(await harness.count("cancel")).toBe(1);
+  await second.close();
+  await expect.poll(() => readdirSync(folder()), { timeout: 10_000 }).toEqual([]);
+});
+
+test("a turn that was begun and whose prompt was not sent is prompted once, in its own session", async () => {
+  harness = await ScriptedHarness.open({ text });
+  const first = next();
+  const stop = new AbortController();
+  const turn = eventsOf(first.backend.run(prompt, options, stop.signal));
+  const started = (await turn.next()).value as TurnEventBody & { readonly type: "started" }; // it is the first event
+  stop.abort("detach");
+  await turn.return();
+  await first.close();
+  expect((await resumed(next(), started.cascadeId as CascadeId)).at(-1)).toMatchObject({ type: "finished", text });
+  expect([await harness.count("start"), await harness.count("accepted"), await harness.count("load")]).toEqual([
+    1, 1, 0,
+  ]);
+});
+
+test("one gateway has an agent at a time: another one starts its own", async () => {
+  harness = await ScriptedHarness.open({ text });
+  const ask = async (agent: AcpAgent) => {
+    const events: TurnEventBody[] = [];
+    for await (const event of eventsOf(agent.backend.run(prompt, options, new AbortController().signal)))
+      events.push(event);
+    expect(events.at(-1)).toMatchObject({ type: "finished", text });
+  };
+  await ask(next());
+  await ask(next());
+  expect(await harness.count("start")).toBe(2);
+  expect((await lookAtHosts(folder())).map(({ served }) => served)).toEqual([true, true]);
+});
+
+test("a host that is killed ends its agent, and the turn fails by name with what had arrived", async () => {
+  harness = await ScriptedHarness.open({ text, holds: true });
+  const agent = next();
+  const turn = eventsOf(agent.backend.run(prompt, options, new AbortController().signal));
+  await turn.next();
+  await turn.next();
+  const [look] = await lookAtHosts(folder());
+  if (look === undefined) throw new Error("there is no host");
+  process.kill(look.hostPid, "SIGKILL");
+  const rest: TurnEventBody[] = [];
+  for await (const event of turn) rest.push(event);
+  expect(rest.at(-1)).toMatchObject({ type: "failed", error: { message: expect.stringContaining("its host ended") } });
+  expect(await harness.count("accepted")).toBe(1);
+  await expect.poll(() => processRuns(look.pid), { timeout: 10_000 }).toBe(false);
+});
+
+test("an agent that dies while no gateway is there is an agent's death: the stored session decides", async () => {
+  const cascadeId = await killedAfter(2, { text, holds: true });
+  const [look] = await lookAtHosts(folder());
+  if (look === undefined) throw new Error("there is no host");
+  process.kill(look.pid, "SIGKILL");
+  await expect.poll(() => processRuns(look.pid)).toBe(false);
+  const events = await resumed(next(), cascadeId);
+  expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
+  expect(textOf(events)).toBe(text);
+  expect(await harness.count("accepted")).toBe(1);
+});
+
+test("an agent in a host that stops in the middle of a line is told from one that thinks", async () => {
+  harness = await ScriptedHarness.open({ text, halfLine: true });
+  const agent = harness.agent({ hosts: { folder: folder() }, silenceMs: 300 });
+  const events: TurnEventBody[] = [];
+  for await (const event of eventsOf(agent.backend.run(prompt, options, new AbortController().signal)))
+    events.push(event);
+  expect(events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("in the middle of a message") } });
+});
+
+test("every host ends with its agent when it is told to", async () => {
+  harness = await ScriptedHarness.open({ text });
+  const first = next();
+  await first.models(new AbortController().signal);
+  expect(await endHosts(folder())).toHaveLength(1);
+  expect(await lookAtHosts(folder())).toEqual([]);
+  expect(readdirSync(folder())).toEqual([]);
+});
+
+test("a prompt, an answer and a key are in no file of a host, and no process shows them in its arguments", async () => {
+  await killedAfter(2, { text: "a secret answer", holds: true });
+  const [look] = await lookAtHosts(folder());
+  if (look === undefined) throw new Error("there is no host");
+  expect(readdirSync(folder()).every((name) => name.endsWith(".agent"))).toBe(true);
+  if (!existsSync("/proc")) return;
+  const open = readdirSync(`/proc/${look.hostPid}/fd`).map((fd) => `/proc/${look.hostPid}/fd/${fd}`);
+  // one may be closed while they are looked through
+  const texts = open
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
+    .map((path) => readFileSync(path, "latin1"));
+  expect(texts.join("")).not.toContain("secret");
+  expect(readFileSync(`/proc/${look.hostPid}/cmdline`, "utf8")).not.toContain("scripted");
+});
+
+test("a folder whose path is too long for a socket has no hosts, and its agents end with the gateway", async () => {
+  harness = await ScriptedHarness.open({ text });
+  const long = join(harness.folder, "x".repeat(100));
+  expect(hostless(long, "linux")).toContain("too long");
+  const agent = harness.agent({ hosts: { folder: long } });
+  for await (const _ of agent.backend.run(prompt, options, new AbortController().signal)) continue;
+  expect(await harness.count("accepted")).toBe(1);
+  rmSync(long, { recursive: true, force: true });
+});

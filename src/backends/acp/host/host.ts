@@ -1,0 +1,262 @@
+import { existsSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import process from "node:process";
+import type { HostNote } from "../process/agent-child.ts";
+import { longestLine } from "../process/json-lines.ts";
+import type { SpawnedChild } from "../process/spawn-child.ts";
+import { TextLines } from "../process/text-lines.ts";
+import type { LineLog } from "./line-log.ts";
+import { type HostLook, type HostOrders, type News, type Order, type Welcome, wireVersion } from "./wire.ts";
+
+/** So much of the agent's output is kept; then its pipe is not read until a gateway has read it. */
+const mostBytes = 64 * 1024 * 1024;
+/** How long a gateway waits for the end of the one before, which the system may not have closed yet. */
+const patienceMs = 2_000;
+const lookEveryMs = 10_000;
+/** Without a gateway the agent ends after so long also if a prompt runs: it may wait for an answer of ours. */
+const longestAloneMs = 60 * 60_000;
+const endGraceMs = 1_500;
+
+/**
+ * Keeps one agent while gateways come and go. It numbers and keeps each line that the agent writes, and hands the lines to the gateway
+ * that is connected. It knows nothing of ACP but the ids of prompts that run.
+ */
+export class Host {
+  readonly #orders: HostOrders;
+  readonly #child: SpawnedChild;
+  readonly #log: LineLog;
+  readonly #server: Server;
+  readonly #lines = new TextLines(longestLine);
+  readonly #running = new Set<unknown>();
+  readonly #sinceMs = Date.now();
+  #state: string | null = null;
+  #keep = 0;
+  #read = 0;
+  #gateways = 0;
+  #gateway: Gateway | undefined;
+  #queued: (() => void)[] = [];
+  #aloneSinceMs = Date.now();
+  #ended: string | undefined;
+
+  constructor(orders: HostOrders, child: SpawnedChild, log: LineLog) {
+    this.#orders = orders;
+    this.#child = child;
+    this.#log = log;
+    this.#server = createServer((socket) => this.#connected(socket));
+    child.onText((text) => this.#heard(text));
+    child.onErrors((errors) => this.#gateway?.tell({ errors }));
+    void child.exited.then((how) => this.#exited(how));
+    setInterval(() => this.#look(), lookEveryMs);
+  }
+
+  /** Resolves once gateways can connect. Rejects as the system does. */
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(this.#orders.socket, resolve);
+    });
+  }
+
+  /** Ends the agent; this process ends once a gateway that is connected knows it. */
+  async end(graceMs: number): Promise<void> {
+    this.#running.clear();
+    await this.#child.end(graceMs);
+  }
+
+  #connected(socket: Socket): void {
+    const lines = new TextLines(Number.POSITIVE_INFINITY);
+    socket.setEncoding("utf8");
+    socket.on("error", () => {}); // `close` follows
+    socket.on("data", (text: string) => {
+      for (const line of lines.feed(text)) this.#ordered(socket, JSON.parse(line) as Order); // a gateway's, of this user
+    });
+    socket.on("close", () => {
+      if (this.#gateway?.socket === socket) this.#left();
+    });
+  }
+
+  #ordered(socket: Socket, order: Order): void {
+    switch (order.type) {
+      case "hello":
+        this.#welcome(socket);
+        break;
+      case "look":
+        socket.end(`${JSON.stringify(this.#seen)}\n`);
+        break;
+      case "end":
+        void this.end(order.graceMs);
+        break;
+      case "tell":
+        if (this.#gateway?.socket === socket) this.#told(order);
+        break;
+      default:
+        order satisfies never;
+    }
+  }
+
+  get #seen(): HostLook {
+    const { pid } = this.#child;
+    return {
+      version: wireVersion,
+      hostPid: process.pid,
+      pid,
+      agent: this.#orders.agent,
+      sinceMs: this.#sinceMs,
+      served: this.#gateway !== undefined,
+      running: this.#running.size,
+    };
+  }
+
+  /** All that the gateway before has sent is handled before another one is welcome. */
+  #welcome(socket: Socket): void {
+    if (this.#gateway === undefined) {
+      this.#serve(socket);
+      return;
+    }
+    const serve = () => {
+      clearTimeout(tired);
+      if (!socket.destroyed) this.#serve(socket);
+    };
+    const refuse = () => {
+      if (!this.#queued.includes(serve)) return;
+      this.#queued = this.#queued.filter((each) => each !== serve);
+      socket.end(`${JSON.stringify({ busy: true })}\n`);
+    };
+    // after a time without a processor the end of the one before may be read in the same turn of the loop as this timer
+    const tired = setTimeout(() => setImmediate(refuse), patienceMs);
+    this.#queued.push(serve);
+  }
+
+  #serve(socket: Socket): void {
+    const welcome: Welcome = {
+      version: wireVersion,
+      hostPid: process.pid,
+      pid: this.#child.pid,
+      earlier: this.#gateways++,
+      first: Math.max(this.#keep, this.#log.first),
+      read: this.#read,
+      state: this.#state,
+      errors: this.#child.errorTail(),
+    };
+    this.#gateway = new Gateway(socket, welcome, this.#log, () => this.#flow());
+    if (this.#lines.hasHalf) this.#gateway.tell({ half: true });
+    if (this.#ended !== undefined) this.#gateway.tell({ ended: this.#ended });
+  }
+
+  #left(): void {
+    this.#gateway = undefined;
+    this.#aloneSinceMs = Date.now();
+    if (this.#ended !== undefined && (this.#running.size === 0 || this.#read >= this.#log.next)) this.#exit();
+    this.#queued.shift()?.();
+  }
+
+  #told({ read, write, note }: Order & { readonly type: "tell" }): void {
+    this.#read = Math.max(this.#read, read);
+    if (note !== undefined) this.#note(note);
+    if (write !== undefined) this.#child.write(write);
+  }
+
+  #note({ state, keep, running }: HostNote): void {
+    this.#state = state;
+    this.#keep = keep;
+    this.#running.clear();
+    for (const id of running) this.#running.add(id);
+    this.#log.drop(keep);
+    this.#flow();
+  }
+
+  #heard(text: string): void {
+    try {
+      for (const line of this.#lines.feed(text)) this.#keepLine(line);
+    } catch {
+      void this.end(0); // a line without end, or a disk that is full
+      return;
+    }
+    this.#gateway?.pump();
+    if (this.#lines.hasHalf) this.#gateway?.tell({ half: true });
+    this.#flow();
+  }
+
+  #keepLine(line: string): void {
+    this.#log.append(line);
+    if (this.#running.size === 0 || !line.includes('"id"')) return;
+    try {
+      const { id, method } = JSON.parse(line) as { readonly id?: unknown; readonly method?: unknown };
+      if (method === undefined) this.#running.delete(id);
+    } catch {
+      // a line of another kind
+    }
+  }
+
+  /** Stops reading the agent's pipe where too much is kept, and goes on once there is room. */
+  #flow(): void {
+    if (this.#gateway?.hasAll === true && this.#log.bytes > mostBytes) this.#log.drop(this.#log.next); // the next gateway goes without
+    this.#child.hold(this.#log.bytes > mostBytes);
+  }
+
+  #exited(how: string): void {
+    this.#ended = how;
+    this.#gateway?.tell({ ended: how });
+    if (this.#gateway === undefined && this.#running.size === 0) this.#exit();
+  }
+
+  /** Nobody needs the agent any more, or its home was removed. */
+  #look(): void {
+    if (this.#gateway !== undefined) return;
+    const aloneMs = Date.now() - this.#aloneSinceMs;
+    const works = this.#running.size > 0 && this.#ended === undefined;
+    if (aloneMs <= (works ? longestAloneMs : this.#orders.aloneMs) && existsSync(this.#orders.socket)) return;
+    if (this.#ended !== undefined) this.#exit();
+    void this.end(endGraceMs);
+  }
+
+  #exit(): void {
+    rmSync(this.#orders.socket, { force: true });
+    process.exit(0);
+  }
+}
+
+/** The gateway that is connected: it gets each line once, at its own pace. */
+class Gateway {
+  readonly socket: Socket;
+  readonly #log: LineLog;
+  readonly #onRead: () => void;
+  #sent: number;
+  #isFull = false;
+  #news: News[] = [];
+
+  constructor(socket: Socket, welcome: Welcome, log: LineLog, onRead: () => void) {
+    this.socket = socket;
+    this.#log = log;
+    this.#onRead = onRead;
+    this.#sent = welcome.first;
+    this.#write(JSON.stringify(welcome));
+    this.pump();
+  }
+
+  get hasAll(): boolean {
+    return this.#sent === this.#log.next;
+  }
+
+  pump(): void {
+    while (!this.#isFull && !this.hasAll) this.#write(`<${this.#log.read(this.#sent++)}`);
+    if (!this.hasAll) return;
+    for (const news of this.#news.splice(0)) this.#write(JSON.stringify(news));
+  }
+
+  /** News are told after the lines before them. */
+  tell(news: News): void {
+    if (!("half" in news && this.#news.some((each) => "half" in each))) this.#news.push(news);
+    this.pump();
+  }
+
+  #write(line: string): void {
+    if (this.socket.write(`${line}\n`) || this.#isFull) return;
+    this.#isFull = true;
+    this.socket.once("drain", () => {
+      this.#isFull = false;
+      this.pump();
+      this.#onRead();
+    });
+  }
+}

@@ -1,0 +1,315 @@
+import { spawn } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { createConnection, type Socket } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { orAborted, within } from "../../../base/async.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from "../process/agent-child.ts";
+import { residentMemory } from "../process/resident-memory.ts";
+import { spawnChild } from "../process/spawn-child.ts";
+import { TextLines } from "../process/text-lines.ts";
+import {
+  type HostLook,
+  type HostOrders,
+  type News,
+  type Order,
+  type Refusal,
+  readyWord,
+  type Welcome,
+  wireVersion,
+} from "./wire.ts";
+
+/** The entry of a host's process, beside this module: sources start sources, the bundle starts the bundle. */
+const program = fileURLToPath(
+  new URL(import.meta.url.endsWith(".ts") ? "./main.ts" : "./agent-host.js", import.meta.url),
+);
+/** A host has little to do: it gives memory back early. */
+const nodeFlags =
+  process.versions["bun"] === undefined ? ["--no-warnings", "--max-semi-space-size=1", "--optimize-for-size"] : [];
+
+const startMs = 20_000;
+const helloMs = 10_000;
+const hungMs = 5_000;
+const errorTailChars = 8_192;
+/** So many requests of one gateway have ids of their own. */
+const idsEach = 1_000_000;
+/** The longest path of a socket that every system takes. */
+const longestPath = 103;
+
+export interface HostsOptions {
+  /** Where the sockets of all hosts are. */
+  readonly folder: string;
+  readonly agent: string;
+  /** How long a host waits for the next gateway where no prompt runs; 10 min by default. */
+  readonly aloneMs?: number;
+}
+
+/** Why no host can be started here; undefined where one can. */
+export function hostless(folder: string, platform: NodeJS.Platform): string | undefined {
+  if (platform === "win32") return "this system has no Unix sockets";
+  return socketIn(folder, "", "00000000").length > longestPath
+    ? `the path of ${folder} is too long for a socket`
+    : undefined;
+}
+
+/** Starts agents in hosts, which outlive this process. An agent whose host cannot be started ends with this process. */
+export function hostedStart(options: HostsOptions): StartChild {
+  return async (launch, clock) => {
+    if (hostless(options.folder, process.platform) === undefined) {
+      const child = await startHost(options, launch, clock).catch(() => undefined);
+      if (child !== undefined) return child;
+    }
+    return await spawnChild(launch, clock);
+  };
+}
+
+/** Connects to the hosts of this agent that no gateway has. */
+export async function freeHosts({ folder, agent }: HostsOptions, clock: Clock): Promise<readonly HostedChild[]> {
+  const sockets = await socketsIn(folder, markOf(agent));
+  const children = await Promise.all(sockets.map((socket) => HostedChild.open(socket, clock).catch(() => undefined)));
+  return children.filter((child) => child !== undefined);
+}
+
+/** What each host of this folder says of itself. A socket without a host is removed. */
+export async function lookAtHosts(folder: string): Promise<readonly HostLook[]> {
+  const looks = await Promise.all((await socketsIn(folder)).map((socket) => ask(socket, { type: "look" })));
+  return looks.filter((look) => look !== undefined);
+}
+
+/** Ends every host of this folder, and its agent. Resolves once all of them are gone, with what they said before. */
+export async function endHosts(folder: string): Promise<readonly HostLook[]> {
+  const looks = await lookAtHosts(folder);
+  await Promise.all((await socketsIn(folder)).map((socket) => ask(socket, { type: "end", graceMs: 1_500 })));
+  return looks;
+}
+
+async function startHost(
+  { folder, agent, aloneMs = 600_000 }: HostsOptions,
+  launch: ChildLaunch,
+  clock: Clock,
+): Promise<HostedChild> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const socket = socketIn(folder, markOf(agent), randomUUID().slice(0, 8));
+  const orders: HostOrders = { launch, agent, socket, aloneMs };
+  const host = spawn(process.execPath, [...nodeFlags, program], {
+    detached: true,
+    stdio: ["pipe", "pipe", "ignore"],
+    env: {},
+  });
+  try {
+    await orAborted(
+      new Promise<void>((resolve, reject) => {
+        host.once("error", reject);
+        host.once("exit", () => reject(new Error("the host ended at its start")));
+        host.stdout.once("data", (said) => (String(said) === readyWord ? resolve() : reject(new Error("no host"))));
+        host.stdin.on("error", () => {}); // `exit` reports that
+        host.stdin.end(JSON.stringify(orders));
+      }),
+      AbortSignal.timeout(startMs),
+    );
+    host.unref();
+    host.stdout.destroy();
+    return await HostedChild.open(socket, clock);
+  } catch (error) {
+    host.kill("SIGKILL");
+    throw error;
+  }
+}
+
+/** An agent in a host, which this process is connected to. */
+export class HostedChild implements AgentChild, ChildHost {
+  readonly host: ChildHost = this;
+  readonly exited: Promise<string>;
+  readonly #welcome: Welcome;
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  #onExit: (how: string) => void = () => {};
+  #read: number;
+  #isRepeated = false;
+  #note: HostNote | undefined;
+  #errors: string;
+  #isGone = false;
+
+  private constructor(socket: Socket, welcome: Welcome, clock: Clock) {
+    this.#socket = socket;
+    this.#welcome = welcome;
+    this.#clock = clock;
+    this.#read = welcome.first;
+    this.#errors = welcome.errors;
+    this.exited = new Promise((resolve) => {
+      this.#onExit = (how) => {
+        this.#tell({}); // all lines were read: the host may end
+        this.#isGone = true;
+        socket.end();
+        resolve(how);
+      };
+    });
+    socket.once("close", () => this.#onExit("its host ended"));
+  }
+
+  /** Rejects where no host listens, another gateway is connected, or the host is of another version. */
+  static async open(path: string, clock: Clock): Promise<HostedChild> {
+    const socket = createConnection(path);
+    try {
+      const first = await orAborted(firstLine(socket, { type: "hello" }), AbortSignal.timeout(helloMs));
+      const welcome = JSON.parse(first) as Welcome | Refusal; // a host's
+      if ("busy" in welcome || welcome.version !== wireVersion) throw new Error("the host is not free");
+      return new HostedChild(socket, welcome, clock);
+    } catch (error) {
+      socket.destroy();
+      await removeDead(path, error);
+      throw error;
+    }
+  }
+
+  /** What the gateway before left here; undefined where it left nothing. */
+  get state(): string | undefined {
+    return this.#welcome.state ?? undefined;
+  }
+
+  get pid(): number {
+    return this.#welcome.pid;
+  }
+
+  get read(): number {
+    return this.#read;
+  }
+
+  get firstId(): number {
+    return this.#welcome.earlier * idsEach + 1;
+  }
+
+  /** What is written while a line is handled that an earlier gateway handled too was written by that one. */
+  write(text: string): void {
+    if (!this.#isRepeated) this.#tell({ write: text });
+  }
+
+  note(note: HostNote): void {
+    this.#note = note;
+    queueMicrotask(() => {
+      if (this.#note !== undefined) this.#tell({});
+    });
+  }
+
+  async leave(): Promise<void> {
+    if (this.#note !== undefined) this.#tell({});
+    await new Promise<void>((resolve) => {
+      if (this.#isGone) resolve();
+      else this.#socket.end(resolve);
+    });
+  }
+
+  onText(listener: (text: string) => void): void {
+    const lines = new TextLines(Number.POSITIVE_INFINITY);
+    this.#socket.on("data", (text: string) => {
+      for (const line of lines.feed(text)) this.#hear(line, listener);
+    });
+    this.#socket.resume();
+  }
+
+  errorTail(): string {
+    return this.#errors;
+  }
+
+  async end(graceMs: number): Promise<void> {
+    if (!this.#isGone) this.#send({ type: "end", graceMs });
+    if (this.#socket.isPaused()) this.onText(() => {});
+    if ((await within(this.exited, graceMs + hungMs, this.#clock)) === undefined) killHost(this.#welcome.hostPid);
+    await this.exited;
+  }
+
+  async rssBytes(): Promise<number | undefined> {
+    return this.#isGone ? undefined : await residentMemory(this.pid);
+  }
+
+  #hear(line: string, listener: (text: string) => void): void {
+    if (line.startsWith("<")) {
+      this.#isRepeated = this.#read++ < this.#welcome.read;
+      listener(`${line.slice(1)}\n`);
+      this.#isRepeated = false;
+      return;
+    }
+    const news = JSON.parse(line) as News; // a host's
+    if ("half" in news)
+      listener(" "); // begins a line, and changes none
+    else if ("errors" in news) this.#errors = (this.#errors + news.errors).slice(-errorTailChars);
+    else this.#onExit(news.ended);
+  }
+
+  #tell(order: { readonly write?: string }): void {
+    const note = this.#note === undefined ? {} : { note: this.#note };
+    this.#note = undefined;
+    if (!this.#isGone && this.#socket.writable) this.#send({ type: "tell", read: this.#read, ...order, ...note });
+  }
+
+  #send(order: Order): void {
+    this.#socket.write(`${JSON.stringify(order)}\n`);
+  }
+}
+
+function killHost(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // it has ended meanwhile
+  }
+}
+
+/** Sends an order and takes the first line of the answer. The socket is paused then. */
+async function firstLine(socket: Socket, order: Order): Promise<string> {
+  socket.setEncoding("utf8");
+  socket.write(`${JSON.stringify(order)}\n`);
+  return await new Promise((resolve, reject) => {
+    let said = "";
+    const hear = (text: string) => {
+      said += text;
+      const end = said.indexOf("\n");
+      if (end < 0) return;
+      socket.off("data", hear);
+      socket.pause();
+      const rest = said.slice(end + 1);
+      if (rest !== "") socket.unshift(rest);
+      socket.off("close", gone);
+      resolve(said.slice(0, end));
+    };
+    const gone = () => reject(new Error("the host does not answer"));
+    socket.on("error", reject);
+    socket.on("close", gone);
+    socket.on("data", hear);
+  });
+}
+
+/** A host's answer; undefined where it gives none. */
+async function ask(path: string, order: Order): Promise<HostLook | undefined> {
+  const socket = createConnection(path);
+  try {
+    return JSON.parse(await orAborted(firstLine(socket, order), AbortSignal.timeout(helloMs))) as HostLook; // a host's
+  } catch (error) {
+    await removeDead(path, error);
+    return undefined;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** A host that was killed leaves its socket. */
+async function removeDead(path: string, error: unknown): Promise<void> {
+  if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") await rm(path, { force: true });
+}
+
+async function socketsIn(folder: string, mark = ""): Promise<readonly string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => name.startsWith(mark) && name.endsWith(".agent")).map((name) => join(folder, name));
+}
+
+/** The file names of two agents begin differently, and tell nothing. */
+function markOf(agent: string): string {
+  return createHash("sha256").update(agent).digest("hex").slice(0, 8);
+}
+
+function socketIn(folder: string, mark: string, id: string): string {
+  return join(folder, `${mark === "" ? "00000000" : mark}-${id}.agent`);
+}

@@ -1,0 +1,108 @@
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { closeSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
+
+const algorithm = "aes-256-gcm";
+const tagBytes = 16;
+/** The file is rewritten once so many bytes at its beginning are dropped, and they are more than the rest. */
+const rewriteBytes = 1024 * 1024;
+const leastRoom = 256 * 1024;
+
+/**
+ * The lines that an agent wrote, in a file. The file has no name once it is open, and its key is in this process's memory alone: it ends
+ * with the process, and nobody else can read it. Lines are numbered from 0 and are read by number.
+ */
+export class LineLog {
+  /** Its descriptor; the file has no name. */
+  readonly file: number;
+  readonly #key = randomBytes(32);
+  /** Where each line begins that is kept. */
+  #places: number[] = [];
+  #first = 0;
+  #end = 0;
+  #latest = "";
+
+  /** Makes the file; throws as the system does, also where the disk has no room: an agent without a host is better than one that ends soon. */
+  constructor(path: string) {
+    this.file = openSync(path, "wx+", 0o600);
+    unlinkSync(path);
+    try {
+      writeAll(this.file, Buffer.alloc(leastRoom), 0);
+      ftruncateSync(this.file, 0);
+    } catch (error) {
+      closeSync(this.file);
+      throw error;
+    }
+  }
+
+  /** The number of the first line that is kept. */
+  get first(): number {
+    return this.#first;
+  }
+
+  /** The number of the next line. */
+  get next(): number {
+    return this.#first + this.#places.length;
+  }
+
+  /** Of the lines that are kept. */
+  get bytes(): number {
+    return this.#end - (this.#places[0] ?? this.#end);
+  }
+
+  append(line: string): void {
+    const cipher = createCipheriv(algorithm, this.#key, nonce(this.next));
+    const sealed = Buffer.concat([cipher.update(line, "utf8"), cipher.final(), cipher.getAuthTag()]);
+    writeAll(this.file, sealed, this.#end);
+    this.#places.push(this.#end);
+    this.#end += sealed.length;
+    this.#latest = line;
+  }
+
+  /** A line that is kept. */
+  read(number: number): string {
+    if (number === this.next - 1) return this.#latest;
+    const at = number - this.#first;
+    const from = this.#places[at];
+    if (from === undefined) throw new RangeError(`line ${number} is not kept`);
+    const sealed = readAll(this.file, from, (this.#places[at + 1] ?? this.#end) - from);
+    const decipher = createDecipheriv(algorithm, this.#key, nonce(number));
+    decipher.setAuthTag(sealed.subarray(-tagBytes));
+    return decipher.update(sealed.subarray(0, -tagBytes), undefined, "utf8") + decipher.final("utf8");
+  }
+
+  /** Drops the lines with lower numbers. */
+  drop(before: number): void {
+    const count = Math.min(before, this.next) - this.#first;
+    if (count <= 0) return;
+    this.#places = this.#places.slice(count);
+    this.#first += count;
+    const from = this.#places[0] ?? this.#end;
+    if (from < this.#end && (from < rewriteBytes || from < this.#end - from)) return;
+    const rest = readAll(this.file, from, this.#end - from);
+    writeAll(this.file, rest, 0);
+    ftruncateSync(this.file, rest.length);
+    this.#places = this.#places.map((place) => place - from);
+    this.#end = rest.length;
+  }
+}
+
+/** No two lines of one key have the same number. */
+function nonce(number: number): Buffer {
+  const bytes = Buffer.alloc(12);
+  bytes.writeUIntBE(number, 6, 6);
+  return bytes;
+}
+
+function writeAll(file: number, bytes: Buffer, position: number): void {
+  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done, bytes.length - done, position + done);
+}
+
+function readAll(file: number, position: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  for (let done = 0; done < length; ) {
+    const read = readSync(file, bytes, done, length - done, position + done);
+    if (read === 0) throw new RangeError("the file of an agent's lines is shorter than it was");
+    done += read;
+  }
+  return bytes;
+}

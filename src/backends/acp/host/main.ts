@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import process from "node:process";
+import { systemClock } from "../../../base/clock.ts";
+import { startChild } from "../process/spawn-child.ts";
+import { Host } from "./host.ts";
+import { LineLog } from "./line-log.ts";
+import { type HostOrders, readyWord } from "./wire.ts";
+
+/*
+ * The program of a host. A gateway starts it; it outlives the gateway, and its agent does not outlive it. It loads little, because one
+ * runs beside each agent.
+ */
+
+const orders = JSON.parse(readFileSync(0, "utf8")) as HostOrders; // written by hosted-child.ts
+process.umask(0o077);
+process.chdir(dirname(orders.socket)); // no folder of the user's is held
+const log = new LineLog(`${orders.socket}.lines`);
+const host = new Host(orders, await startChild(orders.launch, systemClock), log);
+process.on("SIGINT", () => {});
+process.on("SIGHUP", () => {});
+process.on("SIGTERM", () => void host.end(1_000));
+await host.listen();
+process.stdout.write(readyWord);
+process.stdout.on("error", () => {}); // the gateway reads no further

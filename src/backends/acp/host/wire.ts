@@ -1,0 +1,63 @@
+import type { ChildLaunch, HostNote } from "../process/agent-child.ts";
+
+/** Of this page's messages. A gateway leaves a host of another version alone. */
+export const wireVersion = 1;
+
+/** What a host is started with, as JSON on its standard input. */
+export interface HostOrders {
+  readonly launch: ChildLaunch;
+  /** The agent's name, for people. */
+  readonly agent: string;
+  /** The socket to listen on. */
+  readonly socket: string;
+  /** Ends the host where no gateway came for so long and no prompt runs; ms. */
+  readonly aloneMs: number;
+}
+
+/** The word that a host writes to its standard output once a gateway can connect. */
+export const readyWord = "ready\n";
+
+/** From a gateway or a command, one JSON object a line. The first one of a connection is not `tell`. */
+export type Order =
+  /** A gateway wants the agent. Answered by `Welcome` once no other gateway is connected, or by `Refusal`. */
+  | { readonly type: "hello" }
+  /** Answered by `HostLook`. */
+  | { readonly type: "look" }
+  /** Ends the agent, and the host after it. */
+  | { readonly type: "end"; readonly graceMs: number }
+  /** `write` goes to the agent, and `note` replaces the one before; both or none happen. `read`: lines that this gateway has read. */
+  | { readonly type: "tell"; readonly read: number; readonly write?: string; readonly note?: HostNote };
+
+/** The answer to a gateway's `hello`. The agent's lines follow from `first` on, each after a `<`; news of the agent are JSON. */
+export interface Welcome {
+  readonly version: number;
+  readonly hostPid: number;
+  readonly pid: number;
+  /** The number of gateways before this one. */
+  readonly earlier: number;
+  readonly first: number;
+  /** How many lines an earlier gateway has read: it answered the agent's requests in them. */
+  readonly read: number;
+  readonly state: string | null;
+  /** The end of the agent's standard error. */
+  readonly errors: string;
+}
+
+/** Another gateway is connected. */
+export interface Refusal {
+  readonly busy: true;
+}
+
+/** `half`: the agent has written a part of a line. `ended`: how its process ended. */
+export type News = { readonly half: true } | { readonly errors: string } | { readonly ended: string };
+
+export interface HostLook {
+  readonly version: number;
+  readonly hostPid: number;
+  readonly pid: number;
+  readonly agent: string;
+  readonly sinceMs: number;
+  /** A gateway is connected. */
+  readonly served: boolean;
+  readonly running: number;
+}

@@ -1,0 +1,67 @@
+import { bestEffort, within } from "../../../base/async.ts";
+import { MillraceError } from "../../../base/errors.ts";
+import type { NativePrompt, Prompt } from "../../backend.ts";
+import type { AcpTurn } from "../acp-turn.ts";
+import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
+import { type AgentParts, configure, launchOf } from "../turn-parts.ts";
+
+/** How long an agent may take to ask for the tools of a new session; ms. */
+const listMs = 3_000;
+
+/** The prompt for an agent that has the client's tools as its own. */
+export function asNative(prompt: Prompt, { instructions, text }: NativePrompt): Prompt {
+  return { ...prompt, instructions, text, form: "text" };
+}
+
+/** The prompt that teaches calls in prose. */
+export function asProse(prompt: Prompt): Prompt {
+  const { native: _native, ...prose } = prompt;
+  return prose;
+}
+
+/** What is known of an agent's tools is known of this. */
+export function versionOf({ spec }: AgentParts, { abilities }: AgentProcess): string {
+  return `${abilities.name ?? spec.name} ${abilities.version ?? ""}`.trim();
+}
+
+export interface NativeStart {
+  readonly process: AgentProcess;
+  readonly session: OpenSession;
+  readonly prompt: Prompt;
+}
+
+/**
+ * A session whose agent has the tools of the prompt; undefined for an agent that does not take them. Whether it does shows before a
+ * prompt is sent: an agent that takes the server asks it for its tools.
+ */
+export async function beginNatively(turn: AcpTurn, native: NativePrompt): Promise<NativeStart | undefined> {
+  const { parts, held, signal } = turn;
+  const { knowledge, hub } = parts.native;
+  const prompt = asNative(turn.prompt, native);
+  const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
+  const { process } = lease;
+  const version = versionOf(parts, process);
+  held.hold(lease, undefined);
+  if (!knowledge.mayOffer(version)) return undefined;
+  const opened = await hub.open();
+  opened.tools.offer(native.tools);
+  const session = await process.newNativeSession(opened, signal);
+  const isListed =
+    (await within(
+      opened.tools.listed.then(() => true),
+      listMs,
+      parts.clock,
+    )) === true;
+  if (isListed) {
+    await bestEffort(knowledge.note(version, true)); // it is found out again where it cannot be written
+    held.hold(lease, session);
+    await configure({ ...turn, prompt }, process, session);
+    return { process, session, prompt };
+  }
+  knowledge.noteUnlisted(version);
+  await bestEffort(process.discard(session.id, signal));
+  if (!knowledge.mayOffer(version)) return undefined;
+  throw new MillraceError("upstream_failed", `The agent "${parts.spec.name}" did not take the client's tools.`, {
+    hint: "Set `tools` to `auto` or `prose` in config.toml: then the prompt teaches the model to write calls.",
+  });
+}

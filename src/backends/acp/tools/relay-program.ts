@@ -1,0 +1,149 @@
+import { randomBytes } from "node:crypto";
+import { connect, type Socket } from "node:net";
+import process from "node:process";
+import { JsonLines } from "../process/json-lines.ts";
+import type { FromRelay, RelayedCall, ToRelay } from "./relay-protocol.ts";
+
+/*
+ * The relay: a stdio MCP server that an agent starts for one of its sessions. It passes the calls of the agent to the gateway and the
+ * answers back, and holds a call for as long as it lives: a new gateway learns of the calls that wait. It loads no library,
+ * because an agent starts one for every session. Source: docs/wire/acp-tools.md.
+ */
+
+type Message = Readonly<Record<string, unknown>>;
+type Id = string | number;
+
+interface HeldCall {
+  readonly id: Id;
+  readonly progressToken: unknown;
+  readonly call: RelayedCall;
+}
+
+const { MILLRACE_RELAY_SOCKET: socketPath = "", MILLRACE_RELAY_SECRET: secret = "" } = process.env;
+const revisions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/** Agents end a call without a sign of life after 30 to 60 s. */
+const progressMs = 5_000;
+const againMs = 250;
+/** A call that nobody answered for so long is answered with an error, so that no prompt waits for ever. */
+const longestMs = 20 * 60_000;
+
+const waiting = new Map<string, HeldCall>();
+const unlisted: Id[] = [];
+let tools: (ToRelay & { readonly type: "tools" })["tools"] | undefined;
+let listed = false;
+let gateway: Socket | undefined;
+
+/** Hands on each message of a stream; a line that is none is skipped. */
+function reader(onMessage: (message: Message) => void): (chunk: string) => void {
+  const lines = new JsonLines(() => {});
+  return (chunk) => {
+    for (const message of lines.feed(chunk)) onMessage(message);
+  };
+}
+
+function toAgent(message: object): void {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+}
+
+function toGateway(message: FromRelay): void {
+  gateway?.write(`${JSON.stringify(message)}\n`);
+}
+
+function dial(): void {
+  const socket = connect(socketPath).setEncoding("utf8");
+  socket.on("connect", () => {
+    gateway = socket;
+    toGateway({ type: "hello", secret, listed, calls: [...waiting.values()].map(({ call }) => call) });
+  });
+  socket.on(
+    "data",
+    reader((message) => fromGateway(message as unknown as ToRelay)), // the hub of this release, or of the next one
+  );
+  socket.on("error", () => {}); // `close` follows
+  socket.on("close", () => {
+    gateway = undefined;
+    setTimeout(dial, againMs);
+  });
+}
+
+function fromGateway(message: ToRelay): void {
+  if (message.type === "tools") {
+    const isChange = tools !== undefined && JSON.stringify(tools) !== JSON.stringify(message.tools);
+    tools = message.tools;
+    for (const id of unlisted.splice(0)) list(id);
+    if (isChange && listed) toAgent({ method: "notifications/tools/list_changed" });
+  } else if (message.type === "answer") {
+    const call = waiting.get(message.callId);
+    waiting.delete(message.callId);
+    if (call !== undefined) toAgent({ id: call.id, result: { content: message.content, isError: message.isError } });
+  }
+}
+
+function list(id: Id): void {
+  if (tools === undefined) {
+    unlisted.push(id);
+    return;
+  }
+  toAgent({ id, result: { tools } });
+  if (!listed) toGateway({ type: "listed" });
+  listed = true;
+}
+
+function fromAgent({ id, method, params }: Message): void {
+  const given = typeof params === "object" && params !== null ? (params as Message) : {};
+  if (method === "notifications/cancelled") {
+    for (const [callId, call] of waiting) {
+      if (call.id !== given["requestId"]) continue;
+      waiting.delete(callId);
+      toGateway({ type: "dropped", callId });
+    }
+  }
+  if (typeof id !== "string" && typeof id !== "number") return;
+  if (method === "initialize") {
+    const asked = given["protocolVersion"];
+    const protocolVersion = revisions.find((revision) => revision === asked) ?? revisions[0];
+    const serverInfo = { name: "millrace", version: "1" };
+    toAgent({ id, result: { protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo } });
+  } else if (method === "ping") {
+    toAgent({ id, result: {} });
+  } else if (method === "tools/list") {
+    list(id);
+  } else if (method === "tools/call") {
+    call(id, given);
+  } else if (method !== undefined) {
+    toAgent({ id, error: { code: -32601, message: `Method not found: ${JSON.stringify(method)}` } });
+  }
+}
+
+function call(id: Id, { name, arguments: given, _meta }: Message): void {
+  const meta = typeof _meta === "object" && _meta !== null ? (_meta as Message) : {};
+  const args = typeof given === "object" && given !== null ? (given as Message) : {};
+  const callId = `call_${randomBytes(12).toString("hex")}`;
+  const made: RelayedCall = { callId, name: String(name), arguments: args };
+  waiting.set(callId, { id, progressToken: meta["progressToken"], call: made });
+  toGateway({ type: "call", call: made });
+  holdUp(callId, 0);
+}
+
+/** Tells the agent every 5 s that the call is alive; answers it with an error once it waited for too long. */
+function holdUp(callId: string, seconds: number): void {
+  setTimeout(() => {
+    const held = waiting.get(callId);
+    if (held === undefined) return;
+    const progress = seconds + progressMs / 1000;
+    if (progress * 1000 >= longestMs) {
+      toGateway({ type: "dropped", callId });
+      const content = [{ type: "text", text: "Nobody answered this call." }];
+      fromGateway({ type: "answer", callId, content, isError: true } as ToRelay);
+      return;
+    }
+    const { progressToken } = held;
+    if (progressToken !== undefined) toAgent({ method: "notifications/progress", params: { progressToken, progress } });
+    holdUp(callId, progress);
+  }, progressMs).unref();
+}
+
+process.stdin.setEncoding("utf8").on("data", reader(fromAgent));
+process.stdin.on("end", () => process.exit(0)); // the agent ended, or closed the session
+process.stdout.on("error", () => process.exit(0));
+dial();

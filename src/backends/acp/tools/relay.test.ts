@@ -1,0 +1,111 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { expect, onTestFinished, test } from "vitest";
+import { RelayHub, type StdioServer } from "./relay-hub.ts";
+
+const tool = { name: "step", description: "A step.", inputSchema: { type: "object" } };
+
+function hubs(): { readonly open: () => RelayHub } {
+  const folder = mkdtempSync(join(tmpdir(), "relay-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return {
+    open() {
+      const hub = new RelayHub(folder);
+      onTestFinished(() => hub.close());
+      return hub;
+    },
+  };
+}
+
+/** The relay as an agent starts it. */
+class Relay {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly #replies = new Map<number, (reply: Readonly<Record<string, unknown>>) => void>();
+  #lastId = 0;
+
+  constructor({ command, args, env }: StdioServer) {
+    const added = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+    this.child = spawn(command, [...args], { env: { ...process.env, ...added } });
+    onTestFinished(() => void this.child.kill());
+    let half = "";
+    this.child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      const lines = (half + chunk).split("\n");
+      half = lines.pop() ?? "";
+      for (const line of lines) {
+        const message = JSON.parse(line) as { readonly id: number } & Readonly<Record<string, unknown>>; // our own program
+        this.#replies.get(message.id)?.(message);
+      }
+    });
+  }
+
+  ask(method: string, params: object = {}): Promise<Readonly<Record<string, unknown>>> {
+    const id = ++this.#lastId;
+    this.child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+    return new Promise((resolve) => this.#replies.set(id, resolve));
+  }
+}
+
+/** A socket that passes its connections on to another one until they are cut. */
+function cuttable(target: string): { readonly path: string; readonly cut: () => void } {
+  const path = `${target}.between`;
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    const onward = connect(target);
+    for (const each of [socket, onward]) sockets.add(each.on("error", () => {}));
+    socket.pipe(onward).pipe(socket);
+  }).listen(path);
+  onTestFinished(() => void server.close());
+  return { path, cut: () => sockets.forEach((socket) => void socket.destroy()) };
+}
+
+test("the relay lists the tools, passes a call on, and its answer back; it ends with its agent", async () => {
+  const { tools, server } = await hubs().open().open();
+  tools.offer([tool]);
+  const relay = new Relay(server);
+  const asked = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+  expect(await relay.ask("initialize", asked)).toMatchObject({ result: { protocolVersion: "2025-11-25" } });
+  expect(await relay.ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
+  await tools.listed;
+  const called = relay.ask("tools/call", { name: "step", arguments: { n: 1 } });
+  await expect.poll(() => tools.fresh).toMatchObject([{ name: "step", arguments: { n: 1 } }]);
+  const { fresh } = tools;
+  tools.give(fresh);
+  expect([tools.fresh, tools.given]).toEqual([[], fresh.map(({ callId }) => callId)]);
+  const content = [{ type: "text" as const, text: "done" }];
+  const result = { callId: fresh[0]?.callId ?? "", content, isError: false };
+  tools.answer([result, result]);
+  expect(await called).toMatchObject({ result: { content, isError: false } });
+  expect(await relay.ask("tools/call", { name: "other" })).toMatchObject({ result: { isError: true } });
+  relay.child.stdin.end();
+  await once(relay.child, "exit");
+});
+
+test("a call that waits is announced again after a lost connection, and an answer that was lost with it is given again", async () => {
+  const { tools, server } = await hubs().open().open();
+  tools.offer([tool]);
+  const [address, secret] = server.env;
+  const between = cuttable(address?.value ?? "");
+  const relay = new Relay({
+    ...server,
+    env: [{ name: address?.name ?? "", value: between.path }, ...(secret ? [secret] : [])],
+  });
+  const called = relay.ask("tools/call", { name: "step" });
+  await expect.poll(() => tools.fresh.length).toBe(1);
+  tools.give(tools.fresh);
+  between.cut();
+  tools.answer([{ callId: tools.given[0] ?? "", content: [], isError: false }]);
+  expect(await called).toMatchObject({ result: { content: [] } });
+  expect(tools.fresh).toEqual([]);
+});
+
+test("a connection without a session's secret is closed", async () => {
+  const { server } = await hubs().open().open();
+  const socket = connect(server.env[0]?.value ?? "");
+  socket.write(`${JSON.stringify({ type: "hello", secret: "guessed", listed: true, calls: [] })}\n`);
+  expect(await once(socket, "close")).toEqual([false]);
+});
