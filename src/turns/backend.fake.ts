@@ -1,4 +1,5 @@
 import type { Backend, Backends, Batch, Prompt, ResumePoint, RunOptions } from "../backends/backend.ts";
+import type { MillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
 import { until } from "../base/wait.fake.ts";
 import type { BackendKind, TurnEventBody } from "../log/event.ts";
@@ -78,6 +79,8 @@ export class FakeBackend implements Backend, Backends {
   readonly archived: CascadeId[] = [];
   /** Thrown by `choose` and `holding` while set. */
   missing: Error | undefined;
+  /** The only event of each answer that begins while it is set: a conversation could not be started. */
+  refusal: MillraceError | undefined;
 
   async choose(): Promise<Backend> {
     if (this.missing !== undefined) throw this.missing;
@@ -119,6 +122,10 @@ export class FakeBackend implements Backend, Backends {
 
   #answer(answer: FakeAnswer, signal: AbortSignal): AsyncIterable<Batch> {
     this.answers.push(answer);
-    return answer.events(this.kind, signal);
+    return this.refusal === undefined ? answer.events(this.kind, signal) : refused(this.refusal);
   }
+}
+
+async function* refused(error: MillraceError): AsyncGenerator<Batch, void> {
+  yield [{ type: "failed", error: error.toRecord() }];
 }

@@ -1,7 +1,7 @@
 import type { TurnId } from "../base/ids.ts";
 import type { IdeToolNames } from "../log/event.ts";
 import type { NewTurn, TurnRecord } from "../log/store.ts";
-import type { CallRepair } from "./tools/call-desk.ts";
+import type { CallRepair } from "./tools/calls.ts";
 
 /** Something that went wrong beside an answer, for the gateway's own log: never a prompt, an answer or a secret. */
 export interface TurnProblem {

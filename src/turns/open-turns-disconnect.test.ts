@@ -1,11 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { startOfLog } from "../base/ids.ts";
-import { clearCodec } from "../log/medium/codec.ts";
-import { FailingMedium } from "../log/medium/failing-medium.fake.ts";
-import { openLog } from "../log/medium/open-log.ts";
-import { MemoryMedium } from "../log/memory/memory-medium.ts";
-import { defaultRetention } from "../log/retention.ts";
+import { memoryRows, openMemoryLog } from "../log/memory-log.fake.ts";
+import { FailingRows } from "../log/rows.fake.ts";
 import { asking, FakeReader, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
@@ -91,8 +88,8 @@ describe("a disconnect", () => {
 
   test("ends the turn also when the store cannot say whether it has a reader elsewhere", async () => {
     const clock = new FakeClock();
-    const failing = new FailingMedium(new MemoryMedium());
-    const store = openLog({ medium: failing.medium, codec: clearCodec, clock, retention: defaultRetention });
+    const failing = new FailingRows(await memoryRows());
+    const store = openMemoryLog({ rows: failing.rows, clock });
     const { turns, backend } = begin({ store, clock });
     const { turnId } = await turns.start(asking({ graceMs: 1_000 }), never);
     const reader = new FakeReader(turns, turnId);

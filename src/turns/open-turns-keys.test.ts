@@ -41,6 +41,42 @@ describe("an idempotency key", () => {
     await expect(turns.start(other, never)).rejects.toMatchObject({ code: "idempotency_conflict" });
   });
 
+  test("whose turn failed before anything was sent is free: the same request starts one turn more, whoever repeats it", async () => {
+    const { turns, backend } = begin();
+    const keyed = asking({ idempotencyKey: "k" });
+    backend.refusal = new MillraceError("upstream_failed", "The agent has just crashed.");
+    const failed = await turns.start(keyed, never);
+    await turns.untilEnded(failed.turnId, never);
+    backend.refusal = undefined;
+    const again = await Promise.all([turns.start(keyed, never), turns.start(keyed, never)]);
+    expect(new Set(again.map(({ turnId }) => turnId)).size).toBe(1);
+    expect(again.map(({ joined }) => joined).toSorted()).toEqual(["key", "no"]);
+    expect(again[0]?.turnId).not.toBe(failed.turnId);
+    await idle();
+    expect(backend.sent).toHaveLength(1);
+    expect(await turns.get(failed.turnId)).toBeUndefined();
+  });
+
+  test("whose turn failed before anything was sent still refuses another request", async () => {
+    const { turns, backend } = begin();
+    backend.refusal = new MillraceError("upstream_failed", "The agent has just crashed.");
+    const failed = await turns.start(asking({ idempotencyKey: "k" }), never);
+    await turns.untilEnded(failed.turnId, never);
+    const other = turns.start(asking({ idempotencyKey: "k", fingerprint: "body-2" }), never);
+    await expect(other).rejects.toMatchObject({ code: "idempotency_conflict" });
+  });
+
+  test("is spent by a prompt that was sent, also if the turn failed", async () => {
+    const { turns, backend } = begin();
+    const keyed = asking({ idempotencyKey: "k" });
+    const failed = await turns.start(keyed, never);
+    await backend.prompted();
+    backend.last.end();
+    await turns.untilEnded(failed.turnId, never);
+    expect(await turns.start(keyed, never)).toMatchObject({ turnId: failed.turnId, joined: "key" });
+    expect(backend.answers).toHaveLength(1);
+  });
+
   test("of another caller is another key", async () => {
     const { turns } = begin();
     const mine = await turns.start(asking({ idempotencyKey: "k" }), never);

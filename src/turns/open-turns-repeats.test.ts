@@ -3,7 +3,7 @@ import type { Backend } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { idle, until } from "../base/wait.fake.ts";
-import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { openMemoryLog } from "../log/memory-log.fake.ts";
 import { FakeBackend } from "./backend.fake.ts";
 import { asking, durable, FakeReader, stoppedTurns } from "./turns.fake.ts";
 
@@ -209,21 +209,6 @@ describe("the same request again without a key", () => {
     const { turns } = begin(options);
     await turns.start(asking(), never);
     expect((await turns.start(other, never)).joined).toBe("no"); // the clock stands still
-  });
-
-  test("at two gateways on one log in the same moment is one prompt", async () => {
-    const clock = new FakeClock();
-    const store = durable(openMemoryLog({ clock }));
-    const gateways = [begin({ store, clock, owner: "owner-1" }), begin({ store, clock, owner: "owner-2" })];
-    const starting = Promise.all(gateways.map(({ turns }) => turns.start(asking(), never)));
-    await clock.advance(1_000);
-    const started = await starting;
-    expect(new Set(started.map(({ turnId }) => turnId)).size).toBe(1);
-    expect(started.map(({ joined }) => joined).toSorted()).toEqual(["implicit", "no"]);
-    await idle();
-    const prompts = gateways.flatMap(({ backend }) => backend.answers).filter(({ promptSent }) => promptSent);
-    expect(prompts).toHaveLength(1);
-    expect(await store.list({ limit: 9 })).toHaveLength(1);
   });
 
   test("waits for no reader of a turn that another process runs", async () => {

@@ -3,7 +3,7 @@ import type { Backend } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { idle } from "../base/wait.fake.ts";
-import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { openMemoryLog } from "../log/memory-log.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
 import { record } from "./left-turn.fake.ts";
 import { asking, durable, stoppedTurns } from "./turns.fake.ts";

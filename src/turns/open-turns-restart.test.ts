@@ -4,14 +4,9 @@ import { Emitter } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { until } from "../base/wait.fake.ts";
-import type { LogMedium } from "../log/medium/medium.ts";
-import { openLog } from "../log/medium/open-log.ts";
-import { MemoryMedium } from "../log/memory/memory-medium.ts";
-import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { memoryRows, openMemoryLog } from "../log/memory-log.fake.ts";
 import { readAll } from "../log/read-all.ts";
-import { defaultRetention } from "../log/retention.ts";
-import { encodeKey } from "../log/sealing/keys.ts";
-import { sealedCodec } from "../log/sealing/sealed-codec.ts";
+import type { Rows } from "../log/rows.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
@@ -153,9 +148,7 @@ describe("a stop of the gateway", () => {
 
   test("with a log that was changed since leaves a turn that ends as failed, once", async () => {
     const clock = new FakeClock();
-    const medium = new MemoryMedium();
-    const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
-    const store = durable(openLog({ medium: tampering(medium), codec, clock, retention: defaultRetention }));
+    const store = durable(openMemoryLog({ rows: tampering(await memoryRows()), clock }));
     const { writer } = await store.create(record(clock), "gone");
     await writer?.append(
       [{ type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade }],
@@ -213,6 +206,36 @@ describe("a stop of the gateway", () => {
     expect(backend.answers).toHaveLength(1);
   });
 
+  test.each([
+    ["the account is the same", "mine", "mine", 1],
+    ["the account is another one", "mine", "yours", 0],
+    ["no account is known here", undefined, "mine", 0],
+    ["no account is known of the turn", "mine", undefined, 0],
+  ])("takes a turn over only for its own account: %s", async (_, here, account, adopted) => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    await store.create({ ...record(clock), account }, "gone");
+    const { backend } = begin({ store, clock, account: async () => here });
+    await clock.advance(60_000);
+    expect(backend.answers).toHaveLength(adopted);
+    expect(await store.get("turn_left" as TurnId)).toMatchObject({ ended: false });
+  });
+
+  test("on another machine leaves a turn that has begun to its own machine for a minute, and no other turn", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    await store.renewOwner("there", clock.now());
+    const { writer } = await store.create({ ...record(clock), fingerprint: "begun" }, "there");
+    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    await writer?.append([started], clock.now());
+    await store.create({ ...record(clock), turnId: "turn_new" as TurnId }, "there");
+    const { backend } = begin({ store, clock, isElsewhere: () => true });
+    await clock.advance(50_000);
+    expect(backend.answers.map(({ resumedFrom }) => resumedFrom)).toEqual([undefined]);
+    await clock.advance(15_000);
+    expect(backend.answers).toHaveLength(2);
+  });
+
   test("makes an adopted turn wait for the IDE, and fail in its words when none comes", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
@@ -229,15 +252,15 @@ describe("a stop of the gateway", () => {
   });
 });
 
-/** A medium that changes a byte of every record that is read. */
-function tampering(medium: MemoryMedium): LogMedium {
-  return new Proxy(medium, {
+/** Rows that change a byte of every entry that is read. */
+function tampering(rows: Rows): Rows {
+  return new Proxy(rows, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
-      if (name !== "read") return typeof value === "function" ? value.bind(target) : value;
-      return async (...values: Parameters<LogMedium["read"]>) => {
-        const found = await target.read(...values);
-        return found && { ...found, events: found.events.map((event) => ({ ...event, atMs: event.atMs + 1 })) };
+      if (name !== "entries") return typeof value === "function" ? value.bind(target) : value;
+      return async (...values: Parameters<Rows["entries"]>) => {
+        const found = await target.entries(...values);
+        return found.map(({ seq, bytes }) => ({ seq, bytes: bytes.map((byte, at) => (at === 20 ? byte ^ 1 : byte)) }));
       };
     },
   });

@@ -3,7 +3,7 @@ import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import { idle, until } from "../base/wait.fake.ts";
-import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { openMemoryLog } from "../log/memory-log.fake.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { asking, bound, FakeReader, stoppedTurns } from "./turns.fake.ts";

@@ -4,14 +4,14 @@ import { FakeClock } from "../base/clock.fake.ts";
 import { type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
 import { until } from "../base/wait.fake.ts";
 import type { TurnEvent } from "../log/event.ts";
-import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { inMemory, openMemoryLog } from "../log/memory-log.fake.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
-import type { StreamTurns } from "./attach/attachment.ts";
+import type { StreamTurns } from "./attach.ts";
 import { FakeBackend } from "./backend.fake.ts";
-import { openTurns, type TurnsOptions } from "./open-turns.ts";
-import type { PlannedModel } from "./run/turn-plan.ts";
+import { openTurns } from "./open-turns.ts";
+import type { PlannedModel, TurnsOptions } from "./options.ts";
 import type { StartTurn, Turns } from "./turns.ts";
 
 /** The last message as the whole prompt. */
@@ -131,7 +131,7 @@ export function stoppedTurns(): typeof fakeTurns {
 
 /** A memory log that claims to outlive the process: enough for tests of a restart, or of two processes, without a disk. */
 export function durable(store: LogStore): LogStore {
-  return { ...bound(store), capabilities: { survivesRestart: true, sharedBetweenProcesses: true } };
+  return { ...bound(store), capabilities: { ...inMemory, survivesRestart: true, sharedBetweenProcesses: true } };
 }
 
 /** A copy of the store of which a test may replace methods. */

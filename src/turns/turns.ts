@@ -1,31 +1,15 @@
 import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
-import type { TurnRequest } from "../log/request.ts";
-import type { TurnRecord } from "../log/store.ts";
-import type { QueuePlace } from "./start/turn-queue.ts";
+import type { NextEvents } from "../log/read-turn.ts";
+import type { NewTurn, TurnRecord } from "../log/store.ts";
+import type { QueuePlace } from "./queue.ts";
 
 /** A request that a dialect parsed, with the model that its name means and who asked. */
-export interface StartTurn {
-  readonly dialect: string;
-  readonly request: TurnRequest;
+export interface StartTurn extends Omit<NewTurn, "turnId" | "createdAtMs" | "graceMs" | "modelUid" | "account"> {
   readonly modelUid: ModelUid;
-  readonly modelNumber: number | undefined;
-  /** By which rule the request's model name became that one; joined requests get it too. */
-  readonly modelRule?: string | undefined;
-  /** Digest of the caller's API key. */
-  readonly caller: string;
-  /** Digest of the request's body. */
-  readonly fingerprint: string;
   /** Digest of the body where the fingerprint names a stream instead: two streams that ask the same have the same one. */
   readonly body?: string;
-  readonly idempotencyKey: string | undefined;
-  readonly session: string | undefined;
-  readonly client: string | undefined;
-  /** The client's project (`X-Millrace-Project`), for the usage history. */
-  readonly project?: string | undefined;
-  /** Stored unchanged with the turn (`TurnRecord.wire`): plain JSON that only the dialect reads. */
-  readonly wire?: unknown;
   /**
    * How long the turn continues without a reader; the configured time if undefined. `Infinity`: to its end. A joined turn keeps
    * its own time if that is longer.
@@ -33,17 +17,20 @@ export interface StartTurn {
   readonly graceMs: number | undefined;
   /** The client marks the request as a retry (`X-Stainless-Retry-Count`): the earlier turn is joined although its reader is not known to be gone. */
   readonly retry?: boolean;
-  /** Finds out whether the clients of earlier answers to this request have read them, where that is not known yet. */
-  readonly settle?: () => Promise<void>;
   /** The client repeats each failure in the middle of an answer seconds later, without its user: its repeat gets no prompt at once. */
   readonly repeatsLate?: boolean;
 }
 
 /** Identifies the turn that a request repeats (caller, body, key and session), and gives the grace time that this reader asks for. */
-export type JoinTurn = Pick<
-  StartTurn,
-  "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs" | "settle"
->;
+export type JoinTurn = Pick<StartTurn, "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs">;
+
+/**
+ * A request whose model is not known yet. `resolve` is called only if no turn is there for it, so an answer that was given is given
+ * again when the model's IDE is gone.
+ */
+export interface UnresolvedTurn extends JoinTurn {
+  readonly resolve: () => Promise<StartTurn>;
+}
 
 /** The turn of a request: a new one, or an existing one (`key`: same idempotency key; `implicit`: same request again). */
 export interface StartedTurn {
@@ -59,18 +46,21 @@ export interface StartedTurn {
   readonly expiresAtMs: number;
 }
 
+/** One reader of a turn. The turn has it until it is closed. */
+export interface TurnReader {
+  readonly next: NextEvents;
+  /** `isDelivered`: the client has the whole answer, so no repetition of its request joins the turn. Throws the store's errors. */
+  readonly close: (isDelivered: boolean) => Promise<void>;
+}
+
 /** Turns as the gateway knows them: start one, read it from any cursor, cancel it. */
 export interface Turns {
   /**
-   * The turn that is there for a request, if there is one: by its key, or its twin. Needs neither a model nor an IDE, so
-   * an answer that was given is given again when both are gone. Throws `idempotency_conflict`, `expired`.
+   * The turn that is there for a request, by its key or as its twin; else a new one. Resolves once the turn is stored. If only a reader
+   * keeps the request from joining its twin, that reader gets a quarter of a second to leave first. Throws `idempotency_conflict`,
+   * `expired`, and the errors of resolving the model and of finding a backend.
    */
-  join(asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined>;
-  /**
-   * Throws `idempotency_conflict`, `expired`, and the errors of finding a backend. Resolves once the turn is stored. If only a reader
-   * keeps the request from joining its twin, that reader gets a quarter of a second to leave first.
-   */
-  start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn>;
+  start(turn: StartTurn | UnresolvedTurn, signal: AbortSignal): Promise<StartedTurn>;
   /**
    * Every event after the cursor, until the terminal one, at the reader's pace. A reader that stops early cancels nothing: the turn
    * continues for its grace time. A reader that asks for more after the terminal event confirms that it delivered the whole answer.
@@ -78,6 +68,10 @@ export interface Turns {
    * the gateway stops first.
    */
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+  /** As `read`, in batches, for a reader that says itself when it is done. */
+  open(turnId: TurnId, after: EventId, signal: AbortSignal): TurnReader;
+  /** As `follow`, in batches. */
+  look(turnId: TurnId, after: EventId, signal: AbortSignal): NextEvents;
   /** As `read`, for onlookers (dashboard, tail): it neither keeps a turn alive nor counts as its delivery. */
   follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
   /** As `follow`, without the content: for any turn, also one that its client sealed. For counting and for the dashboard. */

@@ -2,12 +2,13 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import type { TrajectoryNotes } from "../supervise/archive-orphaned-trajectories.ts";
+import type { TrajectoryNotes } from "../orphaned-trajectories.ts";
 import {
   drop,
   expire,
   give,
   type HistoryChoice,
+  holds,
   type LiveTrajectories,
   noTrajectories,
   take,
@@ -35,13 +36,13 @@ export interface Asker {
 }
 
 /** `heldMessages` of the request are in the trajectory already. */
-export type Continued = HistoryChoice & { readonly heldMessages: number };
+export type Continuation = HistoryChoice & { readonly heldMessages: number };
 
 const defaultLimit = 32;
 
 /**
  * The trajectories that are kept open between the turns of a conversation. In memory: what a gateway forgets is rebuilt
- * from the history that the client sends.
+ * from the history that the client sends, or recalled from the log where its prompt waits.
  */
 export class Continuity {
   readonly #options: ContinuityOptions;
@@ -55,7 +56,7 @@ export class Continuity {
   }
 
   /** Whether the request continues a live trajectory. It then owns the trajectory until `keep` or `release`. */
-  choose(asker: Asker): Continued {
+  choose(asker: Asker): Continuation {
     this.#expire();
     const held = heldPart(asker.request, asker.modelUid);
     const { state, choice } = take(this.#state, { owner: ownerOf(asker), history: held?.history });
@@ -64,11 +65,18 @@ export class Continuity {
     return { ...choice, heldMessages: held?.heldMessages ?? 0 };
   }
 
+  /** Whether the request continues a trajectory that is known here, in use or not. */
+  knows(asker: Asker): boolean {
+    const held = heldPart(asker.request, asker.modelUid);
+    return held !== undefined && holds(this.#state, ownerOf(asker), held.history);
+  }
+
   /** The turn is over and its trajectory holds the request and this answer. */
   keep(asker: Asker, cascadeId: CascadeId, answer: VisibleAnswer): void {
     const history = historyAfter(asker.request, asker.modelUid, answer);
     const idleSinceMs = this.#options.clock.now();
-    const trajectory = { cascadeId, history, owner: ownerOf(asker), idleSinceMs };
+    const waits = answer.waits === true;
+    const trajectory = { cascadeId, history, owner: ownerOf(asker), idleSinceMs, waits };
     const { state, dropped } = give(this.#state, trajectory, this.#options.limit ?? defaultLimit);
     this.#state = state;
     this.#options.notes?.kept(cascadeId, idleSinceMs + this.#options.idleMs);
@@ -84,11 +92,11 @@ export class Continuity {
     return this.#state.idle.length;
   }
 
-  /** Archives all kept trajectories; resolves when that is done. */
+  /** Archives all kept trajectories but those whose prompt waits, for the next process; resolves when that is done. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#sweeping;
-    const left = this.#state.idle.map(({ cascadeId }) => cascadeId);
+    const left = this.#state.idle.flatMap(({ cascadeId, waits }) => (waits ? [] : cascadeId));
     this.#state = noTrajectories;
     await Promise.all(left.map((cascadeId) => this.#archived(cascadeId)));
   }

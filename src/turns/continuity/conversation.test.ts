@@ -3,9 +3,9 @@ import type { Batch } from "../../backends/backend.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
+import { exchange } from "../exchange.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
 import { assistant, bash, fakeModel, fakeRequest, user } from "../prompt/request.fake.ts";
-import { exchange } from "../run/exchange.ts";
 import { planAnswer } from "../tools/answer-plan.ts";
 import { ScriptedBackend, scriptedCascade } from "../tools/scripted-backend.fake.ts";
 import { Continuity } from "./continuity.ts";
@@ -72,7 +72,7 @@ describe("an exchange that continues conversations", () => {
     const { how, events } = await ask(second);
     expect(how).toBe("rebuilt(trajectory_gone)");
     expect(events.map(({ type }) => type)).not.toContain("failed");
-    expect(backend.prompts[1]?.text).toContain("<conversation>");
+    expect(backend.prompts[1]?.text).toMatch(/<conversation-\w{7}>/);
   });
 
   it("does not keep a trajectory that holds more than the client sees", async () => {

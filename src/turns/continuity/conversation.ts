@@ -1,13 +1,13 @@
 import type { Prompt } from "../../backends/backend.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
-import type { Asker, Continued, Continuity } from "./continuity.ts";
-import type { VisibleAnswer } from "./visible-history.ts";
+import type { Asker, Continuation, Continuity } from "./continuity.ts";
+import { visibleAnswer } from "./visible-history.ts";
 
 export interface ConversationOptions {
   readonly continuity: Continuity;
   readonly asker: Asker;
-  readonly choice: Continued;
+  readonly choice: Continuation;
   /** The prompt for the trajectory that the choice names; undefined where the layout cannot say it. */
   readonly continued: Prompt | undefined;
 }
@@ -18,7 +18,7 @@ export interface ConversationOptions {
  */
 export class Conversation {
   readonly #options: ConversationOptions;
-  readonly #calls = new Map<string, VisibleAnswer["calls"][number]>();
+  readonly #calls: TurnEventBody[] = [];
   #chosen: CascadeId | undefined;
   #travelled: string | undefined;
 
@@ -50,19 +50,15 @@ export class Conversation {
 
   /** Notes the visible parts of the answer that are not text. */
   note(events: readonly TurnEventBody[]): void {
-    for (const event of events) {
-      if (event.type !== "tool_call") continue;
-      const before = this.#calls.get(event.callId)?.arguments ?? "";
-      const { callId, name, argumentsDelta } = event;
-      this.#calls.set(callId, { callId, name, arguments: before + argumentsDelta });
-    }
+    this.#calls.push(...events.filter(({ type }) => type === "tool_call"));
   }
 
   /** Keeps the trajectory for the next turn, unless the answer is not whole. */
-  keep(cascadeId: CascadeId, { reason, text }: { readonly reason: FinishReason; readonly text: string }): boolean {
+  keep(cascadeId: CascadeId, end: { readonly reason: FinishReason; readonly text: string }): boolean {
+    const { reason } = end;
     if (reason.unified !== "stop" && reason.unified !== "tool_calls") return false;
     const { continuity, asker } = this.#options;
-    continuity.keep(asker, cascadeId, { text, calls: [...this.#calls.values()] });
+    continuity.keep(asker, cascadeId, visibleAnswer(this.#calls, end));
     if (cascadeId === this.#chosen) this.#chosen = undefined;
     return true;
   }

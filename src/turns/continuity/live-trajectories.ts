@@ -8,6 +8,8 @@ export interface LiveTrajectory {
   /** Who may use it: one caller, in one session of theirs, with one IDE. */
   readonly owner: string;
   readonly idleSinceMs: number;
+  /** Its prompt waits for the results of calls, and goes on in another process too. */
+  readonly waits: boolean;
 }
 
 /** Every trajectory that is kept open: idle ones, and those that a turn uses now. Plain data. */
@@ -70,6 +72,11 @@ export function give(
     state: { idle: all.slice(dropped.length), busy },
     dropped: dropped.map(({ cascadeId }) => cascadeId),
   };
+}
+
+/** Whether a trajectory of this owner holds exactly that, in use or not. */
+export function holds({ idle, busy }: LiveTrajectories, owner: string, history: VisibleHistory): boolean {
+  return [...idle, ...busy].some((each) => each.owner === owner && same(each.history, history));
 }
 
 /** Forgets a trajectory, idle or busy. */

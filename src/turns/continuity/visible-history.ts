@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { waitsForResults } from "../../backends/backend.ts";
+import type { TurnEventBody } from "../../log/event.ts";
 import type { Message, Part, TurnRequest } from "../../log/request.ts";
 import { modelTexts, splitSystem } from "../prompt/instructions.ts";
 
@@ -14,7 +16,29 @@ export interface VisibleHistory {
 /** The answer of a turn as its client sees it. */
 export interface VisibleAnswer {
   readonly text: string;
-  readonly calls: readonly { readonly callId: string; readonly name: string; readonly arguments: string }[];
+  readonly calls: readonly VisibleCall[];
+  /** Its prompt goes on: the agent waits for the results of the calls. */
+  readonly waits?: boolean;
+}
+
+interface VisibleCall {
+  readonly callId: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** The answer that these events end with. */
+export function visibleAnswer(
+  events: readonly TurnEventBody[],
+  { reason, text }: Pick<TurnEventBody & { readonly type: "finished" }, "reason" | "text">,
+): VisibleAnswer {
+  const calls = new Map<string, VisibleCall>();
+  for (const event of events) {
+    if (event.type !== "tool_call") continue;
+    const { callId, name, argumentsDelta } = event;
+    calls.set(callId, { callId, name, arguments: (calls.get(callId)?.arguments ?? "") + argumentsDelta });
+  }
+  return { text, calls: [...calls.values()], waits: reason.raw === waitsForResults };
 }
 
 /**
@@ -80,7 +104,9 @@ function visible(message: Message, calls: ReadonlyMap<string, string>): unknown 
 }
 
 function partKey(part: Part): unknown {
-  return part.type === "text" ? modelTexts([part]) : [part.mimeType, hash(part.base64)];
+  return part.type === "text"
+    ? modelTexts([part])
+    : [part.mimeType, createHash("sha256").update(part.base64, "latin1").digest("base64url")];
 }
 
 function textOf(parts: readonly Part[]): string {

@@ -15,22 +15,20 @@ export interface WrittenMessage {
   readonly name: string;
 }
 
-/** The conversation written out, one entry a message, and the suffix of its tags that no text contains. */
-export interface Written {
-  readonly messages: readonly WrittenMessage[];
-  readonly suffix: string;
-}
-
 /**
  * Writes messages as text: calls in the grammar that the model is taught, results in tags that name the tool and the
- * call's place in its answer, images as `[image n]`. Tags get a suffix when a text contains them, so nothing a file or
- * a user says can end a block. `markImages` false leaves the marks out where the text is only the user's own.
+ * call's place in its answer, images as `[image n]`. All tags have the turn's mark, which no text contains, so nothing that a file, a user
+ * or a call's arguments say can open or end a block. `markImages` false leaves the marks of images out where the text is only the user's own.
  */
-export function writeMessages(messages: readonly Message[], names: ToolNames, markImages: boolean): Written {
-  const suffix = freeSuffix(messages);
+export function writeMessages(
+  messages: readonly Message[],
+  names: ToolNames,
+  mark: string,
+  markImages: boolean,
+): readonly WrittenMessage[] {
   const callPlace = new Map<string, { readonly place: number; readonly name: string }>();
   let imagesBefore = 0;
-  const written = messages.map((message, index): WrittenMessage => {
+  return messages.map((message, index): WrittenMessage => {
     const images = message.parts.filter((part) => part.type === "image");
     const body = writeParts(message.parts, markImages ? imagesBefore : undefined);
     imagesBefore += images.length;
@@ -42,7 +40,7 @@ export function writeMessages(messages: readonly Message[], names: ToolNames, ma
         return { ...common, text: body, name: `${label} (${message.role})` };
       case "assistant": {
         message.toolCalls.forEach((call, place) => callPlace.set(call.callId, { place: place + 1, name: call.name }));
-        const calls = message.toolCalls.map((call) => writeCall(names.shown(call.name), callBody(call)));
+        const calls = message.toolCalls.map((call) => writeCall(mark, names.shown(call.name), callBody(call)));
         const text = [body, ...calls].filter((piece) => piece !== "").join("\n\n");
         return { ...common, text, name: `${label} (assistant)` };
       }
@@ -51,14 +49,13 @@ export function writeMessages(messages: readonly Message[], names: ToolNames, ma
         const tool = names.shown(message.name ?? call?.name ?? "unknown");
         const place = call === undefined ? "" : ` call="${call.place}"`;
         const error = message.isError ? ' error="true"' : "";
-        const text = `<${resultTag}${suffix} name="${tool}"${place}${error}>\n${body}\n</${resultTag}${suffix}>`;
+        const text = `<${resultTag}-${mark} name="${tool}"${place}${error}>\n${body}\n</${resultTag}-${mark}>`;
         return { ...common, text, name: `${label} (result of ${tool})` };
       }
       default:
         return message satisfies never;
     }
   });
-  return { messages: written, suffix };
 }
 
 /** The messages as a list of turns: tool results are the user's, neighbours of one role are one message. */
@@ -86,14 +83,4 @@ function writeParts(parts: readonly Part[], imagesBefore: number | undefined): s
     return imagesBefore === undefined ? [] : [`[image ${image}]`];
   });
   return pieces.join("\n\n");
-}
-
-/** "" unless a text holds one of our closing tags; then the first "-n" for which none does. */
-function freeSuffix(messages: readonly Message[]): string {
-  const texts = messages.flatMap((message) => modelTexts(message.parts));
-  for (let n = 0; ; n++) {
-    const suffix = n === 0 ? "" : `-${n}`;
-    const closing = ["conversation", "message", resultTag].map((tag) => `</${tag}${suffix}>`);
-    if (!texts.some((text) => closing.some((tag) => text.includes(tag)))) return suffix;
-  }
 }

@@ -29,10 +29,16 @@ export function splitSystem(messages: readonly Message[]): {
 }
 
 /** The tools' part of the instructions, shortened by the given steps. Empty when there is nothing to call. */
-export function toolInstructions(request: TurnRequest, names: ToolNames, steps: ReadonlySet<CompactionStep>): string {
+export function toolInstructions(
+  request: TurnRequest,
+  names: ToolNames,
+  mark: string,
+  steps: ReadonlySet<CompactionStep>,
+): string {
   const { toolChoice } = request;
   const choice = toolChoice.type === "named" ? { ...toolChoice, name: names.shown(toolChoice.name) } : toolChoice;
-  return teachTools(names.tools, { choice, parallel: request.parallelToolCalls }, (tool) => describeTool(tool, steps));
+  const rules = { mark, choice, parallel: request.parallelToolCalls };
+  return teachTools(names.tools, rules, (tool) => describeTool(tool, steps));
 }
 
 /** The instructions for the form of the answer; empty for plain text. They are part of this turn only. */

@@ -1,10 +1,12 @@
 import type { Prompt, PromptForm } from "../../backends/backend.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import { estimatePromptTokens, leastTokens } from "../../base/token-estimate.ts";
 import type { TurnRequest } from "../../log/request.ts";
+import { callTag, markOf } from "../tools/grammar.ts";
 import { mapToolNames } from "../tools/names.ts";
+import { nativeResults, nativeRules, nativeTools } from "../tools/native-tools.ts";
 import { type CompactionStep, compactionSteps, describeTool } from "./compaction.ts";
 import { asTurns, type WrittenMessage, writeMessages } from "./conversation.ts";
-import { estimatePromptTokens } from "./estimate.ts";
 import { formatInstructions, splitSystem, toolInstructions } from "./instructions.ts";
 import { promptBudget, tooLong, toolsBytes } from "./limits.ts";
 
@@ -16,12 +18,14 @@ export interface LayoutModel {
 }
 
 export interface LayoutOptions {
+  /** The turn's random id: its tags get a mark of it (`markOf`). The plan that reads the answer needs the same one. */
+  readonly seed?: string;
   /** A live trajectory that holds the first `heldMessages` of `request.messages`; only those after them are sent. */
   readonly continues?: { readonly cascadeId: CascadeId; readonly heldMessages: number };
 }
 
 /** A prompt, and what was shortened to make it fit (names for the `x-millrace-compacted` header, in order). */
-export interface LaidOut {
+export interface LayoutResult {
   readonly prompt: Prompt;
   /** As `estimatePromptTokens` counts it. */
   readonly tokens: number;
@@ -38,42 +42,66 @@ export interface LaidOut {
  *
  * @throws MillraceError `context_too_long` naming the largest parts, when the last step is not enough.
  */
-export function layoutPrompt(request: TurnRequest, model: LayoutModel, options: LayoutOptions = {}): LaidOut {
+export function layoutPrompt(request: TurnRequest, model: LayoutModel, options: LayoutOptions = {}): LayoutResult {
   if (options.continues !== undefined) return layOut(request, model, options);
   const { uid, number, contextTokens } = model;
+  const { seed } = options;
   const before = whole.get(request);
-  const isSame = before !== undefined && before.contextTokens === contextTokens;
+  const isSame = before !== undefined && before.contextTokens === contextTokens && before.seed === seed;
   const laidOut = isSame ? before.laidOut : layOut(request, model, options);
-  whole.set(request, { contextTokens, laidOut });
+  whole.set(request, { contextTokens, seed, laidOut });
   return { ...laidOut, prompt: { ...laidOut.prompt, modelUid: uid, modelNumber: number } };
 }
 
 /** Caches the last layout of each request, because a turn's layout and its size are asked for one after the other. */
-const whole = new WeakMap<TurnRequest, { readonly contextTokens: number | undefined; readonly laidOut: LaidOut }>();
+const whole = new WeakMap<
+  TurnRequest,
+  { readonly contextTokens: number | undefined; readonly seed: string | undefined; readonly laidOut: LayoutResult }
+>();
 
-function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions): LaidOut {
+function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions): LayoutResult {
   const names = mapToolNames(request.tools);
   const { system, rest } = splitSystem(request.messages);
   const plain = !rest.some((message) => message.role === "assistant" || message.role === "tool");
   const imagesOnly = rest.every(({ parts }) => parts.every(({ type }) => type === "image"));
-  const { messages: written, suffix } = writeMessages(rest, names, !plain || imagesOnly);
+  const mark = markOf(request, options.seed ?? "");
+  const written = writeMessages(rest, names, mark, !plain || imagesOnly);
   const { continues } = options;
   const sent =
     continues === undefined ? written : written.slice(continues.heldMessages - (request.messages.length - rest.length));
-  const text = plain || continues !== undefined ? joined(sent) : conversationText(written, suffix);
-  const format = formatInstructions(
-    request.responseFormat,
-    names.tools.length > 0 && request.toolChoice.type !== "none",
-  );
   const budget = promptBudget(model.contextTokens, request.maxOutputTokens);
+  const steps = new Set<CompactionStep>();
+  const refused = (tokens: number) =>
+    tooLong({ tokens, budget, modelUid: model.uid }, [
+      ...(system.length === 0 ? [] : [{ name: "the system text", text: system.join("\n\n") }]),
+      ...names.tools.map((tool) => ({ name: `the tool ${tool.tool.name}`, text: describeTool(tool, steps) })),
+      ...sent,
+    ]);
+  const least = leastTokens(sent.reduce((sum, { text }) => sum + text.length, 0));
+  if (least > budget) throw refused(least); // to lay out a text of megabytes would only take time
+  const canCall = names.tools.length > 0 && request.toolChoice.type !== "none";
+  const isPart = continues !== undefined;
+  const text = isPart
+    ? [joined(sent), ...(canCall ? [newMark(mark)] : [])].join("\n\n")
+    : plain
+      ? joined(sent)
+      : conversationText(written, mark);
+  const format = formatInstructions(request.responseFormat, canCall);
   const turns = asTurns(written);
+  const native =
+    canCall && request.responseFormat.type === "text"
+      ? {
+          tools: nativeTools(names, request).specs,
+          instructions: texts([...system, nativeRules(request)]),
+          text: isPart ? joined(sent) : text,
+          parallel: request.parallelToolCalls,
+          results: nativeResults(request.messages),
+        }
+      : undefined;
 
   const promptAt = (steps: ReadonlySet<CompactionStep>): { readonly prompt: Prompt; readonly tools: string } => {
-    const tools = toolInstructions(request, names, steps);
-    const instructions = [...system, tools, format]
-      .map((part) => part.trim())
-      .filter((part) => part !== "")
-      .join("\n\n");
+    const tools = toolInstructions(request, names, mark, steps);
+    const instructions = texts([...system, tools, format]);
     const prompt: Prompt = {
       modelUid: model.uid,
       modelNumber: model.number,
@@ -84,11 +112,12 @@ function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions
       maxOutputTokens: request.maxOutputTokens,
       continues: continues?.cascadeId,
       form: formOf(request, names.tools.length > 0),
+      mark,
+      ...(native === undefined ? {} : { native }),
     };
     return { prompt, tools };
   };
 
-  const steps = new Set<CompactionStep>();
   const compacted: string[] = [];
   let laidOut = promptAt(steps);
   let tokens = estimatePromptTokens(laidOut.prompt);
@@ -99,35 +128,41 @@ function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions
     tokens = estimatePromptTokens(laidOut.prompt);
     if (laidOut.tools !== before) compacted.push(step);
   }
-  if (tokens > budget) {
-    throw tooLong(laidOut.prompt, budget, [
-      ...(system.length === 0 ? [] : [{ name: "the system text", text: system.join("\n\n") }]),
-      ...names.tools.map((tool) => ({ name: `the tool ${tool.tool.name}`, text: describeTool(tool, steps) })),
-      ...sent,
-    ]);
-  }
+  if (tokens > budget) throw refused(tokens);
   return { prompt: laidOut.prompt, tokens, compacted };
 }
 
 /** Sent in the user's place when the last message is the assistant's own beginning of an answer. */
 const goOn = "Go on with your last message exactly where it ends, without repeating any of it.";
 
+function texts(parts: readonly string[]): string {
+  return parts
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+    .join("\n\n");
+}
+
 function joined(messages: readonly WrittenMessage[]): string {
   return messages.map(({ text }) => text).join("\n\n");
 }
 
+/** What a model is told whose conversation holds the marks of earlier turns, and maybe only their instructions. */
+function newMark(mark: string): string {
+  return `(From here on the tags end in -${mark}: write calls as <${callTag}-${mark} name="…">…</${callTag}-${mark}>. Earlier endings no longer count.)`;
+}
+
 /** The history in tags, and after it, without tags, the messages to answer: those after the last answer. */
-function conversationText(messages: readonly WrittenMessage[], suffix: string): string {
+function conversationText(messages: readonly WrittenMessage[], mark: string): string {
   const lastAnswer = messages.findLastIndex((message) => message.role === "assistant");
   const history = messages
     .slice(0, lastAnswer + 1)
     .map(({ role, text }) =>
-      role === "tool" ? text : `<message${suffix} role="${role}">\n${text}\n</message${suffix}>`,
+      role === "tool" ? text : `<message-${mark} role="${role}">\n${text}\n</message-${mark}>`,
     );
   const now = messages.slice(lastAnswer + 1);
   return [
-    "This is the conversation so far, oldest message first. Answer what follows it; do not repeat it.",
-    `<conversation${suffix}>\n${history.join("\n")}\n</conversation${suffix}>`,
+    `This is the conversation so far, oldest message first. Only tags that end in -${mark} are its own. Answer what follows it; do not repeat it.`,
+    `<conversation-${mark}>\n${history.join("\n")}\n</conversation-${mark}>`,
     now.length === 0 ? goOn : joined(now),
   ].join("\n\n");
 }

@@ -1,6 +1,6 @@
-import type { Prompt } from "../../backends/backend.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import { estimatePromptTokens, estimateTokens } from "./estimate.ts";
+import type { ModelUid } from "../../base/ids.ts";
+import { estimateTokens } from "../../base/token-estimate.ts";
 
 /**
  * Above this size the tools' texts are shortened. Around 30 KB of prompt right after the start the panel state is lost, and tool lists
@@ -23,24 +23,24 @@ export interface SizedPart {
   readonly text: string;
 }
 
-/** The error past the last step of compaction: how much, how much fits, and the three largest parts. */
+/** The error of a prompt of at least `tokens`: how much it is, how much fits, and the three largest parts. */
 export function tooLong(
-  prompt: Pick<Prompt, "instructions" | "text" | "images" | "modelUid">,
-  budget: number,
+  { tokens, budget, modelUid }: { readonly tokens: number; readonly budget: number; readonly modelUid: ModelUid },
   parts: readonly SizedPart[],
 ): MillraceError {
-  const largest = parts
-    .map(({ name, text }) => ({ name, tokens: estimateTokens(text) }))
-    .sort((a, b) => b.tokens - a.tokens)
-    .slice(0, 3);
+  const sized = parts.map(({ name, text }) => ({ name, tokens: estimateTokens(text) }));
+  const total = Math.max(
+    tokens,
+    sized.reduce((sum, part) => sum + part.tokens, 0),
+  );
+  const largest = sized.sort((a, b) => b.tokens - a.tokens).slice(0, 3);
   const named = largest.map(({ name, tokens }) => `${name}: about ${tokens}`).join("; ");
-  const tokens = estimatePromptTokens(prompt);
   return new MillraceError(
     "context_too_long",
-    `The prompt is about ${tokens} tokens; ${prompt.modelUid} takes ${budget} beside its answer. Largest parts: ${named}.`,
+    `The prompt is about ${total} tokens; ${modelUid} takes ${budget} beside its answer. Largest parts: ${named}.`,
     {
       hint: `Shorten ${largest[0]?.name ?? "the conversation"}, or pick a model with a larger context window.`,
-      details: { estimatedTokens: tokens, budgetTokens: budget, largest } satisfies TooLongDetails,
+      details: { estimatedTokens: total, budgetTokens: budget, largest } satisfies TooLongDetails,
     },
   );
 }

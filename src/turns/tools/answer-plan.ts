@@ -1,4 +1,5 @@
 import type { ResponseFormat, ToolChoice, TurnRequest } from "../../log/request.ts";
+import { markOf, textsOf } from "./grammar.ts";
 import { mapToolNames, type ToolNames } from "./names.ts";
 
 /** How the answer to a request has to be read. Plain data, made once a turn. */
@@ -6,14 +7,20 @@ export interface AnswerPlan {
   /** The tools that may be called; none when calls are not to be looked for. */
   readonly names: ToolNames;
   readonly choice: ToolChoice;
+  /** The answer has to call a tool. */
+  readonly mustCall: boolean;
   readonly parallel: boolean;
   readonly format: ResponseFormat;
   readonly seed: string;
+  /** The mark of the turn's tags (`markOf`). */
+  readonly mark: string;
+  /** The texts of users and tools: a call that the model only quotes from them is text. */
+  readonly quotable: readonly string[];
 }
 
 /**
  * The plan for reading the answer to a request. It is undefined when the text passes unchanged (no tools, no form). `seed` makes the
- * ids of calls: unique to the turn, and the same when the turn is read again.
+ * ids of calls and the mark of the tags: unique to the turn, and the same when the turn is read again.
  */
 export function planAnswer(request: TurnRequest, seed: string): AnswerPlan | undefined {
   const calls = request.tools.length > 0 && request.toolChoice.type !== "none";
@@ -21,8 +28,11 @@ export function planAnswer(request: TurnRequest, seed: string): AnswerPlan | und
   return {
     names: mapToolNames(calls ? request.tools : []),
     choice: calls ? request.toolChoice : { type: "none" },
+    mustCall: calls && (request.toolChoice.type === "required" || request.toolChoice.type === "named"),
     parallel: request.parallelToolCalls,
     format: request.responseFormat,
     seed,
+    mark: markOf(request, seed),
+    quotable: request.messages.filter(({ role }) => role === "user" || role === "tool").flatMap(textsOf),
   };
 }

@@ -1,8 +1,7 @@
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
-import { AnswerScanner } from "./answer-scanner.ts";
-import { CallDesk, type CallRepair } from "./call-desk.ts";
-import { Emission } from "./emission.ts";
+import { type CallRepair, Calls } from "./calls.ts";
+import { CallFinder } from "./find-calls.ts";
 import { announcedCall } from "./forms/announced-call.ts";
 import type { EndCause } from "./forms/blocks.ts";
 import { writeCall } from "./grammar.ts";
@@ -25,52 +24,88 @@ export interface ReadOptions {
   readonly mayAskAgain: boolean;
 }
 
+interface Problem {
+  readonly text: string;
+  readonly again: string;
+}
+
+const summaryProblem: Problem = {
+  text: "a summary of the conversation in a <summary> tag instead of an answer",
+  again:
+    "Your last answer is a summary, but nobody asked for one, and it was not shown. Go on with the task: write your next output, a tool call or the answer itself, without a <summary> tag.",
+};
+
+/** What readers of the turn hold, over both of its answers. */
+class ReaderCopy {
+  text = "";
+  /** Calls in order, as name and arguments. */
+  readonly calls: string[] = [];
+  wholeCalls = 0;
+  isSpoken = false;
+}
+
 /**
- * Reads one answer as it grows: text in, events out. A second answer (`before`: the first one's reader) completes the parts that the
- * first left open; its prose is not shown.
+ * Reads one answer as it grows: text in, events out. It finds calls (`CallFinder`), and checks them (`Calls`). A second answer
+ * (`before`: the first one's reader) completes the parts that the first left open; its prose is not shown.
  */
 export class AnswerReader {
-  /** The answer as the model wrote it. */
-  raw = "";
   readonly #plan: AnswerPlan;
   readonly #before: AnswerReader | undefined;
   readonly #mayAskAgain: boolean;
+  readonly #shown: ReaderCopy;
+  readonly #raw: string[] = [];
   #thought = false;
-  readonly #emission: Emission;
-  #desk: CallDesk;
+  #out: TurnEventBody[] = [];
+  /** The text of an answer that is read again from its start. */
+  #textNow: string[] | undefined;
+  /** How many calls were sent before this answer. */
+  readonly #callsBefore: number;
+  /** How many of the sent calls are confirmed by the answer as it now reads. */
+  #repeated: number;
+  #isContradicted = false;
+  #isSummary = false;
+  #calls: Calls;
   #json: JsonAnswer | undefined;
-  #scanner: AnswerScanner | undefined;
+  #finder: CallFinder | undefined;
 
   constructor(plan: AnswerPlan, { before, mayAskAgain }: ReadOptions) {
     this.#plan = plan;
     this.#mayAskAgain = mayAskAgain && before === undefined;
     this.#before = before;
-    this.#emission = before === undefined ? new Emission() : before.#emission;
-    [this.#desk, this.#json, this.#scanner] = this.#parts();
+    this.#shown = before === undefined ? new ReaderCopy() : before.#shown;
+    this.#callsBefore = this.#shown.calls.length;
+    this.#repeated = this.#callsBefore;
+    [this.#calls, this.#json, this.#finder] = this.#parts();
+  }
+
+  /** The answer as the model wrote it. */
+  get raw(): string {
+    if (this.#raw.length > 1) this.#raw.splice(0, this.#raw.length, this.#raw.join(""));
+    return this.#raw[0] ?? "";
   }
 
   get visibleText(): string {
-    return this.#emission.text;
+    return this.#shown.text;
   }
 
   get outcomes(): readonly CallRepair[] {
-    return this.#desk.outcomes;
+    return this.#calls.outcomes;
   }
 
   /** Calls that could not be used, a call that had to be made and was not among them. */
   get failedCalls(): number {
-    const missing = (this.#desk.forced || this.#owesCalls) && this.#desk.accepted === 0;
-    return Math.max(this.#desk.problems.length, missing ? 1 : 0);
+    const isMissing = (this.#plan.mustCall || this.#owesCalls) && this.#calls.accepted === 0;
+    return Math.max(this.#calls.problems.length, isMissing ? 1 : 0);
   }
 
   /** Calls that readers got, the first answer's included. */
   get calls(): number {
-    return this.#emission.calls;
+    return this.#shown.calls.length;
   }
 
   /** Calls that readers got to their end. */
   get wholeCalls(): number {
-    return this.#emission.wholeCalls;
+    return this.#shown.wholeCalls;
   }
 
   /** Readers saw a thought of this answer. */
@@ -80,75 +115,135 @@ export class AnswerReader {
 
   /** No second answer came: the calls that were held back for it go out as they were written. */
   giveUp(): readonly TurnEventBody[] {
-    this.#desk.passOnUncorrected();
-    return this.#emission.take();
+    this.#calls.passOnUncorrected();
+    return this.#take();
   }
 
   push(delta: string): readonly TurnEventBody[] {
-    this.raw += delta;
-    if (this.#scanner === undefined) this.#text(delta);
-    else this.#scanner.push(delta);
-    return this.#emission.take();
+    this.#raw.push(delta);
+    if (this.#finder === undefined) this.#text(delta);
+    else this.#finder.push(delta);
+    return this.#take();
   }
 
   /** The upstream changed its text: `text` is the answer as it now reads. */
   rewrite(text: string): readonly TurnEventBody[] {
-    this.raw = "";
-    if (this.#before === undefined) this.#emission.restart();
-    [this.#desk, this.#json, this.#scanner] = this.#parts();
+    const { raw } = this;
+    if (text.startsWith(raw)) return text.length === raw.length ? [] : this.push(text.slice(raw.length));
+    this.#raw.length = 0;
+    if (this.#showsText) this.#textNow = [];
+    this.#repeated = this.#callsBefore;
+    [this.#calls, this.#json, this.#finder] = this.#parts();
     const events = this.push(text);
-    this.#emission.caughtUp();
-    return [...events, ...this.#emission.take()];
+    this.#caughtUp();
+    return [...events, ...this.#take()];
   }
 
   end(end: EndCause): { readonly events: readonly TurnEventBody[]; readonly result: AnswerResult } {
-    this.#scanner?.end(end);
+    this.#finder?.end(end);
     const json = this.#endJson(end);
-    this.#desk.passOnUncorrected();
-    if (this.#before === undefined) this.#emission.close();
-    const { contradicted } = this.#emission;
-    const problem = contradicted
+    this.#calls.passOnUncorrected();
+    const isContradicted = this.#isContradicted || this.#repeated < this.#shown.calls.length;
+    const found = this.#isSummary ? summaryProblem : (this.#callProblem() ?? json);
+    const problem = isContradicted
       ? { text: "the IDE's server changed a call that had already been sent", again: undefined }
-      : (this.#callProblem() ?? json);
+      : found;
     const reask = problem === undefined && end === "stop" ? this.#onlyAnnounced() : problem?.again;
     return {
-      events: this.#emission.take(),
+      events: this.#take(),
       result: {
         problem: problem?.text,
         reask: this.#before === undefined ? reask : undefined,
-        isExcused: !contradicted && this.wholeCalls > 0,
+        isExcused: !isContradicted && this.wholeCalls > 0,
       },
     };
   }
 
-  #parts(): [CallDesk, JsonAnswer | undefined, AnswerScanner | undefined] {
-    const { names, choice, parallel, seed, format } = this.#plan;
-    const emit = (event: TurnEventBody) => this.#emission.add(event);
+  #parts(): [Calls, JsonAnswer | undefined, CallFinder | undefined] {
+    const { names, format } = this.#plan;
     const before = this.#before;
     const mayHold = () => this.#mayAskAgain && !this.#isShown;
-    const options = { names, choice, parallel, seed, mayHold };
-    const desk = new CallDesk(options, emit, before === undefined ? undefined : before.#desk);
-    const show = (delta: string) => emit({ type: "text", delta });
+    const calls = new Calls(
+      this.#plan,
+      mayHold,
+      (event) => this.#emit(event),
+      before === undefined ? undefined : before.#calls,
+    );
+    const show = (delta: string) => this.#emit({ type: "text", delta });
     const jsonBefore = before === undefined ? undefined : before.#json;
     const json = format.type === "text" ? undefined : new JsonAnswer(format, show, jsonBefore?.sent);
-    const scanner = names.tools.length === 0 ? undefined : new AnswerScanner(desk, (text) => this.#text(text));
-    return [desk, json, scanner];
+    this.#isSummary = false;
+    const parts = {
+      text: (text: string) => this.#text(text),
+      call: calls.attempt.bind(calls),
+      cut: calls.cut.bind(calls),
+      summary: () => {
+        this.#isSummary = true;
+      },
+    };
+    return [calls, json, names.tools.length === 0 ? undefined : new CallFinder(this.#plan, parts)];
   }
 
   get #isShown(): boolean {
-    return this.#thought || this.#emission.calls > 0 || this.#emission.text.trim() !== "";
+    return this.#thought || this.#shown.calls.length > 0 || this.#shown.isSpoken;
   }
 
+  /** Text is shown, except that of a second answer that only completes the first. */
   #text(delta: string): void {
-    if (delta.trim() !== "") this.#desk.release();
+    if (delta.trim() !== "") this.#calls.release();
     if (this.#json !== undefined) this.#json.push(delta);
-    else if (this.#before === undefined) this.#emission.add({ type: "text", delta });
+    else if (this.#showsText) this.#emit({ type: "text", delta });
   }
 
-  #endJson(end: EndCause): { readonly text: string; readonly again: string } | undefined {
-    if (this.#json === undefined) return undefined;
-    if (this.#desk.accepted > 0 || this.#desk.problems.length > 0 || this.#desk.forced) {
-      if (this.#before === undefined) this.#json.sendAsPlainText();
+  get #showsText(): boolean {
+    return this.#before === undefined || this.#before.#isSummary;
+  }
+
+  #emit(event: TurnEventBody): void {
+    const shown = this.#shown;
+    if (event.type === "text") {
+      shown.isSpoken ||= event.delta.trim() !== "";
+      if (this.#textNow !== undefined) {
+        this.#textNow.push(event.delta);
+        return;
+      }
+      shown.text += event.delta;
+    }
+    if (event.type === "tool_call") {
+      const call = JSON.stringify([event.name, event.argumentsDelta]);
+      const sent = shown.calls[this.#repeated++];
+      if (sent !== undefined) {
+        this.#isContradicted ||= sent !== call;
+        return;
+      }
+      shown.calls.push(call);
+      if (event.done) shown.wholeCalls++;
+    }
+    this.#out.push(event);
+  }
+
+  /** The events since the last time. */
+  #take(): readonly TurnEventBody[] {
+    const out = this.#out;
+    this.#out = [];
+    return out;
+  }
+
+  /** The whole of the rewritten answer was read: its text follows what readers have, or replaces it. */
+  #caughtUp(): void {
+    const now = this.#textNow?.join("");
+    this.#textNow = undefined;
+    if (now === undefined || now === this.#shown.text) return;
+    const before = this.#shown.text;
+    if (now.startsWith(before)) this.#out.push({ type: "text", delta: now.slice(before.length) });
+    else this.#out.push({ type: "rewritten", text: now });
+    this.#shown.text = now;
+  }
+
+  #endJson(end: EndCause): Problem | undefined {
+    if (this.#json === undefined || this.#isSummary) return undefined;
+    if (this.#calls.accepted > 0 || this.#calls.problems.length > 0 || this.#plan.mustCall) {
+      if (this.#before === undefined) this.#json.sendAsIs();
       return undefined;
     }
     const wrong = this.#json.end(end);
@@ -157,44 +252,39 @@ export class AnswerReader {
     return { text: `an answer that is not in the form asked for: ${wrong}`, again };
   }
 
-  #callProblem(): { readonly text: string; readonly again: string } | undefined {
-    const { problems, accepted, forced, stillOpen } = this.#desk;
-    if (problems.length === 0 && stillOpen.length > 0) {
-      return { text: `no correction of its call of ${stillOpen[0]?.asked}: ${stillOpen[0]?.message}`, again: "" };
-    }
+  #callProblem(): Problem | undefined {
+    const { problems, accepted } = this.#calls;
+    const { choice, mustCall, names, mark } = this.#plan;
     if (problems.length === 0) {
-      const owed = forced || this.#owesCalls;
-      if (!owed || accepted > 0) return undefined;
-      const tools = this.#plan.choice.type === "named" ? this.#plan.names.shown(this.#plan.choice.name) : "a tool";
+      if ((!mustCall && !this.#owesCalls) || accepted > 0) return undefined;
+      const tools = choice.type === "named" ? names.shown(choice.name) : "a tool";
       return {
-        text: `an answer without the call that it had to make`,
+        text: "an answer without the call that it had to make",
         again: `Your last answer calls no tool, but it has to call ${tools}. Write the call now, and nothing else.`,
       };
     }
     const lines = problems.map(({ asked, message }) => `- ${asked}: ${message}`);
-    const example = problems.find(({ tool }) => tool !== undefined)?.tool ?? this.#plan.names.tools[0];
+    const example = problems.find(({ tool }) => tool !== undefined)?.tool ?? names.tools[0];
     const schema =
       example?.tool.kind === "function"
         ? `\n\nThe schema of ${example.shownName}: ${JSON.stringify(example.shownParameters)}`
         : "";
     const others = accepted > 0 ? " Its other calls were accepted; do not repeat them." : "";
-    const form = writeCall(
-      example?.shownName ?? "",
-      example?.tool.kind === "freeform" ? "its input" : "{ …arguments as JSON… }",
-    );
+    const body = example?.tool.kind === "freeform" ? "its input" : "{ …arguments as JSON… }";
+    const form = writeCall(mark, example?.shownName ?? "", body);
     return {
       text: `a call that cannot be used: ${problems.map(({ asked, message }) => `${asked}: ${message}`).join("; ")}`,
-      again: `Your last answer holds a call that cannot be used, and it was not run:\n${lines.join("\n")}\n\nWrite only the corrected call again, in exactly this form, with what was right in it unchanged and in the same order.${others}\n\n${form}${schema}`,
+      again: `Your last answer holds a call that cannot be used, and it was not run:\n${lines.join("\n")}\n\nWrite only the corrected call again, in exactly this form.${others}\n\n${form}${schema}`,
     };
   }
 
   /** The problem of an answer that promises a call, gives fitting arguments, and does not make the call. */
   #onlyAnnounced(): string | undefined {
-    const { choice, names } = this.#plan;
-    if (this.#emission.calls > 0 || this.#json !== undefined || choice.type === "none") return undefined;
+    const { choice, names, mark } = this.#plan;
+    if (this.calls > 0 || this.#json !== undefined || choice.type === "none") return undefined;
     const tool = announcedCall(this.raw, names);
     if (tool === undefined) return undefined;
-    const form = writeCall(tool.shownName, "{ …arguments as JSON… }");
+    const form = writeCall(mark, tool.shownName, "{ …arguments as JSON… }");
     return `Your last answer announces a call of ${tool.shownName} without making it, so nothing was run. Write the call now, in exactly this form, and nothing else:\n\n${form}`;
   }
 

@@ -6,7 +6,9 @@ import type { Tool, ToolChoice } from "../../log/request.ts";
 import { fakeRequest } from "../prompt/request.fake.ts";
 import { type AnswerPlan, planAnswer } from "./answer-plan.ts";
 import { AnswerReader } from "./answer-reader.ts";
+import { markOf } from "./grammar.ts";
 
+const mark = markOf({ messages: [] }, "t");
 const corpus = new URL("../../../test/corpus/tool-emissions/", import.meta.url);
 const tools = JSON.parse(readFileSync(new URL("tools.json", corpus), "utf8")) as readonly Tool[]; // our own file
 
@@ -21,7 +23,8 @@ interface Case {
 function parseCase(block: string): Case {
   const match = /^([^\n]*)\n((?:@[^\n]*\n)*)<<<<\n([^]*?)\n?>>>>\n?([^]*)$/.exec(block);
   if (match === null) throw new Error(`no case: ${block}`);
-  const [, name = "", settings = "", input = "", expected = ""] = match;
+  const [, name = "", settings = "", written = "", told = ""] = match;
+  const [input, expected] = [written, told].map((text) => text.replaceAll("-MARK", `-${mark}`)) as [string, string];
   const setting = (key: string) => new RegExp(`^@${key} ?(.*)$`, "m").exec(settings)?.[1];
   const offered = setting("tools")?.split(" ");
   const choice = setting("choice");
@@ -129,6 +132,13 @@ describe("what models write when they mean to call a tool", () => {
 
   /** Pieces to build answers from, right and wrong ones. */
   const pieces = [
+    [
+      `<tool_call-${mark} name="bash">`,
+      `<tool_call-${mark} name="apply_patch">`,
+      `</tool_call-${mark}>`,
+      "<summary>",
+      "</summary>",
+    ],
     [
       '<tool_call name="bash">',
       '<tool_call name="apply_patch">',

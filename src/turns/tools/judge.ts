@@ -1,7 +1,7 @@
 import { MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { FinishReason, TurnEventBody, Usage } from "../../log/event.ts";
-import type { End } from "../run/answer.ts";
-import type { CallRepair } from "./call-desk.ts";
+import type { End } from "../event-stage.ts";
+import type { CallRepair } from "./calls.ts";
 import type { PlannedAnswer } from "./planned-answer.ts";
 
 /** A report on a turn's calls. */
@@ -25,7 +25,7 @@ export type AnswerVerdict =
     };
 
 /** An answer that arrived, and its terminal event as the upstream gave it. */
-export interface Arrived {
+export interface ArrivedAnswer {
   readonly answer: PlannedAnswer;
   readonly end: End;
 }
@@ -37,7 +37,8 @@ export interface Arrived {
  * the call is requested; the answer passes if no call comes. An adopted turn is not asked again (`mayAskAgain`), because its first
  * process may have done so. Pure.
  */
-export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): AnswerVerdict {
+export function judge(first: ArrivedAnswer, second: ArrivedAnswer | undefined, mayAskAgain: boolean): AnswerVerdict {
+  if (first.answer.nativeCalls !== undefined) return judgeNative(first, second, mayAskAgain);
   const { reask } = first.answer.result ?? {};
   if (first.end.type !== "finished") {
     return { type: "end", usage: usageEvents(first.answer.usage), end: first.end, report: undefined };
@@ -55,6 +56,22 @@ export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: 
     : endOf(isSaved ? first.end : second.end, second.answer, last, true);
   return { type: "end", usage, end: withIdeTools(judged, first.end, second?.end), report };
 }
+
+/** An answer whose calls are the agent's own is as the agent gave it; only a call that the client requires is asked for once more. */
+function judgeNative(first: ArrivedAnswer, second: ArrivedAnswer | undefined, mayAskAgain: boolean): AnswerVerdict {
+  const calls = (first.answer.nativeCalls ?? 0) + (second?.answer.nativeCalls ?? 0);
+  const last = second ?? first;
+  const usage = usageEvents(summed(first.answer.usage, second?.answer.usage));
+  const outcomes = Array.from({ length: calls }, (): CallRepair => (second === undefined ? "first_try" : "reasked"));
+  const report = { outcomes, asked: second === undefined ? "once" : "twice" } as const;
+  const lacksCall = first.answer.mustCall && calls === 0 && last.end.type === "finished";
+  if (!lacksCall) return { type: "end", usage, end: withIdeTools(last.end, first.end), report };
+  if (second === undefined && mayAskAgain) return { type: "ask_again", text: callNow };
+  const error = unusable("an answer without the call that the client requires", second !== undefined).toRecord();
+  return { type: "end", usage, end: { type: "failed", error }, report };
+}
+
+const callNow = "You have to call one of your tools now, and write nothing else.";
 
 /** Adds the tools that the IDE's agent used in any of the turn's answers. */
 function withIdeTools(end: End, ...ends: readonly (End | undefined)[]): End {

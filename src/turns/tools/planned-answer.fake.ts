@@ -1,18 +1,21 @@
 import type { TurnEventBody } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
+import { exchange } from "../exchange.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
 import { applyPatch, bash, fakeModel, fakeRequest, readFile } from "../prompt/request.fake.ts";
-import { exchange } from "../run/exchange.ts";
 import { planAnswer } from "./answer-plan.ts";
+import { markOf, writeCall } from "./grammar.ts";
 import type { AnswerReport } from "./judge.ts";
 import { type ScriptedBackend, scriptedCascade } from "./scripted-backend.fake.ts";
 
-export const call = (body: string, name = "bash") => `<tool_call name="${name}">\n${body}\n</tool_call>`;
+const seed = "seed";
+const mark = markOf({ messages: [] }, seed);
+export const call = (body: string, name = "bash") => writeCall(mark, name, body);
 export const good = call('{"command":"ls"}');
 export const bad = call('{"timeoutMs":5}');
 const signal = new AbortController().signal;
 
-interface Told {
+interface AnswerRecord {
   readonly events: readonly TurnEventBody[];
   readonly last: TurnEventBody;
   readonly text: string;
@@ -30,12 +33,12 @@ export async function told(
   backend: ScriptedBackend,
   fields: Partial<TurnRequest>,
   options: { readonly keep?: boolean; readonly resume?: boolean; readonly onEvent?: () => void } = {},
-): Promise<Told> {
+): Promise<AnswerRecord> {
   const request = fakeRequest({ tools: [bash, readFile, applyPatch], ...fields });
-  const plan = planAnswer(request, "seed");
+  const plan = planAnswer(request, seed);
   if (plan === undefined) throw new Error("nothing to read in this answer");
   let report: AnswerReport | undefined;
-  const { prompt } = layoutPrompt(request, fakeModel);
+  const { prompt } = layoutPrompt(request, fakeModel, { seed });
   const runOptions = { keep: options.keep ?? false, onAlive: () => {} };
   const from = { cascadeId: scriptedCascade, text: "the text in the log", thinking: "" };
   const asking = exchange({

@@ -1,8 +1,8 @@
+import { isObject } from "../../../base/json.ts";
 import type { ShownTool } from "../names.ts";
-import { continueJson } from "./continue-json.ts";
-import { equalJson } from "./equal-json.ts";
-import { repairArguments } from "./repair-arguments.ts";
-import type { Misfit } from "./schema-check.ts";
+import { equalJson, parsedJson } from "./json.ts";
+import type { SchemaCheck } from "./schema-check.ts";
+import type { Misfit } from "./schema-inspection.ts";
 
 /** `raw`: the text that the value was read from, where it is known. */
 export interface ReadArguments {
@@ -10,54 +10,132 @@ export interface ReadArguments {
   readonly raw: string | undefined;
 }
 
-/** `rest`: the part of the arguments that must still be sent. `misses`: the finer rules that they break. */
+/** `text`: the arguments as the client gets them. `misses`: the finer rules that they break. */
 export type CheckedArguments =
-  | { readonly ok: true; readonly rest: string; readonly changed: boolean; readonly misses?: string | undefined }
+  | { readonly ok: true; readonly text: string; readonly changed: boolean; readonly misses?: string | undefined }
   | { readonly ok: false; readonly message: string };
 
-/** Checks a call's arguments and repairs them if possible. `sent`: the part that readers already got. */
-export function checkArguments(tool: ShownTool, { value, raw }: ReadArguments, sent: string): CheckedArguments {
+/** Checks a call's arguments and repairs them if possible. Strict JSON that needs no repair stays as the model wrote it. */
+export function checkArguments(tool: ShownTool, { value, raw }: ReadArguments): CheckedArguments {
   if (tool.tool.kind === "freeform") return freeformText(value);
-  const repaired = repairArguments(value, tool.check());
-  const misses = repaired.ok ? undefined : textOf(repaired.misfits);
-  if (repaired.value === undefined) return { ok: false, message: misses ?? "" };
-  const { changed } = repaired;
-  if (tool.wrappedIn !== undefined) {
-    return { ok: true, rest: JSON.stringify(repaired.value[tool.wrappedIn]), changed, misses };
-  }
-  const strict = raw !== undefined && isStrict(raw);
-  const asWritten = strict && !changed && equalJson(JSON.parse(raw), value) && raw.startsWith(sent);
-  const rest = asWritten ? raw.slice(sent.length) : continueJson(sent, repaired.value);
-  if (rest === undefined) {
-    return {
-      ok: false,
-      message: "the corrected arguments differ from the part that was already sent; repeat that part as it was",
-    };
-  }
-  return { ok: true, rest, changed: changed || (raw !== undefined && !strict), misses };
+  const { fitted, misfits } = repaired(value, tool.check());
+  if (!isObject(fitted)) return { ok: false, message: "the arguments must be an object" };
+  const told = misfits.slice(0, 5).map(({ text }) => text);
+  if (!misfits.every(({ isFine }) => isFine)) return { ok: false, message: told.join("; ") };
+  const misses = told.length === 0 ? undefined : told.join("; ");
+  const changed = !equalJson(fitted, value);
+  if (tool.wrappedIn !== undefined) return { ok: true, text: JSON.stringify(fitted[tool.wrappedIn]), changed, misses };
+  const isStrict = raw !== undefined && equalJson(parsedJson(raw), value);
+  const text = isStrict && !changed ? raw : JSON.stringify(fitted);
+  return { ok: true, text, changed: changed || (raw !== undefined && !isStrict), misses };
 }
 
 /** A freeform tool's text, also from an object that contains only that text. */
 function freeformText(value: unknown): CheckedArguments {
-  if (typeof value === "string") return { ok: true, rest: value, changed: false };
+  if (typeof value === "string") return { ok: true, text: value, changed: false };
   const members = typeof value === "object" && value !== null ? Object.values(value) : [];
   const [only] = members;
-  if (members.length === 1 && typeof only === "string") return { ok: true, rest: only, changed: true };
+  if (members.length === 1 && typeof only === "string") return { ok: true, text: only, changed: true };
   return { ok: false, message: "this tool takes plain text between the tags, no JSON" };
 }
 
-function textOf(misfits: readonly Misfit[]): string {
-  return misfits
-    .slice(0, 5)
-    .map(({ text }) => text)
-    .join("; ");
+const maxRounds = 20;
+
+/**
+ * Makes arguments fit their schema if that loses nothing. It repairs a number or boolean that is written as a string (and back),
+ * an object or list that is written as a JSON string, one item instead of a list, null for an optional member, and a missing
+ * required member whose schema has a `default`. Everything else is left for the model to correct.
+ */
+function repaired(value: unknown, check: SchemaCheck) {
+  let fitted: unknown = isNothing(value) ? {} : value;
+  let misfits = check.misfits(fitted);
+  for (let round = 0; round < maxRounds && misfits.length > 0; round++) {
+    const better = firstImprovement(fitted, misfits, check);
+    if (better === undefined) break;
+    fitted = better;
+    misfits = check.misfits(fitted);
+  }
+  return { fitted, misfits };
 }
 
-function isStrict(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
+/** The values that models write where a call takes no arguments. */
+function isNothing(value: unknown): boolean {
+  return value === undefined || value === null || value === "" || (Array.isArray(value) && value.length === 0);
+}
+
+function firstImprovement(value: unknown, misfits: readonly Misfit[], check: SchemaCheck): unknown {
+  for (const misfit of misfits) {
+    const steps = misfit.path
+      .split("/")
+      .slice(1)
+      .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+    const { expected = [], byDefault } = misfit;
+    const completed = byDefault === undefined ? [] : completedAt(value, steps, byDefault);
+    for (const candidate of [...completed, ...candidatesAt(value, steps, expected)]) {
+      if (check.misfits(candidate).length < misfits.length) return candidate;
+    }
   }
+  return undefined;
+}
+
+const absent = Symbol("absent");
+
+function completedAt(root: unknown, steps: readonly string[], { key, value }: NonNullable<Misfit["byDefault"]>) {
+  const object = valueAt(root, steps);
+  return isObject(object) ? [replaced(root, steps, { ...object, [key]: value })] : [];
+}
+
+function valueAt(root: unknown, steps: readonly string[]): unknown {
+  let value = root;
+  for (const step of steps)
+    value = isObject(value) || Array.isArray(value) ? (value as Record<string, unknown>)[step] : undefined; // lists are objects too
+  return value;
+}
+
+function candidatesAt(root: unknown, steps: readonly string[], expected: readonly string[]): readonly unknown[] {
+  const value = valueAt(root, steps);
+  const replacements = expected.flatMap((type) => conversions(value, type));
+  const removal = value === null && steps.length > 0 ? [absent] : [];
+  return [...replacements, ...removal].map((replacement) => replaced(root, steps, replacement));
+}
+
+function conversions(value: unknown, type: string): readonly unknown[] {
+  if (type === "array" && value !== null && value !== undefined && !Array.isArray(value)) {
+    const parsed = typeof value === "string" ? parsedJson(value) : undefined;
+    return Array.isArray(parsed) ? [parsed] : [[value]];
+  }
+  if (type === "string" && (typeof value === "boolean" || Number.isSafeInteger(value))) return [String(value)];
+  if (typeof value !== "string") return [];
+  const text = value.trim();
+  switch (type) {
+    case "number":
+    case "integer":
+      return text !== "" && String(Number(text)) === text ? [Number(text)] : [];
+    case "boolean":
+      return /^true$/i.test(text) ? [true] : /^false$/i.test(text) ? [false] : [];
+    case "null":
+      return text === "null" ? [null] : [];
+    case "object": {
+      const parsed = parsedJson(value);
+      return isObject(parsed) ? [parsed] : [];
+    }
+    default:
+      return [];
+  }
+}
+
+function replaced(value: unknown, steps: readonly string[], replacement: unknown): unknown {
+  const [step, ...rest] = steps;
+  if (step === undefined) return replacement;
+  if (Array.isArray(value)) {
+    const items = value.map((item: unknown, index) =>
+      String(index) === step ? replaced(item, rest, replacement) : item,
+    );
+    return items.filter((item) => item !== absent);
+  }
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).map(
+    ([key, member]) => [key, key === step ? replaced(member, rest, replacement) : member] as const,
+  );
+  return Object.fromEntries(entries.filter(([, member]) => member !== absent));
 }

@@ -1,5 +1,5 @@
-import type { JsonObject } from "../../../base/json.ts";
-import { equalJson } from "./equal-json.ts";
+import { isObject, type JsonObject } from "../../../base/json.ts";
+import { equalJson, parsedJson } from "./json.ts";
 
 /**
  * The text that continues `sent` so that both together are JSON of `value`. `sent` is "" or the beginning of an object. It stops
@@ -30,9 +30,6 @@ function checked(sent: string, rest: string, value: JsonObject): string | undefi
 }
 
 function parsed(text: string): JsonObject | undefined {
-  try {
-    return JSON.parse(text) as JsonObject; // begins with a brace, as `sent` does
-  } catch {
-    return undefined; // not where an object could end
-  }
+  const value = parsedJson(text);
+  return isObject(value) ? value : undefined;
 }

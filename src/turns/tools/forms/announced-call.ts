@@ -1,4 +1,5 @@
 import { isObject } from "../../../base/json.ts";
+import { parsedJson } from "../arguments/json.ts";
 import type { ShownTool, ToolNames } from "../names.ts";
 
 /** How much of the end of an answer is looked at: a promise stands in its last sentence. */
@@ -17,8 +18,8 @@ export function announcedCall(answer: string, names: ToolNames): ShownTool | und
   if (body === null) return undefined;
   const end = body.index + 1;
   for (let start = text.indexOf("{"); start !== -1 && start < end; start = text.indexOf("{", start + 1)) {
-    const value = parsed(text.slice(start, end));
-    if (value === undefined) continue;
+    const value = parsedJson(text.slice(start, end));
+    if (!isObject(value)) continue; // a brace inside, or no JSON
     const before = text
       .slice(0, start)
       .replace(/(?:```[\w-]*\s*|`)$/, "")
@@ -41,13 +42,4 @@ function endsWithPromiseOf(text: string, name: string): boolean {
     !/[.!?{}]/.test(after) &&
     after.length <= 80
   );
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined; // a brace inside, or no JSON
-  }
 }

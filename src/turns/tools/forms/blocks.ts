@@ -1,208 +1,362 @@
-import { equalJson } from "../arguments/equal-json.ts";
-import type { CallDesk, OpenCall } from "../call-desk.ts";
-import type { ShownTool } from "../names.ts";
-import { readArguments, wholeJson } from "./foreign-forms.ts";
-import type { Opener } from "./openers.ts";
+import { isObject } from "../../../base/json.ts";
+import type { ShownTool, ToolNames } from "../names.ts";
+import { type CallAttempt, callsFromJson, findTool, mayBeCall } from "./call-shapes.ts";
+import { closingBracket } from "./loose-json.ts";
+import { callsOf, readCalls, readTokenCalls, spaceEnd, tokenBlockEnd, wholeJson, xmlArguments } from "./read-calls.ts";
+import { attributeCall, callsFromTag, extentOf } from "./tag-content.ts";
+import {
+  explicitTags,
+  inventedTags,
+  looseTags,
+  namelessTags,
+  strayTags,
+  type Tag,
+  type TagReader,
+  thoughtTags,
+  wrapperTags,
+} from "./tags.ts";
 
 /** How an answer ended: on its own, or cut off at its length limit. */
 export type EndCause = "stop" | "length";
 
-/** The result of showing text to a block. `taken` is undefined while the block needs more text. */
-export interface BlockProgress {
-  readonly taken: number;
-  /** The block is over; `back` is text that it took and that belongs to the text after it. */
-  readonly over: boolean;
-  readonly back?: string;
+/** A part of an answer that is written as calls are, from `start` to `end`. */
+export interface Block {
+  readonly start: number;
+  readonly end: number;
+  readonly calls: readonly CallAttempt[];
+  /** The answer's text, if the whole answer is an object around it. */
+  readonly said?: string;
+  readonly isSummary?: true;
 }
 
-/** A call that is being read. Shown all text that is there; at the end of the answer once with `end`. */
-export interface CallBlock {
-  advance(text: string, end: EndCause | undefined): BlockProgress;
+/** Where blocks end, and what follows them there. */
+export type Stop =
+  /** Only white space: they end the text. */
+  | { readonly next: "end"; readonly at: number }
+  /** A block that is not whole yet; `fence` if it is fenced. */
+  | { readonly next: "more"; readonly at: number; readonly fence?: Fence }
+  /** Something that is no call. Up to `at`, or in a fence from its first line on, nothing is one. */
+  | { readonly next: "text"; readonly at: number; readonly fence?: Fence }
+  | { readonly next: "marked"; readonly start: number; readonly at: number; readonly tag: Tag }
+  | { readonly next: "thoughts"; readonly at: number; readonly tag: Tag }
+  | { readonly next: "invented"; readonly at: number };
+
+export interface Fence {
+  readonly marker: string;
+  /** The place after its first line. */
+  readonly from: number;
 }
 
-const family =
-  "tool_calls?|tool-calls?|toolcalls?|function_calls?|tool_use|use_tool|call_tool|invoke|function|call|tool|parameters?";
-
-/** Everything that models write where a call should be closed; `own` is the tag that was opened. */
-function closer(own: string): RegExp {
-  return new RegExp(
-    `<\\/\\s*(?:[a-z]+:)?(?:${family}|${escaped(own)})\\s*>|<\\/>|<end_of_\\w+>|\\[\\/?tool_calls?\\]|<[|｜]tool[_▁]call[_▁]end[|｜]>`,
-    "i",
-  );
+interface Place {
+  /** A call of the taught form stands before it. */
+  readonly called: boolean;
+  readonly hasBlocks: boolean;
+  /** Nothing stands before it. */
+  readonly first: boolean;
 }
 
-/** Matches only the closing form of the tag that was opened. */
-export function ownCloser(own: string): RegExp {
-  const same = /^(?:tool|function)[-_]?calls?$/i.test(own) ? "(?:tool|function)[-_]?calls?" : escaped(own);
-  return new RegExp(`<\\/\\s*(?:[a-z]+:)?${same}\\s*>`, "i");
-}
+/** Fences whose info string announces a call, not data. */
+const callInfo = /^(?:tool_calls?|tool_code|tool_use|function_calls?|tool|function|call)\b/i;
+const namedInfo = /^(?:tool_call|function_call|tool|call)[\s:]{1,20}(?:name\s{0,9}=\s{0,9})?["']?([\w.:/-]+)["']?$/i;
+/** Reads blocks of calls that follow each other in a text. `cause` is set if the text is the end of the answer. */
+export class BlockReader {
+  readonly #text: string;
+  readonly #names: ToolNames;
+  readonly #tags: TagReader;
+  readonly #cause: EndCause | undefined;
 
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-}
+  constructor(
+    text: string,
+    { names, tags }: { readonly names: ToolNames; readonly tags: TagReader },
+    cause?: EndCause,
+  ) {
+    this.#text = text;
+    this.#names = names;
+    this.#tags = tags;
+    this.#cause = cause;
+  }
 
-/** The block after a tag that names its tool. */
-export function namedBlock(opener: Opener & { readonly kind: "named" }, desk: CallDesk): CallBlock {
-  const { tool } = opener;
-  if (opener.selfClosing) return attributeBlock(opener, desk);
-  if (tool === undefined) return unknownToolBlock(opener, desk);
-  return tool.tool.kind === "freeform" ? freeformBlock(opener, tool, desk) : functionBlock(opener, tool, desk);
-}
-
-function attributeBlock(opener: Opener & { readonly kind: "named" }, desk: CallDesk): CallBlock {
-  const { arguments: json, ...rest } = opener.attributes;
-  const value = json === undefined ? rest : wholeJson(json.replaceAll("&quot;", '"'));
-  return {
-    advance() {
-      desk.attempt({ asked: opener.asked, tool: opener.tool, arguments: value }, false);
-      return { taken: 0, over: true };
-    },
-  };
-}
-
-function unknownToolBlock(opener: Opener & { readonly kind: "named" }, desk: CallDesk): CallBlock {
-  return {
-    advance(text, end) {
-      const match = ownCloser(opener.tag).exec(text);
-      if (match === null && end === undefined) return { taken: 0, over: false };
-      desk.attempt({ asked: opener.asked, tool: undefined, arguments: undefined }, false);
-      return { taken: match === null ? text.length : match.index + match[0].length, over: true };
-    },
-  };
-}
-
-/** Arguments as one JSON object, sent as they grow; anything else is read when its tag closes. */
-function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownTool, desk: CallDesk): CallBlock {
-  let open: OpenCall | undefined;
-  const finishRaw = (text: string, end: EndCause | undefined): BlockProgress => {
-    const body = (open?.raw ?? "") + text;
-    const match = ownCloser(opener.tag).exec(body) ?? (end === undefined ? null : closer(opener.tag).exec(body));
-    if (match === null && end === undefined) return { taken: 0, over: false };
-    open ??= desk.open(tool, opener.asked);
-    if (match === null && end === "length") open.cut(body);
-    else {
-      const whole = match === null ? body : body.slice(0, match.index);
-      const value = match === null && opensString(whole) ? undefined : readArguments(whole, tool, desk.names);
-      if (value === undefined) open.fail(`what stands between the tags is no JSON object: ${unreadable(whole)}`);
-      else open.finish(whole.trim() === "" ? opener.attributes : value, false);
+  /** All blocks from the start of the text on. `called`: a call stands before it. `first`: nothing does. */
+  readAll({ called, first }: Omit<Place, "hasBlocks">): { readonly blocks: readonly Block[]; readonly stop: Stop } {
+    const blocks: Block[] = [];
+    let isWrapped = false;
+    for (let at = 0; ; ) {
+      const from = spaceEnd(this.#text, at);
+      if (from >= this.#text.length) return { blocks, stop: { next: "end", at: from } };
+      const isIndented = at > 0 && /\n(?:\t| {4})[^\n]*$/.test(this.#text.slice(at, from));
+      if (isIndented && !isWrapped) return { blocks, stop: { next: "text", at: from } };
+      const read = this.#block(from, { called, hasBlocks: blocks.length > 0, first: first && blocks.length === 0 });
+      if ("next" in read) return { blocks, stop: read };
+      blocks.push(read);
+      isWrapped = read.calls.length === 0 || isWrapped;
+      at = read.end;
     }
-    return { taken: text.length, over: true, back: match === null ? "" : body.slice(match.index + match[0].length) };
-  };
-  return {
-    advance(text, end) {
-      if (open === undefined) {
-        const lead = /^\s*/.exec(text)?.[0].length ?? 0;
-        if (lead === text.length && end === undefined) return { taken: 0, over: false };
-        if (text.charAt(lead) !== "{") return finishRaw(text, end);
-        open = desk.open(tool, opener.asked);
-        const taken = open.push(text.slice(lead));
-        return { taken: lead + taken, over: false };
-      }
-      if (open.malformed) return finishRaw(text, end);
-      if (!open.closed) {
-        if (text !== "") return { taken: open.push(text), over: false };
-        return end === undefined ? { taken: 0, over: false } : finishRaw("", end);
-      }
-      return finishClosed(text, end);
-    },
-  };
+  }
 
-  function finishClosed(text: string, end: EndCause | undefined): BlockProgress {
-    const match = /^([\s}\])`,;]*)/.exec(text)?.[0] ?? "";
-    const close = closer(opener.tag).exec(text);
-    const closes = close !== null && close.index === match.length;
-    const rest = text.slice(match.length);
+  #block(at: number, place: Place): Block | Stop {
+    const token = this.#tags.tokenAt(this.#text, at);
+    if (token === "more" && this.#cause === undefined) return { next: "more", at };
+    if (typeof token === "number" && token > 0) return this.#tokens(at, token);
+    switch (this.#text.charAt(at)) {
+      case "`":
+      case "~":
+        return this.#fence(at);
+      case "{":
+      case "[":
+        return this.#json(at);
+      case "A":
+        return this.#action(at);
+      case "<":
+        return this.#tag(at, place);
+      default:
+        return { next: "text", at };
+    }
+  }
+
+  #none(at: number): Stop {
+    return { next: "text", at: Math.min(this.#text.length, at) };
+  }
+
+  /** Not whole: more is needed, or at the end of the answer it is text. */
+  #open(at: number): Stop {
+    return this.#cause === undefined ? { next: "more", at } : this.#none(this.#text.length);
+  }
+
+  #broken(start: number, end: number): Block {
+    const problem = `the call cannot be read: ${JSON.stringify(this.#text.slice(start, end).slice(0, 160))}`;
+    return { start, end, calls: [{ asked: "a tool", tool: undefined, arguments: undefined, problem }] };
+  }
+
+  #json(at: number): Block | Stop {
+    const window = this.#text.slice(at, at + 256);
+    const may = mayBeCall(window, this.#names);
+    const undecided = may === "unknown" && window.length < 256;
+    if (undecided && this.#cause === undefined) return { next: "more", at };
+    if (may !== "yes") return this.#none(at + 1);
+    const close = closingBracket(this.#text, at);
+    if (close === -1 && this.#cause !== "stop") return this.#open(at);
+    const end = close === -1 ? this.#text.length : close;
+    const value = wholeJson(this.#text.slice(at, end).trim());
+    if (isObject(value) && value["action"] === "final" && typeof value["content"] === "string")
+      return { start: at, end, calls: [], said: value["content"] };
+    const calls = callsFromJson(value, this.#names);
+    if (calls === undefined || calls.some(({ tool }) => tool === undefined)) return this.#none(end);
+    return { start: at, end, calls };
+  }
+
+  #fence(at: number): Block | Stop {
+    const opener = /(`{3,}|~{3,})([^\n`]{0,200})(\n?)/y;
+    opener.lastIndex = at;
+    const match = opener.exec(this.#text);
+    const run = /`+|~+/y;
+    run.lastIndex = at;
+    const runEnd = at + (run.exec(this.#text)?.[0].length ?? 0);
+    if (match === null) return runEnd >= this.#text.length ? this.#open(at) : this.#none(runEnd);
+    const from = at + match[0].length;
+    if (match[3] === "") return from >= this.#text.length ? this.#open(at) : this.#none(runEnd);
+    const fence = { marker: match[1] ?? "", from };
+    const info = (match[2] ?? "").trim();
+    const inner = this.#fenced(fence, info);
+    if (inner === "more") return { ...this.#open(at), fence } as Stop; // open or text: both may have it
+    if (inner === undefined) return { next: "text", at: from, fence };
+    return { start: at, ...inner };
+  }
+
+  /** The calls of a fence that holds nothing else, and the place after its closing line. */
+  #fenced({ marker, from }: Fence, info: string): Pick<Block, "end" | "calls" | "said"> | "more" | undefined {
+    let at = spaceEnd(this.#text, from);
+    if (at >= this.#text.length) return this.#cause === undefined ? "more" : undefined;
+    const named = namedInfo.exec(info)?.[1];
+    const word = /[A-Za-z_[]/.test(this.#text.charAt(at)) && callInfo.test(info);
+    if (named !== undefined || word) {
+      const close = this.#closingLine(from, marker);
+      if (close === undefined) return "more";
+      const body = this.#text.slice(from, close.start).trim();
+      const tool = named === undefined ? undefined : findTool(named, this.#names);
+      const calls =
+        tool === undefined ? readCalls(body, this.#names) : callsOf(tool.shownName, tool, body, this.#names);
+      if (calls === undefined || calls.some((call) => call.tool === undefined)) return undefined;
+      return { end: close.end, calls: calls.map((call) => ({ ...call, source: body })) };
+    }
+    const blocks: Block[] = [];
+    while (at < this.#text.length && /[<{[]/.test(this.#text.charAt(at))) {
+      const read = this.#marked(at) ?? this.#block(at, { called: false, hasBlocks: blocks.length > 0, first: false });
+      if ("next" in read) return read.next === "more" ? "more" : undefined;
+      blocks.push(read);
+      at = spaceEnd(this.#text, read.end);
+    }
+    if (at >= this.#text.length && this.#cause === undefined) return "more";
+    const close = at >= this.#text.length ? { start: at, end: at } : this.#closingLine(at, marker);
+    if (close === undefined) return "more";
+    const calls = blocks.flatMap((block) =>
+      block.calls.map((call) => ({ ...call, source: call.source ?? this.#text.slice(block.start, block.end) })),
+    );
+    const said = blocks.length === 1 ? blocks[0]?.said : undefined;
+    if (close.start !== at || (calls.length === 0 && said === undefined)) return undefined;
+    return { end: close.end, calls, ...(said === undefined ? {} : { said }) };
+  }
+
+  /** The line that closes a fence, from `at` on; the end of the answer also closes it. Undefined: more is needed. */
+  #closingLine(at: number, marker: string): { readonly start: number; readonly end: number } | undefined {
+    for (let start = at; start <= this.#text.length; ) {
+      const newline = this.#text.indexOf("\n", start);
+      const end = newline === -1 ? this.#text.length : newline;
+      const isWhole = newline !== -1 || this.#cause !== undefined;
+      if (isWhole && closesFence(this.#text.slice(start, end), marker)) return { start, end };
+      if (newline === -1) break;
+      start = newline + 1;
+    }
+    return this.#cause === undefined ? undefined : { start: this.#text.length, end: this.#text.length };
+  }
+
+  /** The taught form, inside a fence. */
+  #marked(at: number): Block | Stop | undefined {
+    if (!this.#text.startsWith(this.#tags.own.opener, at)) return undefined;
+    const tag = this.#tags.read(this.#text, at);
+    if (tag === undefined || tag === "more") return this.#open(at);
+    const to = this.#text.indexOf(this.#tags.own.closer, tag.end);
+    if (to === -1) return this.#named(at, tag);
+    const body = this.#text.slice(tag.end, to);
+    const tool = findTool(tag.asked ?? "", this.#names);
+    return {
+      start: at,
+      end: to + this.#tags.own.closer.length,
+      calls: callsOf(tag.asked ?? "", tool, body, this.#names),
+    };
+  }
+
+  #tokens(at: number, token: number): Block | Stop {
+    const ended = tokenBlockEnd(this.#text, at + token);
+    if (ended === -1 && this.#cause === undefined) return { next: "more", at };
+    const end = ended === -1 ? this.#text.length : ended;
+    const isChannel = this.#text.startsWith("<|channel|>", at);
+    const calls = readTokenCalls(this.#text.slice(isChannel ? at : at + token, end), this.#names);
+    return calls === undefined ? this.#broken(at, end) : { start: at, end, calls };
+  }
+
+  /** `Action: bash` and `Action Input: {…}` on the next line. */
+  #action(at: number): Block | Stop {
+    const form =
+      /Action[ \t]{0,9}:[ \t]{0,9}`?([\w.:/-]{1,130})`?[ \t]{0,9}\r?\n[ \t]{0,9}Action[ _]Input[ \t]{0,9}:\s{0,9}/iy;
+    form.lastIndex = at;
+    const match = form.exec(this.#text);
+    if (match === null) {
+      const head = this.#text.slice(at, at + 300);
+      const may = "action".startsWith(head.toLowerCase()) || /^Action\s{0,9}(?::[^\n]*(?:\n[^\n]*)?)?$/i.test(head);
+      return may && head.length < 300 && this.#cause === undefined ? { next: "more", at } : this.#none(at + 1);
+    }
+    const from = at + match[0].length;
+    const newline = this.#text.indexOf("\n", from);
+    const close = /[[{]/.test(this.#text.charAt(from)) ? closingBracket(this.#text, from) : newline;
+    if (close === -1 && this.#cause === undefined) return { next: "more", at };
+    const end = close === -1 ? this.#text.length : close;
+    const calls = readCalls(`${match[1]}${this.#text.slice(from, end)}`, this.#names);
+    if (calls === undefined || calls.some(({ tool }) => tool === undefined)) return this.#none(end);
+    return { start: at, end, calls };
+  }
+
+  #tag(at: number, { called, hasBlocks, first }: Place): Block | Stop {
+    const tag = this.#tags.read(this.#text, at);
+    if (tag === "more") return this.#cause === undefined ? { next: "more", at } : this.#none(at + 1);
+    if (tag === undefined) return this.#none(at + 1);
+    const { name, end } = tag;
+    if (tag.isClosing)
+      return (called || hasBlocks) && strayTags.includes(name) ? { start: at, end, calls: [] } : this.#none(end);
+    if (tag.isMarked && tag.asked !== undefined) return { next: "marked", start: at, at: end, tag };
+    if (thoughtTags.includes(name)) return { next: "thoughts", at: end, tag };
+    if (inventedTags.includes(name) || (name === "message" && "role" in tag.attributes))
+      return called ? { next: "invented", at } : this.#none(end);
+    if (name === "summary") return first ? this.#summary(at, tag) : this.#none(end);
+    if (tag.asked !== undefined && [...explicitTags, ...looseTags].includes(name)) return this.#named(at, tag);
+    if (!tag.isBare || tag.isSelfClosing) return this.#none(end);
+    if (wrapperTags.includes(name) || namelessTags.includes(name)) return this.#nameless(at, tag);
+    const tool = this.#tags.toolNamed(tag);
+    return tool === undefined ? this.#none(end) : this.#element(at, tag, tool);
+  }
+
+  #summary(at: number, tag: Tag): Block | Stop {
+    const to = this.#text.indexOf("</summary>", tag.end);
+    return to === -1 ? this.#open(at) : { start: at, end: to + "</summary>".length, calls: [], isSummary: true };
+  }
+
+  /** A tag that names its tool, and everything up to where it is closed. */
+  #named(at: number, tag: Tag): Block | Stop {
+    const asked = tag.asked ?? "";
+    const tool = findTool(asked, this.#names);
+    if (tool === undefined && !explicitTags.includes(tag.name)) return this.#none(tag.end);
+    if (tag.isSelfClosing) return { start: at, end: tag.end, calls: [attributeCall(tag, tool)] };
+    const extent = this.#extent(tag, tool);
+    if (extent === "more") return { next: "more", at };
+    const body = this.#text.slice(tag.end, extent.to);
+    const isProse = /^[ \t]*[A-Za-z]/.test(body) && tool?.tool.kind !== "freeform";
+    if (!extent.isClosed && (isProse || this.#cause === "length")) return this.#none(this.#text.length);
+    const source = this.#text.slice(at, extent.end);
+    const calls = callsFromTag(tag, tool, body, this.#names);
+    return { start: at, end: extent.end, calls: calls.map((call) => ({ ...call, source })) };
+  }
+
+  /** Where a tag's content ends, and the place after what closes it. */
+  #extent(
+    tag: Tag,
+    tool: ShownTool | undefined,
+  ): { readonly to: number; readonly end: number; readonly isClosed: boolean } | "more" {
+    return extentOf(this.#text, tag, { isFreeform: tool?.tool.kind === "freeform", isEnd: this.#cause !== undefined });
+  }
+
+  #nameless(at: number, tag: Tag): Block | Stop {
+    const from = spaceEnd(this.#text, tag.end);
+    const first = this.#text.charAt(from);
+    if (first === "") return this.#cause === undefined ? { next: "more", at } : this.#none(from);
+    if (first === "<") {
+      const inner = this.#tags.read(this.#text, from);
+      if (inner === "more" && this.#cause === undefined) return { next: "more", at };
+      const isWrapper =
+        typeof inner === "object" &&
+        !inner.isClosing &&
+        (inner.asked !== undefined || namelessTags.includes(inner.name));
+      if (isWrapper) return { start: at, end: tag.end, calls: [] };
+    }
+    const head = this.#text.slice(from, from + 140);
+    const isUndecided = head.length < 140 && /^[\w.:/-]*\s*$/.test(head) && this.#cause === undefined;
+    if (isUndecided) return { next: "more", at };
+    if (!/^(?:[[{<`]|[\w.:/-]+\s*[[{<`(\n])/.test(head) && !/^[\w.:/-]+[ \t]*\n/.test(head)) return this.#none(tag.end);
+    const extent = this.#extent(tag, undefined);
+    if (extent === "more") return { next: "more", at };
+    const source = this.#text.slice(tag.end, extent.to);
+    const calls = readCalls(source, this.#names);
+    if (calls === undefined) return this.#broken(at, extent.end);
+    return { start: at, end: extent.end, calls: calls.map((call) => ({ ...call, source })) };
+  }
+
+  /** `<bash><command>ls</command></bash>`: text, unless it is all arguments of that tool. */
+  #element(at: number, { written, end }: Tag, tool: ShownTool): Block | Stop {
+    const properties = Object.keys((tool.shownParameters["properties"] as object | undefined) ?? {}); // schema of an object
+    const close = `</${written}>`;
+    const from = spaceEnd(this.#text, end);
+    const head = this.#text.slice(from, from + 140);
+    const child = /^<([\w.-]*)(>?)/.exec(head);
+    const isChild = properties.some((key) =>
+      child?.[2] === ">" ? key === child[1] : key.startsWith(child?.[1] ?? ""),
+    );
     if (
-      !closes &&
-      end === undefined &&
-      (rest === "" || (/^[<[]/.test(rest) && rest.length < 40 && !rest.includes(">")))
-    ) {
-      return { taken: 0, over: false };
-    }
-    const value = wholeJson(open?.raw ?? "");
-    const another = !closes && rest.startsWith("{");
-    const reopened = /^<tool_call>\s*(?![{\s])/i.exec(rest);
-    const length = closes
-      ? match.length + close[0].length
-      : reopened === null
-        ? strayLength(match)
-        : match.length + reopened[0].length;
-    const clean = opener.clean && closes && close[0] === "</tool_call>" && match.trim() === "";
-    if (value === undefined) open?.fail(`the arguments are no valid JSON: ${unreadable(open.raw)}`);
-    else {
-      const given = readArguments(open?.raw ?? "", tool, desk.names) ?? value;
-      open?.finish(given, clean && equalJson(given, value));
-    }
-    if (!another) return { taken: length, over: true };
-    open = desk.open(tool, opener.asked); // a second object in the same tag is a second call
-    return { taken: match.length + open.push(rest), over: false };
+      head !== "" &&
+      !head.startsWith("{") &&
+      !close.startsWith(head) &&
+      !head.startsWith(close) &&
+      (child === null || !isChild)
+    )
+      return this.#none(end);
+    const to = this.#text.indexOf(close, end);
+    if (to === -1) return this.#open(at);
+    const body = this.#text.slice(end, to).trim();
+    const value = body === "" ? {} : (xmlArguments(body, tool) ?? wholeJson(body));
+    if (value === undefined || (body === "" && properties.length > 0)) return this.#none(to + close.length);
+    return { start: at, end: to + close.length, calls: [{ asked: written, tool, arguments: value }] };
   }
 }
 
-/** Surplus closing brackets belong to the call; the text after them does not. */
-function strayLength(text: string): number {
-  return /^(?:\s*[}\]);])*/.exec(text)?.[0].length ?? 0;
-}
-
-/** Whether text stops inside a string, so that some of it is missing. */
-function opensString(text: string): boolean {
-  return (text.replace(/\\[^]/g, "").match(/"/g)?.length ?? 0) % 2 === 1;
-}
-
-function unreadable(text: string): string {
-  const shown = text.trim();
-  return JSON.stringify(shown.length > 120 ? `${shown.slice(0, 60)} … ${shown.slice(-50)}` : shown);
-}
-
-/** Raw text up to a closing tag at the start of a line, sent as it comes; JSON and fences around it are read whole. */
-function freeformBlock(opener: Opener & { readonly kind: "named" }, tool: ShownTool, desk: CallDesk): CallBlock {
-  const close = /\r?\n<\/\s*(?:[a-z]+:)?(?:tool_calls?|tool-call|toolcall|function_calls?|invoke|tool_use)\s*>/i;
-  let call: ReturnType<CallDesk["freeform"]> | undefined;
-  let begun = false;
-  return {
-    advance(text, end) {
-      if (!begun) {
-        const lead = /^[ \t]*(?:\r?\n)?/.exec(text)?.[0].length ?? 0;
-        const inner = text.slice(lead).trimStart();
-        const undecided = inner === "" || (inner.startsWith("<") && !inner.includes(">") && inner.length < 40);
-        if (undecided && end === undefined) return { taken: 0, over: false };
-        const empty = ownCloser(opener.tag).exec(inner);
-        if (inner === "" || empty?.index === 0) {
-          desk.unreadable(opener.asked, tool, "there is nothing between the tags");
-          return { taken: text.length - inner.length + (empty?.[0].length ?? 0), over: true };
-        }
-        if (inner.startsWith("{") || inner.startsWith("`")) return wholeFreeform(text, end);
-        begun = true;
-        call = desk.freeform(tool, opener.asked);
-        if (lead > 0) return { taken: lead, over: false };
-      }
-      const match = close.exec(text);
-      if (match !== null) {
-        call?.push(text.slice(0, match.index));
-        call?.finish();
-        return { taken: match.index + match[0].length, over: true };
-      }
-      const safe = end === undefined ? text.length - heldLength(text) : text.replace(/<\/tool_call>\s*$/i, "").length;
-      call?.push(text.slice(0, safe));
-      if (end === undefined) return { taken: safe, over: false };
-      if (end === "stop") call?.finish();
-      else call?.cut();
-      return { taken: text.length, over: true };
-    },
-  };
-
-  function wholeFreeform(text: string, end: EndCause | undefined): BlockProgress {
-    const match = close.exec(text) ?? (end === undefined ? null : ownCloser(opener.tag).exec(text));
-    if (match === null && end === undefined) return { taken: 0, over: false };
-    const body = match === null ? text : text.slice(0, match.index);
-    const value = readArguments(body, tool, desk.names);
-    desk.attempt({ asked: opener.asked, tool, arguments: value ?? body }, value === body);
-    return { taken: match === null ? text.length : match.index + match[0].length, over: true };
-  }
-}
-
-/** How much of the end of a freeform text may still be the beginning of its closing tag. */
-function heldLength(text: string): number {
-  const match = /(?:\r?\n)?<(?:\/[\w:-]{0,30}(?:>\s*)?)?$|\r?\n$|\r$/.exec(text);
-  return match === null ? 0 : match[0].length;
+/** Whether a line closes a fence that was opened with `marker`. */
+export function closesFence(line: string, marker: string): boolean {
+  const trimmed = line.trim();
+  return trimmed.length >= marker.length && trimmed === marker.charAt(0).repeat(trimmed.length);
 }

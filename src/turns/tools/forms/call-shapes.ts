@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
+import { parsedJson } from "../arguments/json.ts";
 import type { ShownTool, ToolNames } from "../names.ts";
 
 /** A call as read from an answer, before its arguments are checked. `tool` undefined: nothing of that name is offered. */
@@ -6,6 +7,14 @@ export interface CallAttempt {
   readonly asked: string;
   readonly tool: ShownTool | undefined;
   readonly arguments: unknown;
+  /** The text between the tags, if the arguments are that text. */
+  readonly raw?: string;
+  /** The smallest text that names the tool and the arguments; by default the block around the call. */
+  readonly source?: string;
+  /** Why it cannot be read. */
+  readonly problem?: string;
+  /** The arguments were not written as taught. */
+  readonly isRepaired?: boolean;
 }
 
 const nameKeys = [
@@ -107,11 +116,8 @@ function keyedCall(value: JsonObject, names: ToolNames): CallAttempt | undefined
 /** Arguments that are themselves a string of JSON, as OpenAI's wire has them. */
 function unquoted(value: unknown, tool: ShownTool | undefined): unknown {
   if (typeof value !== "string" || tool?.tool.kind === "freeform") return value;
-  try {
-    return JSON.parse(value) as unknown;
-  } catch {
-    return value; // no JSON: the schema check says so
-  }
+  const json = parsedJson(value);
+  return json === undefined ? value : json; // no JSON: the schema check says so
 }
 
 /**

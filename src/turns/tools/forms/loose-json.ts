@@ -1,9 +1,8 @@
-/** A JSON value read from a model's text. `repairs` names the deviations from strict JSON; empty for strict JSON. */
+/** A JSON value read from a model's text. */
 export interface LooseJson {
   readonly value: unknown;
   /** Where the value ends in the text. */
   readonly end: number;
-  readonly repairs: readonly string[];
 }
 
 const maxDepth = 200;
@@ -35,7 +34,7 @@ const escapes: Readonly<Record<string, string>> = {
 export function parseLooseJson(text: string, from = 0, mayEndEarly = false): LooseJson | undefined {
   const reader = new Reader(text, from, mayEndEarly);
   const value = reader.value(0);
-  return value === failed ? undefined : { value, end: reader.at, repairs: [...reader.repairs] };
+  return value === failed ? undefined : { value, end: reader.at };
 }
 
 /** The place after the bracket that closes the one at `from`, or -1. Knows double-quoted strings and their escapes only. */
@@ -60,7 +59,6 @@ export function closingBracket(text: string, from: number): number {
 const failed = Symbol("no loss-free reading");
 
 class Reader {
-  readonly repairs = new Set<string>();
   at: number;
   readonly #text: string;
   readonly #mayEndEarly: boolean;
@@ -87,7 +85,6 @@ class Reader {
       match.lastIndex = this.at;
       const length = match.exec(this.#text)?.[0].length ?? 0;
       if (length === 0) return;
-      if (this.#text.slice(this.at, this.at + length).trim() !== "") this.repairs.add("comment");
       this.at += length;
     }
   }
@@ -132,12 +129,8 @@ class Reader {
       this.at++;
       this.#space();
     }
-    if (this.at >= this.#text.length && this.#mayEndEarly) {
-      this.repairs.add("missing bracket");
-      return "end";
-    }
+    if (this.at >= this.#text.length && this.#mayEndEarly) return "end";
     if (this.#text.charAt(this.at) === close) {
-      if (comma) this.repairs.add("trailing comma");
       this.at++;
       return "end";
     }
@@ -154,7 +147,6 @@ class Reader {
     match.lastIndex = this.at;
     const bare = match.exec(this.#text)?.[0];
     if (bare === undefined) return undefined;
-    this.repairs.add("bare key");
     this.at += bare.length;
     return bare;
   }
@@ -162,7 +154,6 @@ class Reader {
   #string(): unknown {
     const open = this.#text.charAt(this.at);
     const close = quotes[open];
-    if (open !== '"') this.repairs.add("quotes");
     let result = "";
     for (let i = this.at + 1; i < this.#text.length; i++) {
       const char = this.#text.charAt(i);
@@ -178,14 +169,8 @@ class Reader {
           result += String.fromCharCode(Number.parseInt(code, 16));
           i += 4;
         } else if (escaped in escapes) result += escapes[escaped];
-        else {
-          this.repairs.add("escape");
-          result += escaped === "'" || escaped === "\n" ? escaped : `\\${escaped}`;
-        }
-      } else {
-        if (char < " ") this.repairs.add("raw line break");
-        result += char;
-      }
+        else result += escaped === "'" || escaped === "\n" ? escaped : `\\${escaped}`;
+      } else result += char;
     }
     return failed;
   }
@@ -196,15 +181,9 @@ class Reader {
     const word = match.exec(this.#text)?.[0];
     if (word === undefined) return failed;
     this.at += word.length;
-    if (Object.hasOwn(constants, word)) {
-      if (/^[A-Z]/.test(word)) this.repairs.add("Python constant");
-      return constants[word];
-    }
+    if (Object.hasOwn(constants, word)) return constants[word];
     if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(word)) return Number(word);
-    if (!/^[A-Za-z_][\w./-]*$/.test(word) || word === "NaN" || word === "Infinity" || word === "undefined")
-      return failed;
-    this.repairs.add("bare word");
-    return word;
+    return /^[A-Za-z_][\w./-]*$/.test(word) && !/^(?:NaN|Infinity|undefined)$/.test(word) ? word : failed;
   }
 }
 

@@ -1,0 +1,194 @@
+import type { Backend, Batch, Prompt, StopReason } from "../backends/backend.ts";
+import type { Clock } from "../base/clock.ts";
+import type { EventSink } from "../base/emitter.ts";
+import { isDegraded, isWithoutIde, MillraceError, toMillraceError } from "../base/errors.ts";
+import { startOfLog, type TurnId } from "../base/ids.ts";
+import type { BackendKind, TurnEvent, TurnEventBody } from "../log/event.ts";
+import type { TurnClaim, TurnRecord } from "../log/store.ts";
+import type { Continuity } from "./continuity/continuity.ts";
+import { Conversation } from "./continuity/conversation.ts";
+import { stateAfter } from "./decide.ts";
+import type { Exchange } from "./exchange.ts";
+import type { TurnLifecycle } from "./lifecycle.ts";
+import type { TurnsOptions } from "./options.ts";
+import { continuedPromptOf, exchangeOf, promptOf, stagesOf } from "./plan.ts";
+import type { TurnQueue } from "./queue.ts";
+import { loggedAnswer, reconcile } from "./reconcile.ts";
+import { Runner } from "./run.ts";
+import type { RunningTurns } from "./running-turns.ts";
+
+/** An adopted turn continues at least this long without readers, because its readers lost their connection to the old process. */
+const adoptedGraceMs = 30_000;
+/** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/retries.md. */
+const waitForIdeMs = 60_000;
+const lookEveryMs = 1_000;
+
+/** How much longer than its lease a turn that has begun is left to its own machine, which alone has its conversation; ms. */
+const elsewhereMs = 60_000;
+
+interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
+  readonly events: EventSink<TurnLifecycle>;
+  readonly queue: TurnQueue;
+  readonly continuity: Continuity | undefined;
+  readonly running: RunningTurns;
+}
+
+/**
+ * A function that takes over every running turn whose process ended, each time it is called. A turn that cannot be continued does not
+ * hold up the others.
+ */
+export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<void> {
+  const { store, owner, ownerIsGone = () => false, isElsewhere = () => false, running, events } = parts;
+  /** Turns that were this process's at the last look, and that it did not run; kept where other machines write the store. */
+  let strays: ReadonlySet<TurnId> = new Set();
+
+  /** Running turns of this account whose process is gone: its lease has ended, or the process is known to have ended. */
+  const orphans = async (): Promise<readonly TurnRecord[]> => {
+    const isShared = store.capabilities.sharedBetweenMachines;
+    const leftHere = isShared || running.again.size > 0;
+    const open = await store.listRunning(leftHere ? {} : { exceptOwner: owner });
+    const straying = open.filter((turn) => isShared && turn.owner === owner && !running.has(turn.turnId));
+    const seenTwice = new Set(straying.map(({ turnId }) => turnId).filter((turnId) => strays.has(turnId)));
+    strays = new Set(straying.map(({ turnId }) => turnId)); // a new one may be about to begin
+    const isLeft = ({ turnId, owner: its }: TurnRecord) =>
+      its === owner ? running.again.has(turnId) || seenTwice.has(turnId) : ownerIsGone(its);
+    if (open.every((turn) => turn.owner === owner && !isLeft(turn))) return [];
+    const owners = await store.owners();
+    const isOverdue = ({ owner: its, lastEventId }: TurnRecord) => {
+      const waitMs = lastEventId !== startOfLog && isElsewhere(its) ? elsewhereMs : 0;
+      return its !== owner && (owners.get(its) ?? 0) + waitMs <= parts.clock.now();
+    };
+    const left = open.filter((turn) => isOverdue(turn) || isLeft(turn));
+    if (parts.account === undefined || left.length === 0) return left;
+    const account = await parts.account();
+    return left.filter((turn) => turn.owner === owner || (account !== undefined && turn.account === account));
+  };
+
+  return async (signal) => {
+    for (const { turnId, graceMs, owner: its } of await orphans()) {
+      if (signal.aborted) return;
+      try {
+        if (running.has(turnId)) continue; // its runner is still letting go
+        running.again.delete(turnId);
+        const claimed = await store.claim(turnId, owner);
+        if (ownerIsGone(its)) await store.renewOwner(its, 0); // the lease of a process that ended is of no use
+        if (claimed === undefined) continue; // ended, or taken by another, since it was listed
+        const { runner, cleanUp } = await goOnWith(claimed, parts);
+        running.add(turnId, runner, Math.max(graceMs, adoptedGraceMs), cleanUp);
+        events.emit("turn_adopted", claimed.record);
+      } catch (error) {
+        if (isDegraded(error)) running.again.add(turnId);
+        events.emit("turn_problem", { event: "turn_adopt_failed", turnId, error });
+      }
+    }
+  };
+}
+
+interface Adoption {
+  readonly runner: Runner;
+  readonly cleanUp: () => Promise<void>;
+}
+
+/** A turn whose log cannot be trusted ends as failed, because it cannot be continued. A log that cannot be read now stays unchanged. */
+async function goOnWith(claimed: TurnClaim, parts: Parts): Promise<Adoption> {
+  try {
+    return adopt(claimed, await claimed.readAll(), parts);
+  } catch (error) {
+    if (isDegraded(error)) throw error;
+    await claimed.writer.append([{ type: "failed", error: toMillraceError(error).toRecord() }], parts.clock.now());
+    throw error;
+  }
+}
+
+/**
+ * A runner that continues a turn whose process ended. If no prompt was sent yet, it sends the prompt. Otherwise it asks the
+ * backend for the whole answer again and appends what the log lacks. A turn that was cancelled, before it was taken over or
+ * while its backend is being found, ends; `cleanUp` then makes the backend stop its work.
+ */
+function adopt({ record, writer }: TurnClaim, events: readonly TurnEvent[], parts: Parts): Adoption {
+  const { backends, clock, queue, running } = parts;
+  const run = running.optionsOf(record.turnId);
+  const started = events.find((event) => event.type === "started");
+  const prompt = () => adoptedPrompt(parts, record, started);
+  const find = (signal: AbortSignal) =>
+    started === undefined ? backends.choose(prompt(), signal) : backends.holding(started, signal);
+  /** Whether the backend was asked to continue: it then cleans up itself. */
+  let begun = false;
+  const open = async (signal: AbortSignal): Promise<Exchange> => {
+    const backend = await whenThere(find, clock, signal);
+    begun = true;
+    const input = { backend, prompt: prompt(), run };
+    if (started === undefined) return queue.gate(record, exchangeOf(parts, record, input), "left");
+    if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
+    // the whole answer again: stages have changed what the log holds, so only they can say where it stands
+    const { cascadeId, fromStep, tools, goesOn } = started;
+    const answered = events.some((event) => event.type !== "started");
+    const place = fromStep === undefined ? {} : { fromStep };
+    const way = { ...(tools === undefined ? {} : { tools }), ...(goesOn === undefined ? {} : { goesOn }) };
+    const from = { cascadeId, answered, ...place, ...way };
+    const conversation = tools === "native" ? adoptedConversation(parts, record) : undefined;
+    const exchange = exchangeOf(parts, record, { ...input, from }, conversation);
+    return queue.gate(record, exchange, answered ? "answered" : "asked");
+  };
+  const stages = [...stagesOf(parts, record), reconcile(loggedAnswer(events))];
+  const runner = new Runner({ writer, state: stateAfter(events), open, stages, clock });
+  if (record.cancelRequested !== undefined) runner.stop({ type: "cancel", by: record.cancelRequested });
+  const cleanUp = async () => {
+    const cascadeId = started?.cascadeId;
+    if (begun || cascadeId === undefined || runner.state !== "cancelled") return;
+    const backend = await whenThere(find, clock, never);
+    await stopUpstream(backend.resume(prompt(), { cascadeId, text: "", thinking: "" }, run, cancelled));
+  };
+  return { runner, cleanUp };
+}
+
+/** A prompt that waits for results at the end of an adopted turn goes on with the next one. */
+function adoptedConversation({ continuity }: Parts, asker: TurnRecord): Conversation | undefined {
+  const choice = { type: "rebuild", reason: "unknown_history", heldMessages: 0 } as const;
+  return continuity && new Conversation({ continuity, asker, choice, continued: undefined });
+}
+
+const never = new AbortController().signal;
+const cancelled = AbortSignal.abort("cancel" satisfies StopReason);
+
+/** A stream whose signal has aborted before its beginning: the backend cancels and archives, and answers nothing. */
+async function stopUpstream(events: AsyncIterable<Batch>): Promise<void> {
+  for await (const _event of events) continue;
+}
+
+type StartedBody = TurnEventBody & { readonly type: "started" };
+
+/** The prompt as it was laid out for sending: a trajectory with earlier steps got only the messages that it lacked. */
+function adoptedPrompt(parts: Parts, record: TurnRecord, started: StartedBody | undefined): Prompt {
+  const { cascadeId, fromStep = 0 } = started ?? {};
+  const continued = cascadeId !== undefined && fromStep > 0 ? continuedPromptOf(parts, record, cascadeId) : undefined;
+  const whole = promptOf(parts, record);
+  return continued === undefined ? whole : { ...continued, instead: whole };
+}
+
+/** The backend of the IDE that runs, once one does. Only finding is repeated: nothing has been sent. */
+async function whenThere(
+  find: (signal: AbortSignal) => Promise<Backend>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Backend> {
+  const giveUpAtMs = clock.monotonic() + waitForIdeMs;
+  for (;;) {
+    try {
+      return await find(signal);
+    } catch (error) {
+      if (!isWithoutIde(error) || clock.monotonic() >= giveUpAtMs) throw error;
+    }
+    await clock.sleep(lookEveryMs, signal);
+  }
+}
+
+function anotherIde(was: BackendKind, is: BackendKind): MillraceError {
+  return new MillraceError(
+    "upstream_failed",
+    `The answer began in an IDE that speaks ${was}; the one that runs now speaks ${is}.`,
+    {
+      hint: "The part that arrived was kept. Send the request again for a whole answer. If it had an idempotency key, use a new one.",
+    },
+  );
+}

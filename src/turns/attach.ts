@@ -1,0 +1,128 @@
+import { bestEffort, notNeeded } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import type { EventId, TurnId } from "../base/ids.ts";
+import type { Secret } from "../base/secret.ts";
+import type { AttachedStream, AttachIntent, StreamMessage, StreamName } from "../log/client-stream.ts";
+import type { CancelledBy, TurnEvent } from "../log/event.ts";
+import { superseded } from "../log/log-errors.ts";
+import type { Admission, LogReads, NewTurn, StreamStore, TurnRecord } from "../log/store.ts";
+import type { BackOff } from "./back-off.ts";
+import type { TurnReads } from "./read.ts";
+import type { RunningTurns } from "./running-turns.ts";
+import type { TurnStarter } from "./start.ts";
+import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
+
+/** The outcome of a message (see `Admission`), and the turn that the message started. */
+export interface SendResult {
+  readonly outcome: Admission["outcome"];
+  readonly turn: StartedTurn | undefined;
+}
+
+/** Reads the turns of a client's stream, with the stream's key. */
+export interface StreamReads {
+  /** As `Turns.get`, with the client's key. */
+  get(turnId: TurnId): Promise<TurnRecord | undefined>;
+  /** As `Turns.follow`, with the client's key: neither keeps a turn alive nor counts as its delivery. */
+  follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+}
+
+/** The writing end of one client stream of the idempotent protocol. One is effective at a time: the newest. */
+export interface Attachment extends StreamReads, AttachedStream {
+  /** The clock that `expiresAtMs` is told by, epoch ms. */
+  readonly serverNowMs: number;
+  /** Aborts with a `cancelled` whose details say `superseded` when a newer attach has the stream; never for an observer. */
+  readonly superseded: AbortSignal;
+  /**
+   * Makes a message durable, together with the turn that it starts. If it throws, nothing is acknowledged. Throws `expired`,
+   * `degraded`, and the errors of finding a backend.
+   */
+  send(message: StreamMessage, start: StartTurn | undefined, signal: AbortSignal): Promise<SendResult>;
+  /** As `Turns.cancel`, for a turn of this stream; false, and nothing happens, where a newer attach has the stream. */
+  cancel(turnId: TurnId, by: CancelledBy): Promise<boolean>;
+  /** As `Turns.read`, with the client's key. */
+  read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+  /** Stops watching for a newer attach. The turns continue. */
+  close(): void;
+}
+
+/** A client's options for an attach, beside the stream's name. */
+export interface AttachOptions {
+  /** The ticket that the client's last attach received. */
+  readonly ticket?: Secret | undefined;
+  /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
+  readonly graceMs?: number | undefined;
+}
+
+/** Turns that can also be started by the numbered messages of a client's stream. */
+export interface StreamTurns extends Turns {
+  /** Throws as `StreamStore.attachStream` does, and `invalid_request` for a malformed key. */
+  attach(name: StreamName, intent: AttachIntent, options?: AttachOptions): Promise<Attachment>;
+}
+
+interface Parts {
+  readonly store: StreamStore & LogReads;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly reads: Pick<TurnReads, "read" | "follow" | "noteReader">;
+  readonly starter: Pick<TurnStarter, "launch">;
+  readonly backOff: BackOff;
+  readonly running: Pick<RunningTurns, "cancel">;
+}
+
+/** Attaches clients to their streams, and starts the turns that the messages of a stream ask for: `StreamTurns.attach`. */
+export function openAttach(parts: Parts): StreamTurns["attach"] {
+  const { store, clock, reads, running } = parts;
+  return async (name, intent, { graceMs, ticket } = {}) => {
+    const stream = await store.attachStream(name, intent, ticket);
+    const turnIds = stream.accepted.flatMap(({ turnId }) => turnId ?? []);
+    const newer = new AbortController();
+    const watching = new AbortController();
+    if (intent !== "observe") {
+      const told = store.untilSuperseded(stream, watching.signal).then(() => newer.abort(superseded()));
+      void bestEffort(told); // ends with `close`; a store that cannot be asked fences the next message anyway
+      const last = turnIds.at(-1);
+      // before the client learns when the stream expires; if the turn has expired, reading it fails
+      if (last !== undefined) await bestEffort(reads.noteReader(last, graceMs));
+      await store.keepTogether(turnIds);
+    }
+    return {
+      ...stream,
+      serverNowMs: clock.now(),
+      superseded: newer.signal,
+      send: async (message, start, signal) => {
+        if (newer.signal.aborted) return { outcome: "fenced", turn: undefined };
+        const sent = await send(parts, stream, { message, start }, signal);
+        if (sent.turn !== undefined) {
+          turnIds.push(sent.turn.turnId);
+          await bestEffort(store.keepTogether(turnIds)); // the next attach does it too
+        }
+        return sent;
+      },
+      cancel: (turnId, by) => running.cancel(turnId, by, stream),
+      read: (turnId, after, signal) => reads.read(turnId, after, signal, name),
+      get: (turnId) => store.get(turnId, name),
+      follow: (turnId, after, signal) => reads.follow(turnId, after, signal, name),
+      close: () => watching.abort(notNeeded),
+    };
+  };
+}
+
+async function send(
+  { store, owner, starter, backOff }: Parts,
+  stream: AttachedStream,
+  { message, start }: { readonly message: StreamMessage; readonly start: StartTurn | undefined },
+  signal: AbortSignal,
+): Promise<SendResult> {
+  if (start === undefined) return { outcome: (await store.admit(stream, message)).outcome, turn: undefined };
+  const { body } = start;
+  if (body !== undefined) backOff.check(body, "stream");
+  let outcome: Admission["outcome"] = "fenced";
+  const admit = async (turn: NewTurn) => {
+    const admitted = await store.admit(stream, message, { turn, owner });
+    outcome = admitted.outcome;
+    return admitted.outcome === "admitted" ? admitted.turn : undefined;
+  };
+  const watch = body === undefined ? undefined : () => backOff.watch(body);
+  const turn = await starter.launch(start, { store: admit, flushes: true, watch }, signal);
+  return { outcome, turn };
+}

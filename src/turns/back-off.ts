@@ -1,0 +1,214 @@
+import { type ErrorCode, type ErrorRecord, MillraceError, reasonOf, unusableAnswer } from "../base/errors.ts";
+import type { TurnEventBody } from "../log/event.ts";
+import type { EventStage } from "./event-stage.ts";
+
+/** How often a failed request may become a prompt again, while the same body comes without a key. */
+export interface RepeatRule {
+  /** How many prompts may follow the first failure at once. */
+  readonly atOnce: 0 | 1;
+  /** After each further failure, how long no prompt may follow; ms. The last wait stays. */
+  readonly waitsMs: readonly number[];
+}
+
+/** Whether the client received a part of the answer before it failed. */
+export type AnswerReach = "nothing" | "a_part";
+
+const second = 1000;
+
+/** How long failures of one body count together: after that, the next failure is the first again; ms. */
+export const seriesMs = 15 * 60 * second;
+
+const early = [30, 60, 120, 300].map((s) => s * second);
+const late = [60, 120, 300].map((s) => s * second);
+
+const oneMore = { nothing: { atOnce: 1, waitsMs: early }, a_part: { atOnce: 1, waitsMs: late } } as const;
+const noMore = { nothing: { atOnce: 0, waitsMs: early }, a_part: { atOnce: 0, waitsMs: late } } as const;
+
+const quota = { nothing: { atOnce: 0, waitsMs: late }, a_part: { atOnce: 0, waitsMs: late } } as const;
+
+type Rules = Readonly<Record<AnswerReach, RepeatRule>>;
+
+/**
+ * The one table of the prompts that may follow a failed turn when the same caller sends the same body again without a key. Checked
+ * cell by cell against docs/retries.md.
+ *
+ * A refusal (`quota_exhausted`, `rate_limited`, plan, policy) will not change at once, so it gets no prompt at once. A failure that a
+ * restart or a login may solve gets one prompt at once.
+ */
+export const repeatRules: Readonly<Record<ErrorCode, Rules>> = {
+  ide_not_running: oneMore,
+  not_signed_in: oneMore,
+  consent_needed: oneMore,
+  unauthenticated: oneMore,
+  unknown_model: oneMore,
+  model_not_allowed: oneMore,
+  quota_exhausted: quota,
+  rate_limited: noMore,
+  context_too_long: noMore,
+  invalid_request: noMore,
+  idempotency_conflict: oneMore,
+  backend_retired: oneMore,
+  upstream_failed: oneMore,
+  upstream_timeout: oneMore,
+  cancelled: oneMore,
+  degraded: oneMore,
+  unavailable: oneMore,
+  expired: oneMore,
+  internal: oneMore,
+};
+
+/** The rule of an answer that stayed unusable: the turn itself has asked the model twice already. */
+const unusableRules: Rules = noMore;
+
+/** How a body came: as a request, or as a message of a client's stream. */
+export type RepeatSource = "request" | "late_request" | "stream";
+
+/** The failed turns of one body since its last whole answer. */
+export interface FailedSeries {
+  readonly error: ErrorRecord;
+  readonly reached: AnswerReach;
+  /** When the newest turn failed, epoch ms. */
+  readonly atMs: number;
+  /** How many prompts of this body have failed, or run now, since the first failure. */
+  readonly prompts: number;
+}
+
+/** The answer to a repeated body: a new prompt, or the same failure until `untilMs` (epoch ms). */
+export type Repeat = { readonly type: "prompt" } | { readonly type: "tell"; readonly untilMs: number };
+
+/** Applies the table. Pure. A known reset ends the wait earlier, and so does the wait that the first refusal named. */
+export function repeatOf(series: FailedSeries, nowMs: number): Repeat {
+  const { atOnce, waitsMs } = rulesFor(series.error)[series.reached];
+  const spent = series.prompts - atOnce;
+  if (spent <= 0) return { type: "prompt" };
+  const ruledMs = waitsMs[Math.min(spent, waitsMs.length) - 1] ?? 0;
+  const { resetsAtMs = Number.POSITIVE_INFINITY, retryAfterMs = ruledMs } = series.error;
+  const waitMs = spent === 1 ? Math.min(ruledMs, retryAfterMs) : ruledMs;
+  const untilMs = Math.min(series.atMs + waitMs, resetsAtMs);
+  return nowMs >= untilMs ? { type: "prompt" } : { type: "tell", untilMs };
+}
+
+/**
+ * A failure of a body that failed before. If no prompt may follow now, the failure is marked as final, because a client that retries a
+ * 5xx would get the same failure seconds later. A refusal for a limit stays unchanged: its status already contains the wait.
+ */
+export function failedAgain(
+  error: ErrorRecord,
+  earlier: FailedSeries,
+  reached: AnswerReach,
+  nowMs: number,
+): ErrorRecord {
+  if (error.code === "quota_exhausted" || error.code === "rate_limited") return error;
+  const repeat = repeatOf({ error, reached, atMs: nowMs, prompts: earlier.prompts + 1 }, nowMs);
+  if (repeat.type === "prompt") return error;
+  const left = Math.ceil((repeat.untilMs - nowMs) / second);
+  const hint = `The same request failed before. Millrace sends it again after ${left} s, or now with a new Idempotency-Key.`;
+  return { ...error, hint, final: true };
+}
+
+/** How long the same body without a key gets its first failure again; whole seconds, 0 where it becomes a prompt at once. */
+export function waitAfterFirst(error: ErrorRecord): number {
+  const repeat = repeatOf({ error, reached: "nothing", atMs: 0, prompts: 1 }, 0);
+  return repeat.type === "prompt" ? 0 : Math.ceil(repeat.untilMs / second);
+}
+
+export function rulesFor(error: ErrorRecord): Rules {
+  return error.code === "upstream_failed" && reasonOf(error) === unusableAnswer
+    ? unusableRules
+    : repeatRules[error.code];
+}
+
+/** The same failure once more: `repeated` makes every API answer it with a status on which clients stop. */
+export function toldAgain(
+  { error, atMs }: FailedSeries,
+  untilMs: number,
+  nowMs: number,
+  asked: RepeatSource = "request",
+): MillraceError {
+  const ago = Math.max(0, Math.round((nowMs - atMs) / second));
+  const left = Math.max(1, Math.ceil((untilMs - nowMs) / second));
+  const atOnce = asked === "stream" ? "" : ", or now with a new Idempotency-Key";
+  const again = `The same request failed ${ago} s ago, so Millrace did not send it again. Send it after ${left} s${atOnce}.`;
+  return MillraceError.fromRecord({
+    ...error,
+    hint: again, // the hint of the failure often says "try again"
+    ...(error.code === "rate_limited" ? { retryAfterMs: untilMs - nowMs } : {}),
+    repeated: true,
+  });
+}
+
+/** How many bodies are remembered at once. */
+const mostBodies = 1_000;
+
+interface BodyRecord {
+  error: ErrorRecord | undefined;
+  reached: AnswerReach;
+  atMs: number;
+  prompts: number;
+}
+
+/** The failed turns of each body, in memory: a restart forgets them. A body is named by a digest of its caller and content. */
+export class BackOff {
+  readonly #now: () => number;
+  readonly #bodies = new Map<string, BodyRecord>();
+
+  /** `now`: epoch ms. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /**
+   * Throws the last failure of the body again where no prompt may follow it yet. Returns the failures so far. A `late_request` comes
+   * from a client that repeats each failure in the middle of an answer without its user: its first repeat gets no prompt.
+   */
+  check(body: string, source: RepeatSource): FailedSeries | undefined {
+    const known = this.#recordOf(body);
+    if (known?.error === undefined) return undefined;
+    const { error, reached, atMs, prompts } = known;
+    const isLate = source === "late_request" && reached === "a_part";
+    const series = { error, reached, atMs, prompts: isLate ? prompts + 1 : prompts };
+    const nowMs = this.#now();
+    const repeat = repeatOf(series, nowMs);
+    if (repeat.type === "tell") throw toldAgain(series, repeat.untilMs, nowMs, source);
+    return series;
+  }
+
+  /**
+   * Counts a turn that begins, and looks at its events on their way into its log. `earlier`: what `check` returned, for a request; its
+   * further failure is then marked as final where no prompt may follow it now.
+   */
+  watch(body: string, earlier?: FailedSeries): EventStage {
+    const known = this.#recordOf(body) ?? { error: undefined, reached: "nothing" as const, atMs: 0, prompts: 0 };
+    known.prompts += 1;
+    this.#bodies.delete(body);
+    this.#bodies.set(body, known); // the newest is last
+    const [oldest] = this.#bodies.keys();
+    if (this.#bodies.size > mostBodies && oldest !== undefined) this.#bodies.delete(oldest);
+    let reached: AnswerReach = "nothing";
+    return {
+      push: (event) => {
+        if (isPart(event)) reached = "a_part";
+        if (event.type === "cancelled") known.prompts -= 1;
+        if (event.type === "finished") this.#bodies.delete(body);
+        if (event.type !== "failed") return [event];
+        const nowMs = this.#now();
+        Object.assign(known, { error: event.error, reached, atMs: nowMs });
+        return earlier === undefined
+          ? [event]
+          : [{ ...event, error: failedAgain(event.error, earlier, reached, nowMs) }];
+      },
+    };
+  }
+
+  #recordOf(body: string): BodyRecord | undefined {
+    const known = this.#bodies.get(body);
+    if (known?.error === undefined || known.atMs + seriesMs > this.#now()) return known;
+    this.#bodies.delete(body);
+    return undefined;
+  }
+}
+
+/** Whether the client sees a part of the answer in the event. */
+function isPart({ type }: TurnEventBody): boolean {
+  return type === "text" || type === "thinking" || type === "tool_call" || type === "rewritten";
+}

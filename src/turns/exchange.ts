@@ -1,0 +1,214 @@
+import type { Backend, Batch, Prompt, ResumePoint, RunOptions, StopReason } from "../backends/backend.ts";
+import { bestEffort, deadline } from "../base/async.ts";
+import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
+import type { CascadeId } from "../base/ids.ts";
+import type { Conversation } from "./continuity/conversation.ts";
+import { type End, PlainAnswer, through } from "./event-stage.ts";
+import type { AnswerPlan } from "./tools/answer-plan.ts";
+import { type AnswerReport, type AnswerVerdict, type ArrivedAnswer, judge } from "./tools/judge.ts";
+import { PlannedAnswer } from "./tools/planned-answer.ts";
+
+export interface ExchangeOptions {
+  readonly backend: Backend;
+  readonly prompt: Prompt;
+  readonly run: RunOptions;
+  /** For a turn that another process began: where its log stands. Its whole answer is read again, and it is never asked twice. */
+  readonly from?: ResumePlace | undefined;
+  /** How the answer is read; without a plan it passes unchanged. */
+  readonly plan?: AnswerPlan | undefined;
+  /** Called once, before the terminal event, with the report on the calls of a planned answer. */
+  readonly onReport?: (report: AnswerReport) => void;
+  /** The conversation that the turn continues or begins; every prompt goes into a fresh trajectory without one. */
+  readonly conversation?: Conversation | undefined;
+}
+
+/** Where the log of a turn stands; how far its text went does not matter. */
+export type ResumePlace = Omit<ResumePoint, "text" | "thinking">;
+
+/** Stores a batch. False: the turn is over or stopped, and wants nothing more. */
+export type Deliver = (batch: Batch) => Promise<boolean>;
+
+/** Asks the backend and delivers each batch once the one before is stored. Throws only the errors of a backend with a bug. */
+export type Exchange = (deliver: Deliver, signal: AbortSignal) => Promise<void>;
+
+const archiveMs = 10_000;
+
+/**
+ * Talks with a backend for one turn. The prompt goes into the trajectory that holds the turn's history, else into a fresh one. If
+ * `judge` asks for it, one more prompt follows the answer. A trajectory that is not kept is archived before the terminal event: a turn
+ * whose log has that event is never resumed, not even after a crash.
+ */
+export function exchange(options: ExchangeOptions): Exchange {
+  return async (deliver, signal) => {
+    const dialogue = new Dialogue(options, deliver, signal);
+    try {
+      await dialogue.run();
+    } finally {
+      await dialogue.close();
+    }
+  };
+}
+
+/** One turn's prompts and answers. */
+class Dialogue {
+  readonly #options: ExchangeOptions;
+  readonly #deliver: Deliver;
+  readonly #signal: AbortSignal;
+  readonly #run: RunOptions;
+  #cascadeId: CascadeId | undefined;
+  /** The backend left the trajectory of a finished answer open: it is kept or archived here. */
+  #isLeft = false;
+
+  constructor(options: ExchangeOptions, deliver: Deliver, signal: AbortSignal) {
+    const { run, plan, conversation, from } = options;
+    this.#options = options;
+    this.#deliver = deliver;
+    this.#signal = signal;
+    this.#run = { ...run, keep: run.keep || plan !== undefined || conversation !== undefined };
+    this.#cascadeId = from?.cascadeId;
+  }
+
+  async run(): Promise<void> {
+    const { backend, prompt, from, conversation } = this.#options;
+    if (from !== undefined) {
+      const fromItsStart = { ...from, text: "", thinking: "" };
+      await this.#ask(prompt, backend.resume(prompt, fromItsStart, this.#run, this.#signal), false);
+      return;
+    }
+    const continued = conversation?.continued;
+    if (continued !== undefined) {
+      const asked = { ...continued, instead: prompt };
+      if (await this.#ask(asked, backend.run(asked, this.#run, this.#signal), true)) return;
+      if (this.#signal.aborted) return;
+    }
+    conversation?.rebuild();
+    await this.#ask(prompt, backend.run(prompt, this.#run, this.#signal), false);
+  }
+
+  async close(): Promise<void> {
+    this.#options.conversation?.close();
+    const isHandedOver = this.#signal.aborted && this.#signal.reason === ("detach" satisfies StopReason);
+    if (!isHandedOver) await this.#archive();
+  }
+
+  /** One prompt and its answer, and a second one where it is needed. False: it failed before `started`, and may be asked elsewhere. */
+  async #ask(prompt: Prompt, batches: AsyncIterable<Batch>, fallsBack: boolean): Promise<boolean> {
+    const { backend, plan, from } = this.#options;
+    if (plan === undefined) {
+      const passes = (end: End): AnswerVerdict => ({ type: "end", usage: [], end, report: undefined });
+      return (await this.#follow(batches, new PlainAnswer(), passes, fallsBack)) !== "not_begun";
+    }
+    const mayAskAgain = from === undefined;
+    const first = new PlannedAnswer(plan, { mayAskAgain, isNative: from?.tools === "native" });
+    let firstEnd: End | undefined;
+    const followed = await this.#follow(
+      batches,
+      first,
+      (end) => {
+        firstEnd = end;
+        return judge({ answer: first, end }, undefined, mayAskAgain);
+      },
+      fallsBack,
+    );
+    if (typeof followed === "string" || firstEnd === undefined) return followed !== "not_begun";
+    const second = new PlannedAnswer(plan, { before: first, mayAskAgain: false });
+    const arrived = { answer: first, end: firstEnd };
+    const again = secondPrompt(prompt, first.reader.raw, followed.text, this.#cascadeId);
+    try {
+      const answer = backend.run(again, this.#run, this.#signal);
+      await this.#follow(answer, second, (end) => judge(arrived, { answer: second, end }, false), false);
+    } catch (error) {
+      if (this.#signal.aborted || second.end !== undefined) throw error;
+      await this.#endAfter(arrived, second, toMillraceError(error).toRecord());
+    }
+    return true;
+  }
+
+  /** The second question could not be asked: the turn ends with the calls that the first answer gave, or fails. */
+  async #endAfter(first: ArrivedAnswer, second: PlannedAnswer, error: ErrorRecord): Promise<void> {
+    const events = second.push({ type: "failed", error });
+    const verdict = judge(first, { answer: second, end: { type: "failed", error } }, false);
+    if (verdict.type === "end") await this.#end(events, verdict);
+  }
+
+  /** Delivers one answer as it arrives, to its end. */
+  async #follow(
+    batches: AsyncIterable<Batch>,
+    answer: PlainAnswer | PlannedAnswer,
+    judged: (end: End) => AnswerVerdict,
+    fallsBack: boolean,
+  ): Promise<"not_begun" | "done" | (AnswerVerdict & { readonly type: "ask_again" })> {
+    const { conversation } = this.#options;
+    let begun = !fallsBack;
+    let isOver = false;
+    for await (const batch of batches) {
+      if (isOver) continue; // the backend cleans up
+      if (!begun) {
+        if (batch[0]?.type !== "started") return "not_begun";
+        conversation?.reuse();
+        begun = true;
+      }
+      this.#note(batch);
+      const events = through([answer], batch);
+      conversation?.note(events);
+      if (answer.end === undefined) {
+        if (events.length > 0 && !(await this.#deliver(events))) return "done";
+        continue;
+      }
+      const verdict = judged(answer.end);
+      if (verdict.type === "ask_again") {
+        const goesOn = events.length === 0 || (await this.#deliver(events));
+        return goesOn ? verdict : "done";
+      }
+      await this.#end(events, verdict);
+      isOver = true;
+    }
+    return begun ? "done" : "not_begun";
+  }
+
+  #note(batch: Batch): void {
+    for (const event of batch) {
+      if (event.type === "started") this.#cascadeId = event.cascadeId;
+      if (event.type === "finished") this.#isLeft = this.#run.keep;
+    }
+  }
+
+  async #end(last: Batch, { usage, end, report }: AnswerVerdict & { readonly type: "end" }): Promise<void> {
+    if (report !== undefined) this.#options.onReport?.(report);
+    let events = last;
+    if (this.#isLeft && this.#keeps(end, report)) this.#isLeft = false;
+    else if (this.#isLeft) {
+      if (events.length > 0 && !(await this.#deliver(events))) return; // shown before the archiving is waited for
+      events = [];
+      await this.#archive();
+    }
+    await this.#deliver([...events, ...usage, end]);
+  }
+
+  /** Whether the trajectory is kept: it gave a whole answer, and holds only messages that the client sees. */
+  #keeps(end: End, report: AnswerReport | undefined): boolean {
+    const { run, conversation } = this.#options;
+    if (end.type !== "finished") return false;
+    if (conversation === undefined || this.#cascadeId === undefined) return run.keep;
+    return report?.asked !== "twice" && conversation.keep(this.#cascadeId, end);
+  }
+
+  async #archive(): Promise<void> {
+    if (!this.#isLeft || this.#cascadeId === undefined) return;
+    this.#isLeft = false;
+    const cleaning = deadline(new AbortController().signal, archiveMs); // the turn's own signal may have aborted
+    await bestEffort(this.#options.backend.archive(this.#cascadeId, cleaning));
+  }
+}
+
+/** The prompt that asks again, on the trajectory that holds the first answer. */
+function secondPrompt(prompt: Prompt, answer: string, reask: string, cascadeId: CascadeId | undefined): Prompt {
+  return {
+    ...prompt,
+    text: reask,
+    messages: [...prompt.messages, { role: "assistant", text: answer }, { role: "user", text: reask }],
+    images: [],
+    continues: cascadeId,
+    ...(prompt.native === undefined ? {} : { native: { ...prompt.native, text: reask, results: undefined } }),
+  };
+}

@@ -1,0 +1,106 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { TurnEventBody } from "../log/event.ts";
+import { limitOutput } from "./limit-output.ts";
+
+const countTokens = (text: string) => Math.ceil(text.length / 4);
+const finished = (text: string): TurnEventBody => ({
+  type: "finished",
+  reason: { unified: "stop", raw: "END_TURN" },
+  text,
+});
+
+function run(
+  limits: { readonly stop?: readonly string[]; readonly maxOutputTokens?: number },
+  bodies: readonly TurnEventBody[],
+): readonly TurnEventBody[] {
+  const stage = limitOutput({ stop: [], maxOutputTokens: undefined, countTokens, ...limits });
+  return stage === undefined ? bodies : bodies.flatMap((body) => stage.push(body));
+}
+
+function textOf(bodies: readonly TurnEventBody[]): string {
+  return bodies.reduce(
+    (text, body) => (body.type === "text" ? text + body.delta : body.type === "rewritten" ? body.text : text),
+    "",
+  );
+}
+
+const deltas = (...parts: readonly string[]) => parts.map((delta): TurnEventBody => ({ type: "text", delta }));
+
+describe("a stop sequence", () => {
+  test("ends the answer where it begins, also across deltas, and nothing of it is passed on", () => {
+    const events = run({ stop: ["<END>"] }, [...deltas("one <E", "N", "D> two"), finished("one <END> two")]);
+    expect(textOf(events)).toBe("one ");
+    expect(events.at(-1)).toEqual({ type: "finished", reason: { unified: "stop", raw: "<END>" }, text: "one " });
+  });
+
+  test("that does not come after all is passed on", () => {
+    const events = run({ stop: ["<END>"] }, [...deltas("a <E", "D> b <EN"), finished("a <ED> b <EN")]);
+    expect(textOf(events)).toBe("a <ED> b <EN");
+    expect(events.at(-1)).toEqual(finished("a <ED> b <EN"));
+  });
+
+  test("that stands first counts, whichever was listed first", () => {
+    expect(textOf(run({ stop: ["later", "soon"] }, deltas("a soon b later")))).toBe("a ");
+  });
+
+  test("in text that only the end has counts too", () => {
+    expect(run({ stop: ["X"] }, [finished("aXb")])).toEqual([
+      { type: "text", delta: "a" },
+      { type: "finished", reason: { unified: "stop", raw: "X" }, text: "a" },
+    ]);
+  });
+
+  test("in rewritten text ends the answer, and takes back what stands after it", () => {
+    const events = run({ stop: ["X"] }, [...deltas("abc"), { type: "rewritten", text: "aXc" }]);
+    expect(textOf(events)).toBe("a");
+    expect(events.at(-1)).toMatchObject({ type: "finished", text: "a" });
+  });
+
+  test("lets held text go before a tool call, a failure or a cancel", () => {
+    const call: TurnEventBody = { type: "tool_call", callId: "1", name: "n", argumentsDelta: "{}", done: true };
+    expect(run({ stop: ["<END>"] }, [...deltas("a <E"), call])).toEqual([...deltas("a ", "<E"), call]);
+  });
+
+  test("that is empty limits nothing", () => {
+    expect(limitOutput({ stop: [""], maxOutputTokens: undefined, countTokens })).toBeUndefined();
+  });
+});
+
+describe("a length limit", () => {
+  test("ends the answer as `length`, without half a character", () => {
+    const events = run({ maxOutputTokens: 2 }, deltas("1234567😀90"));
+    expect(events.at(-1)).toEqual({ type: "finished", reason: { unified: "length", raw: undefined }, text: "1234567" });
+  });
+
+  test("that the answer just meets changes nothing", () => {
+    expect(run({ maxOutputTokens: 2 }, [...deltas("12345678"), finished("12345678")]).at(-1)).toEqual(
+      finished("12345678"),
+    );
+  });
+});
+
+test("thinking, usage and what comes after the end", () => {
+  const thinking: TurnEventBody = { type: "thinking", delta: "X" };
+  expect(run({ stop: ["X"] }, [thinking])).toEqual([thinking]);
+  expect(run({ stop: ["X"] }, [...deltas("X"), ...deltas("more"), finished("Xmore")])).toHaveLength(1);
+});
+
+test("however deltas are cut, the answer is the text up to the first sequence", () => {
+  const piece = fc.constantFrom("a", "b", "ab", "ba", "aab", "");
+  fc.assert(
+    fc.property(
+      fc.array(piece, { maxLength: 20 }),
+      fc.array(fc.constantFrom("aab", "bb", "aba"), { maxLength: 2 }),
+      (parts, stop) => {
+        const whole = parts.join("");
+        const cuts = stop.map((sequence) => whole.indexOf(sequence)).filter((at) => at !== -1);
+        const expected = cuts.length === 0 ? whole : whole.slice(0, Math.min(...cuts));
+        const events = run({ stop }, [...deltas(...parts), finished(whole)]);
+        expect(textOf(events)).toBe(expected);
+        expect(events.filter(({ type }) => type === "finished")).toHaveLength(1);
+        expect(events.some(({ type }) => type === "rewritten")).toBe(false);
+      },
+    ),
+  );
+});

@@ -1,0 +1,139 @@
+import type { TurnEventBody } from "../log/event.ts";
+import type { EventStage } from "./event-stage.ts";
+
+interface LoggedCall {
+  readonly callId: string;
+  arguments: string;
+  done: boolean;
+}
+
+/** The answer that a log holds: its text after all rewrites, its calls and its usage. */
+export interface LoggedAnswer {
+  readonly text: string;
+  readonly thinking: string;
+  readonly calls: readonly Readonly<LoggedCall>[];
+  readonly usage: string | undefined;
+  readonly started: boolean;
+}
+
+/** Adds a log's events up. */
+export function loggedAnswer(events: readonly TurnEventBody[]): LoggedAnswer {
+  let text = "";
+  let thinking = "";
+  let usage: string | undefined;
+  let started = false;
+  const calls = new Map<string, LoggedCall>();
+  for (const body of events) {
+    if (body.type === "started") started = true;
+    else if (body.type === "text") text += body.delta;
+    else if (body.type === "thinking") thinking += body.delta;
+    else if (body.type === "rewritten") text = body.text;
+    else if (body.type === "usage") usage = usageKey(body);
+    else if (body.type === "tool_call") {
+      const call = calls.get(body.callId) ?? { callId: body.callId, arguments: "", done: false };
+      call.arguments += body.argumentsDelta;
+      call.done ||= body.done;
+      calls.set(body.callId, call);
+    }
+  }
+  return { text, thinking, calls: [...calls.values()], usage, started };
+}
+
+/**
+ * Receives the answer from its start again, and passes on only the events that the log lacks. Text that the upstream changed meanwhile
+ * becomes `rewritten`. Calls keep the ids from the log, matched by their order.
+ */
+export function reconcile(logged: LoggedAnswer): EventStage {
+  const text = textReconciler(logged.text);
+  const thinking = thinkingReconciler(logged.thinking);
+  const calls = callReconciler(logged.calls);
+  return {
+    push(body) {
+      switch (body.type) {
+        case "started":
+          return logged.started ? [] : [body];
+        case "text":
+        case "rewritten":
+          return text.push(body);
+        case "thinking":
+          return thinking.push(body.delta);
+        case "tool_call":
+          return calls.push(body);
+        case "usage":
+          return usageKey(body) === logged.usage ? [] : [body];
+        case "finished":
+          return [...text.settle(body.text), body];
+        case "failed":
+        case "cancelled":
+          return [body];
+        default:
+          return body satisfies never;
+      }
+    },
+  };
+}
+
+function textReconciler(logged: string) {
+  let seen = "";
+  let caughtUp = logged === "";
+  const compare = (): readonly TurnEventBody[] => {
+    if (seen.startsWith(logged)) {
+      caughtUp = true;
+      return seen.length > logged.length ? [{ type: "text", delta: seen.slice(logged.length) }] : [];
+    }
+    if (logged.startsWith(seen)) return [];
+    caughtUp = true;
+    return [{ type: "rewritten", text: seen }];
+  };
+  return {
+    push(body: TurnEventBody & { readonly type: "text" | "rewritten" }): readonly TurnEventBody[] {
+      if (caughtUp) return [body];
+      seen = body.type === "text" ? seen + body.delta : body.text;
+      return compare();
+    },
+    /** The answer is over: a text that is still shorter than the log's will not grow any more. */
+    settle(final: string): readonly TurnEventBody[] {
+      if (caughtUp) return [];
+      seen = final;
+      const events = compare();
+      if (caughtUp) return events;
+      caughtUp = true;
+      return [{ type: "rewritten", text: final }];
+    },
+  };
+}
+
+/** Thinking cannot be rewritten: only its length counts. */
+function thinkingReconciler(logged: string) {
+  let skip = logged.length;
+  return {
+    push(delta: string): readonly TurnEventBody[] {
+      const rest = delta.slice(skip);
+      skip = Math.max(0, skip - delta.length);
+      return rest === "" ? [] : [{ type: "thinking", delta: rest }];
+    },
+  };
+}
+
+function callReconciler(logged: readonly Readonly<LoggedCall>[]) {
+  const seen = new Map<string, { readonly known: Readonly<LoggedCall> | undefined; skip: number }>();
+  return {
+    push(body: TurnEventBody & { readonly type: "tool_call" }): readonly TurnEventBody[] {
+      let call = seen.get(body.callId);
+      if (call === undefined) {
+        const known = logged[seen.size];
+        call = { known, skip: known?.arguments.length ?? 0 };
+        seen.set(body.callId, call);
+      }
+      if (call.known === undefined) return [body];
+      if (call.known.done) return [];
+      const argumentsDelta = body.argumentsDelta.slice(call.skip);
+      call.skip = Math.max(0, call.skip - body.argumentsDelta.length);
+      return argumentsDelta === "" && !body.done ? [] : [{ ...body, callId: call.known.callId, argumentsDelta }];
+    },
+  };
+}
+
+function usageKey(body: TurnEventBody & { readonly type: "usage" }): string {
+  return JSON.stringify(Object.entries(body).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,168 @@
+import type { Batch } from "../backends/backend.ts";
+import { deadline } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import { type ErrorRecord, MillraceError } from "../base/errors.ts";
+import type { ModelUid } from "../base/ids.ts";
+import type { EventStage } from "./event-stage.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** How long a refusal is repeated without a new prompt, if the end of its limit is unknown. */
+const rememberMs = 60_000;
+/** The wait after a rate limit or high demand that names none; ms. */
+const unnamedWaitMs = 30_000;
+/** A limit that the server reported is checked again no sooner than this: it may have ended early. */
+const lookAgainMs = 5_000;
+/** How long a request waits while the server is asked about a limit; ms. */
+const lookMs = 2_000;
+
+/** The server's answer to the question whether a model may be asked now. */
+export interface ModelLimit {
+  readonly hasCapacity: boolean;
+  readonly resetsInMs: number | undefined;
+}
+
+export interface RefusalsOptions {
+  readonly clock: Clock;
+  /** When a window of the quota resets, epoch ms, for refusals that do not contain it; undefined as window: any window. */
+  readonly resetOf?: ((window: "daily" | "weekly" | undefined) => number | undefined) | undefined;
+  /** Asks the server for a model's limit, without a prompt; undefined where it does not say. */
+  readonly limitOf?: ((model: ModelUid, signal: AbortSignal) => Promise<ModelLimit | undefined>) | undefined;
+}
+
+interface Refusal {
+  readonly error: ErrorRecord;
+  readonly atMs: number;
+  readonly untilMs: number;
+  /** When the server last reported this limit, epoch ms; undefined if the server does not know of it. */
+  readonly toldAtMs: number | undefined;
+}
+
+/**
+ * The limits that refused this account a moment ago. Many clients retry a refused request on their own. Until the limit ends,
+ * Millrace repeats the refusal and sends no prompt. If the server reports the limit, its report says when it ends, and the server
+ * is asked again. Otherwise the refusal counts for the wait that it named, 60 seconds at most. Kept by model, because another
+ * model may still be included. A model that answers is no longer refused. Source: docs/retries.md.
+ */
+export class Refusals {
+  readonly #options: RefusalsOptions;
+  readonly #byModel = new Map<ModelUid, Refusal>();
+  /** Limits that the server reported while a refused turn ended. */
+  readonly #told = new Map<ModelUid, ModelLimit>();
+
+  constructor(options: RefusalsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `quota_exhausted` or `rate_limited`, marked as repeated, while a refusal of this model is remembered. */
+  async check(model: ModelUid): Promise<void> {
+    const refusal = await this.#current(model);
+    if (refusal === undefined) return;
+    const nowMs = this.#options.clock.now();
+    const leftMs = refusal.untilMs - nowMs;
+    const { code, message, hint, resetsAtMs } = refusal.error;
+    const ago = Math.round((nowMs - refusal.atMs) / 1000);
+    const left = Math.ceil(leftMs / 1000);
+    throw new MillraceError(code, message, {
+      hint: `${hint} That was the answer ${ago} s ago; the IDE's server is not asked again for ${left} s.`,
+      ...(code === "rate_limited" ? { retryAfterMs: leftMs } : {}),
+      ...(resetsAtMs === undefined ? {} : { resetsAtMs: Math.ceil(resetsAtMs / 1000) * 1000 }),
+      repeated: true,
+    });
+  }
+
+  /** The refusal that holds now. If the server knows the limit, the server decides when it ends. */
+  async #current(model: ModelUid): Promise<Refusal | undefined> {
+    const refusal = this.#byModel.get(model);
+    if (refusal === undefined) return undefined;
+    const nowMs = this.#options.clock.now();
+    const isOver = nowMs >= refusal.untilMs;
+    if (refusal.toldAtMs !== undefined && (isOver || nowMs - refusal.toldAtMs >= lookAgainMs)) {
+      const limit = await this.#look(model);
+      if (this.#byModel.get(model) !== refusal) return this.#byModel.get(model); // another request looked meanwhile
+      if (limit !== undefined && !limit.hasCapacity) {
+        const renewed = toldAnew(refusal, limit, this.#options.clock.now());
+        this.#byModel.set(model, renewed);
+        return renewed;
+      }
+      if (limit === undefined && !isOver) return refusal;
+    } else if (!isOver) return refusal;
+    this.#byModel.delete(model);
+    return undefined;
+  }
+
+  /** The same exchange. Before a refusal is passed on, it gets what the server reports about the limit. */
+  asking(exchange: Exchange, model: ModelUid): Exchange {
+    if (this.#options.limitOf === undefined) return exchange;
+    return (deliver, signal) => exchange(async (batch) => deliver(await this.#withLimit(batch, model)), signal);
+  }
+
+  async #withLimit(batch: Batch, model: ModelUid): Promise<Batch> {
+    if (!batch.some((event) => event.type === "failed" && isLimit(event.error))) return batch;
+    const limit = await this.#look(model);
+    if (limit === undefined || limit.hasCapacity) return batch; // it knows nothing of this limit
+    this.#told.set(model, limit);
+    const { resetsInMs } = limit;
+    if (resetsInMs === undefined) return batch;
+    const resetsAtMs = this.#options.clock.now() + resetsInMs;
+    return batch.map((event) => {
+      if (event.type !== "failed" || !isLimit(event.error)) return event;
+      const wait = event.error.code === "rate_limited" ? { retryAfterMs: resetsInMs } : {};
+      return { ...event, error: { ...event.error, ...wait, resetsAtMs } };
+    });
+  }
+
+  async #look(model: ModelUid): Promise<ModelLimit | undefined> {
+    try {
+      return await this.#options.limitOf?.(model, deadline(new AbortController().signal, lookMs));
+    } catch {
+      return undefined; // the refusal itself says enough
+    }
+  }
+
+  /** Looks at a turn's events on their way into its log, and completes a refusal: the wait, the reset. */
+  watch(model: ModelUid): EventStage {
+    return {
+      push: (event) => {
+        if (event.type === "finished") this.#byModel.delete(model);
+        if (event.type !== "failed") return [event];
+        const error = this.#completed(event.error);
+        this.#note(model, error);
+        return [{ ...event, error }];
+      },
+    };
+  }
+
+  #completed(error: ErrorRecord): ErrorRecord {
+    if (error.code === "rate_limited") return { retryAfterMs: unnamedWaitMs, ...error };
+    if (error.code !== "quota_exhausted" || error.resetsAtMs !== undefined) return error;
+    const resetsAtMs = this.#options.resetOf?.(windowOf(error));
+    return resetsAtMs === undefined ? error : { ...error, resetsAtMs };
+  }
+
+  #note(model: ModelUid, error: ErrorRecord): void {
+    if (!isLimit(error)) return;
+    const told = this.#told.get(model);
+    this.#told.delete(model);
+    const atMs = this.#options.clock.now();
+    const lastsMs = Math.min(error.retryAfterMs ?? rememberMs, rememberMs);
+    const untilMs = Math.min(atMs + lastsMs, error.resetsAtMs ?? Infinity);
+    const refusal: Refusal = { error, atMs, untilMs, toldAtMs: undefined };
+    this.#byModel.set(model, told === undefined ? refusal : toldAnew(refusal, told, atMs));
+  }
+}
+
+/** The same refusal, until the end that the server reports; for a while if it reports none. */
+function toldAnew(refusal: Refusal, { resetsInMs }: ModelLimit, nowMs: number): Refusal {
+  const untilMs = nowMs + (resetsInMs ?? rememberMs);
+  const error = resetsInMs === undefined ? refusal.error : { ...refusal.error, resetsAtMs: untilMs };
+  return { ...refusal, error, untilMs, toldAtMs: nowMs };
+}
+
+function isLimit({ code }: ErrorRecord): boolean {
+  return code === "quota_exhausted" || code === "rate_limited";
+}
+
+function windowOf({ details }: ErrorRecord): "daily" | "weekly" | undefined {
+  const window = typeof details === "object" && details !== null && "window" in details ? details.window : undefined;
+  return window === "daily" || window === "weekly" ? window : undefined;
+}

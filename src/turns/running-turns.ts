@@ -1,0 +1,169 @@
+import type { RunOptions } from "../backends/backend.ts";
+import { bestEffort, notNeeded, within } from "../base/async.ts";
+import type { EventSink } from "../base/emitter.ts";
+import { MillraceError } from "../base/errors.ts";
+import type { TurnId } from "../base/ids.ts";
+import type { AttachedStream } from "../log/client-stream.ts";
+import type { CancelledBy } from "../log/event.ts";
+import { checkBeforePrompt } from "./lease.ts";
+import type { TurnLifecycle } from "./lifecycle.ts";
+import type { TurnsOptions } from "./options.ts";
+import type { Readers } from "./readers.ts";
+import type { Runner } from "./run.ts";
+
+/** How long a stop waits for backends to clean up; ms. */
+const cleanUpMs = 10_000;
+
+/** A turn that runs here. `done` resolves when the backend has cleaned up, and rejects with the log's errors. */
+interface Run {
+  readonly runner: Runner;
+  readonly done: Promise<void>;
+}
+
+type Parts = Pick<TurnsOptions, "store" | "clock" | "owner"> & {
+  readonly readers: Readers;
+  readonly events: EventSink<TurnLifecycle>;
+};
+
+/** Every turn that this process runs, to its end: after a cancel, without readers for its grace time, or at a stop of the gateway. */
+export class RunningTurns {
+  readonly #parts: Parts;
+  readonly #runs = new Map<TurnId, Run>();
+  readonly #aliveAtMs = new Map<TurnId, number>();
+  readonly #stopping = new AbortController();
+  /** Turns that this process owns in the store and that have no runner: it continues them as soon as it can. */
+  readonly again = new Set<TurnId>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Aborts when the gateway stops, with the error for the readers. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  has(turnId: TurnId): boolean {
+    return this.#runs.has(turnId);
+  }
+
+  /** Epoch ms of the upstream's last answer to a poll; undefined before the first. */
+  lastAliveAtMs(turnId: TurnId): number | undefined {
+    return this.#aliveAtMs.get(turnId);
+  }
+
+  /** A backend's options for this turn. */
+  optionsOf(turnId: TurnId): RunOptions {
+    const { store, owner, clock, events } = this.#parts;
+    const onAlive = () => {
+      this.#aliveAtMs.set(turnId, clock.now());
+      events.emit("turn_polled", { turnId });
+    };
+    if (!store.capabilities.sharedBetweenMachines) return { keep: false, onAlive };
+    const letGo = () => {
+      this.again.add(turnId);
+      this.#runs.get(turnId)?.runner.stop({ type: "detach" });
+    };
+    const beforePrompt = (signal: AbortSignal) => checkBeforePrompt(turnId, { store, owner, clock, letGo }, signal);
+    return { keep: false, onAlive, beforePrompt };
+  }
+
+  /** Starts the runner and keeps it until it is done; `afterwards` runs before the turn is removed from this list. */
+  add(turnId: TurnId, runner: Runner, graceMs: number, afterwards: () => Promise<void> = async () => {}): void {
+    const { readers, events } = this.#parts;
+    readers.of(turnId).extendGrace(graceMs);
+    const watching = new AbortController();
+    const watches = this.#watch(turnId, runner, watching.signal);
+    void runner.over.then(() => watching.abort(notNeeded));
+    const done = (async () => {
+      try {
+        await runner.run();
+      } finally {
+        await Promise.all(watches);
+      }
+    })();
+    this.#runs.set(turnId, { runner, done });
+    void (async () => {
+      await bestEffort(done, (error) => events.emit("turn_problem", { event: "turn_run_failed", turnId, error }));
+      await bestEffort(afterwards());
+      this.#runs.delete(turnId);
+      this.#aliveAtMs.delete(turnId);
+      readers.forget(turnId);
+    })();
+  }
+
+  /** The two causes of an early end. Both watches end with the run; if the store fails, only news from other processes is missed. */
+  #watch(turnId: TurnId, runner: Runner, signal: AbortSignal): readonly Promise<unknown>[] {
+    const { store, clock, owner, readers } = this.#parts;
+    const turnReaders = readers.of(turnId);
+    let isElsewhere = false;
+    const seenElsewhere = async () => {
+      try {
+        const record = await store.get(turnId);
+        isElsewhere = record !== undefined && record.owner !== owner;
+        if (record !== undefined && record.sealed !== true) turnReaders.extendGrace(record.graceMs);
+        return record?.attachedAtMs ?? clock.now();
+      } catch {
+        return 0; // a store that fails knows of no reader
+      }
+    };
+    const cancel = (by: CancelledBy) => runner.stop({ type: "cancel", by });
+    const abandon = async () => {
+      if (isElsewhere) return runner.stop({ type: "detach" }); // the process that runs it now knows its readers
+      await bestEffort(store.requestCancel(turnId, "abandoned")); // stored first: a crash from here on does not undo it
+      cancel("abandoned");
+    };
+    return [
+      bestEffort(store.untilCancelRequested(turnId, signal).then(cancel)),
+      bestEffort(turnReaders.untilAbandoned(seenElsewhere, signal).then(abandon)),
+    ];
+  }
+
+  /** A reader asks for this grace time; a turn that runs here keeps a longer one. */
+  extendGrace(turnId: TurnId, graceMs: number): void {
+    if (this.#runs.has(turnId)) this.#parts.readers.of(turnId).extendGrace(graceMs);
+  }
+
+  /** As `Turns.cancel`; for a stream: false, and nothing happens, where a newer attach has it. */
+  async cancel(turnId: TurnId, by: CancelledBy, stream?: AttachedStream): Promise<boolean> {
+    if (!(await this.#parts.store.requestCancel(turnId, by, stream))) return false;
+    await this.#end(turnId, by);
+    return true;
+  }
+
+  async remove(turnId: TurnId): Promise<void> {
+    await this.#end(turnId, "client");
+    await this.#parts.store.remove(turnId);
+  }
+
+  /** Resolves when the turn has ended, not when the backend has cleaned up. */
+  async #end(turnId: TurnId, by: CancelledBy): Promise<void> {
+    const runner = this.#runs.get(turnId)?.runner;
+    runner?.stop({ type: "cancel", by });
+    await runner?.over;
+  }
+
+  /** From now on readers are told that the gateway stops. */
+  stopReaders(): void {
+    this.#stopping.abort(isStopping());
+  }
+
+  /**
+   * Hands every turn over where its log outlives this process, or ends it as `shutdown`. Resolves when the backends have cleaned up, in
+   * ten seconds at most.
+   */
+  async stop(): Promise<void> {
+    const runs = [...this.#runs.values()];
+    const isKept = this.#parts.store.capabilities.survivesRestart;
+    for (const { runner } of runs) runner.stop(isKept ? { type: "detach" } : { type: "cancel", by: "shutdown" });
+    await within(Promise.allSettled(runs.map(({ done }) => done)), cleanUpMs, this.#parts.clock);
+  }
+}
+
+/** The error for readers of a turn that the next gateway continues. */
+function isStopping(): MillraceError {
+  return new MillraceError("unavailable", "The gateway is stopping. The turn continues when the gateway is back.", {
+    hint: "Try again in a moment: send the same request, or read the turn from your last event.",
+    retryAfterMs: 1_000,
+  });
+}

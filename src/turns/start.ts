@@ -1,0 +1,276 @@
+import type { Backend, Prompt } from "../backends/backend.ts";
+import { bestEffort, within } from "../base/async.ts";
+import type { EventSink } from "../base/emitter.ts";
+import { MillraceError } from "../base/errors.ts";
+import { newTurnId, type TurnId } from "../base/ids.ts";
+import type { LogWriter, NewTurn, TurnRecord } from "../log/store.ts";
+import type { BackOff } from "./back-off.ts";
+import type { Asker, Continuity } from "./continuity/continuity.ts";
+import type { EventStage } from "./event-stage.ts";
+import type { TurnLifecycle } from "./lifecycle.ts";
+import type { TurnsOptions } from "./options.ts";
+import { newTurnExchange, promptOf, stagesOf } from "./plan.ts";
+import type { TurnQueue } from "./queue.ts";
+import type { TurnReads } from "./read.ts";
+import type { Readers } from "./readers.ts";
+import type { Refusals } from "./refusals.ts";
+import { Runner } from "./run.ts";
+import type { RunningTurns } from "./running-turns.ts";
+import type { JoinTurn, StartedTurn, StartTurn, UnresolvedTurn } from "./turns.ts";
+import {
+  failedUnsent,
+  implicitTwin,
+  refuseConflict,
+  type StartPlace,
+  StartsInFlight,
+  type Twin,
+  twinsBeingRead,
+} from "./twins.ts";
+
+interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
+  readonly events: EventSink<TurnLifecycle>;
+  readonly readers: Readers;
+  readonly reads: TurnReads;
+  readonly queue: TurnQueue;
+  readonly refusals: Refusals;
+  readonly backOff: BackOff;
+  readonly continuity: Continuity | undefined;
+  /** Looks for a conversation that an earlier process left with a prompt that waits. */
+  readonly recall: ((asker: Asker) => Promise<void>) | undefined;
+  readonly running: RunningTurns;
+}
+
+/** A stored turn, and the right to write it. */
+interface StoredTurn {
+  readonly record: TurnRecord;
+  readonly writer: LogWriter;
+}
+
+/** The way in which a turn gets into the log. */
+export interface TurnStorage {
+  /** Resolves with undefined if the turn is not stored after all. */
+  readonly store: (turn: NewTurn) => Promise<StoredTurn | undefined>;
+  /** Whether a turn that `store` stored survives a power cut before its first event. */
+  readonly flushes: boolean;
+  /** Makes a stage that sees the events of the turn; called once the turn has a backend. */
+  readonly watch?: (() => EventStage) | undefined;
+}
+
+/** How many earlier turns with the same fingerprint are looked at for an implicit join, and how many of a session are superseded. */
+const twinsLookedAt = 8;
+const mostSuperseded = 64;
+/** How long a request waits for the first event of its turn, before the turn is flushed alone; ms. */
+const startsSoonMs = 250;
+/** How long a stop waits for the clean-up of turns that were begun upstream but not stored; ms. */
+const cleanUpMs = 10_000;
+
+/** Starts the turn of a request or of a stream's message, or joins a request to the turn that it repeats. */
+export class TurnStarter {
+  readonly #parts: Parts;
+  readonly #inFlight: StartsInFlight;
+  /** Turns that are stored, but not flushed yet. */
+  readonly #unflushed = new Map<TurnId, Promise<void>>();
+  /** Runs that have begun upstream and whose turn is not stored: until it is, or until they have cleaned up. */
+  readonly #unstored = new Set<Promise<void>>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#inFlight = new StartsInFlight(parts.clock);
+  }
+
+  /** As `Turns.start`. */
+  async start(asked: StartTurn | UnresolvedTurn, signal: AbortSignal): Promise<StartedTurn> {
+    signal.throwIfAborted();
+    const { earlier, leave } = this.#inFlight.enter(asked, signal);
+    try {
+      const twin = await this.#twinOf(asked, earlier, signal);
+      if (twin !== undefined) return await this.#join(twin, asked, signal);
+      return await this.#startNew("resolve" in asked ? await asked.resolve() : asked, signal);
+    } finally {
+      leave();
+    }
+  }
+
+  async #startNew(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
+    const { store, owner, backOff } = this.#parts;
+    const body = `${asked.caller} ${asked.fingerprint}`;
+    const isKeyed = asked.idempotencyKey !== undefined;
+    const failed = isKeyed ? undefined : backOff.check(body, asked.repeatsLate === true ? "late_request" : "request");
+    let held: TurnRecord | undefined;
+    const create = async (turn: NewTurn) => {
+      const { record, writer } = await store.create(turn, owner, { flush: false });
+      if (writer !== undefined) return { record, writer };
+      held = record;
+      return undefined;
+    };
+    const storage = { store: create, flushes: false, watch: () => backOff.watch(body, failed) };
+    const started = await this.launch(asked, storage, signal);
+    if (started !== undefined) return started;
+    if (held === undefined) throw new MillraceError("internal", "A turn was neither stored nor there.");
+    return this.#join(held, asked, signal); // another request with this key was faster
+  }
+
+  /**
+   * Runs every step that may fail before the turn is stored, then stores the turn while its conversation begins upstream. No prompt is
+   * sent before `started` is stored, which waits for the turn. Undefined, and the conversation is cancelled, if the turn is not stored.
+   * Throws the errors of finding a backend, repeated refusals, and the reason if the turn is not admitted.
+   */
+  async launch(asked: StartTurn, storage: TurnStorage, signal: AbortSignal): Promise<StartedTurn | undefined> {
+    const { refusals, backends, clock, graceMs, admission, readers, running, events } = this.#parts;
+    const account = await this.#parts.account?.();
+    const turn = { ...newTurnOf(asked, clock.now(), graceMs), ...(account === undefined ? {} : { account }) };
+    const prompt = promptOf(this.#parts, turn);
+    await refusals.check(asked.modelUid);
+    const backend = await backends.choose(prompt, signal);
+    const { recall } = this.#parts;
+    if (recall !== undefined) await bestEffort(recall(turn)); // else it is laid out anew
+    const withdraw = await admission?.admit(turn);
+    let stored: StoredTurn | undefined;
+    try {
+      const storing = storage.store(turn);
+      const { runner, continuity } = this.#runner(turn, { backend, prompt }, storing.then(writerOf), storage.watch);
+      const run = runner.begin();
+      this.#unstored.add(run);
+      void run.then(() => this.#unstored.delete(run));
+      stored = await storing;
+      if (stored === undefined) return undefined;
+      // from here the turn is stored, and continues even if the request fails
+      this.#unstored.delete(run);
+      const { record } = stored;
+      const { turnId, degraded, expiresAtMs } = record;
+      readers.expect(turnId, signal);
+      running.add(turnId, runner, record.graceMs);
+      events.emit("turn_started", { turnId });
+      await Promise.all([storage.flushes ? undefined : this.#durable(record, runner), this.#supersede(record)]);
+      return { turnId, record, joined: "no", continuity, degraded, expiresAtMs };
+    } finally {
+      if (stored === undefined) withdraw?.();
+    }
+  }
+
+  /** Waits until the conversations of turns that were not stored are cleaned up, for ten seconds at most. */
+  async close(): Promise<void> {
+    await within(Promise.all(this.#unstored), cleanUpMs, this.#parts.clock);
+  }
+
+  #runner(
+    turn: NewTurn,
+    { backend, prompt }: { readonly backend: Backend; readonly prompt: Prompt },
+    writer: Promise<LogWriter>,
+    watch: TurnStorage["watch"],
+  ): { readonly runner: Runner; readonly continuity: StartedTurn["continuity"] } {
+    const { continuity: conversations, refusals, running, queue, clock } = this.#parts;
+    const modelUid = turn.modelUid as StartTurn["modelUid"]; // it was one in the request
+    const input = { backend, prompt, run: running.optionsOf(turn.turnId) };
+    const { exchange, continuity } = newTurnExchange(this.#parts, conversations, turn, input);
+    const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents report no limits
+    const gated = queue.gate(turn, watched);
+    const watches = [refusals.watch(modelUid), this.#noting(turn), ...(watch === undefined ? [] : [watch()])];
+    const stages = [...watches, ...stagesOf(this.#parts, turn)];
+    return { runner: new Runner({ writer, state: "created", open: async () => gated, stages, clock }), continuity };
+  }
+
+  /** Notes which conversation the turn uses. */
+  #noting({ request: { model }, client }: NewTurn): EventStage {
+    return {
+      push: (body) => {
+        if (body.type === "started" && body.cascadeId !== undefined)
+          this.#parts.trajectoryNotes?.asked(body.cascadeId, { model, client });
+        return [body];
+      },
+    };
+  }
+
+  /**
+   * Resolves when the turn is durable, so that a client may learn its id. Storing the first event also flushes the turn. If the
+   * server takes long to start a conversation, the turn is flushed alone.
+   */
+  #durable({ turnId, graceMs }: TurnRecord, runner: Runner): Promise<void> {
+    const { store, clock } = this.#parts;
+    const durable = (async () => {
+      const isStored = await within(
+        runner.stored.then(() => true),
+        startsSoonMs,
+        clock,
+      );
+      if (isStored === undefined) await bestEffort(store.noteReader(turnId, clock.now(), graceMs));
+    })();
+    this.#unflushed.set(turnId, durable);
+    return durable.finally(() => this.#unflushed.delete(turnId));
+  }
+
+  /**
+   * Cancels the earlier turns of a session whose client has asked something else, unless they have a reader or run to their end. It
+   * never fails: the grace time ends a turn without a reader.
+   */
+  async #supersede({ turnId, createdAtMs, caller, session }: TurnRecord): Promise<void> {
+    const { store, reads, running } = this.#parts;
+    if (session === undefined) return;
+    try {
+      for (const other of await store.list({ caller, session, open: true, limit: mostSuperseded })) {
+        if (other.turnId === turnId || other.createdAtMs > createdAtMs) continue;
+        if (other.graceMs !== Infinity && !reads.hasReader(other)) await running.cancel(other.turnId, "superseded");
+      }
+    } catch {
+      // the store fails: the turn that has begun goes on
+    }
+  }
+
+  async #join(twin: TurnRecord, asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn> {
+    refuseConflict(asked, twin);
+    await this.#unflushed.get(twin.turnId);
+    this.#parts.readers.expect(twin.turnId, signal);
+    const record = await this.#parts.reads.noteReaderOf(twin, asked.graceMs);
+    const { turnId, degraded, expiresAtMs } = record;
+    const joined = asked.idempotencyKey === undefined ? "implicit" : "key";
+    return { turnId, record, joined, continuity: () => "joined", degraded, expiresAtMs };
+  }
+
+  /**
+   * The turn that the request joins. When a connection breaks, the client's repeated request may be handled before the broken
+   * connection is noticed, or even before the first request is stored. So if only the first request or its reader prevents the
+   * join, the repeat waits a moment.
+   */
+  async #twinOf(asked: JoinTurn, earlier: StartPlace["earlier"], signal: AbortSignal): Promise<TurnRecord | undefined> {
+    const { store, implicitJoins, readers, owner } = this.#parts;
+    const { caller, fingerprint, idempotencyKey } = asked;
+    if (idempotencyKey !== undefined) {
+      const [held] = await store.list({ caller, idempotencyKey, limit: 1 });
+      if (held === undefined || held.fingerprint !== fingerprint || !failedUnsent(held)) return held;
+      await store.remove(held.turnId); // by its id, so it removes no turn that another repeat has started since
+      return undefined;
+    }
+    if (!implicitJoins) return undefined;
+    if (earlier.length > 0) await this.#inFlight.untilStored(earlier, asked, signal);
+    const twins = await this.#twins(asked);
+    const twin = implicitTwin(asked, twins);
+    const readHere = twinsBeingRead(asked, twins).filter((each) => each.owner === owner && readers.has(each.turnId));
+    if (twin !== undefined || readHere.length === 0) return twin;
+    await readers.untilOneIsUnread(
+      readHere.map(({ turnId }) => turnId),
+      signal,
+    );
+    return implicitTwin(asked, await this.#twins(asked));
+  }
+
+  async #twins({ caller, fingerprint }: JoinTurn): Promise<readonly Twin[]> {
+    const { store, reads } = this.#parts;
+    const records = await store.list({ caller, fingerprint, limit: twinsLookedAt });
+    return records.map((record) => ({ record, beingRead: reads.hasReader(record) }));
+  }
+}
+
+/** The stored form of a request, as its turn begins. */
+function newTurnOf(
+  { graceMs, retry: _retry, body: _body, repeatsLate: _late, ...facts }: StartTurn,
+  createdAtMs: number,
+  defaultGraceMs: number,
+): NewTurn {
+  return { ...facts, turnId: newTurnId(createdAtMs), createdAtMs, graceMs: graceMs ?? defaultGraceMs };
+}
+
+/** Throws where no turn is stored. */
+function writerOf(stored: StoredTurn | undefined): LogWriter {
+  if (stored === undefined) throw new MillraceError("cancelled", "This request started no turn.");
+  return stored.writer;
+}

@@ -1,0 +1,19 @@
+/** Whether two JSON values are the same; the order of keys does not matter. */
+export function equalJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true; // -0 and 0 are one number of JSON
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [left, right] = [Object.entries(a), Object.entries(b)];
+  if (left.length !== right.length) return false;
+  const other = new Map<string, unknown>(right);
+  return left.every(([key, value]) => other.has(key) && equalJson(value, other.get(key)));
+}
+
+/** The value of strict JSON; undefined for any other text. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // loose JSON, or none
+  }
+}
