@@ -14,7 +14,7 @@ export { webLink } from "./link/web-link.ts";
 export type { WebDatabase, WebDatabases, WebLocks, WebRequest, WebTable, WebTransaction } from "./link/web-platform.ts";
 export { type IndexedDbStoreOptions, openIndexedDbRecordStore } from "./records/indexed-db-record-store.ts";
 export { openMemoryRecordStore } from "./records/memory-record-store.ts";
-export type { KnownCall, Mark, Outgoing, OutgoingKind, StreamRecord } from "./records/record.ts";
+export type { KnownCall, Mark, OutgoingKind, OutgoingMessage, StreamRecord } from "./records/record.ts";
 export type { OwnedRecord, RecordStore } from "./records/record-store.ts";
 export type { StreamRequest, ToolResult } from "./stream/messages.ts";
 export { type ObservedCall, type ObservedEvent, type ObserveOptions, observe } from "./stream/observe.ts";

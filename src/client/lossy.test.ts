@@ -10,11 +10,8 @@ import { startReliableStream } from "./stream/start-stream.ts";
 import type { StreamEvent } from "./stream/stream-event.ts";
 import type { StreamOptions } from "./stream/stream-options.ts";
 import { calls, FakeStreamServer, type Script, says } from "./stream-server.fake.ts";
-import { openBidiTier } from "./tiers/bidi-tier.ts";
 import { cutTier } from "./tiers/faulty-tier.fake.ts";
-import { openPollTier } from "./tiers/poll-tier.ts";
-import { openSseTier } from "./tiers/sse-tier.ts";
-import type { Tier } from "./tiers/tier.ts";
+import { openBidiTier, openPollTier, openSseTier, type Tier } from "./tiers/tier.ts";
 
 /** How many worlds are tried; thousands take a minute. */
 const seeds = Number(process.env["MILLRACE_LOSSY_SEEDS"] ?? 80);

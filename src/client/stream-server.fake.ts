@@ -59,8 +59,6 @@ export class FakeStreamServer {
   #wake: () => void = () => undefined;
   /** Messages that came, accepted or not. */
   taken = 0;
-  /** The numbers that the attaches sent, in their order of arrival: the life of the client, and a count. */
-  readonly attaches: (string | null)[] = [];
   #change = new Promise<void>((resolve) => (this.#wake = resolve));
 
   constructor(script: Script) {
@@ -94,7 +92,6 @@ export class FakeStreamServer {
   /** Answers an attach: the welcome first, then what the log and the acknowledgements say, until the end. */
   async *attach(headers: Headers, signal: AbortSignal): AsyncGenerator<ServerMessage, void> {
     const stream = this.#find(headers);
-    this.attaches.push(headers.get("x-millrace-attach"));
     const observes = headers.get("x-millrace-intent") === "observe";
     const epoch = observes ? stream.epoch : ++stream.epoch;
     const cursor = headers.get("x-idempotency-event-id") ?? startMark.eventId;

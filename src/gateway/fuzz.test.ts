@@ -55,15 +55,6 @@ const bodies: Readonly<Record<string, unknown>> = {
       { role: "function", name: "old", content: "x" },
     ],
   },
-  "/v1/completions": {
-    model: "test-model",
-    prompt: ["p"],
-    stop: "x",
-    max_tokens: 5,
-    n: 1,
-    best_of: 1,
-    stream_options: {},
-  },
   "/v1/messages": {
     model: "test-model",
     max_tokens: 100,

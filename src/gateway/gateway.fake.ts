@@ -4,6 +4,7 @@ import { Secret } from "../base/secret.ts";
 import { FakeModels } from "../models/models.fake.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { UsageLifecycle } from "../usage/lifecycle.ts";
+import { inMemory } from "./http/in-memory.ts";
 import { type OpenGateway, openGateway } from "./open-gateway.ts";
 import type { GatewayOptions } from "./options.ts";
 import { ScriptedTurns } from "./scripted-turns.fake.ts";
@@ -50,6 +51,7 @@ export function fakeGateway(options: Partial<GatewayOptions> = {}): FakeGateway 
     instance: "instance-test",
     ...options,
   });
+  const ask = inMemory(gateway.handle);
   return {
     gateway,
     turns,
@@ -62,9 +64,7 @@ export function fakeGateway(options: Partial<GatewayOptions> = {}): FakeGateway 
       const headers = new Headers(request.headers);
       headers.set("host", "127.0.0.1:42100");
       const body = request.body === null ? {} : { body: await request.text() };
-      return gateway.app(
-        new Request(request.url, { method: request.method, headers, signal: request.signal, ...body }),
-      );
+      return ask(new Request(request.url, { method: request.method, headers, signal: request.signal, ...body }));
     },
     async request(path, { json, ...init } = {}) {
       const headers = new Headers({ host: "127.0.0.1:42100", authorization: `Bearer ${fakeKey}` });
@@ -74,9 +74,7 @@ export function fakeGateway(options: Partial<GatewayOptions> = {}): FakeGateway 
       }
       const body = json === undefined ? init.body : JSON.stringify(json);
       const method = init.method ?? (json === undefined ? "GET" : "POST");
-      return gateway.app(
-        new Request(`http://gateway${path}`, { ...init, method, headers, ...(body == null ? {} : { body }) }),
-      );
+      return ask(new Request(`http://gateway${path}`, { ...init, method, headers, ...(body == null ? {} : { body }) }));
     },
   };
 }

@@ -82,8 +82,8 @@ describe("the guard", () => {
     expect({ ...error, request_id: "" }).toMatchInlineSnapshot(`
       {
         "code": "invalid_api_key",
-        "hint": "Send the gateway's key as a bearer token. \`millrace key --value\` prints it.",
-        "message": "The request has no valid key for this gateway. Send the gateway's key as a bearer token. \`millrace key --value\` prints it.",
+        "hint": "Send the gateway's key as a bearer token. \`millrace keys --value\` prints it.",
+        "message": "The request has no valid key for this gateway. Send the gateway's key as a bearer token. \`millrace keys --value\` prints it.",
         "millrace": {
           "code": "unauthenticated",
           "message": "The request has no valid key for this gateway.",

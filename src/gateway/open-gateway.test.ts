@@ -26,10 +26,10 @@ describe("routes", () => {
     expect(logged.map((line) => line.level)).toEqual(["debug"]);
   });
 
-  it("shows health details only to a caller with the key", async () => {
+  it("shows health details only to the owner", async () => {
     const { request } = fakeGateway({ healthDetails: async () => ({ ide: "windsurf 2.0" }) });
     const stranger = await (await request("/health", { headers: { authorization: "" } })).json();
-    expect(stranger).toEqual({ status: "ok", name: "millrace", instance: "instance-test" });
+    expect(stranger).toEqual({ status: "ok", name: "millrace" });
     expect(await (await request("/health")).json()).toMatchObject({
       version: "0.0.0-test",
       details: { ide: "windsurf 2.0" },

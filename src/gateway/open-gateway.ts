@@ -1,54 +1,68 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
+import { gatewayProof } from "../base/node/gateway-proof.ts";
 import { Slices } from "../base/node/slices.ts";
+import { Secret } from "../base/secret.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
 import type { Gateway } from "./http/context.ts";
-import { openGuard } from "./http/guard.ts";
-import { openHandovers } from "./http/handovers.ts";
-import { type Listening, type ListenOptions, listen } from "./http/listen.ts";
-import { serveNode } from "./http/node-adapter.ts";
+import { callerDigest, openGuard, ownersKey } from "./http/guard.ts";
+import { inMemory } from "./http/in-memory.ts";
+import { type Listener, type ListenOptions, listen } from "./http/listen.ts";
+import { openResponsesSocket } from "./http/responses-socket.ts";
 import { guarded, isFor } from "./http/rpc-handler.ts";
 import { defaultTiming } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
 import { openApp } from "./open-app.ts";
-import { defaultMaxBodyBytes, defaultMostOpen, type GatewayOptions } from "./options.ts";
+import { defaultLimits, type GatewayOptions } from "./options.ts";
 
-/** A gateway: a function from request to response, and a way to put it on a port. */
+/** A gateway: a handler of requests, and a way to put it on a port. */
 export interface OpenGateway {
   /** Everything but the socket: guard, routes, streams. The request needs a Host header. */
-  app(request: Request): Promise<Response>;
-  /** Throws `invalid_request` when the port is taken (`isPortTaken`) or the host is beyond loopback without leave. */
-  listen(options: ListenOptions): Promise<Listening>;
+  readonly handle: (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Throws `invalid_request` when the port is taken (`isPortTaken`) or the host is beyond loopback. */
+  listen(options: ListenOptions): Promise<Listener>;
 }
+
+const longestChallenge = 200;
 
 /** @throws MillraceError `invalid_request` without a proper key: a gateway never opens without a key. */
 export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
-  const { keyInFile, callerOf } = options;
-  const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, keyInFile, callerOf };
+  const { ownerKey, callerOf, instance } = options;
+  const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, ownerKey, callerOf };
   const stopping = new AbortController();
   let answering = () => 0;
+  let port: number | undefined;
   const gateway: Gateway = {
     ...options,
     stopping: stopping.signal,
     answering: () => answering(),
+    prove(challenge) {
+      const key = ownersKey(policy);
+      if (port === undefined || key === undefined || challenge.length > longestChallenge) return undefined;
+      return gatewayProof(key, challenge, { port, instance });
+    },
     events: options.events ?? new Emitter(),
-    sessions: openSessions(options.clock, options.sessionStore),
-    handovers: openHandovers(),
+    sessions: openSessions(
+      options.clock,
+      stopping.signal,
+      () => callerDigest(ownersKey(policy) ?? new Secret("")),
+      options.sessionStore,
+    ),
     limits: {
-      maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes,
-      mostOpen: options.mostOpen ?? defaultMostOpen,
+      maxBodyBytes: options.maxBodyBytes ?? defaultLimits.maxBodyBytes,
+      mostOpen: options.mostOpen ?? defaultLimits.mostOpen,
     },
     waits: { ...defaultTiming, ...options.timing },
     metrics: options.metrics ?? new GatewayMetrics(options.version),
   };
-  const app = openApp(gateway, policy);
-  const handle = async (request: Request) => app.fetch(request);
+  const handle = openApp(gateway, policy);
   return {
-    app: handle,
+    handle,
     async listen(listenOptions) {
       const arriving = new Slices();
+      const sockets = openResponsesSocket(inMemory(handle), gateway.limits.maxBodyBytes);
       const rpc = options.rpc?.(gateway);
       const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc, gateway);
       const http1 = (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -56,10 +70,9 @@ export function openGateway(options: GatewayOptions): OpenGateway {
           handleRpc(incoming, outgoing);
           return;
         }
-        const accept = (request: Request) => gateway.handovers.accept(request, incoming.socket);
         const serve = () => {
           if (outgoing.destroyed) return; // its client left before it was looked at
-          serveNode(handle, incoming, outgoing, accept).catch((error: unknown) => {
+          handle(incoming, outgoing).catch((error: unknown) => {
             const text = error instanceof Error ? error.stack : String(error);
             gateway.log.write("error", "response broke", { error: text });
             outgoing.destroy();
@@ -71,23 +84,21 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       const listening = await listen(listenOptions, {
         http1,
         ...(handleRpc === undefined ? {} : { http2: handleRpc }),
+        upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
         async goodbye() {
           stopping.abort();
           gateway.metrics.loopLag.unwatch();
+          sockets.close();
           await rpc?.close?.();
         },
       });
       answering = () => listening.answering();
+      port = listening.port;
       gateway.metrics.loopLag.watch();
       void bestEffort(gateway.healthDetails?.() ?? Promise.resolve()); // `/health` never waits, so the first one finds it known
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
-      const scheme = listenOptions.tls === undefined ? "http" : "https";
-      for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`${scheme}://${host}:${listening.port}`);
-      const close = async () => {
-        await bestEffort(gateway.handovers.close()); // before the connections close, because they know what was read
-        await listening.close();
-      };
-      return { ...listening, close };
+      for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
+      return listening;
     },
   };
 }

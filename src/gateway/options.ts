@@ -1,7 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { EventSource } from "../base/emitter.ts";
 import type { Secret } from "../base/secret.ts";
-import type { StoreWeakness } from "../log/weakness.ts";
 import type { Models } from "../models/model.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { Turns } from "../turns/turns.ts";
@@ -41,10 +40,8 @@ export interface StoreState {
   /** The problem and the user's next step, while the problem lasts. */
   readonly why: string | null;
   readonly hint: string | null;
-  /** The reasons why the store may lose an acknowledged write. */
-  readonly weaknesses?: readonly StoreWeakness[];
-  /** The store was found damaged when it was opened: where its files are kept, and how many keyed turns are lost. */
-  readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
+  /** The store was found damaged when it was opened, and the log is new: where the old files are kept. */
+  readonly damaged?: { readonly copy: string } | null;
 }
 
 /** That its owner has paused the gateway, and since when. */
@@ -81,8 +78,8 @@ export interface GatewayOptions {
   readonly log: GatewayLog;
   /** At least one, each of at least 16 characters: a gateway without a key does not open. */
   readonly keys: readonly GatewayKey[];
-  /** The key in the owner's file now; asked when a request carries none of `keys`. */
-  readonly keyInFile?: () => Secret | undefined;
+  /** The owner's key now, in place of the first of `keys`; asked at each request. */
+  readonly ownerKey?: () => Secret;
   /** Finds the caller of a key that is not in `keys`; called for each request with such a key. */
   readonly callerOf?: (key: Secret) => Caller | undefined;
   /** The keys that the owner made for others; none where this gateway has no file of them. */
@@ -91,7 +88,7 @@ export interface GatewayOptions {
   readonly keyNameOf?: (caller: string) => string | undefined;
   /** Millrace's own version, for `/health` and the `server` header. */
   readonly version: string;
-  /** Random, made at each start: `/health` shows it, so that other commands know this gateway from a stranger on its port. */
+  /** Random, made at each start: a part of the proof that tells this gateway from another program on its port. */
   readonly instance: string;
   /** The plans' limits and use, for `/v1/limits` and `/v1/usage`, and the count of readers who came back. Without a meter these routes report its absence. */
   readonly meter?: GatewayMeter;
@@ -137,8 +134,10 @@ export interface GatewayOptions {
   readonly dashboard?: DashboardFiles | undefined;
 }
 
-/** Images inside requests make bodies large. Source: docs/wire/clients.md, "HTTP and model lists". */
-export const defaultMaxBodyBytes = 64 * 1024 * 1024;
-
-/** Above the 400 answers at once that `bench load` measures. */
-export const defaultMostOpen = 512;
+/** The limits of a gateway whose options name no others. */
+export const defaultLimits = {
+  /** Images inside requests make bodies large. Source: docs/wire/clients.md, "HTTP and model lists". */
+  maxBodyBytes: 64 * 1024 * 1024,
+  /** Above the 400 answers at once that `bench load` measures. */
+  mostOpen: 512,
+};

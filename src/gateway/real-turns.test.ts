@@ -3,11 +3,12 @@ import { proves } from "../../test/support/proves.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { Secret } from "../base/secret.ts";
-import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { openMemoryLog } from "../log/memory-log.fake.ts";
 import type { LogStore } from "../log/store.ts";
 import { FakeModels } from "../models/models.fake.ts";
 import { type FakeTurns, fakeTurns } from "../turns/turns.fake.ts";
 import { fakeKey } from "./gateway.fake.ts";
+import { inMemory } from "./http/in-memory.ts";
 import { SseReader } from "./http/sse.fake.ts";
 import { openGateway } from "./open-gateway.ts";
 
@@ -26,10 +27,11 @@ function over(store?: LogStore) {
     version: "0",
     instance: "i",
   });
+  const ask = inMemory(gateway.handle);
   const request = (path: string, json?: unknown, more: Record<string, string> = {}) => {
     const headers = { host: "localhost", authorization: `Bearer ${fakeKey}`, ...more };
     const body = json === undefined ? {} : { method: "POST", body: JSON.stringify(json) };
-    return gateway.app(new Request(`http://gateway${path}`, { headers, ...body }));
+    return ask(new Request(`http://gateway${path}`, { headers, ...body }));
   };
   return { ...real, models, request };
 }
@@ -209,3 +211,27 @@ function textOf(events: readonly { readonly data: string }[]): string {
     .map((event) => (event.data === "[DONE]" ? "" : (JSON.parse(event.data).choices[0].delta.content ?? "")))
     .join("");
 }
+
+describe("the tokens of a prompt", () => {
+  it("are one number in the count, at a stream's start and end, and in a whole answer, where the server reports none", async () => {
+    const body = { model: "test-model", max_tokens: 50, messages };
+    const input = async (path: string, json: object) => {
+      const real = over();
+      const pending = real.request(path, json);
+      const answer = await asked(real);
+      answer.text("Hi");
+      answer.emit({ type: "usage", promptTokens: 3, completionTokens: 1, thinkingTokens: 0, estimated: true });
+      answer.finish("Hi");
+      return meanwhile(real, pending);
+    };
+    const count = await (await over().request("/v1/messages/count_tokens", body)).json();
+    const reader = new SseReader(await input("/v1/messages", { ...body, stream: true }));
+    const events = (await reader.rest()).map(({ data }) => JSON.parse(data) as Record<string, never>);
+    const whole = (await (await input("/v1/messages", body)).json()) as { usage: { input_tokens: number } };
+    const chat = (await (await input("/v1/chat/completions", body)).json()) as { usage: { prompt_tokens: number } };
+    const { input_tokens: tokens } = count as { readonly input_tokens: number };
+    expect(events.at(0)).toMatchObject({ message: { usage: { input_tokens: tokens } } });
+    expect(events.at(-2)).toMatchObject({ usage: { input_tokens: tokens } });
+    expect([whole.usage.input_tokens, chat.usage.prompt_tokens]).toEqual([tokens, tokens]);
+  });
+});

@@ -9,7 +9,7 @@ import type { Dialect } from "./dialects/dialect.ts";
 import { openAiChat } from "./dialects/openai-chat/dialect.ts";
 import { openAiResponses } from "./dialects/openai-responses/dialect.ts";
 
-/** Requests of real clients, with every text replaced by ours: recorded by `npm run test:clients -- --update`. */
+/** Requests of real clients, with every text replaced by ours: recorded by `npm test -- programs clients --update`. */
 const corpus = new URL("../../test/corpus/requests/", import.meta.url);
 const dialects: readonly (readonly [RegExp, Dialect])[] = [
   [/^\/v1\/chat\/completions/, openAiChat],

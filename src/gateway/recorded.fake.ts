@@ -5,7 +5,7 @@ import { eventIdOf } from "../log/event-id.ts";
 import type { Tool, TurnRequest } from "../log/request.ts";
 import { type Answer, AnswerFold } from "./dialects/answer.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "./dialects/dialect.ts";
-import { writeSse } from "./http/sse-body.ts";
+import { writeSse } from "./http/sse.ts";
 
 const folder = new URL("./dialects/fixtures/", import.meta.url);
 

@@ -6,10 +6,11 @@ import { Notifier } from "../base/notifier.ts";
 import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "../log/event.ts";
 import { eventIdOf } from "../log/event-id.ts";
 import { type OutlinedEvent, outlineEvent } from "../log/outline.ts";
+import { eachOf, type NextEvents } from "../log/read-turn.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
-import type { QueuePlace } from "../turns/start/turn-queue.ts";
-import type { JoinTurn, StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
+import type { QueuePlace } from "../turns/queue.ts";
+import type { JoinTurn, StartedTurn, StartTurn, TurnReader, Turns, UnresolvedTurn } from "../turns/turns.ts";
 
 interface HeldTurn {
   record: TurnRecord;
@@ -41,14 +42,15 @@ export class ScriptedTurns implements Turns {
     this.#events = events;
   }
 
-  async start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
+  async start(asked: StartTurn | UnresolvedTurn, signal: AbortSignal): Promise<StartedTurn> {
     signal.throwIfAborted();
-    if (this.refuses !== undefined) throw this.refuses;
-    const joined = await this.join(turn, signal);
+    const joined = await this.#join(asked);
     if (joined !== undefined) return joined;
+    const turn = "resolve" in asked ? await asked.resolve() : asked;
+    if (this.refuses !== undefined) throw this.refuses;
     this.started.push(turn);
     const turnId = newTurnId(this.#clock.now());
-    const { retry: _retry, settle: _settle, graceMs = 120_000, ...kept } = turn;
+    const { retry: _retry, graceMs = 120_000, ...kept } = turn;
     const now = this.#clock.now();
     const record: TurnRecord = {
       ...structuredClone(kept),
@@ -71,8 +73,7 @@ export class ScriptedTurns implements Turns {
     return this.#answer(this.#turns.get(turnId)?.record ?? record, "no");
   }
 
-  async join(turn: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined> {
-    signal.throwIfAborted();
+  async #join(turn: JoinTurn): Promise<StartedTurn | undefined> {
     const earlier = this.#joins(turn);
     if (earlier !== undefined) await this.noteReader(earlier.record, turn.graceMs);
     return earlier && this.#answer(earlier.record, turn.idempotencyKey ? "key" : "implicit");
@@ -127,17 +128,40 @@ export class ScriptedTurns implements Turns {
   }
 
   async *read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+    const reader = this.open(turnId, after, signal);
+    let isDelivered = false;
+    try {
+      yield* eachOf(reader.next);
+      isDelivered = true;
+    } finally {
+      await reader.close(isDelivered);
+    }
+  }
+
+  open(turnId: TurnId, after: EventId, signal: AbortSignal): TurnReader {
     const turn = this.#turns.get(turnId);
     if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
     turn.readers++;
     this.#changes.wake();
-    try {
-      yield* this.follow(turnId, after, signal);
-      turn.record = { ...turn.record, delivered: true };
-    } finally {
-      turn.readers--;
-      this.#changes.wake();
-    }
+    let isClosed = false;
+    return {
+      next: this.look(turnId, after, signal),
+      close: async (isDelivered) => {
+        if (isClosed) return;
+        isClosed = true;
+        if (isDelivered) turn.record = { ...turn.record, delivered: true };
+        turn.readers--;
+        this.#changes.wake();
+      },
+    };
+  }
+
+  look(turnId: TurnId, after: EventId, signal: AbortSignal): NextEvents {
+    const events = this.follow(turnId, after, signal);
+    return async () => {
+      const { done, value } = await events.next();
+      return done === true ? undefined : [value];
+    };
   }
 
   async *follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {

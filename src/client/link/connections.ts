@@ -4,16 +4,22 @@ import type {
   WelcomeMessage,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { ConnectionChange } from "../stream/reliable-stream.ts";
-import { deepestReason, failureOf, isUnreachable, type Lost, type Refused } from "../stream/stream-error.ts";
+import {
+  deepestReason,
+  failureOf,
+  isUnreachable,
+  type LossReport,
+  type RefusalReport,
+} from "../stream/stream-error.ts";
 import type { StreamSettings } from "../stream/stream-options.ts";
-import { AttachFailed, openAttach } from "../tiers/attach.ts";
+import { AttachFailure, openAttach } from "../tiers/attach.ts";
 import type { Attach, Tier } from "../tiers/tier.ts";
 import type { TierFinding } from "../tiers/tier-choice.ts";
 import { waitBefore } from "./backoff.ts";
 import { Silence } from "./until-silent.ts";
 
 /** The part of a stream that connects repeatedly: its writer or an observer. */
-export interface Connected {
+export interface OpenConnection {
   /** The next attach. */
   attach(): Promise<Attach>;
   /** Whether nothing more is to come: a connection that ends then is not lost. */
@@ -21,7 +27,7 @@ export interface Connected {
   /** The connection is gone before that. Answers how many attaches in a row brought nothing, with this one; throws where no other may follow. */
   lost(): Promise<number>;
   /** The gateway's own word against the attach. Returns where another one may mend it; throws otherwise. */
-  refused(failure: Refused): Promise<void>;
+  refused(failure: RefusalReport): Promise<void>;
 }
 
 /** A message of the gateway, and how it came. */
@@ -48,15 +54,15 @@ type Ports = Pick<StreamSettings, "gateway" | "clock" | "patience" | "backoff" |
  * wait. Yields the gateway's messages; `connected` handles them.
  */
 export class Connections {
-  readonly #connected: Connected;
+  readonly #connected: OpenConnection;
   readonly #ports: Ports;
   readonly #signal: AbortSignal;
   /** The last loss, with the wait that it asked for; undefined if the call ended without an error. */
-  #loss: Lost | undefined;
+  #loss: LossReport | undefined;
   /** Since when a link that never reached a gateway tries to reach one, by the monotonic clock; ms. */
   #aloneSinceMs: number | undefined;
 
-  constructor(connected: Connected, ports: Ports, signal: AbortSignal) {
+  constructor(connected: OpenConnection, ports: Ports, signal: AbortSignal) {
     this.#connected = connected;
     this.#ports = ports;
     this.#signal = signal;
@@ -98,7 +104,7 @@ export class Connections {
       this.#loss = undefined;
       if (!isOver()) found("failed");
     } catch (error) {
-      if (!(error instanceof AttachFailed)) throw error;
+      if (!(error instanceof AttachFailure)) throw error;
       if (isOver()) return;
       this.#signal.throwIfAborted();
       if (error.cause instanceof Silence) found(finding === undefined ? "held_back" : "silent");
@@ -157,7 +163,7 @@ export class Connections {
   }
 }
 
-function givenUp(loss: Lost | undefined, budget: number): MillraceError {
+function givenUp(loss: LossReport | undefined, budget: number): MillraceError {
   const why = loss === undefined ? "" : ` (${deepestReason(loss.error)})`;
   const message =
     loss !== undefined && isUnreachable(loss.error)

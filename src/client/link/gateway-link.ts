@@ -27,7 +27,7 @@ export function openedBy(link: GatewayLink): LinkParts {
 export interface GatewayAddress {
   /** Its origin: `http://127.0.0.1:42100`. */
   readonly url: string;
-  /** The key that `millrace key --value` prints. */
+  /** The key that `millrace keys --value` prints. */
   readonly key: string;
 }
 
@@ -36,7 +36,7 @@ export function baseUrlOf({ url, key }: GatewayAddress): string {
   if (key.trim() === "")
     throw new MillraceError("invalid_request", "The gateway's key is empty.", {
       param: "key",
-      hint: "`millrace key --value` prints it.",
+      hint: "`millrace keys --value` prints it.",
     });
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed !== undefined && /^https?:$/.test(parsed.protocol)) return url;

@@ -1,6 +1,5 @@
 import { createConnectTransport } from "@connectrpc/connect-web";
-import { openPollTier } from "../tiers/poll-tier.ts";
-import { openSseTier } from "../tiers/sse-tier.ts";
+import { openPollTier, openSseTier } from "../tiers/tier.ts";
 import { baseUrlOf, type GatewayAddress, type GatewayLink, type LinkOptions, openLink } from "./gateway-link.ts";
 import { linkHeaders } from "./link-headers.ts";
 

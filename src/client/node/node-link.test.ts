@@ -65,7 +65,7 @@ describe("a link to what is no gateway", () => {
     const { url } = await listen((_, response) => void response.writeHead(401).end());
     expect(await errorAt(url)).toMatchObject({
       code: "unauthenticated",
-      hint: expect.stringContaining("millrace key"),
+      hint: expect.stringContaining("millrace keys"),
     });
   });
 });

@@ -2,10 +2,7 @@ import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { baseUrlOf, type GatewayAddress, type GatewayLink, type LinkOptions, openLink } from "../link/gateway-link.ts";
 import { linkHeaders } from "../link/link-headers.ts";
-import { openBidiTier } from "../tiers/bidi-tier.ts";
-import { openPollTier } from "../tiers/poll-tier.ts";
-import { openSseTier } from "../tiers/sse-tier.ts";
-import type { OpenTier, Tier } from "../tiers/tier.ts";
+import { type OpenTier, openBidiTier, openPollTier, openSseTier, type Tier } from "../tiers/tier.ts";
 
 /**
  * The way from Node or Bun to a gateway: all three tiers, the first over HTTP/2 and the others over HTTP/1.1. An address that

@@ -2,8 +2,8 @@ import type { StreamRecord } from "./record.ts";
 import type { OwnedRecord, RecordStore } from "./record-store.ts";
 
 /** The process died. */
-export class Died extends Error {
-  override readonly name = "Died";
+export class Death extends Error {
+  override readonly name = "Death";
 }
 
 /** A store whose process dies at the nth save (from 0), before or after that reached the disk. `disk` is what is left. */
@@ -29,7 +29,7 @@ export class DyingStore implements RecordStore {
 
   async take(streamKey: string): Promise<OwnedRecord> {
     const live = () => {
-      if (this.#isDead) throw new Died();
+      if (this.#isDead) throw new Death();
     };
     return {
       read: async () => {
@@ -40,7 +40,7 @@ export class DyingStore implements RecordStore {
         live();
         const dies = this.saves++ === this.#dies?.at;
         this.#isDead = dies;
-        if (dies && this.#dies?.when === "before") throw new Died();
+        if (dies && this.#dies?.when === "before") throw new Death();
         // As it would come back from a file.
         this.disk.set(streamKey, JSON.parse(JSON.stringify(record)) as StreamRecord);
         live();

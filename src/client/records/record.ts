@@ -2,7 +2,7 @@
 export type OutgoingKind = "request" | "tool_result" | "close" | "abort";
 
 /** A numbered message that the server has not acknowledged. `payload` is its protobuf bytes in base64. */
-export interface Outgoing {
+export interface OutgoingMessage {
   readonly seqno: number;
   readonly kind: OutgoingKind;
   readonly payload: string;
@@ -54,7 +54,7 @@ export interface StreamRecord {
    * than this. Undefined in a record of an older build: `nextSeqno` then.
    */
   readonly sentBelow: number | undefined;
-  readonly unacked: readonly Outgoing[];
+  readonly unacked: readonly OutgoingMessage[];
   /** Calls after `cursor`, in order. */
   readonly calls: readonly KnownCall[];
   /** Authority for the next attach, base64; undefined before the first welcome. */

@@ -1,4 +1,4 @@
-import { isAfter, type KnownCall, type Outgoing, type StreamRecord } from "../records/record.ts";
+import { isAfter, type KnownCall, type OutgoingMessage, type StreamRecord } from "../records/record.ts";
 import { receive, settle } from "./reading.ts";
 import {
   attachMark,
@@ -106,7 +106,7 @@ function given(state: StreamState, input: Extract<Input, { type: "given" }>): St
   const { callId, kind, payload } = input;
   const before = callId === undefined ? state.record : withCall(state.record, callId, "finished");
   if (before === undefined) return { state, effects: [] }; // the result is there already: one call has one result
-  const message: Outgoing = { seqno: before.nextSeqno, kind, payload };
+  const message: OutgoingMessage = { seqno: before.nextSeqno, kind, payload };
   const nextSeqno = before.nextSeqno + 1;
   const isSent = state.phase === "attached";
   const record = settle({

@@ -5,7 +5,7 @@ import {
   ConversationMessage_MessageType as MessageType,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import { fromBase64, toBase64 } from "../encoding.ts";
-import type { Outgoing } from "../records/record.ts";
+import type { OutgoingMessage } from "../records/record.ts";
 
 /** The request of a stream: the visible conversation, and the tools that the application runs itself. */
 export interface StreamRequest {
@@ -81,7 +81,7 @@ function encode(request: NonNullable<MessageInitShape<typeof ClientMessageSchema
 }
 
 /** A stored message with its number, in the form of the wire. */
-export function toWire({ seqno, payload }: Outgoing): ClientMessage {
+export function toWire({ seqno, payload }: OutgoingMessage): ClientMessage {
   const message = fromBinary(ClientMessageSchema, fromBase64(payload));
   message.seqno = seqno;
   return message;

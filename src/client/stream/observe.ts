@@ -1,16 +1,17 @@
 import { MillraceError } from "../../base/errors.ts";
 import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../proto/aiserver/v1/chat_pb.ts";
+import { nextChain } from "../chain.ts";
 import { fromBase64, toBase64Url } from "../encoding.ts";
-import { attachedOver, type Connected, Connections } from "../link/connections.ts";
-import { isAfter, startMark } from "../records/record.ts";
+import { attachedOver, Connections, type OpenConnection } from "../link/connections.ts";
+import { isAfter, type Mark, startMark } from "../records/record.ts";
 import { noRecord } from "../records/record-store.ts";
 import { welcomeOf } from "../tiers/attach.ts";
 import type { Attach } from "../tiers/tier.ts";
-import { Diverged, nothingObserved, type Observed, observeEvent, observeWelcome } from "./observed.ts";
 import type { StreamPass } from "./reliable-stream.ts";
-import { lostForGood, type Refused } from "./stream-error.ts";
-import { type StreamEvent, type ToolCallEvent, toStreamEvent } from "./stream-event.ts";
+import { lostForGood, type RefusalReport } from "./stream-error.ts";
+import { eventKind, type StreamEvent, type ToolCallEvent, toStreamEvent } from "./stream-event.ts";
 import { neverAborted, type StreamOptions, type StreamSettings, settingsOf } from "./stream-options.ts";
+import type { Welcome } from "./stream-state.ts";
 
 /** As the owner's options, without those for sending and keeping. */
 export interface ObserveOptions
@@ -55,12 +56,12 @@ async function passOf(streamKey: string, { store }: StreamSettings): Promise<Str
   return record;
 }
 
-class Onlooker implements Connected {
+class Onlooker implements OpenConnection {
   readonly #pass: StreamPass;
   readonly #settings: StreamSettings;
   /** The events that the application read before. */
   readonly #floor: string;
-  #seen: Observed = nothingObserved;
+  #seen: ObserverMark = nothingObserved;
   readonly #follows: boolean;
   /** The last event that is wanted; undefined for the end of the stream. */
   #until: string | undefined;
@@ -78,26 +79,22 @@ class Onlooker implements Connected {
 
   async *events(signal: AbortSignal): AsyncGenerator<ObservedEvent, void> {
     const { gateway, onConnection } = this.#settings;
-    try {
-      for await (const { message, tier } of new Connections(this, this.#settings, signal).deliveries()) {
-        const { response } = message;
-        if (response.case === "welcomeMessage") {
-          const welcome = welcomeOf(response.value);
-          this.#seen = observeWelcome(this.#seen, welcome, this.#floor);
-          this.#isDegraded = welcome.degraded;
-          if (!this.#follows) this.#until ??= welcome.tailEventId;
-          onConnection(attachedOver(tier, response.value));
-        }
-        if (response.case === "serverChunk") {
-          await this.#receive(response.value);
-          gateway.tiers.useful(tier);
-          const event = toStreamEvent(response.value, "new");
-          if (event !== undefined && this.#isNew(event)) yield onlooked(event);
-        }
-        if (!this.#isOver && this.#until !== undefined && !isAfter(this.#until, this.#seen.eventId)) return;
+    for await (const { message, tier } of new Connections(this, this.#settings, signal).deliveries()) {
+      const { response } = message;
+      if (response.case === "welcomeMessage") {
+        const welcome = welcomeOf(response.value);
+        this.#seen = observeWelcome(this.#seen, welcome, this.#floor);
+        this.#isDegraded = welcome.degraded;
+        if (!this.#follows) this.#until ??= welcome.tailEventId;
+        onConnection(attachedOver(tier, response.value));
       }
-    } catch (error) {
-      throw error instanceof Diverged ? untrusted(error) : error;
+      if (response.case === "serverChunk") {
+        await this.#receive(response.value);
+        gateway.tiers.useful(tier);
+        const event = toStreamEvent(response.value, "new");
+        if (event !== undefined && this.#isNew(event)) yield onlooked(event);
+      }
+      if (!this.#isOver && this.#until !== undefined && !isAfter(this.#until, this.#seen.eventId)) return;
     }
   }
 
@@ -122,7 +119,7 @@ class Onlooker implements Connected {
     return this.#isDegraded ? Promise.reject(lostForGood()) : Promise.resolve(++this.#fruitless);
   }
 
-  refused({ error }: Refused): Promise<void> {
+  refused({ error }: RefusalReport): Promise<void> {
     return Promise.reject(error.code === "expired" ? nothingToSee(error) : error);
   }
 
@@ -136,6 +133,35 @@ class Onlooker implements Connected {
     this.#isOver = chunk.streamEnd !== undefined;
     this.#fruitless = 0;
   }
+}
+
+/** How far an observer has read: always from the first event, so that the whole log is proved. */
+interface ObserverMark extends Mark {
+  /** The gateway's count of the owner's attaches, which never goes back. */
+  readonly epoch: number;
+}
+
+const nothingObserved: ObserverMark = { ...startMark, epoch: 0 };
+
+/** Checks a welcome of the same stream. `floor`: the part that the application has read before. Throws `internal` with reason `diverged`. */
+function observeWelcome(before: ObserverMark, welcome: Welcome, floor: string): ObserverMark {
+  const { epoch = before.epoch, tailEventId, chainHead = before.chain } = welcome;
+  const read = isAfter(floor, before.eventId) ? floor : before.eventId;
+  if (tailEventId !== undefined && isAfter(read, tailEventId))
+    throw diverged("the gateway's log ends before what was read from it");
+  if (epoch < before.epoch) throw diverged("the gateway counts fewer connections than there were");
+  if (chainHead !== before.chain) throw diverged("the gateway's log is not the one that was read before");
+  return { ...before, epoch };
+}
+
+/** The next event of the log; an end is proved by its count and its digest. Throws `internal` with reason `diverged`. */
+async function observeEvent(before: ObserverMark, chunk: ServerChunk): Promise<ObserverMark> {
+  const { eventId, chain, count } = before;
+  if (!isAfter(chunk.eventId, eventId)) throw diverged("the gateway sent an event twice or out of order");
+  const event = eventKind(chunk);
+  if (event.kind === "end" && (event.chainBefore !== chain || event.countBefore !== count))
+    throw diverged("the end of the stream does not belong to the events that were received");
+  return { ...before, eventId: chunk.eventId, chain: await nextChain(chain, chunk), count: count + 1 };
 }
 
 /** An onlooker has nothing to send. */
@@ -159,10 +185,10 @@ function nothingToSee(cause: MillraceError): MillraceError {
   );
 }
 
-function untrusted(cause: Diverged): MillraceError {
-  return new MillraceError("internal", `This stream cannot be trusted: ${cause.message}.`, {
+/** The present stream is not the one that was read before; `why` names the evidence. */
+function diverged(why: string): MillraceError {
+  return new MillraceError("internal", `This stream cannot be trusted: ${why}.`, {
     hint: "Read it again from its start.",
     details: { reason: "diverged" },
-    cause,
   });
 }

@@ -5,7 +5,7 @@ const overtakingsBorne = 3;
  * Decides whether the attach that took the stream over, or spent its ticket, may be an earlier attach of this client that arrived
  * late (from a lost connection, or from a killed process). The next attach then sends the ticket that both share.
  */
-export class Overtaking {
+export class Takeovers {
   /** Times in a row, without anything new in between. */
   #times = 0;
   #isOvertaken = false;

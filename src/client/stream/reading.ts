@@ -51,12 +51,12 @@ function receiveCall(state: StreamState, before: Mark, mark: Mark, callId: strin
     : pass(state, mark);
 }
 
-interface Surfacing {
+interface SurfaceStep {
   readonly isEnd?: boolean;
   readonly call?: CallOutcome;
 }
 
-function surface(state: StreamState, mark: Mark, { isEnd = false, call }: Surfacing): StreamDecision {
+function surface(state: StreamState, mark: Mark, { isEnd = false, call }: SurfaceStep): StreamDecision {
   const isFurther = isAfter(mark.eventId, state.surfaced.eventId);
   return {
     state: {

@@ -1,26 +1,24 @@
 import { MillraceError } from "../../base/errors.ts";
 import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../proto/aiserver/v1/chat_pb.ts";
 import { nextChain } from "../chain.ts";
-import { attachedOver, type Connected, type Delivery } from "../link/connections.ts";
+import { attachedOver, type Delivery, type OpenConnection } from "../link/connections.ts";
 import type { StreamRecord } from "../records/record.ts";
 import type { RecordKeeper } from "../records/record-keeper.ts";
 import { attachHeaders, welcomeOf } from "../tiers/attach.ts";
 import type { Attach } from "../tiers/tier.ts";
-import { Overtaking } from "./overtaking.ts";
-import type { Refused } from "./stream-error.ts";
+import { Takeovers } from "./overtaking.ts";
+import type { RefusalReport } from "./stream-error.ts";
 import { eventKind, type StreamEvent, toStreamEvent } from "./stream-event.ts";
 import type { StreamSettings } from "./stream-options.ts";
 import type { Effect } from "./stream-state.ts";
 import type { StreamSteps } from "./stream-steps.ts";
 
 /** A stream as its connections see it: the content of an attach, the handling of messages, and of the connection's end. */
-export class StreamConnected implements Connected {
+export class StreamLink implements OpenConnection {
   readonly #steps: StreamSteps;
   readonly #keeper: RecordKeeper;
   readonly #settings: StreamSettings;
-  readonly #overtaking = new Overtaking();
-  readonly #life = crypto.randomUUID();
-  #attaches = 0;
+  readonly #overtaking = new Takeovers();
   #lookbackMs: number | undefined;
 
   constructor(steps: StreamSteps, keeper: RecordKeeper, settings: StreamSettings) {
@@ -33,9 +31,8 @@ export class StreamConnected implements Connected {
   async attach(): Promise<Attach> {
     await this.#steps.take({ type: "attach", overtaken: this.#overtaking.isOvertaken });
     const outgoing = this.#steps.openOutgoing();
-    const { grace } = this.#settings;
     return {
-      headers: attachHeaders(this.#steps.state, { grace, life: this.#life, number: ++this.#attaches }),
+      headers: attachHeaders(this.#steps.state, this.#settings.grace),
       requestId: crypto.randomUUID(),
       outgoing: (until: AbortSignal) => outgoing.read(until),
     };
@@ -51,7 +48,7 @@ export class StreamConnected implements Connected {
     return this.#steps.state.fruitless;
   }
 
-  async refused(failure: Refused): Promise<void> {
+  async refused(failure: RefusalReport): Promise<void> {
     if (this.#overtaking.refused(failure.reason)) return;
     await this.#steps.take({ type: "refused", record: recordAfter(failure, this.#steps.state.record) });
     throw failure.error;
@@ -100,7 +97,7 @@ export class StreamConnected implements Connected {
 }
 
 /** The fate of a stream's record after a final refusal. */
-function recordAfter({ error, reason }: Refused, { unacked }: StreamRecord): "forget" | "set_aside" | "keep" {
+function recordAfter({ error, reason }: RefusalReport, { unacked }: StreamRecord): "forget" | "set_aside" | "keep" {
   if (reason === "diverged" || reason === "ticket_spent" || reason === "seqno_conflict") return "set_aside";
   if (error.code === "expired") return "forget";
   if (reason === "superseded" || reason === "foreign" || error.code === "unauthenticated") return "keep";

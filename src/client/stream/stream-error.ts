@@ -4,13 +4,13 @@ import { ErrorDetailsSchema } from "../../proto/aiserver/v1/chat_pb.ts";
 
 /** Why a call failed, as far as a stream cares. */
 export type Failure =
-  | Refused
+  | RefusalReport
   /** The other side does not support this tier. */
   | { readonly kind: "no_such_tier"; readonly error: unknown }
-  | Lost;
+  | LossReport;
 
 /** The gateway's own word, which another attach cannot mend. */
-export interface Refused {
+export interface RefusalReport {
   readonly kind: "refused";
   readonly error: MillraceError;
   /** As docs/stream-protocol.md lists them, where one is given. */
@@ -18,7 +18,7 @@ export interface Refused {
 }
 
 /** Anything that another attach may mend. */
-export interface Lost {
+export interface LossReport {
   readonly kind: "lost";
   /** The wait that the answer asked for, else 0. */
   readonly retryAfterMs: number;
@@ -42,7 +42,7 @@ export function failureOf(error: unknown): Failure {
     if (failure.code === Code.Unauthenticated || failure.code === Code.PermissionDenied) {
       const message = `The gateway, or a proxy in front of it, rejected the key (${failure.rawMessage}).`;
       const refused = new MillraceError("unauthenticated", message, {
-        hint: "`millrace key --value` prints the key; a page's origin must be allowed with `--allow-origin`.",
+        hint: "`millrace keys --value` prints the key; a page's origin must be allowed with `--allow-origin`.",
         cause: error,
       });
       return { kind: "refused", error: refused, reason: undefined };
@@ -67,7 +67,7 @@ export function failureOf(error: unknown): Failure {
   return { kind: "refused", error: known, reason };
 }
 
-function lost(failure: ConnectError, error: unknown): Lost {
+function lost(failure: ConnectError, error: unknown): LossReport {
   const waitMs = retryAfterMs(failure);
   return { kind: "lost", retryAfterMs: waitMs, why: waitMs > 0 ? failure.rawMessage : undefined, error };
 }

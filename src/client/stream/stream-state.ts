@@ -1,8 +1,8 @@
 import {
   isAfter,
   type Mark,
-  type Outgoing,
   type OutgoingKind,
+  type OutgoingMessage,
   type StreamRecord,
   startMark,
 } from "../records/record.ts";
@@ -56,7 +56,7 @@ export type Input =
   | { readonly type: "applied" }
   /** The application is about to run a tool. */
   | { readonly type: "started"; readonly callId: string }
-  /** The application gives something to send: `payload` as in `Outgoing`; `callId` of a tool's result. */
+  /** The application gives something to send: `payload` as in `OutgoingMessage`; `callId` of a tool's result. */
   | { readonly type: "given"; readonly kind: OutgoingKind; readonly payload: string; readonly callId?: string }
   | { readonly type: "lost" }
   /**
@@ -79,7 +79,7 @@ export type Effect =
   | { readonly type: "note" }
   | { readonly type: "forget" }
   | { readonly type: "set_aside" }
-  | { readonly type: "send"; readonly message: Outgoing }
+  | { readonly type: "send"; readonly message: OutgoingMessage }
   /** Hand the event to the application; with `call` for a tool call. */
   | { readonly type: "surface"; readonly call?: CallOutcome }
   /** The two logs differ: nothing more is surfaced or sent, and the record is set aside. */

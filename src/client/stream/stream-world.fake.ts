@@ -3,11 +3,8 @@ import type { StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage } fr
 import { openLink } from "../link/gateway-link.ts";
 import { transportTo } from "../routes.fake.ts";
 import { calls, type FakeStreamServer, rewrites, type Script, says, thinks } from "../stream-server.fake.ts";
-import { openBidiTier } from "../tiers/bidi-tier.ts";
 import { type Cut, cutTier } from "../tiers/faulty-tier.fake.ts";
-import { openPollTier } from "../tiers/poll-tier.ts";
-import { openSseTier } from "../tiers/sse-tier.ts";
-import type { Attach, OpenTier, Tier } from "../tiers/tier.ts";
+import { type Attach, type OpenTier, openBidiTier, openPollTier, openSseTier, type Tier } from "../tiers/tier.ts";
 import type { StreamRequest } from "./messages.ts";
 import type { ReliableStream } from "./reliable-stream.ts";
 import type { StreamEvent } from "./stream-event.ts";

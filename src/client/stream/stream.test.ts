@@ -59,9 +59,6 @@ test("a stream whose connections go over any tiers and break anywhere is deliver
       expect(ids(events)).toEqual(server.only.chunks.map(({ eventId }) => eventId));
       expect(ran).toEqual(["call-1", "call-2", "call-3"]);
       expect(server.prompts).toBe(1);
-      const numbers = server.attaches.map((said) => Number(said?.split(".")[1]));
-      expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b)); // so that a late one is known for the older
-      expect(new Set(server.attaches.map((said) => said?.split(".")[0])).size).toBe(1);
     }),
     { numRuns: 30 },
   );

@@ -5,7 +5,7 @@ import { RecordKeeper } from "../records/record-keeper.ts";
 import type { OwnedRecord } from "../records/record-store.ts";
 import { encodeAbort, encodeClose, encodeToolResult, type ToolResult } from "./messages.ts";
 import type { ReliableStream, StreamInput, StreamPass } from "./reliable-stream.ts";
-import { StreamConnected } from "./stream-connected.ts";
+import { StreamLink } from "./stream-connected.ts";
 import type { StreamEvent, ToolCallEvent } from "./stream-event.ts";
 import type { StreamSettings } from "./stream-options.ts";
 import type { Input, StreamState } from "./stream-state.ts";
@@ -103,7 +103,7 @@ export class Stream implements ReliableStream {
 
   async *#run(): AsyncGenerator<StreamEvent, void> {
     if (this.#isClosed) throw over();
-    const connected = new StreamConnected(this.#steps, this.#keeper, this.#settings);
+    const connected = new StreamLink(this.#steps, this.#keeper, this.#settings);
     try {
       const connections = new Connections(connected, this.#settings, this.#signal);
       for await (const delivery of connections.deliveries()) yield* connected.receive(delivery);

@@ -33,14 +33,8 @@ interface AttachPorts {
   readonly isOver: () => boolean;
 }
 
-/**
- * The headers of an attach. `number` counts the attaches of this `life` of the application, so that one which a gateway works on
- * late is known for the older. Source: docs/stream-protocol.md, "Headers of an attach".
- */
-export function attachHeaders(
-  state: StreamState,
-  { grace, life, number }: { readonly grace: string | undefined; readonly life: string; readonly number: number },
-): Readonly<Record<string, string>> {
+/** The headers of an attach. Source: docs/stream-protocol.md, "Headers of an attach". */
+export function attachHeaders(state: StreamState, grace: string | undefined): Readonly<Record<string, string>> {
   const { record, ticket } = state;
   const { eventId, chain } = attachMark(state);
   return {
@@ -48,7 +42,6 @@ export function attachHeaders(
     "x-idempotency-event-id": eventId,
     "x-idempotent-encryption-key": record.encryptionKey,
     "x-millrace-intent": record.created ? "resume" : "create",
-    "x-millrace-attach": `${life}.${number}`,
     ...(chain === "" ? {} : { "x-millrace-chain": toBase64Url(fromBase64(chain)) }),
     ...(ticket === undefined ? {} : { "x-millrace-ticket": toBase64Url(fromBase64(ticket)) }),
     ...(grace === undefined ? {} : { "x-millrace-grace": grace }),
@@ -56,12 +49,12 @@ export function attachHeaders(
 }
 
 /** A call failed; `cause` has the details. Separates failures of a connection from failures on this side. */
-export class AttachFailed extends Error {
-  override readonly name = "AttachFailed";
+export class AttachFailure extends Error {
+  override readonly name = "AttachFailure";
 }
 
 /**
- * One attach: the server's messages, until it ends. Throws `AttachFailed`; its cause is the call's error, or `Silence` when the
+ * One attach: the server's messages, until it ends. Throws `AttachFailure`; its cause is the call's error, or `Silence` when the
  * welcome or a later message did not come in time.
  */
 export async function* openAttach(
@@ -80,7 +73,7 @@ export async function* openAttach(
       yield message;
     }
   } catch (error) {
-    throw new AttachFailed("the call failed", { cause: error });
+    throw new AttachFailure("the call failed", { cause: error });
   }
 }
 

@@ -5,12 +5,10 @@ import type { EncodeContext, WireEvent } from "../dialects/dialect.ts";
 import { openAiResponses } from "../dialects/openai-responses/dialect.ts";
 import { ResponseSnapshot } from "../dialects/openai-responses/snapshot.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
-import { keptHeaders } from "../http/kept-headers.ts";
-import { pulledBody, restOfStream, sseHeaders } from "../http/sse-body.ts";
+import type { Reply } from "../http/reply.ts";
+import { keptHeaders } from "../routes/route-headers.ts";
 import { cursorPastEnd, handedOut, parseCursor, type WireCursor } from "./cursor.ts";
-import { noteResumption } from "./note-resumption.ts";
-import { PatientReader } from "./patient-reader.ts";
-import { contextOf, sizeOf } from "./start-turn.ts";
+import { contextOf, noteResumption, sizeOf } from "./start-turn.ts";
 import { streamTurn } from "./stream-turn.ts";
 
 /** A reader's position in a response's events, and the snapshot that it needs first at that position. */
@@ -23,48 +21,34 @@ interface ReadFrom {
  * `GET /v1/responses/{id}?stream=true`: all events, those after `starting_after` (with the state before them), or those after
  * `Last-Event-ID`. If both are present, `Last-Event-ID` is newer: a client that reconnects automatically repeats its URL.
  */
-export async function followResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Response> {
+export async function followResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Reply> {
   const context = contextOf(
     c,
     record,
     { request: record.request, stream: true, wire: record.wire },
     sizeOf(gateway, record),
   );
-  const controller = new AbortController();
-  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const { turnId } = record;
   const resumed = resumedAt(c, record);
-  const place = resumed ?? (await startedAfter(gateway, c, { context, record }, signal));
-  const sequence = place?.snapshot === undefined ? undefined : `#${c.req.query("starting_after")}`;
+  const place = resumed ?? (await startedAfter(gateway, c, { context, record }));
+  const sequence = place?.snapshot === undefined ? undefined : `#${c.query("starting_after")}`;
   const after = sequence ?? place?.cursor.eventId;
-  noteResumption(gateway, c.req.raw.headers, { turnId: record.turnId, how: "cursor", after });
-  const events = gateway.turns.read(record.turnId, startOfLog, signal);
-  const reader = new PatientReader(events, { clock: gateway.clock, signal });
-  const texts = streamTurn(
-    {
-      turns: gateway.turns,
-      turnId: record.turnId,
-      reader,
-      early: [],
-      encoder: openAiResponses.encoder(context),
-      resumeAfter: place?.cursor,
-      ...(place?.snapshot && { snapshot: place.snapshot }),
-      sinceMs: gateway.clock.now(),
-      timing: gateway.waits,
-      clock: gateway.clock,
-      metrics: gateway.metrics,
-      onError: ({ code }) =>
-        gateway.log.write("warn", "stream broke", { requestId: c.var.requestId, turnId: record.turnId, code }),
-    },
-    signal,
-  );
-  const headers = { ...sseHeaders, ...keptHeaders(record) };
-  if (resumed !== undefined && record.ended) return restOfStream(texts, controller, headers);
-  return new Response(pulledBody(texts, controller), { headers });
+  noteResumption(gateway, c.headers, { turnId, how: "cursor", after });
+  const stream = {
+    turnId,
+    reader: gateway.turns.open(turnId, startOfLog, c.signal),
+    encoder: openAiResponses.encoder(context),
+    resumeAfter: place?.cursor,
+    snapshot: place?.snapshot,
+    sinceMs: gateway.clock.now(),
+    isRest: resumed !== undefined && record.ended,
+  };
+  return streamTurn(gateway, c, stream, keptHeaders(record));
 }
 
 /** @throws MillraceError `invalid_request` for a `Last-Event-ID` that is none of this response's. */
 function resumedAt(c: GatewayContext, record: TurnRecord): ReadFrom | undefined {
-  const text = c.req.header("last-event-id")?.trim();
+  const text = c.header("last-event-id")?.trim();
   if (!text) return undefined;
   const cursor = parseCursor(text);
   if (cursor?.turnId === record.turnId) {
@@ -86,9 +70,8 @@ async function startedAfter(
   gateway: Gateway,
   c: GatewayContext,
   { context, record }: { readonly context: EncodeContext; readonly record: TurnRecord },
-  signal: AbortSignal,
 ): Promise<ReadFrom | undefined> {
-  const after = c.req.query("starting_after");
+  const after = c.query("starting_after");
   if (after === undefined || after === "") return undefined;
   if (!/^\d{1,9}$/.test(after)) {
     throw new MillraceError("invalid_request", "starting_after must be the sequence_number of an event.", {
@@ -102,7 +85,7 @@ async function startedAfter(
   if (opening !== undefined)
     return { cursor: { turnId, eventId: startOfLog, part: opening }, snapshot: snapshot.event() };
   if (lastEventId !== startOfLog) {
-    for await (const event of gateway.turns.follow(turnId, startOfLog, signal)) {
+    for await (const event of gateway.turns.follow(turnId, startOfLog, c.signal)) {
       const part = snapshot.take(encoder.encode(event));
       if (part !== undefined) return { cursor: { turnId, eventId: event.eventId, part }, snapshot: snapshot.event() };
       if (event.eventId >= lastEventId) break;

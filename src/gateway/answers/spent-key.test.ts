@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
-import type { EventId } from "../../base/ids.ts";
 import type { TurnEvent } from "../../log/event.ts";
+import { eventIdOf } from "../../log/event-id.ts";
 import { tellSpentKey, withSpentKey } from "./spent-key.ts";
 
 const crash = new MillraceError("upstream_failed", "The IDE's server stopped.", { hint: "Look." }).toRecord();
@@ -25,7 +25,7 @@ test("a repeat under the key learns that the failure is final", () => {
 });
 
 test("of the events of a turn only the failure changes", () => {
-  const at = { eventId: "a1" as EventId, atMs: 1 }; // any text will do here
+  const at = { eventId: eventIdOf(2), atMs: 1 };
   const text: TurnEvent = { type: "text", delta: "Hel", ...at };
   expect(tellSpentKey(text, keyed)).toBe(text);
   expect(tellSpentKey({ type: "failed", error: crash, ...at }, keyed)).toMatchObject({
@@ -33,4 +33,9 @@ test("of the events of a turn only the failure changes", () => {
     type: "failed",
     error: { hint: expect.stringContaining("spent") },
   });
+});
+
+test("a failure before anything was sent spends no key, and stays unchanged", () => {
+  const event: TurnEvent = { type: "failed", error: crash, eventId: eventIdOf(1), atMs: 1 };
+  expect(tellSpentKey(event, { isGiven: true, isRepeat: true })).toBe(event);
 });

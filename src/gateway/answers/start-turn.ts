@@ -1,16 +1,16 @@
 import { MillraceError } from "../../base/errors.ts";
-import type { TurnId } from "../../base/ids.ts";
+import { startOfLog, type TurnId } from "../../base/ids.ts";
+import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { estimateTokens } from "../../turns/prompt/estimate.ts";
-import type { JoinTurn, StartedTurn } from "../../turns/turns.ts";
+import type { JoinTurn, StartedTurn, StartTurn } from "../../turns/turns.ts";
+import type { ResumptionKind } from "../../usage/history/resumption.ts";
 import { repeatsLate } from "../dialects/by-client.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "../dialects/dialect.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
 import { fingerprintOf } from "../http/fingerprint.ts";
-import { keptHeaders } from "../http/kept-headers.ts";
 import {
   clientOf,
-  graceMsAsked,
+  graceMsOf,
   headerSafe,
   idempotencyKeyOf,
   isRetry,
@@ -18,8 +18,8 @@ import {
   sessionOf,
 } from "../http/request-headers.ts";
 import { type PromptSize, sizeOfAccepted } from "../routes/count-tokens.ts";
+import { keptHeaders } from "../routes/route-headers.ts";
 import { handedOut, parseCursor, type WireCursor } from "./cursor.ts";
-import { noteResumption } from "./note-resumption.ts";
 
 /** The turn of a request: its reader, its encoder and its headers. */
 export interface OpenTurn {
@@ -30,15 +30,13 @@ export interface OpenTurn {
   readonly headers: Readonly<Record<string, string>>;
   readonly joined: JoinedBy;
   readonly continuity: StartedTurn["continuity"];
-  /** The operating system has the whole answer: finds out whether the client has read it. Undefined where no repeat depends on it. */
-  readonly handOver?: () => Promise<void>;
 }
 
 /** The way in which a request got its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
 type JoinedBy = StartedTurn["joined"] | "last_event_id";
 
 /** The common part of a started turn and a resumed one. */
-type CameTo = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy; readonly resumeAfter?: WireCursor };
+type RequestTurn = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy; readonly resumeAfter?: WireCursor };
 
 /** A request for a turn, in its dialect. `body` is what the client sent; `parsed` is how the dialect reads it. */
 export interface AskedTurn {
@@ -52,27 +50,14 @@ export interface AskedTurn {
  *
  * @throws MillraceError what resolving the model, the keys or the turns throw.
  */
-export async function startTurn(gateway: Gateway, c: GatewayContext, wanted: AskedTurn): Promise<OpenTurn> {
-  const fingerprint = fingerprintOf(wanted.dialect.name, wanted.body);
-  const turn = await turnOf(gateway, c, wanted, fingerprint);
-  if ((turn.record.idempotencyKey ?? idempotencyKeyOf(c.req.raw.headers)) !== undefined) return turn;
-  const delivered = () => gateway.turns.noteDelivered(turn.turnId);
-  return { ...turn, handOver: () => gateway.handovers.hold(c.req.raw, questionOf(c, fingerprint), delivered) };
-}
-
-/** Identifies caller and question, to find answers that were given to the same question. */
-function questionOf(c: GatewayContext, fingerprint: string): string {
-  return `${callerOf(c).digest} ${fingerprint}`;
-}
-
-async function turnOf(
+export async function startTurn(
   gateway: Gateway,
   c: GatewayContext,
-  { dialect, parsed }: AskedTurn,
-  fingerprint: string,
+  { dialect, parsed, body }: AskedTurn,
 ): Promise<OpenTurn> {
-  const { headers, signal } = c.req.raw;
-  const graceMs = parsed.detached === true ? Number.POSITIVE_INFINITY : graceMsAsked(c.req.raw);
+  const fingerprint = await fingerprintOf(dialect.name, body);
+  const { headers, signal } = c;
+  const graceMs = parsed.detached === true ? Number.POSITIVE_INFINITY : graceMsOf(c.headers, c.search);
   const resumed = await resumedTurn(gateway, c, fingerprint);
   if (resumed !== undefined) {
     const { found, cursor } = resumed;
@@ -89,22 +74,12 @@ async function turnOf(
     session: sessionOf(headers),
     retry: isRetry(headers),
     graceMs,
-    settle: () => gateway.handovers.settle(questionOf(c, fingerprint)),
   };
-  const opened = (started: StartedTurn) => {
-    const { turnId, joined } = started;
-    if (joined !== "no") noteResumption(gateway, headers, { turnId, how: joined });
-    gateway.metrics.turn(dialect.name, joined, started.degraded);
-    return openTurn(gateway, c, parsed, started);
-  };
-  // before the model is looked for: an answer that is here is given again although the IDE is gone
-  const there = await gateway.turns.join(asked, signal);
-  if (there !== undefined) return opened(there);
-  const { model, reasoningEffort } = parsed.request;
-  const resolution = await gateway.models.resolve(model, reasoningEffort, signal);
-  c.var.logFields.model = resolution.model.uid;
-  const started = await gateway.turns.start(
-    {
+  const resolve = async (): Promise<StartTurn> => {
+    const { model, reasoningEffort } = parsed.request;
+    const resolution = await gateway.models.resolve(model, reasoningEffort, signal);
+    c.logFields.model = resolution.model.uid;
+    return {
       ...asked,
       dialect: dialect.name,
       request: parsed.request,
@@ -115,15 +90,18 @@ async function turnOf(
       project: projectOf(headers),
       wire: parsed.wire,
       repeatsLate: repeatsLate(headers.get("user-agent")),
-    },
-    signal,
-  );
-  return opened(started);
+    };
+  };
+  const started = await gateway.turns.start({ ...asked, resolve }, signal);
+  const { turnId, joined } = started;
+  if (joined !== "no") noteResumption(gateway, headers, { turnId, how: joined });
+  gateway.metrics.turn(dialect.name, joined, started.degraded);
+  return openTurn(gateway, c, parsed, started);
 }
 
 /** The turn that a `Last-Event-ID` names, when this is that turn's own request again. */
 async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: string) {
-  const text = c.req.header("last-event-id");
+  const text = c.header("last-event-id");
   if (text === undefined || text.trim() === "") return undefined;
   const cursor = parseCursor(text);
   const found = cursor === undefined ? undefined : await gateway.turns.get(cursor.turnId, callerOf(c).digest);
@@ -143,16 +121,16 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
   return { found, cursor };
 }
 
-function resumedFrom(record: TurnRecord, resumeAfter: WireCursor): CameTo {
+function resumedFrom(record: TurnRecord, resumeAfter: WireCursor): RequestTurn {
   const { turnId, degraded, expiresAtMs } = record;
   return { turnId, record, joined: "last_event_id", continuity: () => "joined", degraded, expiresAtMs, resumeAfter };
 }
 
-function openTurn(gateway: Gateway, c: GatewayContext, parsed: ParsedTurn, started: CameTo): OpenTurn {
+function openTurn(gateway: Gateway, c: GatewayContext, parsed: ParsedTurn, started: RequestTurn): OpenTurn {
   const { turnId, record, joined, resumeAfter } = started;
   const size = sizeOf(gateway, record);
-  gateway.log.write("debug", "turn requested", { requestId: c.var.requestId, turnId, joined });
-  Object.assign(c.var.logFields, { turnId, joined, model: record.modelUid, client: record.client });
+  gateway.log.write("debug", "turn requested", { requestId: c.requestId, turnId, joined });
+  Object.assign(c.logFields, { turnId, joined, model: record.modelUid, client: record.client });
   return {
     turnId,
     record,
@@ -189,7 +167,7 @@ export function contextOf(
     turnId,
     createdAtMs,
     parsed: { ...parsed, request },
-    requestId: c.var.requestId,
+    requestId: c.requestId,
     promptTokens: size.tokens,
     estimateTokens,
   };
@@ -202,4 +180,23 @@ function modelHeaders({ modelUid, request, modelRule }: TurnRecord): Readonly<Re
     "x-millrace-model-asked": headerSafe(request.model),
     ...(modelRule === undefined ? {} : { "x-millrace-model-rule": headerSafe(modelRule) }),
   };
+}
+
+/** `after`: the event id that the reader goes on from; the start of the log by default. */
+interface ResumedTurn {
+  readonly turnId: TurnId;
+  readonly how: ResumptionKind;
+  readonly after?: string | undefined;
+}
+
+/**
+ * Records for the turn's page that a request joined an existing turn. Does nothing without a meter or if its history cannot be
+ * written: the answer does not depend on it.
+ */
+export function noteResumption(
+  gateway: Pick<Gateway, "meter" | "clock">,
+  headers: Headers,
+  { turnId, how, after = startOfLog }: ResumedTurn,
+): void {
+  gateway.meter?.recordResumption({ turnId, atMs: gateway.clock.now(), how, after, client: clientOf(headers) });
 }

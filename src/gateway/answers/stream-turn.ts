@@ -1,116 +1,191 @@
-import type { Clock } from "../../base/clock.ts";
+import type { ServerResponse } from "node:http";
+import { notNeeded } from "../../base/async.ts";
 import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import { isTerminal, type TurnEvent } from "../../log/event.ts";
-import type { QueuePlace } from "../../turns/start/turn-queue.ts";
-import type { Turns } from "../../turns/turns.ts";
-import type { Encoder, WireEvent } from "../dialects/dialect.ts";
-import { LastText, type Texts, writeSse } from "../http/sse-body.ts";
-import { isAnswering, lookAgainMs, type Timing } from "../http/timing.ts";
-import type { GatewayMetrics, StreamOutcome } from "../metrics/metrics.ts";
+import type { QueuePlace } from "../../turns/queue.ts";
+import type { TurnReader } from "../../turns/turns.ts";
+import type { Dialect, Encoder, WireEvent } from "../dialects/dialect.ts";
+import type { Gateway, GatewayContext } from "../http/context.ts";
+import { drained, type Reply } from "../http/reply.ts";
+import { linesHeaders, sseHeaders, writeSse } from "../http/sse.ts";
+import { isAnswering, lookAgainMs } from "../http/timing.ts";
+import type { StreamOutcome } from "../metrics/metrics.ts";
 import { isBefore, type WireCursor, writeCursor } from "./cursor.ts";
-import type { NextReading, PatientReader } from "./patient-reader.ts";
 
 /** The error for a log that stops without a terminal event: the answer is not complete. */
 export function endedEarly(): ErrorRecord {
   return new MillraceError("upstream_failed", "The answer ended too early.").toRecord();
 }
 
-/** The input of streaming a turn. `early`: events already read from `reader`. */
-export interface StreamTurn {
-  readonly turns: Pick<Turns, "lastAliveAtMs" | "placeInQueue">;
+/** A turn that is streamed to one reader. */
+export interface StreamedTurn {
   readonly turnId: TurnId;
-  readonly reader: PatientReader;
-  readonly early: readonly TurnEvent[];
+  readonly reader: TurnReader;
   readonly encoder: Encoder;
-  readonly resumeAfter: WireCursor | undefined;
+  /** As the dialect's. */
+  readonly framing?: Dialect["framing"] | undefined;
+  readonly resumeAfter?: WireCursor | undefined;
   /** Sent first, under the cursor's own id: what a reader needs to resume there. */
-  readonly snapshot?: WireEvent;
-  /** When its reader came, epoch ms: older events are replayed, and say nothing of how fast new ones are handed on. */
-  readonly sinceMs: number;
+  readonly snapshot?: WireEvent | undefined;
   /** The `id:` of each wire event; a dialect's cursor by default. */
   readonly writeId?: (eventId: EventId | undefined, part: number) => string;
-  readonly timing: Timing;
-  readonly clock: Clock;
-  readonly metrics: GatewayMetrics;
-  readonly onError: (error: MillraceError) => void;
+  /** When its reader came, epoch ms: older events are replayed, and say nothing of how fast new ones are handed on. */
+  readonly sinceMs: number;
+  /**
+   * The turn had ended before its reader came back. If no event is left, the status is 204: unlike an empty stream, it stops a client
+   * that reconnects automatically. Source: WHATWG HTML, 9.2.
+   */
+  readonly isRest?: boolean;
 }
 
 /**
- * A turn as server-sent events of its dialect: one text for each log event, each wire event with its cursor as `id:`. An event
- * that no log holds repeats the id before it, so that it moves no cursor. In silence the dialect's no-op event is sent, as long
- * as the upstream is known alive. Ends after the terminal event, or with an error of the dialect when the log cannot be read
- * to it. Source: docs/wire/clients.md, "Silence and repeats".
+ * A turn as server-sent events of its dialect, each wire event with its cursor as `id:`. In silence the dialect's no-op event is sent, as
+ * long as the upstream is known alive. Ends after the terminal event, or with an error of the dialect when the log cannot be read to it.
+ * A slow client slows only its own reader. Source: docs/wire/clients.md, "Silence and repeats".
  */
-export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Texts {
-  const { reader, encoder, turnId, timing, clock } = options;
-  const { resumeAfter, snapshot, writeId = (eventId, part) => writeCursor(turnId, eventId, part) } = options;
-  let lastId = writeId(resumeAfter?.eventId, resumeAfter?.part ?? 0);
-  const write = (events: readonly WireEvent[], eventId: EventId | undefined) => {
-    let text = "";
-    for (const [part, event] of events.entries()) {
-      if (resumeAfter !== undefined && isBefore(eventId, part, resumeAfter)) continue;
-      lastId = writeId(eventId, part);
-      text += writeSse(event, lastId);
-    }
-    return text;
+export async function streamTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  turn: StreamedTurn,
+  headers: Readonly<Record<string, string>>,
+): Promise<Reply> {
+  const { reader } = turn;
+  const text = new StreamText(turn, gateway);
+  let first = text.opening();
+  const done = (isTaken: boolean) => {
+    gateway.metrics.streamEnded(isTaken ? text.outcome : "left");
+    return reader.close(isTaken && text.isWhole);
   };
-  const repeat = (events: readonly WireEvent[]) => events.map((event) => writeSse(event, lastId)).join("");
-  let beatAt = clock.monotonic() + timing.heartbeatMs;
-  let outcome: StreamOutcome = "left";
-  options.metrics.streamOpened();
-  try {
-    const opening = (snapshot === undefined ? "" : repeat([snapshot])) + write(encoder.open(), undefined);
-    if (opening !== "") yield opening;
-    for (let at = 0; ; at++) {
-      const early = options.early[at];
-      const reading: NextReading =
-        early === undefined
-          ? await reader.next(Math.max(0, beatAt - clock.monotonic()))
-          : { type: "event", event: early };
-      if (reading.type === "ended") {
-        outcome = "failed";
-        yield repeat(encoder.broken(endedEarly()));
-        return;
-      }
-      if (reading.type === "event") {
-        const { event } = reading;
-        const text = write(encoder.encode(event), event.eventId);
-        if (text !== "") {
-          countLag(options, event);
-          yield isTerminal(event) ? new LastText(text) : text;
-          beatAt = clock.monotonic() + timing.heartbeatMs;
-        }
-        if (isTerminal(event)) {
-          outcome = event.type;
-          await reader.handedOver();
-          return;
-        }
-      } else if (isAnswering(options.turns.lastAliveAtMs(turnId), clock, timing)) {
-        const text = spellPlace(options.turns.placeInQueue(turnId)) + repeat(encoder.heartbeat());
-        options.metrics.heartbeat();
-        if (text !== "") yield text;
-        beatAt = clock.monotonic() + timing.heartbeatMs;
+  if (turn.isRest === true) {
+    for (let more = await reader.next(); more !== undefined; more = await reader.next()) {
+      first += text.take(more);
+      if (first !== "" || text.isWhole) break;
+    }
+    if (first === "") return { status: 204, headers: { ...headers }, done: () => reader.close(true) };
+  }
+  gateway.metrics.streamOpened();
+  const body = (response: ServerResponse) => flow(gateway, c, { turn, text, first }, response);
+  const framed = turn.framing === "lines" ? linesHeaders : sseHeaders;
+  return { status: 200, headers: { ...framed, ...headers }, body, done };
+}
+
+async function flow(
+  gateway: Gateway,
+  c: GatewayContext,
+  { turn, text, first }: { readonly turn: StreamedTurn; readonly text: StreamText; readonly first: string },
+  response: ServerResponse,
+): Promise<void> {
+  const { clock, waits, metrics, log } = gateway;
+  const over = new AbortController();
+  let beatAt = clock.monotonic() + waits.heartbeatMs;
+  let isFull = false;
+  const beat = async () => {
+    for (;;) {
+      const ms = beatAt - clock.monotonic();
+      if (ms > 0) await clock.sleep(ms, over.signal);
+      else if (!isFull && isAnswering(gateway.turns.lastAliveAtMs(turn.turnId), clock, waits)) {
+        metrics.heartbeat();
+        response.write(text.heartbeat(gateway.turns.placeInQueue(turn.turnId)));
+        beatAt = clock.monotonic() + waits.heartbeatMs;
       } else beatAt = clock.monotonic() + lookAgainMs;
     }
+  };
+  beat().catch(() => {}); // only its sleep rejects, once the stream is over
+  try {
+    for (let piece = first; ; ) {
+      if (text.isWhole) return void response.end(piece);
+      if (piece !== "") {
+        beatAt = clock.monotonic() + waits.heartbeatMs;
+        isFull = !response.write(piece);
+        if (isFull) await drained(response);
+        isFull = false;
+      }
+      const events = await turn.reader.next();
+      if (events === undefined) break;
+      piece = text.take(events);
+    }
+    response.end(text.broken(endedEarly()));
   } catch (error) {
-    if (signal.aborted) return; // the reader has disconnected and would not get the error
+    if (c.signal.aborted) return; // the reader has disconnected and would not get the error
     const ours = toMillraceError(error);
-    outcome = "failed";
-    options.onError(ours);
-    yield repeat(encoder.broken(ours.toRecord()));
+    log.write("warn", "stream broke", { requestId: c.requestId, turnId: turn.turnId, code: ours.code });
+    response.end(text.broken(ours.toRecord()));
   } finally {
-    options.metrics.streamEnded(outcome);
-    await reader.close();
+    over.abort(notNeeded);
   }
 }
 
-/** A comment before the no-op event, which no client takes for anything. Source: WHATWG HTML, 9.2. */
-function spellPlace(place: QueuePlace | undefined): string {
-  return place === undefined ? "" : `: waiting, position ${place.position} of ${place.of} in the queue\n\n`;
-}
+/** The text of one stream. An event that no log holds repeats the id before it, so that it moves no cursor. */
+class StreamText {
+  readonly #turn: StreamedTurn;
+  readonly #gateway: Pick<Gateway, "clock" | "metrics">;
+  readonly #idOf: NonNullable<StreamedTurn["writeId"]>;
+  #lastId: string;
+  outcome: StreamOutcome = "left";
+  /** Whether it holds the terminal event. */
+  isWhole = false;
 
-function countLag({ metrics, clock, sinceMs }: StreamTurn, event: TurnEvent): void {
-  const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
-  if (isDelta && event.atMs >= sinceMs) metrics.deltaHanded(clock.now() - event.atMs);
+  constructor(turn: StreamedTurn, gateway: Pick<Gateway, "clock" | "metrics">) {
+    const { turnId, resumeAfter } = turn;
+    this.#turn = turn;
+    this.#gateway = gateway;
+    this.#idOf = turn.writeId ?? ((eventId, part) => writeCursor(turnId, eventId, part));
+    this.#lastId = this.#idOf(resumeAfter?.eventId, resumeAfter?.part ?? 0);
+  }
+
+  opening(): string {
+    const { snapshot, encoder } = this.#turn;
+    return (snapshot === undefined ? "" : this.#repeat([snapshot])) + this.#write(encoder.open(), undefined);
+  }
+
+  take(events: readonly TurnEvent[]): string {
+    let text = "";
+    for (const event of events) {
+      const more = this.#write(this.#turn.encoder.encode(event), event.eventId);
+      if (more !== "") this.#countLag(event);
+      text += more;
+      if (!isTerminal(event)) continue;
+      this.outcome = event.type;
+      this.isWhole = true;
+    }
+    return text;
+  }
+
+  /** The no-op event, after a comment that no client takes for anything. Source: WHATWG HTML, 9.2. */
+  heartbeat(place: QueuePlace | undefined): string {
+    const isSaid = place !== undefined && this.#turn.framing !== "lines";
+    const waits = !isSaid ? "" : `: waiting, position ${place.position} of ${place.of} in the queue\n\n`;
+    return waits + this.#repeat(this.#turn.encoder.heartbeat());
+  }
+
+  broken(error: ErrorRecord): string {
+    this.outcome = "failed";
+    return this.#repeat(this.#turn.encoder.broken(error));
+  }
+
+  #write(events: readonly WireEvent[], eventId: EventId | undefined): string {
+    const { resumeAfter } = this.#turn;
+    let text = "";
+    for (const [part, event] of events.entries()) {
+      if (resumeAfter !== undefined && isBefore(eventId, part, resumeAfter)) continue;
+      this.#lastId = this.#idOf(eventId, part);
+      text += this.#frame(event);
+    }
+    return text;
+  }
+
+  #repeat(events: readonly WireEvent[]): string {
+    return events.map((event) => this.#frame(event)).join("");
+  }
+
+  #frame(event: WireEvent): string {
+    return this.#turn.framing === "lines" ? `${event.data}\n` : writeSse(event, this.#lastId);
+  }
+
+  #countLag(event: TurnEvent): void {
+    const { clock, metrics } = this.#gateway;
+    const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
+    if (isDelta && event.atMs >= this.#turn.sinceMs) metrics.deltaHanded(clock.now() - event.atMs);
+  }
 }

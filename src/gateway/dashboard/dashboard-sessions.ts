@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Secret } from "../../base/secret.ts";
 
@@ -7,41 +8,56 @@ export const linkLifeMs = 120_000;
 /** How long a session lasts, ms. */
 const sessionLifeMs = 12 * 3_600_000;
 const mostSessions = 16;
-const cookieName = "millrace_session";
+/** The header in which the page sends its session. */
+const sessionHeader = "x-millrace-session";
 
-/** A stored session: the digest of its cookie, from which the cookie cannot be made, and when it began (epoch ms). */
+/** A stored session: the digest of its secret, from which the secret cannot be made, and when it began (epoch ms). */
 export interface KeptSession {
   readonly digest: string;
   readonly madeAtMs: number;
 }
 
-/** A store for sessions that outlive the gateway, so that an open page still works after a restart. Neither call throws. */
+/** A store for sessions that outlive the gateway, so that an open page still works after a restart. No call throws. */
 export interface SessionStore {
   load(): readonly KeptSession[];
   save(sessions: readonly KeptSession[]): void;
+  /** Removes the file with which `millrace dashboard` leads a browser to its link. */
+  removeLinkFile(): void;
 }
 
 /**
- * The dashboard's sessions. A caller with the key gets a code. The browser uses the code once and gets a session, in a cookie
- * that scripts cannot read. Browsers send a cookie to every port of a host, so the cookie counts only if the browser says
- * that the request comes from this origin.
+ * The dashboard's sessions. A caller with the key gets a code. The page uses the code once and gets a session, a secret that it keeps
+ * in its `sessionStorage` and sends as a header. A cookie would not do: browsers send it to every port of a host. The storage belongs
+ * to one scheme, host and port. Source: docs/http-api.md, "Access".
  */
 export interface DashboardSessions {
   /** A fresh code for a link. */
   newCode(): string;
   /** The session that a code becomes, once; undefined for a code that is unknown, used or too old. */
   redeem(code: string): Secret | undefined;
-  /** Whether a request carries a living session, and comes from a page of this gateway or from the address bar. */
+  /** Whether a request carries a living session. */
   isSignedIn(headers: Headers): boolean;
   /** Ends the session that a request carries. */
   end(headers: Headers): void;
 }
 
-/** Sessions in memory, and in a store where there is one. */
-export function openSessions(clock: Clock, store?: SessionStore): DashboardSessions {
+/**
+ * Sessions in memory, and in a store where there is one. Links and sessions are known by digests under the owner's key (`keyDigest`),
+ * so all of them end when that key changes. `stopping` aborts when the gateway stops.
+ */
+export function openSessions(
+  clock: Clock,
+  stopping: AbortSignal,
+  keyDigest: () => string,
+  store?: SessionStore,
+): DashboardSessions {
+  const digestOf = (value: string) =>
+    createHash("sha256").update("millrace session\0").update(keyDigest()).update("\0").update(value).digest("hex");
+
   const codes = new Map<string, number>();
   const sessions = new Map(store?.load().map(({ digest, madeAtMs }) => [digest, madeAtMs]));
   const save = () => store?.save([...sessions].map(([digest, madeAtMs]) => ({ digest, madeAtMs })));
+  store?.removeLinkFile(); // of a gateway that was killed
 
   function forgetOld(nowMs: number): void {
     for (const [code, madeAtMs] of codes) if (nowMs - madeAtMs > linkLifeMs) codes.delete(code);
@@ -53,20 +69,27 @@ export function openSessions(clock: Clock, store?: SessionStore): DashboardSessi
 
   /** The digest is looked up, not the value, so that the time of the lookup does not show how close a guess was. */
   function digestIn(headers: Headers): string | undefined {
-    const given = cookieOf(headers);
-    return given === undefined ? undefined : digestOf(given);
+    const given = headers.get(sessionHeader);
+    return given === null ? undefined : digestOf(given);
   }
 
+  const removeLinkLater = async () => {
+    await bestEffort(clock.sleep(linkLifeMs + 1, stopping));
+    forgetOld(clock.now());
+    if (codes.size === 0) store?.removeLinkFile();
+  };
   return {
     newCode() {
       forgetOld(clock.now());
       const code = randomText();
-      codes.set(code, clock.now());
+      codes.set(digestOf(code), clock.now());
+      void removeLinkLater();
       return code;
     },
     redeem(code) {
       forgetOld(clock.now());
-      if (!codes.delete(code)) return undefined;
+      if (!codes.delete(digestOf(code))) return undefined;
+      store?.removeLinkFile();
       const session = randomText();
       sessions.set(digestOf(session), clock.now());
       const [oldest] = sessions.keys();
@@ -76,37 +99,14 @@ export function openSessions(clock: Clock, store?: SessionStore): DashboardSessi
     },
     isSignedIn(headers) {
       forgetOld(clock.now());
-      const site = headers.get("sec-fetch-site");
       const digest = digestIn(headers);
-      return (site === "same-origin" || site === "none") && digest !== undefined && sessions.has(digest);
+      return digest !== undefined && sessions.has(digest);
     },
     end(headers) {
       const digest = digestIn(headers);
       if (digest !== undefined && sessions.delete(digest)) save();
     },
   };
-}
-
-const attributes = "Path=/; HttpOnly; SameSite=Strict";
-
-/** The header that hands a session to the browser. */
-export function sessionCookie(session: Secret): string {
-  return `${cookieName}=${session.reveal()}; Max-Age=${sessionLifeMs / 1000}; ${attributes}`; // goes on the wire here
-}
-
-/** The header that takes it away again. */
-export const endSessionCookie = `${cookieName}=; Max-Age=0; ${attributes}`;
-
-function cookieOf(headers: Headers): string | undefined {
-  for (const pair of (headers.get("cookie") ?? "").split(";")) {
-    const [name, value] = pair.trim().split("=", 2);
-    if (name === cookieName && value) return value;
-  }
-  return undefined;
-}
-
-function digestOf(session: string): string {
-  return createHash("sha256").update("millrace session\0").update(session).digest("hex");
 }
 
 function randomText(): string {

@@ -10,21 +10,10 @@ export interface IssuedKey {
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
-  /** Empty lists allow all. */
+  /** An empty list allows all. */
   readonly models: readonly string[];
-  readonly apis: readonly string[];
-  /** How many of its turns may run at the same time. */
-  readonly maxTurns: number | undefined;
-  readonly budget:
-    | {
-        readonly most: number;
-        readonly unit: "turns" | "tokens" | "credits";
-        readonly period: "day" | "month";
-        /** Undefined where the usage history cannot be read. */
-        readonly used: number | undefined;
-        readonly resetsAtMs: number;
-      }
-    | undefined;
+  /** The turns that the key may start on one day, and has started; undefined for any number. */
+  readonly turnsPerDay: { readonly most: number; readonly used: number; readonly resetsAtMs: number } | undefined;
 }
 
 const instant = z.iso.datetime();
@@ -40,18 +29,8 @@ export const keySchema = z.object({
   revoked_at: maybe(instant),
   /** Empty: any. */
   models: z.array(z.string()),
-  apis: z.array(z.string()),
-  max_turns: maybe(z.number()),
   running: z.number(),
-  budget: maybe(
-    z.object({
-      most: z.number(),
-      unit: z.enum(["turns", "tokens", "credits"]),
-      period: z.enum(["day", "month"]),
-      used: maybe(z.number()),
-      resets_at: instant,
-    }),
-  ),
+  turns_per_day: maybe(z.object({ most: z.number(), used: z.number(), resets_at: instant })),
 });
 
 export const modelSchema = z.object({
@@ -97,7 +76,7 @@ export function encodeModel(model: Model, lastUsedAtMs: number | undefined): z.i
 }
 
 export function encodeIssuedKey(key: IssuedKey, running: number): z.infer<typeof keySchema> {
-  const { budget } = key;
+  const { turnsPerDay: turns } = key;
   return {
     name: key.name,
     state: key.state,
@@ -105,19 +84,11 @@ export function encodeIssuedKey(key: IssuedKey, running: number): z.infer<typeof
     expires_at: iso(key.expiresAtMs),
     revoked_at: iso(key.revokedAtMs),
     models: [...key.models],
-    apis: [...key.apis],
-    max_turns: key.maxTurns ?? null,
     running,
-    budget:
-      budget === undefined
+    turns_per_day:
+      turns === undefined
         ? null
-        : {
-            most: budget.most,
-            unit: budget.unit,
-            period: budget.period,
-            used: budget.used ?? null,
-            resets_at: new Date(budget.resetsAtMs).toISOString(),
-          },
+        : { most: turns.most, used: turns.used, resets_at: new Date(turns.resetsAtMs).toISOString() },
   };
 }
 

@@ -124,14 +124,14 @@ export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSumma
 }
 
 /** The extra facts of an event in a timeline, beside its outline; none for a turn that its client sealed. */
-interface Shown {
+interface SummaryView {
   readonly tool?: string | undefined;
   readonly text?: string | null;
   readonly error?: ErrorRecord | undefined;
 }
 
 /** One entry of a turn's log, from its outline. The member `text` is absent unless texts are shown. */
-export function timelineEntry(event: OutlinedEvent, { tool, text, error }: Shown = {}): unknown {
+export function timelineEntry(event: OutlinedEvent, { tool, text, error }: SummaryView = {}): unknown {
   return {
     id: event.eventId,
     type: event.type,

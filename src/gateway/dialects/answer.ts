@@ -1,4 +1,5 @@
 import type { ErrorRecord } from "../../base/errors.ts";
+import { isObject } from "../../base/json.ts";
 import type { CancelledBy, FinishReason, IdeToolNames, TurnEventBody, Usage } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { afterRewrite, commonStart } from "./rewrite.ts";
@@ -46,6 +47,8 @@ export interface Answer {
   readonly blocks: readonly Block[];
   readonly usage: Usage | undefined;
   readonly end: AnswerEnd | undefined;
+  /** When it ended, epoch ms, where its events tell. */
+  readonly endedAtMs?: number | undefined;
 }
 
 /**
@@ -74,13 +77,14 @@ export class AnswerFold {
   #waiting: ContentEvent[] = [];
   #usage: Usage | undefined;
   #end: AnswerEnd | undefined;
+  #endedAtMs: number | undefined;
 
   constructor(request: Pick<TurnRequest, "tools">) {
     this.#freeform = new Set(request.tools.filter((tool) => tool.kind === "freeform").map((tool) => tool.name));
   }
 
   get answer(): Answer {
-    return { blocks: this.#blocks, usage: this.#usage, end: this.#end };
+    return { blocks: this.#blocks, usage: this.#usage, end: this.#end, endedAtMs: this.#endedAtMs };
   }
 
   /** The visible text as it stands: all text blocks, joined. */
@@ -90,8 +94,10 @@ export class AnswerFold {
     return text;
   }
 
-  push(event: TurnEventBody): readonly AnswerStep[] {
+  push(event: TurnEventBody & { readonly atMs?: number }): readonly AnswerStep[] {
     if (this.#end !== undefined) return [];
+    if (event.type === "finished" || event.type === "failed" || event.type === "cancelled")
+      this.#endedAtMs = event.atMs;
     const steps: AnswerStep[] = [];
     switch (event.type) {
       case "started":
@@ -140,7 +146,7 @@ export class AnswerFold {
   }
 
   #apply(event: ContentEvent, steps: AnswerStep[]): void {
-    if (event.type === "rewritten") this.#rewrite(event.text, steps);
+    if (event.type === "rewritten") this.#rewrite(event.text, steps, event.moved);
     else if (event.type === "tool_call") this.#call(event, steps);
     else if (event.delta !== "") {
       const block = this.#textBlock(event.type, steps);
@@ -194,7 +200,7 @@ export class AnswerFold {
     steps.push({ type: "delta", block, delta });
   }
 
-  #rewrite(text: string, steps: AnswerStep[]): void {
+  #rewrite(text: string, steps: AnswerStep[], moved?: true): void {
     const before = this.text;
     if (text === before) return;
     const block = this.#textBlock("text", steps);
@@ -205,7 +211,7 @@ export class AnswerFold {
       return;
     }
     this.#spread(text, block);
-    steps.push({ type: "rewritten", block, delta: afterRewrite(before, text), text });
+    steps.push({ type: "rewritten", block, delta: moved ? "" : afterRewrite(before, text), text });
   }
 
   /** Distributes the new text over the blocks: every earlier text block keeps the part that is still true, and the last one takes the rest. */
@@ -261,4 +267,15 @@ export class AnswerFold {
     this.#end = end;
     steps.push({ type: "end", end });
   }
+}
+
+/** Parses arguments that were checked before. A text that is still no JSON object is kept under a member whose name tells so. */
+export function argumentsObject(text: string): unknown {
+  try {
+    const input: unknown = JSON.parse(text);
+    if (isObject(input)) return input;
+  } catch {
+    // not JSON: kept as text below
+  }
+  return { unparsed: text };
 }

@@ -35,9 +35,12 @@ describe.each([
     expect(statusFor(noIde, userAgent)).toBe(424);
   });
 
-  test.each([codex, langChain])("is a 400 for %s, which repeats every other 4xx", (userAgent) => {
-    for (const error of [quota, broken, noIde, unusable]) expect(statusFor(error, userAgent)).toBe(400);
-  });
+  test.each([codex, langChain, "Anthropic/JS 1.12.0"])(
+    "is a 400 for %s, which repeats every other 4xx",
+    (userAgent) => {
+      for (const error of [quota, broken, noIde, unusable]) expect(statusFor(error, userAgent)).toBe(400);
+    },
+  );
 
   test.each([
     [codex, 400, 400],

@@ -48,7 +48,8 @@ const impatient = { firstRefusalIsFinal: true, lostPromptIsFinal: true } as cons
  * - All of these but Codex wait two to six seconds before they repeat a 5xx.
  * - Qwen Code waits a minute after a rate limit in a stream and asks again, ten times. After any other error of a stream it asks
  *   for the rest of the answer, three times. It does neither where the error's type is `invalid_request_error`.
- * - LangChain repeats a request up to six times after every status but 400 to 407 and 409, and waits longer each time.
+ * - LangChain repeats a request up to six times after every status but 400 to 407 and 409, and waits longer each time. Its model of
+ *   Anthropic's API does so under the name of Anthropic's SDK, which stops at any of these by `x-should-retry`.
  */
 const clients: readonly Client[] = [
   { userAgent: /^codex[_-]/i, finalStatus: 400, firstRefusalIsFinal: true, showsBody: true },
@@ -58,6 +59,7 @@ const clients: readonly Client[] = [
   { userAgent: /^factory-cli\//i, ...impatient, repeatsLate: true },
   { userAgent: /^QwenCode\//i, ...impatient, streamErrorIsFinal: true },
   { userAgent: /^langchain/i, ...impatient, finalStatus: 400 },
+  { userAgent: /^Anthropic\/JS\b/, lostPromptIsFinal: true, finalStatus: 400 }, // its own users get the error of a first 429
 ];
 
 /** The error in the form on which the client that asks stops and shows why. */
@@ -106,7 +108,8 @@ function isFinalFor(client: Client, error: ErrorRecord): boolean {
 /** An event of a stream; where it is an error of the OpenAI APIs, in the final form. */
 function finalEvent(data: string, { repeatsOn }: Client): string {
   if (!data.startsWith('{"error":')) return data;
-  const { error } = JSON.parse(data) as { readonly error: object }; // written by an encoder of ours
+  const { error } = JSON.parse(data) as { readonly error: object | string }; // written by an encoder of ours
+  if (typeof error === "string") return data; // Ollama's: it has no type
   const body = { error: { ...error, type: "invalid_request_error" } };
   return JSON.stringify(repeatsOn === undefined ? body : inPlainWords(body, repeatsOn));
 }

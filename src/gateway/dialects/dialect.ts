@@ -57,7 +57,7 @@ export interface Encoder {
   broken(error: ErrorRecord): readonly WireEvent[];
 }
 
-export type DialectName = "openai-chat" | "openai-completions" | "openai-responses" | "anthropic-messages";
+export type DialectName = "openai-chat" | "openai-responses" | "openai-compaction" | "anthropic-messages" | "ollama";
 
 /**
  * One API: pure functions between bodies and turns. Knows no IDE, no clock, no network.
@@ -65,6 +65,8 @@ export type DialectName = "openai-chat" | "openai-completions" | "openai-respons
  */
 export interface Dialect {
   readonly name: DialectName;
+  /** Streams are lines of JSON instead of server-sent events. */
+  readonly framing?: "lines";
   /** Throws `invalid_request` with the path of the field at fault. */
   parse(body: unknown): ParsedTurn;
   encoder(context: EncodeContext): Encoder;

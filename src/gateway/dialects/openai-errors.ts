@@ -27,7 +27,6 @@ export const openAiErrors: Readonly<Record<ErrorCode, OpenAiError>> = {
   cancelled: { status: 499, type: "server_error", code: "cancelled" },
   degraded: { status: 503, type: "server_error", code: "degraded" },
   unavailable: { status: 503, type: "server_error", code: "unavailable" },
-  log_damaged: { status: 409, type: "invalid_request_error", code: "log_damaged" },
   expired: { status: 410, type: "invalid_request_error", code: "expired" },
   internal: { status: 500, type: "server_error", code: "internal" },
 };

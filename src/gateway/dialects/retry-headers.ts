@@ -25,7 +25,6 @@ const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
   cancelled: true,
   degraded: false,
   unavailable: false,
-  log_damaged: true,
   expired: true,
   internal: true,
 };

@@ -1,8 +1,8 @@
 import { isObject } from "../../base/json.ts";
 import { anthropicMessages } from "./anthropic-messages/dialect.ts";
 import type { Dialect, WireEvent } from "./dialect.ts";
+import { ollama } from "./ollama/dialect.ts";
 import { openAiChat } from "./openai-chat/dialect.ts";
-import { openAiCompletions } from "./openai-completions/dialect.ts";
 import { openAiResponses } from "./openai-responses/dialect.ts";
 import { accumulate } from "./openai-responses/snapshot.ts";
 
@@ -94,29 +94,6 @@ const chat: Surface = {
   },
 };
 
-const completions: Surface = {
-  dialect: openAiCompletions,
-  wire: { includeUsage: true },
-  problems(events) {
-    const failed = parsed(events).some((chunk) => chunk.error);
-    const reasons = parsed(events).filter((chunk) => chunk.choices?.[0]?.finish_reason != null);
-    const problems = reasons.length === (failed ? 0 : 1) ? [] : ["wrong number of finish reasons"];
-    return (events.at(-1)?.data === "[DONE]") === failed ? [...problems, "[DONE] in the wrong place"] : problems;
-  },
-  accumulated(events) {
-    const got = nothing();
-    for (const chunk of parsed(events)) {
-      if (chunk.error) got.failed = true;
-      if (chunk.usage) got.usage = chunk.usage;
-      got.text += chunk.choices?.[0]?.text ?? "";
-      if (chunk.millrace) got.text = chunk.millrace.rewritten;
-      got.stop ??= chunk.choices?.[0]?.finish_reason ?? undefined;
-    }
-    return got;
-  },
-  whole: ({ choices, usage }) => ({ ...nothing(), text: choices[0].text, stop: choices[0].finish_reason, usage }),
-};
-
 const messages: Surface = {
   dialect: anthropicMessages,
   wire: { model: "test-model" },
@@ -151,6 +128,7 @@ const messages: Surface = {
     let call: Got["calls"][number] | undefined;
     for (const event of parsed(events)) {
       if (event.type === "error") got.failed = true;
+      if (event.type === "message_start") got.usage = event.message.usage;
       if (event.type === "content_block_start") {
         const block = event.content_block;
         call = block.type === "tool_use" ? { id: block.id, name: block.name, arguments: "" } : undefined;
@@ -164,7 +142,7 @@ const messages: Surface = {
       }
       if (event.type === "message_delta") {
         got.stop = event.delta.stop_reason;
-        got.usage = event.usage;
+        got.usage = { ...(got.usage as object), ...event.usage }; // as the SDK does
       }
     }
     for (const made of got.calls) made.arguments = asInput(made.arguments);
@@ -261,9 +239,48 @@ export const responses: Surface = {
   },
 };
 
-export const surfaces = [chat, completions, messages, responses].map(
-  (surface) => [surface.dialect.name, surface] as const,
-);
+const lines: Surface = {
+  dialect: ollama,
+  wire: { form: "chat" },
+  problems(events) {
+    const all = parsed(events);
+    const failed = all.some((line) => line.error);
+    const dones = all.filter((line) => line.done);
+    const problems = dones.length === (failed ? 0 : 1) ? [] : [`${dones.length} lines are done`];
+    if (!(failed ? all.at(-1)?.error : all.at(-1)?.done)) problems.push("no proper end");
+    if (all.some((line) => !line.error && (!line.message || !line.created_at)))
+      problems.push("a line without its head");
+    return problems;
+  },
+  accumulated(events) {
+    const got = nothing();
+    for (const line of parsed(events)) {
+      if (line.error) got.failed = true;
+      const { content = "", thinking = "", tool_calls: calls = [] } = line.message ?? {};
+      got.text += content;
+      got.thinking += thinking;
+      if (line.millrace?.rewritten !== undefined) got.text = line.millrace.rewritten;
+      for (const call of calls) got.calls.push(callOf(call));
+      if (line.done) Object.assign(got, endOf(line));
+    }
+    return got;
+  },
+  whole: (body) => ({
+    ...nothing(),
+    text: body.message.content,
+    thinking: body.message.thinking ?? "",
+    calls: (body.message.tool_calls ?? []).map(callOf),
+    ...endOf(body),
+  }),
+};
+
+const callOf = ({ id, function: { name, arguments: input } }: Json) => ({ id, name, arguments: JSON.stringify(input) });
+const endOf = ({ done_reason: stop, prompt_eval_count: input, eval_count: output }: Json) => ({
+  stop,
+  usage: { input, output },
+});
+
+export const surfaces = [chat, messages, responses, lines].map((surface) => [surface.dialect.name, surface] as const);
 
 /** The response that a client holds after these events. */
 export function fold(events: readonly Json[]): Json | undefined {

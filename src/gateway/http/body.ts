@@ -1,58 +1,106 @@
+import { isAscii } from "node:buffer";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { MillraceError } from "../../base/errors.ts";
+import { JsonScan } from "./json-scan.ts";
 
-/** Real schemas nest some ten levels; a far deeper body is meant to exhaust the stack. */
-const deepestBody = 200;
+/** Bytes of all bodies that are being read or answered at one moment, beside the first bytes of each. */
+const mostAtOnce = 128 * 1024 * 1024;
 
-/** A body as it came and as JSON, or that it is larger than allowed. */
-export type Body = { readonly tooLarge: false; readonly json: unknown } | { readonly tooLarge: true };
+/** A body up to this size is always read: large ones of other clients do not keep it out. */
+const alwaysRead = 256 * 1024;
 
-/**
- * Reads a body of at most `maxBytes`; the limit holds before memory is taken, even if `content-length` is wrong. An empty
- * body is an empty object.
- *
- * @throws MillraceError `invalid_request` when it is not UTF-8 JSON.
- */
-export async function readJson(request: Request, maxBytes: number): Promise<Body> {
-  const announced = Number(request.headers.get("content-length") ?? "0");
-  if (announced > maxBytes) return { tooLarge: true };
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of request.body ?? []) {
-    size += piece.byteLength;
-    if (size > maxBytes) return { tooLarge: true }; // leaving the loop gives the rest up
-    pieces.push(piece);
+/** A body as JSON, or why it is larger than allowed. */
+export type Body = { readonly json: unknown } | { readonly tooLarge: string; readonly hint: string };
+
+/** Reads bodies, and bounds the memory that all of them take together. */
+export class Bodies {
+  readonly #mostBytes: number;
+  #held = 0;
+
+  /** `mostBytes`: of one body. */
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes;
   }
-  return { tooLarge: false, json: parseJson(join(pieces, size)) };
+
+  /**
+   * Reads a body and gives it to `use`; its memory counts until that ends. Each limit holds before more memory is taken, even if
+   * `length`, the `content-length` that the client gave, is wrong. An empty body is an empty object.
+   *
+   * @throws MillraceError `invalid_request` when it is not UTF-8 JSON or nested too deep; `unavailable` while other large bodies
+   * take all memory.
+   */
+  async read<T>(bytes: AsyncIterable<Uint8Array>, use: (body: Body) => Promise<T> | T, length = "0"): Promise<T> {
+    if (Number(length) > this.#mostBytes) return use(this.#tooLarge());
+    let counted = 0;
+    const count = (size: number) => {
+      const more = Math.max(0, size - alwaysRead) - counted;
+      if (more > 0 && this.#held + more > mostAtOnce) throw tooMany();
+      counted += more;
+      this.#held += more;
+    };
+    try {
+      return await use(await this.#readCounted(bytes, count));
+    } finally {
+      this.#held -= counted;
+    }
+  }
+
+  async #readCounted(bytes: AsyncIterable<Uint8Array>, count: (size: number) => void): Promise<Body> {
+    const scan = new JsonScan();
+    const text = new BodyText();
+    let size = 0;
+    for await (const piece of bytes) {
+      size += piece.byteLength;
+      if (size > this.#mostBytes) return this.#tooLarge(); // leaving the loop gives the rest up
+      count(size);
+      scan.push(piece);
+      const { excess } = scan;
+      if (excess !== undefined) return excess;
+      text.push(piece);
+    }
+    const json = size === 0 ? {} : text.parse();
+    if (size > alwaysRead) await nextTurn(); // parsing took its time, and the caller takes its own
+    return { json };
+  }
+
+  #tooLarge(): Body {
+    const limit = `${Math.floor(this.#mostBytes / 1024 / 1024)} MB`;
+    return { tooLarge: `The body is larger than ${limit}.`, hint: "Send fewer or smaller images." };
+  }
 }
 
-function join(pieces: readonly Uint8Array[], size: number): Uint8Array {
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.byteLength;
+/** The text of a body, decoded while it arrives: 8 MB in one go would hold the event loop. */
+class BodyText {
+  readonly #pieces: string[] = [];
+  #decoder: InstanceType<typeof TextDecoder> | undefined;
+
+  push(piece: Uint8Array): void {
+    // ASCII is the same as Latin-1, which is ten times faster
+    if (this.#decoder === undefined && isAscii(piece)) {
+      this.#pieces.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString("latin1"));
+      return;
+    }
+    this.#decoder ??= new TextDecoder("utf-8", { fatal: true, ignoreBOM: this.#pieces.length > 0 });
+    const decoder = this.#decoder;
+    this.#pieces.push(orInvalid(() => decoder.decode(piece, { stream: true })));
   }
-  return whole;
+
+  parse(): unknown {
+    return orInvalid((): unknown => JSON.parse(this.#pieces.join("") + (this.#decoder?.decode() ?? "")));
+  }
 }
 
-function parseJson(bytes: Uint8Array): unknown {
-  if (bytes.byteLength === 0) return {};
-  let body: unknown;
+function orInvalid<T>(read: () => T): T {
   try {
-    body = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return read();
   } catch (cause) {
     throw new MillraceError("invalid_request", "The body is not valid JSON.", { cause });
   }
-  if (isDeeper(body, deepestBody)) {
-    throw new MillraceError("invalid_request", `The body is nested more than ${deepestBody} levels deep.`);
-  }
-  return body;
 }
 
-/** Whether a value nests more than `levels` deep; never recurses deeper than that itself. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  for (const inner of Object.values(value)) if (isDeeper(inner, levels - 1)) return true;
-  return false;
+/** Not all come back in the same moment. */
+function tooMany(): MillraceError {
+  return new MillraceError("unavailable", "The gateway is reading too many large bodies.", {
+    retryAfterMs: 1_000 + Math.random() * 4_000,
+  });
 }

@@ -4,9 +4,9 @@ import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
-import { type Listening, listen } from "./listen.ts";
+import { type Listener, listen } from "./listen.ts";
 
-const opened: Listening[] = [];
+const opened: Listener[] = [];
 afterEach(async () => {
   for (const listening of opened.splice(0)) await listening.close();
 });
@@ -14,7 +14,7 @@ afterEach(async () => {
 /** Only ever waited out where a limit holds. */
 const short = { firstByteMs: 150, headersMs: 150, requestMs: 300, idleMs: 150 };
 
-async function listening(limits: Partial<typeof short> = {}): Promise<Listening> {
+async function listening(limits: Partial<typeof short> = {}): Promise<Listener> {
   const { gateway } = fakeGateway({ clock: systemClock });
   const here = await gateway.listen({ host: "127.0.0.1", port: 0, limits: { ...short, ...limits } });
   opened.push(here);

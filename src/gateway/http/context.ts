@@ -1,28 +1,63 @@
-import type { Context } from "hono";
-import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { forClient } from "../dialects/by-client.ts";
-import type { WireError } from "../dialects/dialect.ts";
+import type { Dialect } from "../dialects/dialect.ts";
+import { encodeOllamaError } from "../dialects/ollama/errors.ts";
 import { encodeOpenAiError } from "../dialects/openai-errors.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { GatewayEvents, GatewayOptions } from "../options.ts";
-import { corsHeaders } from "./cors.ts";
 import type { Caller } from "./guard.ts";
-import type { Handovers } from "./handovers.ts";
+import { jsonResponse, type Reply } from "./reply.ts";
+import { foldPath, headersOf, requestIdOf } from "./request-headers.ts";
 import type { Timing } from "./timing.ts";
 
-/** The variables of a request that every route can read. */
-export interface GatewayVariables {
+/** A request that a route answers. */
+export class GatewayContext {
+  readonly incoming: IncomingMessage;
+  readonly method: string;
+  /** As routes are looked up by: see `foldPath`. */
+  readonly path: string;
+  readonly headers: Headers;
+  readonly search: URLSearchParams;
+  /** Aborts when the client's connection is gone before it has the whole response. */
+  readonly signal: AbortSignal;
   readonly requestId: string;
-  readonly caller: Caller | undefined;
+  /** Undefined before the guard has looked, and on open routes. */
+  caller: Caller | undefined;
+  /** The route that answers, as metrics name it, and the parameters in its path; undefined and none for unknown paths. */
+  route: string | undefined;
+  params: Readonly<Record<string, string>> = {};
   /** More for this request's log line. */
-  readonly logFields: Record<string, unknown> & { model?: string };
-}
+  readonly logFields: Record<string, unknown> & { model?: string } = {};
 
-// biome-ignore lint: the shape that Hono asks for
-export type GatewayEnv = { Variables: GatewayVariables };
-export type GatewayContext = Context<GatewayEnv>;
+  /** @throws TypeError when the request's target is no path. */
+  constructor(incoming: IncomingMessage, response: ServerResponse, nowMs: number) {
+    const { method = "GET", url = "" } = incoming;
+    if (!url.startsWith("/")) throw new TypeError("no path"); // proxies are asked so, and this is none
+    const { pathname, searchParams } = new URL(`http://gateway${url}`);
+    const left = new AbortController();
+    response.once("close", () => {
+      if (!response.writableFinished) left.abort(new DOMException("The client closed the connection.", "AbortError"));
+    });
+    this.incoming = incoming;
+    this.method = method;
+    this.path = foldPath(pathname);
+    this.headers = headersOf(incoming);
+    this.search = searchParams;
+    this.signal = left.signal;
+    this.requestId = requestIdOf(this.headers, nowMs);
+  }
+
+  header(name: string): string | undefined {
+    return this.headers.get(name) ?? undefined;
+  }
+
+  query(name: string): string | undefined {
+    return this.search.get(name) ?? undefined;
+  }
+}
 
 /** The parts that routes share, with every default filled in. */
 export interface Gateway extends GatewayOptions {
@@ -31,11 +66,12 @@ export interface Gateway extends GatewayOptions {
   readonly metrics: GatewayMetrics;
   readonly events: GatewayEvents;
   readonly sessions: DashboardSessions;
+  /** The answer to a challenge of `/health`: it proves that this gateway knows the owner's key. Undefined off a port. */
+  prove(challenge: string): string | undefined;
   /** How many requests are being answered now. */
   answering(): number;
   /** Aborts when the gateway stops, before its turns do. */
   readonly stopping: AbortSignal;
-  readonly handovers: Handovers;
 }
 
 /** Whether the caller uses Anthropic's API: by the path, or by its SDK's headers if the path is shared. */
@@ -45,49 +81,44 @@ export function asksInAnthropic(path: string, headers: Headers): boolean {
   return shared && (headers.has("anthropic-version") || /^claude-cli\b/i.test(headers.get("user-agent") ?? ""));
 }
 
+function errorEncoder({ path, headers }: GatewayContext): Dialect["encodeError"] {
+  if (path.startsWith("/api/")) return encodeOllamaError;
+  return asksInAnthropic(path, headers) ? encodeAnthropicError : encodeOpenAiError;
+}
+
 /** An error in the caller's own API; `status` if it differs from the status of the code. */
-export function respondError(c: GatewayContext, error: unknown, status?: number): Response {
+export function respondError(c: GatewayContext, error: unknown, status?: number): Reply {
   const ours = toMillraceError(error);
-  if (ours.code === "internal") c.var.logFields.error = describeBug(error);
-  c.var.logFields.code = ours.code;
-  const encode = asksInAnthropic(c.req.path, c.req.raw.headers) ? encodeAnthropicError : encodeOpenAiError;
-  const record = ours.toRecord();
-  const wire = forClient(encode(record, c.var.requestId), record, c.req.raw.headers.get("user-agent"));
-  return respond(wire, status);
+  if (ours.code === "internal") c.logFields.error = describeBug(error);
+  c.logFields.code = ours.code;
+  return respond(c, errorEncoder(c), ours.toRecord(), status);
 }
 
-export function respond(error: WireError, status?: number): Response {
-  return jsonResponse(error.body, status ?? error.status, error.headers);
-}
-
-export const jsonHeaders = { "content-type": "application/json", "cache-control": "no-store" } as const;
-
-export function jsonResponse(body: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(JSON.stringify(body), {
-    status,
-    headers: { ...jsonHeaders, ...headers },
-  });
+/** The same in a dialect. */
+export function respond(
+  c: GatewayContext,
+  encode: Dialect["encodeError"],
+  record: ErrorRecord,
+  status?: number,
+): Reply {
+  const wire = forClient(encode(record, c.requestId), record, c.headers.get("user-agent"));
+  return jsonResponse(wire.body, status ?? wire.status, wire.headers);
 }
 
 /** The error for a request that no route can serve, in the form of the caller's API. */
 export function notServed(
   c: GatewayContext,
-  status: 404 | 405 | 413 | 415 | 501,
+  status: 404 | 405 | 413 | 415 | 426 | 501,
   message: string,
   hint: string,
-): Response {
+): Reply {
   return respondError(c, new MillraceError("invalid_request", message, { hint }), status);
 }
 
 /** The caller; the guard has made sure that there is one. */
 export function callerOf(c: GatewayContext): Caller {
-  if (c.var.caller === undefined) throw new MillraceError("internal", "A route was reached without a key.");
-  return c.var.caller;
-}
-
-/** CORS headers for a request whose origin the guard let pass. */
-export function addCors(headers: Headers, origin: string | null): void {
-  for (const [name, value] of Object.entries(corsHeaders(origin))) headers.set(name, value);
+  if (c.caller === undefined) throw new MillraceError("internal", "A route was reached without a key.");
+  return c.caller;
 }
 
 /** A bug for the log: where it happened. Never for a client. */

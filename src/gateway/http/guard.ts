@@ -14,8 +14,8 @@ export interface GuardPolicy {
   /** Lower-case host names without ports. */
   readonly hosts: ReadonlySet<string>;
   readonly origins: ReadonlySet<string>;
-  /** The key in the owner's file, where that may be another one by now: it opens the gateway as the owner's does. */
-  readonly keyInFile?: (() => Secret | undefined) | undefined;
+  /** The owner's key now, in place of the first of `keys`: its file may change while the gateway runs. */
+  readonly ownerKey?: (() => Secret) | undefined;
   /** Finds the caller of a key that is not in `keys`; undefined if the key is unknown. */
   readonly callerOf?: ((key: Secret) => Caller | undefined) | undefined;
 }
@@ -46,7 +46,7 @@ export function openGuard(
   for (const { name, key } of keys) {
     if (key.reveal().length < shortestKey) {
       throw new MillraceError("invalid_request", `The key \`${name}\` is shorter than ${shortestKey} characters.`, {
-        hint: "`millrace key --new` makes a good one.",
+        hint: "`millrace keys --new` makes a good one.",
       });
     }
   }
@@ -75,26 +75,26 @@ export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | 
   return undefined;
 }
 
-/** The caller whose key the request carries: `Authorization: Bearer` or `x-api-key`. Every key is compared, in constant time. */
+/** The caller whose key the request carries: `Authorization: Bearer`, `x-api-key`, or `x-goog-api-key`. Every key is compared, in constant time. */
 export function authenticate(policy: GuardPolicy, headers: Headers): Caller | undefined {
   const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1]?.trim();
   let caller: Caller | undefined;
-  for (const text of [bearer, headers.get("x-api-key")?.trim()]) {
+  for (const text of [bearer, headers.get("x-api-key")?.trim(), headers.get("x-goog-api-key")?.trim()]) {
     if (!text) continue;
     const given = callerDigest(new Secret(text));
     for (const [index, { name, key }] of policy.keys.entries()) {
-      const digest = callerDigest(key);
-      if (new Secret(given).equals(new Secret(digest))) caller ??= { name, digest, owner: index === 0 };
+      const counts = index === 0 ? (policy.ownerKey?.() ?? key) : key;
+      const isRight = new Secret(given).equals(new Secret(callerDigest(counts)));
+      if (isRight) caller ??= { name, digest: callerDigest(key), owner: index === 0 }; // a new key keeps the owner's turns
     }
-    if (caller === undefined && isInFile(policy, given)) caller = ownerOf(policy, policy.keys[0]?.name);
     caller ??= policy.callerOf?.(new Secret(text));
   }
   return caller;
 }
 
-function isInFile({ keyInFile }: GuardPolicy, given: string): boolean {
-  const key = keyInFile?.();
-  return key !== undefined && new Secret(given).equals(new Secret(callerDigest(key)));
+/** The owner's key that counts now. */
+export function ownersKey({ keys, ownerKey }: GuardPolicy): Secret | undefined {
+  return ownerKey?.() ?? keys[0]?.key;
 }
 
 /** The owner, for a request that carries no key but a session of the dashboard. */

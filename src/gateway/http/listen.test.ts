@@ -8,20 +8,20 @@ import { systemClock } from "../../base/clock.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type FakeGateway, fakeGateway, fakeKey } from "../gateway.fake.ts";
 import type { GatewayOptions } from "../options.ts";
-import { isPortTaken, type Listening } from "./listen.ts";
+import { isPortTaken, type Listener } from "./listen.ts";
 import type { RpcHandler } from "./rpc-handler.ts";
 
 /** Only ever waited out by a failure; long, because the machine may be busy. */
 const patienceMs = 100_000;
 
-const opened: Listening[] = [];
+const opened: Listener[] = [];
 afterEach(async () => {
   for (const listening of opened.splice(0)) await listening.close();
 });
 
 async function listenOn(
   options: Partial<GatewayOptions> = {},
-): Promise<FakeGateway & { listening: Listening; client: OpenAI }> {
+): Promise<FakeGateway & { listening: Listener; client: OpenAI }> {
   const fake = fakeGateway({ clock: systemClock, ...options });
   const listening = await fake.gateway.listen({ host: "127.0.0.1", port: 0 });
   opened.push(listening);
@@ -200,9 +200,11 @@ describe("listening", () => {
     await expect(again).rejects.toSatisfy(isPortTaken);
   });
 
-  it("stays on loopback unless told", async () => {
+  it("stays on loopback, and a refusal says how it is reached from elsewhere", async () => {
     const { gateway } = fakeGateway();
-    await expect(gateway.listen({ host: "0.0.0.0", port: 0 })).rejects.toMatchObject({ param: "host" });
+    const refused = { param: "host", hint: expect.stringContaining("docs/reach.md") };
+    for (const host of ["0.0.0.0", "::", "192.0.2.1"])
+      await expect(gateway.listen({ host, port: 0 })).rejects.toMatchObject(refused);
   });
 
   it("lets pages of its own port call, and no others", async () => {

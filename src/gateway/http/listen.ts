@@ -1,7 +1,7 @@
-import { createServer as createHttpServer, type RequestListener } from "node:http";
+import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from "node:http";
 import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { createServer as createNetServer, type Socket } from "node:net";
-import { type SecureContext, TLSSocket } from "node:tls";
+import type { Duplex } from "node:stream";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { Answering } from "./answering.ts";
@@ -14,10 +14,10 @@ import {
   limitPipelining,
   watchRequests,
 } from "./connection-limits.ts";
-import { type SocketAddress, spellSocketAddress } from "./socket-address.ts";
-import { listenOnPipe, listenOnSocket } from "./unix-socket.ts";
+import { asksForSocket, canServeSockets } from "./responses-socket.ts";
+import { listenOnSocket } from "./unix-socket.ts";
 
-export interface Listening {
+export interface Listener {
   readonly url: string;
   readonly port: number;
   /** How many requests of HTTP/1.1 are being answered. */
@@ -29,15 +29,12 @@ export interface Listening {
 }
 
 export interface ListenOptions {
+  /** A loopback address. */
   readonly host: string;
   /** 0 for any free one. */
   readonly port: number;
-  /** Allows a host beyond loopback without TLS: keys then travel in clear text over that network. */
-  readonly allowCleartext?: boolean;
-  /** Gives the certificate of each new connection. */
-  readonly tls?: (() => SecureContext) | undefined;
-  /** In place of host and port. */
-  readonly socket?: SocketAddress | undefined;
+  /** The path of a Unix domain socket, in place of host and port. */
+  readonly socket?: string | undefined;
   readonly limits?: Partial<ConnectionLimits>;
 }
 
@@ -45,6 +42,8 @@ export interface ListenOptions {
 export interface PortHandlers {
   readonly http1: RequestListener;
   readonly http2?: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+  /** Takes the connections whose clients ask for a WebSocket. */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Ends the streams of another protocol, so that their clients hear why: the port is free by then. */
   goodbye?(): Promise<void>;
 }
@@ -62,35 +61,36 @@ export function isPortTaken(error: unknown): boolean {
 /**
  * Listens on one port for both HTTP versions; a connection is handed to the one whose first bytes it sends.
  *
- * @throws MillraceError `invalid_request`: the port is taken (`isPortTaken`), or the host is not loopback and the user did not allow that.
+ * @throws MillraceError `invalid_request`: the port is taken (`isPortTaken`), or the host is not loopback.
  */
-export async function listen(options: ListenOptions, handlers: PortHandlers): Promise<Listening> {
-  refuseCleartext(options);
+export async function listen(options: ListenOptions, handlers: PortHandlers): Promise<Listener> {
+  if (!loopback.has(options.host))
+    throw new MillraceError("invalid_request", `${options.host} is not a loopback address.`, {
+      param: "host",
+      hint: "Millrace listens on this machine only. docs/reach.md shows how to reach it from elsewhere: ssh, Tailscale, or a reverse proxy.",
+    });
   const limits = { ...defaultConnectionLimits, ...options.limits };
   const answering = new Answering();
   const http1 = createHttpServer(
-    { noDelay: true, ...http1Options(limits) },
+    { noDelay: true, shouldUpgradeCallback: asksForSocket, ...http1Options(limits) },
     limitPipelining(answering.watch(handlers.http1)),
   );
   watchRequests(http1);
+  if (handlers.upgrade !== undefined && canServeSockets()) http1.on("upgrade", handlers.upgrade);
   const http2 = handlers.http2 === undefined ? undefined : createHttp2Server({}, handlers.http2);
   if (http2 !== undefined) limitIdleSessions(http2, limits);
   const sockets = new Set<Socket>();
   const server = createNetServer({ noDelay: true }, (socket) => {
     const { began } = limitFirstByte(socket, limits);
     socket.on("error", () => socket.destroy()); // a reset between requests is an ordinary end
-    const connection = secured(socket, options);
-    sockets.add(connection);
-    connection.once("close", () => sockets.delete(connection));
-    sniff(connection, (isHttp2) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    sniff(socket, (isHttp2) => {
       began();
-      // HTTP/2 serves the stream protocol alone, with prior knowledge: over TLS clients would take it for all routes
-      const speaksHttp2 = isHttp2 && options.tls === undefined;
-      (speaksHttp2 && http2 !== undefined ? http2 : http1).emit("connection", connection);
+      (isHttp2 && http2 !== undefined ? http2 : http1).emit("connection", socket);
     });
   });
-  if (options.socket?.kind === "pipe") await listenOnPipe(server, options.socket.path);
-  else if (options.socket !== undefined) await listenOnSocket(server, options.socket.path);
+  if (options.socket !== undefined) await listenOnSocket(server, options.socket);
   else
     await new Promise<void>((resolve, reject) => {
       server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
@@ -108,10 +108,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   };
   const stopAccepting = () => (stopped ??= stop());
   return {
-    url:
-      options.socket === undefined
-        ? `${options.tls === undefined ? "http" : "https"}://${host}:${port}`
-        : spellSocketAddress(options.socket),
+    url: options.socket === undefined ? `http://${host}:${port}` : `unix:${options.socket}`,
     port,
     answering: () => answering.count,
     stopAccepting,
@@ -123,22 +120,6 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
       await bestEffort(closed ?? Promise.resolve());
     },
   };
-}
-
-/** Keys and prompts leave this machine in clear text only if the user allowed it. */
-function refuseCleartext({ host, allowCleartext, tls, socket }: ListenOptions): void {
-  if (loopback.has(host) || allowCleartext === true || tls !== undefined || socket !== undefined) return;
-  throw new MillraceError("invalid_request", `${host} is not a loopback address, and no TLS was asked for.`, {
-    param: "host",
-    hint: "Give --tls-cert and --tls-key. With --allow-cleartext, the key and all prompts cross that network in clear text.",
-  });
-}
-
-function secured(socket: Socket, { tls }: ListenOptions): Socket {
-  if (tls === undefined) return socket;
-  const connection = new TLSSocket(socket, { isServer: true, secureContext: tls(), ALPNProtocols: ["http/1.1"] });
-  connection.on("error", () => connection.destroy()); // a client that does not trust us, or speaks no TLS
-  return connection;
 }
 
 /**

@@ -1,9 +1,46 @@
 import { MillraceError } from "../../base/errors.ts";
+import { sortableId } from "../../base/ids.ts";
 
 /** Headers that name a client's own session, the more specific first. Source: docs/wire/clients.md, "Session headers". */
 const sessionHeaders = ["x-claude-code-session-id", "x-session-id", "session-id", "x-session-affinity", "thread-id"];
 const longestKey = 255;
 const graceUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** The headers of a request in either version of HTTP; repeated ones are joined. */
+export function headersOf({ rawHeaders }: { readonly rawHeaders: readonly string[] }): Headers {
+  const headers = new Headers();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const [name = "", value = ""] = rawHeaders.slice(i, i + 2);
+    if (name === ":authority")
+      headers.set("host", value); // HTTP/2 has it instead of Host
+    else if (!name.startsWith(":")) headers.append(name, value);
+  }
+  return headers;
+}
+
+const rootAliases =
+  /^\/(chat\/completions|completions|models|messages|responses?|embeddings|audio|images|moderations)(?=\/|$)/;
+
+/**
+ * The path that a route is looked up by: root aliases and doubled `/v1` folded, `/v1/response` read as `/v1/responses`,
+ * slashes at the end dropped. Source: docs/wire/clients.md, "HTTP and model lists".
+ */
+export function foldPath(pathname: string): string {
+  let path = pathname.replace(/\/{2,}/g, "/").replace(/(.)\/+$/, "$1");
+  path = path.replace(/^(\/v1)+(?=\/|$)/, "/v1");
+  if (rootAliases.test(path)) path = `/v1${path}`;
+  return path.replace(/^\/v1\/response(?=\/|$)/, "/v1/responses");
+}
+
+/**
+ * The client's own request id if it is a plain one, ours otherwise. Ours has no 4 and no 5: OpenCode treats an error whose body has
+ * 429 or 503 anywhere in it as temporary.
+ */
+export function requestIdOf(headers: Headers, nowMs: number): string {
+  const given = headers.get("x-request-id") ?? headers.get("x-client-request-id");
+  if (given !== null && /^[\w.:-]{8,100}$/.test(given)) return given;
+  return `req_${sortableId(nowMs).replaceAll("4", "i").replaceAll("5", "l")}`; // letters that such an id never has
+}
 
 /**
  * The client's session: the values of its session headers, each once; undefined if it sends none. Two threads of one session count as
@@ -96,11 +133,6 @@ export function graceMsOf(headers: Headers, query: URLSearchParams): number | un
     );
   }
   return Number(match[1]) * (graceUnits[match[2] ?? "s"] ?? 1000);
-}
-
-/** As `graceMsOf`, of a whole request. */
-export function graceMsAsked({ headers, url }: Request): number | undefined {
-  return graceMsOf(headers, new URL(url).searchParams);
 }
 
 /** A value made safe for a header: printable ASCII, at most 200 characters. */

@@ -8,8 +8,8 @@ import type { GatewayMetrics } from "../metrics/metrics.ts";
 import { corsHeaders } from "./cors.ts";
 import { authenticate, type Caller, type GuardPolicy, type Refusal, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
-import { headerSafe } from "./request-headers.ts";
-import { type SaysItsStore, storeHeader } from "./store-header.ts";
+import { callerHeaders } from "./reply.ts";
+import { headersOf } from "./request-headers.ts";
 import type { Timing } from "./timing.ts";
 
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
@@ -51,7 +51,7 @@ export function isFor(rpc: RpcHandler, { method, url = "" }: RpcRequest): boolea
 export function guarded(
   policy: GuardPolicy,
   rpc: RpcHandler,
-  gateway: SaysItsStore & { readonly ideOf?: (modelUid: string | undefined) => string | undefined } = {},
+  gateway: Parameters<typeof callerHeaders>[0] = {},
 ): (request: RpcRequest, response: RpcResponse) => void {
   return (request, response) => {
     const headers = headersOf(request);
@@ -61,21 +61,8 @@ export function guarded(
       for (const [name, value] of Object.entries(corsHeaders(headers.get("origin")))) response.setHeader(name, value);
     }
     if (caller === undefined) return rpc.refuse(request, response, foreign ?? unauthenticated());
-    const ide = gateway.ideOf?.(undefined); // no message was read yet, so the model is unknown
-    if (ide !== undefined) response.setHeader("x-millrace-ide", headerSafe(ide));
-    const weak = storeHeader(gateway);
-    if (weak !== undefined) response.setHeader("x-millrace-store", weak);
+    const ours = callerHeaders(gateway, undefined); // no message was read yet, so the model is unknown
+    for (const [name, value] of Object.entries(ours)) response.setHeader(name, value);
     rpc.handle(request, response, caller);
   };
-}
-
-function headersOf(request: RpcRequest): Headers {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (name.startsWith(":") || value === undefined) continue;
-    headers.set(name, Array.isArray(value) ? value.join(", ") : value);
-  }
-  const authority = request.headers[":authority"];
-  if (typeof authority === "string") headers.set("host", authority); // HTTP/2 has it instead of Host
-  return headers;
 }

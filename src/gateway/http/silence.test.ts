@@ -11,7 +11,6 @@ const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: u
 /** Every API that streams an answer, with its no-op event and the end of its stream. */
 const surfaces: readonly [name: string, path: string, body: object, beat: RegExp, last: RegExp][] = [
   ["openai-chat", "/v1/chat/completions", { messages }, /"delta":\{\}/, /\[DONE\]/],
-  ["openai-completions", "/v1/completions", { prompt: "Hello" }, /"text":""/, /\[DONE\]/],
   ["openai-responses", "/v1/responses", { input: "Hello" }, /response\.in_progress/, /response\.completed/],
   ["anthropic-messages", "/v1/messages", { messages, max_tokens: 9 }, /"ping"/, /message_stop/],
 ];

@@ -12,29 +12,16 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   if (await isLeftBehind(path)) rmSync(path);
   const mask = process.umask(0o177); // the system binds the socket before `listen` returns
   try {
-    const listening = listenOn(server, path, "socket");
+    const listening = new Promise<void>((resolve, reject) => {
+      server.once("error", (cause: NodeJS.ErrnoException) => reject(socketError(path, cause)));
+      server.listen(path, resolve);
+    });
     process.umask(mask);
     await listening;
     chmodSync(path, 0o600);
   } finally {
     process.umask(mask);
   }
-}
-
-/**
- * Listens on a named pipe of Windows. The system makes it with its usual rights, and gives it to nobody else while it is there.
- *
- * @throws MillraceError `invalid_request` where the name is in use.
- */
-export async function listenOnPipe(server: Server, name: string): Promise<void> {
-  await listenOn(server, name, "pipe");
-}
-
-function listenOn(server: Server, path: string, kind: "socket" | "pipe"): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (cause: NodeJS.ErrnoException) => reject(socketError(path, kind, cause)));
-    server.listen(path, resolve);
-  });
 }
 
 /** Whether the path has a socket without a listener. */
@@ -50,9 +37,9 @@ async function isLeftBehind(path: string): Promise<boolean> {
   });
 }
 
-function socketError(path: string, kind: "socket" | "pipe", cause: NodeJS.ErrnoException): MillraceError {
+function socketError(path: string, cause: NodeJS.ErrnoException): MillraceError {
   const why =
     cause.code === "EADDRINUSE" ? "is in use, or something else stands there" : `cannot be made (${cause.code})`;
-  const hint = kind === "pipe" ? "Choose another name." : "Choose another path, in a folder of your own.";
-  return new MillraceError("invalid_request", `The ${kind} ${path} ${why}.`, { param: "socket", hint, cause });
+  const hint = "Choose another path, in a folder of your own.";
+  return new MillraceError("invalid_request", `The socket ${path} ${why}.`, { param: "socket", hint, cause });
 }

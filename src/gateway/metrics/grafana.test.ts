@@ -16,18 +16,6 @@ async function familiesNow() {
   return parseExposition((await new GatewayMetrics("1.0.0").write(nothing)).text).families;
 }
 
-/** The metrics of docs/http-api.md, with their labels. */
-function page(): ReadonlyMap<string, readonly string[]> {
-  const rows = readFileSync(join(docs, "http-api.md"), "utf8").matchAll(/^\| (`millrace_[^|]+) \| [^|]+ \|([^|]*)\|/gm);
-  return new Map(
-    [...rows].flatMap(([, names = "", labels = ""]) =>
-      [...names.matchAll(/`(\w+)`/g)].map(
-        ([, name = ""]) => [name, labels.split(",").map((label) => label.trim())] as const,
-      ),
-    ),
-  );
-}
-
 test("the Grafana dashboard asks only for metrics that exist, in the form that they have", async () => {
   const types = new Map((await familiesNow()).map(({ name, type }) => [name, type]));
   const asked = exprs.flatMap((expr) => [...expr.matchAll(/millrace_\w+/g)].map(([name]) => name));
@@ -37,16 +25,4 @@ test("the Grafana dashboard asks only for metrics that exist, in the form that t
     const wanted = name === base ? ["counter", "gauge"] : ["histogram"];
     expect(wanted.map((type) => `${base} ${type}`)).toContain(`${base} ${types.get(base)}`);
   }
-});
-
-test("it groups by labels that the metrics have, and docs/http-api.md lists every metric", async () => {
-  const labels = page();
-  for (const expr of exprs) {
-    const [name = ""] = /millrace_\w+/.exec(expr) ?? [];
-    const known = [...(labels.get(name.replace(/_bucket$/, "")) ?? []), "le"];
-    const [, by = ""] = /by \(([^)]+)\)/.exec(expr) ?? [];
-    expect(by.split(", ").filter((label) => label !== "" && !known.includes(label))).toEqual([]);
-  }
-  const names = (await familiesNow()).map(({ name }) => name);
-  expect(names.filter((name) => !labels.has(name))).toEqual([]);
 });

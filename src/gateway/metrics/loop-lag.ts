@@ -5,8 +5,6 @@ import { Gauge, type Registry } from "prom-client";
 const everyMs = 20;
 /** Each reading of the gauge covers at least this time, so that two scrapers do not take each other's samples; ms. */
 const windowMs = 10_000;
-/** Recent lag is between this time and twice as old; ms. */
-const recentMs = 500;
 /** The lag is no longer looked at if nothing has read it for this long; ms. */
 const unreadMs = 120_000;
 const quantiles = [0.5, 0.99, 1] as const;
@@ -17,16 +15,12 @@ type Monitor = typeof monitorEventLoopDelay;
 /** The state kept while the lag is measured. */
 interface Look {
   readonly histogram: IntervalHistogram;
-  readonly recent: IntervalHistogram;
-  readonly turning: NodeJS.Timeout;
   sinceMs: number;
-  /** The worst of the two stretches of time before this one; seconds. */
-  worst: readonly [before: number, last: number];
 }
 
 /**
  * Measures how late the event loop runs due work. For this, the process wakes up fifty times a second, also when it has nothing else
- * to do. So it measures only while the lag is read, by a scraper or by the queue of turns.
+ * to do. So it measures only while a scraper reads the lag.
  */
 export class LoopLag {
   readonly #gauge: Gauge<"quantile">;
@@ -55,12 +49,6 @@ export class LoopLag {
     this.#stop();
   }
 
-  /** The worst lag of the last second or less; ms. 0 at the first reading. */
-  lately(): number {
-    const look = this.#read();
-    return look === undefined ? 0 : 1_000 * Math.max(...look.worst, lagOf(look.recent.max));
-  }
-
   /** Sets the gauge. Without a value, as at the first reading, there is no series. */
   set(): void {
     const look = this.#read();
@@ -86,24 +74,16 @@ export class LoopLag {
 
   #stop(): void {
     clearTimeout(this.#unread);
-    clearInterval(this.#look?.turning);
     this.#look?.histogram.disable();
-    this.#look?.recent.disable();
     this.#look = undefined;
     this.#gauge.reset();
   }
 }
 
 function startLooking(monitor: Monitor): Look {
-  const [histogram, recent] = [monitor({ resolution: everyMs }), monitor({ resolution: everyMs })];
+  const histogram = monitor({ resolution: everyMs });
   histogram.enable();
-  recent.enable();
-  const turning = setInterval(() => {
-    look.worst = [look.worst[1], lagOf(recent.max)];
-    recent.reset();
-  }, recentMs).unref();
-  const look: Look = { histogram, recent, turning, sinceMs: performance.now(), worst: [0, 0] };
-  return look;
+  return { histogram, sinceMs: performance.now() };
 }
 
 /** Seconds of lag in a delay that was measured in nanoseconds. */

@@ -9,16 +9,16 @@ import { snapshotOf } from "../../usage/snapshot.fake.ts";
 import { fakeGateway } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { parseExposition, sampleOf } from "./metrics.fake.ts";
-import { GatewayMetrics, type IdesSeen, type MeasuredNow } from "./metrics.ts";
+import { GatewayMetrics, type Gauges, type IdeCounts } from "./metrics.ts";
 
-const nothing: MeasuredNow = { limits: undefined, logBytes: undefined, degraded: undefined };
+const nothing: Gauges = { limits: undefined, logBytes: undefined, degraded: undefined };
 const hour = 3_600_000;
 
-async function written(metrics: GatewayMetrics, measured: Partial<MeasuredNow> = {}) {
+async function written(metrics: GatewayMetrics, measured: Partial<Gauges> = {}) {
   return parseExposition((await metrics.write({ ...nothing, ...measured })).text);
 }
 
-function limitsWith(...windows: readonly LimitWindow[]): NonNullable<MeasuredNow["limits"]> {
+function limitsWith(...windows: readonly LimitWindow[]): NonNullable<Gauges["limits"]> {
   const snapshot = snapshotOf({ readAtMs: 1000, usedFraction: 0.25, resetsAtMs: hour });
   const reading = { snapshot: { ...snapshot, windows: [...snapshot.windows, ...windows] }, paces: [], stale: true };
   return { nowMs: 2000, readings: [{ ...reading, expiresAtMs: 301_000 }], errors: [] };
@@ -41,7 +41,7 @@ describe("the metrics", () => {
 
   it("count an ended turn once, with its times and tokens by where they come from", async () => {
     const metrics = new GatewayMetrics("1.2.3");
-    const events = new Emitter<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended"> & IdesSeen>();
+    const events = new Emitter<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended"> & IdeCounts>();
     metrics.subscribe(events);
     events.emit("turn_ended", turnFake({ turnId: "a", endedAtMs: 4000, startedAtMs: 1000, firstTokenMs: 6500 }));
     events.emit(
@@ -115,16 +115,6 @@ describe("the metrics", () => {
     const all = await written(metrics, { logBytes: 4096, degraded: true });
     expect([sampleOf(all, "millrace_log_bytes"), sampleOf(all, "millrace_degraded")]).toEqual([4096, 1]);
     expect(sampleOf(await written(metrics, { degraded: false }), "millrace_degraded")).toBe(0);
-  });
-
-  it("show for each reason whether the store may lose answers, and nothing where no store is known", async () => {
-    const metrics = new GatewayMetrics("1.2.3");
-    expect((await written(metrics)).text).not.toContain("millrace_store_weak{");
-    const all = await written(metrics, { weaknesses: ["replica_gone"] });
-    expect(sampleOf(all, 'millrace_store_weak{reason="replica_gone"}')).toBe(1);
-    expect(sampleOf(all, 'millrace_store_weak{reason="not_persistent"}')).toBe(0);
-    const later = await written(metrics, { weaknesses: [] });
-    expect(sampleOf(later, 'millrace_store_weak{reason="replica_gone"}')).toBe(0);
   });
 
   it("show how late deltas reach a connected reader, without replayed ones", async () => {

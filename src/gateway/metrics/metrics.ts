@@ -1,6 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { EventSource } from "../../base/emitter.ts";
-import { type StoreWeakness, storeWeaknesses } from "../../log/weakness.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
@@ -18,13 +17,13 @@ const turnSeconds = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800];
 const lagSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 
 /** Which IDEs come and go. */
-export interface IdesSeen {
+export interface IdeCounts {
   readonly ide_found: { readonly variant: string };
   readonly ide_lost: { readonly variant: string };
 }
 
 /** Values that other parts hold and that are read at each scrape. */
-export interface MeasuredNow {
+export interface Gauges {
   /** Undefined where there is no meter. */
   readonly limits: Limits | undefined;
   /** Bytes on disk; undefined where the log has no file. */
@@ -33,8 +32,6 @@ export interface MeasuredNow {
   readonly degraded: boolean | undefined;
   /** Whether the log was found damaged when it was opened. */
   readonly damaged?: boolean;
-  /** Why the store may lose what it acknowledged; undefined where nobody knows of the store. */
-  readonly weaknesses?: readonly StoreWeakness[] | undefined;
   /** Turns whose prompt was sent or may be sent, and turns that wait for that. */
   readonly load?: { readonly running: number; readonly waiting: number };
   readonly paused?: boolean;
@@ -104,11 +101,6 @@ export class GatewayMetrics {
   readonly #heartbeats = this.#counter("millrace_heartbeats_total", "No-op events sent in silence.", []);
   readonly #degraded = this.#gauge("millrace_degraded", "1 while the log of turns cannot be written.");
   readonly #damaged = this.#gauge("millrace_store_damaged", "1 where the store was found damaged when it was opened.");
-  readonly #weak = this.#gauge(
-    "millrace_store_weak",
-    "1 while the shared store may lose answers that it acknowledged, by the reason.",
-    ["reason"],
-  );
   /** Without a value there is no series: a log without a file has no size, not size 0. */
   readonly #logBytes = this.#gauge("millrace_log_bytes", "Size of the event log on disk.");
 
@@ -128,7 +120,7 @@ export class GatewayMetrics {
 
   /** Counts polls, and each turn once, when the history has it. */
   subscribe(
-    events: EventSource<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended"> & IdesSeen>,
+    events: EventSource<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended"> & IdeCounts>,
   ): void {
     events.on("ide_found", ({ variant: ide }) => this.#ides.inc({ ide }));
     events.on("ide_lost", ({ variant: ide }) => this.#ides.dec({ ide }));
@@ -172,11 +164,10 @@ export class GatewayMetrics {
     logBytes,
     degraded,
     damaged = false,
-    weaknesses,
     load = { running: 0, waiting: 0 },
     paused = false,
     agents = [],
-  }: MeasuredNow): Promise<{ readonly text: string; readonly contentType: string }> {
+  }: Gauges): Promise<{ readonly text: string; readonly contentType: string }> {
     this.#limits.set(limits);
     this.#agents.set(agents);
     this.loopLag.set();
@@ -187,9 +178,6 @@ export class GatewayMetrics {
     this.#waiting.set(load.waiting);
     this.#paused.set(paused ? 1 : 0);
     this.#damaged.set(damaged ? 1 : 0);
-    if (weaknesses !== undefined)
-      for (const reason of Object.keys(storeWeaknesses))
-        this.#weak.set({ reason }, weaknesses.some((each) => each === reason) ? 1 : 0);
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

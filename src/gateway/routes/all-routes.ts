@@ -1,15 +1,14 @@
 import { openAiChat } from "../dialects/openai-chat/dialect.ts";
 import { chatBody } from "../dialects/openai-chat/request.ts";
-import { openAiCompletions } from "../dialects/openai-completions/dialect.ts";
-import { completionBody } from "../dialects/openai-completions/request.ts";
-import { jsonResponse } from "../http/context.ts";
-import { chatCompletionSchema, completionSchema, openApiSchema } from "./answer-schemas.ts";
+import { jsonResponse } from "../http/reply.ts";
+import { chatCompletionSchema, openApiSchema } from "./answer-schemas.ts";
 import { askAgainRoute } from "./ask-again-route.ts";
 import { consentRoutes } from "./consent-routes.ts";
 import { dashboardRoutes, onlookerRoutes } from "./dashboard-routes.ts";
 import { inventoryRoutes } from "./inventory-routes.ts";
 import { messagesRoutes } from "./messages-routes.ts";
 import { modelsRoutes } from "./models-routes.ts";
+import { ollamaRoutes } from "./ollama-routes.ts";
 import { openApiDocument } from "./openapi.ts";
 import { plainRoutes } from "./plain-routes.ts";
 import { responsesRoutes } from "./responses-routes.ts";
@@ -30,17 +29,10 @@ export const routes: readonly Route[] = [
     headers: startsTurn,
     handle: turnRoute(openAiChat),
   }),
-  defineRoute("POST /v1/completions", {
-    summary: "OpenAI's legacy completions.",
-    body: completionBody,
-    answer: completionSchema,
-    answers: "event-stream",
-    headers: startsTurn,
-    handle: turnRoute(openAiCompletions),
-  }),
   ...responsesRoutes,
   ...messagesRoutes,
   ...modelsRoutes,
+  ...ollamaRoutes,
   ...onlookerRoutes,
   ...turnsRoutes,
   askAgainRoute,

@@ -29,15 +29,6 @@ export const chatCompletionSchema = z.looseObject({
   usage: openAiUsage,
 });
 
-export const completionSchema = z.looseObject({
-  id: z.string(),
-  object: z.literal("text_completion"),
-  created: z.int(),
-  model: z.string(),
-  choices: z.array(z.looseObject({ index: z.int(), text: z.string(), finish_reason: z.string() })),
-  usage: openAiUsage,
-});
-
 export const responseSchema = z.looseObject({
   id: z.string(),
   object: z.literal("response"),
@@ -47,6 +38,13 @@ export const responseSchema = z.looseObject({
   output: z.array(z.looseObject({ id: z.string(), type: z.string() })),
   previous_response_id: maybe(z.string()),
   usage: maybe(z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() })),
+});
+
+export const compactionSchema = z.looseObject({
+  id: z.string(),
+  object: z.literal("response.compaction"),
+  created_at: z.int(),
+  output: z.array(z.looseObject({ type: z.string() })),
 });
 
 export const inputItemsSchema = z.looseObject({

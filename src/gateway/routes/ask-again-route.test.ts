@@ -21,7 +21,7 @@ describe("asking again", () => {
   it("sends the same request as a new turn, once for each consent, however often that arrives", async () => {
     const first = await asked();
     const again = async (once: string) => {
-      const response = await fake.request(`/v1/turns/${first}/ask-again`, { json: { consent: true, once } });
+      const response = await fake.request(`/dashboard/api/turns/${first}/ask-again`, { json: { consent: true, once } });
       return ((await response.json()) as { id: string }).id;
     };
     const ids = [await again("consent-1"), await again("consent-1"), await again("consent-2")];
@@ -34,7 +34,7 @@ describe("asking again", () => {
 
   it("sends nothing without consent, for a running turn, or for another caller", async () => {
     const first = await asked();
-    const path = `/v1/turns/${first}/ask-again`;
+    const path = `/dashboard/api/turns/${first}/ask-again`;
     for (const json of [{}, { consent: true }, { consent: false, once: "consent-1" }])
       expect((await fake.request(path, { json })).status).toBe(400);
     const guest = { authorization: `Bearer ${guestKey}` };
@@ -48,7 +48,7 @@ describe("asking again", () => {
       })
       .catch(() => undefined); // it ends with the test
     await expect.poll(() => fake.turns.started.length).toBe(2);
-    const running = await fake.request(`/v1/turns/${fake.turns.turnId(1)}/ask-again`, {
+    const running = await fake.request(`/dashboard/api/turns/${fake.turns.turnId(1)}/ask-again`, {
       json: { consent: true, once: "consent-1" },
     });
     expect([running.status, await running.text()]).toEqual([409, expect.stringContaining("still runs")]);

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { callerOf, type Gateway, type GatewayContext, jsonResponse, respondError } from "../http/context.ts";
+import { callerOf, type Gateway, type GatewayContext, respondError } from "../http/context.ts";
+import { jsonResponse, type Reply } from "../http/reply.ts";
 import { askedAgainSchema } from "./answer-schemas.ts";
 import { defineRoute } from "./route.ts";
 import { turnSealed, withTurn } from "./turns-routes.ts";
@@ -17,7 +18,7 @@ const client = "millrace-dashboard";
  * Sends the prompt of an ended turn once more, as a new turn. A second prompt costs again, so the body must contain the owner's
  * consent. Each consent is one prompt, even if its request arrives several times.
  */
-export const askAgainRoute = defineRoute("POST /v1/turns/{id}/ask-again", {
+export const askAgainRoute = defineRoute("POST /dashboard/api/turns/{id}/ask-again", {
   summary: "Sends the prompt of an ended turn again, as a new turn. Only for the owner, with consent.",
   guard: "owner",
   dashboard: true,
@@ -33,7 +34,7 @@ export const askAgainRoute = defineRoute("POST /v1/turns/{id}/ask-again", {
   },
 });
 
-async function askAgain({ turns }: Gateway, c: GatewayContext, turn: TurnRecord, once: string): Promise<Response> {
+async function askAgain({ turns }: Gateway, c: GatewayContext, turn: TurnRecord, once: string): Promise<Reply> {
   if (turn.sealed === true) return turnSealed(c);
   if (!turn.ended)
     return respondError(
@@ -59,7 +60,7 @@ async function askAgain({ turns }: Gateway, c: GatewayContext, turn: TurnRecord,
       wire: turn.wire,
       graceMs: Number.POSITIVE_INFINITY,
     },
-    c.req.raw.signal,
+    c.signal,
   );
   return jsonResponse({ object: "turn", id: turnId, again_of: turn.turnId });
 }

@@ -3,7 +3,7 @@ import { fakeConsents } from "../consents.fake.ts";
 import { fakeGateway, guestKey } from "../gateway.fake.ts";
 
 const agree = { ide: "windsurf", agree: true };
-const path = "/v1/consents";
+const path = "/dashboard/api/consents";
 
 describe("the consents", () => {
   it("are given once for an IDE that is here, by the owner, who says so in the body", async () => {

@@ -1,21 +1,22 @@
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
-import { type Gateway, type GatewayContext, jsonResponse } from "../http/context.ts";
+import type { Gateway, GatewayContext } from "../http/context.ts";
+import { jsonResponse, type Reply } from "../http/reply.ts";
 import { consentsSchema } from "./answer-schemas.ts";
 import { defineRoute } from "./route.ts";
 
 const agreement = z.object({ ide: z.string(), agree: z.literal(true) });
 
-/** The routes of `millrace accept`, for the dashboard. */
+/** The routes of `millrace init --accept`, for the dashboard. */
 export const consentRoutes = [
-  defineRoute("GET /v1/consents", {
+  defineRoute("GET /dashboard/api/consents", {
     summary: "The IDEs here that prompts go to, and since when their user agrees to it; the owner only.",
     guard: "owner",
     dashboard: true,
     answer: consentsSchema,
     handle: listConsents,
   }),
-  defineRoute("POST /v1/consents", {
+  defineRoute("POST /dashboard/api/consents", {
     summary: "Agrees, once, that prompts go to one of those IDEs; the owner only.",
     guard: "owner",
     dashboard: true,
@@ -23,18 +24,18 @@ export const consentRoutes = [
     answer: consentsSchema,
     async handle(gateway, c, asked) {
       const { data } = agreement.safeParse(asked.json);
-      const isGiven = data !== undefined && (await gateway.consents?.give(data.ide, c.req.raw.signal)) === true;
+      const isGiven = data !== undefined && (await gateway.consents?.give(data.ide, c.signal)) === true;
       if (isGiven) return listConsents(gateway, c);
       throw new MillraceError("invalid_request", "The body must name an IDE that prompts go to.", {
-        hint: 'Send `{"ide": "windsurf", "agree": true}`. `GET /v1/consents` lists the IDEs.',
+        hint: 'Send `{"ide": "windsurf", "agree": true}`. `GET /dashboard/api/consents` lists the IDEs.',
         param: "ide",
       });
     },
   }),
 ];
 
-async function listConsents({ consents }: Gateway, c: GatewayContext): Promise<Response> {
-  const listed = (await consents?.list(c.req.raw.signal)) ?? [];
+async function listConsents({ consents }: Gateway, c: GatewayContext): Promise<Reply> {
+  const listed = (await consents?.list(c.signal)) ?? [];
   const data = listed.map(({ acceptedAt, ...rest }) => ({ ...rest, accepted_at: acceptedAt }));
   return jsonResponse({ object: "list", data });
 }

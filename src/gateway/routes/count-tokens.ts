@@ -1,9 +1,10 @@
 import { isMillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
+import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import { estimateTokens } from "../../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import { isTooLong } from "../../turns/prompt/limits.ts";
+import type { Gateway } from "../http/context.ts";
 
 /** A prompt's size for the client: its estimated tokens, and the parts that were shortened so that it fits. */
 export interface PromptSize {
@@ -35,5 +36,23 @@ export function sizeOfAccepted(request: TurnRequest, contextTokens: number | und
   } catch (error) {
     if (!isMillraceError(error)) throw error;
     return { tokens: Math.max(1, estimateTokens(JSON.stringify(request.messages))), compacted: [] };
+  }
+}
+
+/** The tokens of a request that is only counted: also where no IDE runs, or the model's name is wrong. */
+export async function countTokens(gateway: Gateway, request: TurnRequest, signal: AbortSignal): Promise<number> {
+  return sizeOfPrompt(request, await windowOf(gateway, request, signal)).tokens;
+}
+
+async function windowOf(
+  { models, contextTokens }: Gateway,
+  { model, reasoningEffort }: TurnRequest,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  try {
+    return contextTokens?.((await models.resolve(model, reasoningEffort, signal)).model.uid);
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    return undefined;
   }
 }

@@ -6,7 +6,8 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { readDashboard } from "../dashboard/dashboard-files.ts";
 import { fakeGateway, guestKey } from "../gateway.fake.ts";
-import { anonymous, signedIn } from "./signed-in.fake.ts";
+import { routes } from "./all-routes.ts";
+import { anonymous, signedIn, signInPath } from "./signed-in.fake.ts";
 
 /** A built dashboard in a folder of its own. */
 function builtDashboard() {
@@ -53,39 +54,49 @@ describe("the dashboard's files", () => {
 });
 
 describe("signing in", () => {
-  it("takes a link that only the owner's key makes, once, and sets a cookie that no script and no other site can use", async () => {
+  const newLink = async (fake: ReturnType<typeof fakeGateway>) =>
+    ((await (await fake.request("/dashboard/api/link", { method: "POST" })).json()) as { path: string }).path;
+  const use = (fake: ReturnType<typeof fakeGateway>, link: string) =>
+    fake.request(signInPath(link), { method: "POST", headers: anonymous });
+
+  it("takes a link that only the owner's key makes, once, and answers with a session that is in no cookie and no address", async () => {
     const fake = fakeGateway();
-    expect((await fake.request("/v1/dashboard/link", { method: "POST", headers: anonymous })).status).toBe(401);
+    expect((await fake.request("/dashboard/api/link", { method: "POST", headers: anonymous })).status).toBe(401);
     const guest = { authorization: `Bearer ${guestKey}` };
-    expect((await fake.request("/v1/dashboard/link", { method: "POST", headers: guest })).status).toBe(403);
-    const { path } = (await (await fake.request("/v1/dashboard/link", { method: "POST" })).json()) as { path: string };
-    expect(path).toMatch(/^\/sign-in\?code=[\w-]{43}$/);
-    const first = await fake.request(path, { headers: anonymous });
-    expect([first.status, first.headers.get("location")]).toEqual([303, "/"]);
-    expect(first.headers.get("set-cookie")).toMatch(
-      /^millrace_session=[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
-    );
-    const again = await fake.request(path, { headers: anonymous });
-    expect([again.status, again.headers.get("set-cookie")]).toEqual([403, null]);
-    expect(await again.text()).toContain("millrace dashboard");
-    // Where the dashboard is built, its own page is served there and says so.
-    const built = fakeGateway({ dashboard: builtDashboard() });
-    const page = await built.request("/sign-in?code=made-up", { headers: anonymous });
-    expect([page.status, page.headers.get("content-type")]).toEqual([403, "text/html; charset=utf-8"]);
-    expect(await page.text()).toContain("<title>Millrace</title>");
-    expect(JSON.stringify(fake.logged)).not.toContain(path.split("=")[1]);
+    expect((await fake.request("/dashboard/api/link", { method: "POST", headers: guest })).status).toBe(403);
+    const path = await newLink(fake);
+    expect(path).toMatch(/^\/#\/sign-in\/[\w-]{43}$/);
+    const first = await use(fake, path);
+    expect(await first.json()).toEqual({ object: "session", session: expect.stringMatching(/^[\w-]{43}$/) });
+    expect([first.headers.get("set-cookie"), first.headers.get("location")]).toEqual([null, null]);
+    const again = await use(fake, path);
+    expect([again.status, await again.text()]).toEqual([403, expect.stringContaining("millrace dashboard")]);
+    expect(JSON.stringify(fake.logged)).not.toContain(path.split("/").at(-1));
   });
 
-  it("opens what the owner's key opens, only from this origin", async () => {
+  it("uses a link up by nothing that a browser, a preview or a scanner asks by itself", async () => {
+    const fake = fakeGateway({ dashboard: builtDashboard() });
+    const path = await newLink(fake);
+    for (const method of ["HEAD", "GET", "OPTIONS"])
+      for (const asked of ["/", signInPath(path)]) await fake.request(asked, { method, headers: anonymous });
+    expect((await use(fake, path)).status).toBe(200);
+  });
+
+  it("opens what the owner's key opens, by its header and not by a cookie", async () => {
     const fake = fakeGateway();
     const session = await signedIn(fake);
+    const value = session["x-millrace-session"] ?? "";
     expect((await fake.request("/v1/turns", { headers: session })).status).toBe(200);
-    for (const site of ["cross-site", "same-site", ""]) {
-      const headers = { ...session, "sec-fetch-site": site };
-      expect((await fake.request("/v1/turns", { headers })).status).toBe(401);
-    }
     const foreign = { ...session, origin: "http://127.0.0.1:9999" };
     expect((await fake.request("/v1/turns", { headers: foreign })).status).toBe(403);
+    // A browser sends cookies by itself, to every port of this host. They are not enough.
+    const browsers = { authorization: "", cookie: `millrace_session=${value}; x-millrace-session=${value}` };
+    for (const site of ["same-origin", "same-site", "none"])
+      for (const { method, path } of routes.filter(({ dashboard, guard }) => dashboard === true && guard !== "open")) {
+        const headers = { ...browsers, "sec-fetch-site": site };
+        const { status } = await fake.request(path.replaceAll(/\{\w+\}/g, "x"), { method, headers });
+        expect([method, path, status]).toEqual([method, path, 401]);
+      }
   });
 
   it("ends by signing out, and by itself after twelve hours", async () => {
@@ -93,7 +104,7 @@ describe("signing in", () => {
     const fake = fakeGateway({ clock });
     const [one, other] = [await signedIn(fake), await signedIn(fake)];
     const out = await fake.request("/sign-out", { method: "POST", headers: one });
-    expect(out.headers.get("set-cookie")).toContain("Max-Age=0");
+    expect(await out.json()).toEqual({ object: "session", signed_in: false });
     expect((await fake.request("/v1/turns", { headers: one })).status).toBe(401);
     expect((await fake.request("/v1/turns", { headers: other })).status).toBe(200);
     await clock.advance(12 * 3_600_000 + 1);
@@ -103,10 +114,10 @@ describe("signing in", () => {
   it("is refused with a link older than two minutes, and with a made-up code", async () => {
     const clock = new FakeClock();
     const fake = fakeGateway({ clock });
-    const { path } = (await (await fake.request("/v1/dashboard/link", { method: "POST" })).json()) as { path: string };
+    const path = await newLink(fake);
     await clock.advance(120_001);
-    expect((await fake.request(path, { headers: anonymous })).status).toBe(403);
-    expect((await fake.request("/sign-in?code=", { headers: anonymous })).status).toBe(403);
-    expect((await fake.request("/sign-in", { headers: anonymous })).status).toBe(403);
+    expect((await use(fake, path)).status).toBe(403);
+    for (const made of ["/sign-in?code=", "/sign-in", "/sign-in?code=made-up"])
+      expect((await use(fake, made)).status).toBe(403);
   });
 });

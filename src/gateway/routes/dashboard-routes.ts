@@ -1,9 +1,10 @@
-import type { Hono } from "hono";
+import type { ServerResponse } from "node:http";
 import { z } from "zod";
+import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { DashboardFile } from "../dashboard/dashboard-files.ts";
-import { endSessionCookie, linkLifeMs, sessionCookie } from "../dashboard/dashboard-sessions.ts";
+import { linkLifeMs } from "../dashboard/dashboard-sessions.ts";
 import { turnFeed } from "../dashboard/turn-feed.ts";
 import {
   beginSummary,
@@ -15,12 +16,12 @@ import {
 } from "../dashboard/turn-summary.ts";
 import { turnTimeline } from "../dashboard/turn-timeline.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
-import { type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notServed } from "../http/context.ts";
-import { keptHeaders } from "../http/kept-headers.ts";
-import { pulledBody, sseHeaders, writeSse } from "../http/sse-body.ts";
+import { type Gateway, type GatewayContext, notServed, respondError } from "../http/context.ts";
+import { drained, jsonResponse, type Reply } from "../http/reply.ts";
+import { sseHeaders, writeSse } from "../http/sse.ts";
 import { idesSchema, turnSummarySchema } from "./answer-schemas.ts";
 import { defineRoute } from "./route.ts";
-import { tellsOfTurn } from "./route-headers.ts";
+import { keptHeaders, tellsOfTurn } from "./route-headers.ts";
 import { withTurn } from "./turns-routes.ts";
 
 /** Allows only the dashboard's own files, the parts built into its page, and this gateway: no frame, no form, nothing from elsewhere. */
@@ -45,7 +46,7 @@ const fileHeaders = {
 
 /** Turns as an onlooker sees them. Stands before the routes of single turns. */
 export const onlookerRoutes = [
-  defineRoute("GET /v1/turns/feed", {
+  defineRoute("GET /dashboard/api/turns/feed", {
     summary: "Turns as they begin, grow and end. Only for the owner.",
     guard: "owner",
     dashboard: true,
@@ -63,13 +64,13 @@ export const onlookerRoutes = [
       return stream(gateway, c, (signal) => turnFeed(options, signal));
     },
   }),
-  defineRoute("GET /v1/turns/{id}/summary", {
+  defineRoute("GET /dashboard/api/turns/{id}/summary", {
     summary: "One turn with its times, tokens and end. Null means unknown.",
     dashboard: true,
     answer: turnSummarySchema,
     headers: tellsOfTurn,
     handle: withTurn(async (gateway, c, turn) => {
-      const summary = await summaryOf(gateway, turn, c.req.raw.signal);
+      const summary = await summaryOf(gateway, turn, c.signal);
       const resumptions = gateway.meter?.resumptions(turn.turnId)?.map(encodeResumption) ?? null;
       const showsText = gateway.dashboardText === true && turn.sealed !== true;
       // Without the setting no text is even taken out of the record.
@@ -79,7 +80,7 @@ export const onlookerRoutes = [
       return jsonResponse(body, 200, keptHeaders(turn));
     }),
   }),
-  defineRoute("GET /v1/turns/{id}/timeline", {
+  defineRoute("GET /dashboard/api/turns/{id}/timeline", {
     summary:
       "A turn's events without their texts, to its end, and who came back to it; also of a turn that its client sealed.",
     dashboard: true,
@@ -93,7 +94,7 @@ export const onlookerRoutes = [
 
 /** The dashboard: its page, signing in and out, and the IDEs. */
 export const dashboardRoutes = [
-  defineRoute("GET /v1/ides", {
+  defineRoute("GET /dashboard/api/ides", {
     summary: "The IDEs found, with doctor's findings. Only for the owner.",
     guard: "owner",
     dashboard: true,
@@ -104,22 +105,22 @@ export const dashboardRoutes = [
       return jsonResponse(await gateway.ides());
     },
   }),
-  defineRoute("POST /v1/dashboard/link", {
+  defineRoute("POST /dashboard/api/link", {
     summary: "Makes a link that signs in one browser to the dashboard, once.",
     guard: "owner",
     answer: z.object({ object: z.literal("dashboard.link"), path: z.string(), expires_in_seconds: z.int() }),
     handle: ({ sessions }) =>
       jsonResponse({
         object: "dashboard.link",
-        path: `/sign-in?code=${sessions.newCode()}`,
+        path: `/#/sign-in/${sessions.newCode()}`,
         expires_in_seconds: linkLifeMs / 1000,
       }),
   }),
-  defineRoute("GET /sign-in", {
-    summary: "Turns a one-time link into a session.",
+  defineRoute("POST /sign-in", {
+    summary: "Turns the code of a one-time link into a session. The page sends the session as `x-millrace-session`.",
     guard: "open",
     query: { code: "from the link" },
-    answers: "html",
+    answer: z.object({ object: z.literal("session"), session: z.string() }),
     handle: signIn,
   }),
   defineRoute("POST /sign-out", {
@@ -127,8 +128,8 @@ export const dashboardRoutes = [
     dashboard: true,
     answer: z.object({ object: z.literal("session"), signed_in: z.literal(false) }),
     handle(gateway, c) {
-      gateway.sessions.end(c.req.raw.headers);
-      return jsonResponse({ object: "session", signed_in: false }, 200, { "set-cookie": endSessionCookie });
+      gateway.sessions.end(c.headers);
+      return jsonResponse({ object: "session", signed_in: false });
     },
   }),
   defineRoute("GET /", {
@@ -137,22 +138,17 @@ export const dashboardRoutes = [
     answers: "html",
     handle(gateway) {
       const file = gateway.dashboard?.get("/");
-      if (file !== undefined) return fileResponse(file);
+      if (file !== undefined) return fileReply(file);
       const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": "default-src 'none'" };
-      return new Response(page, { headers });
+      return { status: 200, headers, body: page };
     },
   }),
 ];
 
 const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Millrace</title>
 <body><h1>Millrace</h1><p>This is a local gateway to the models of an IDE. Point a tool at <code>/v1</code> with the key
-that <code>millrace key</code> shows.</p></body></html>
+that <code>millrace keys</code> shows.</p></body></html>
 `;
-
-/** Mounts the files of the dashboard beside its page; they are no routes: their names change with each build. */
-export function mountFiles(app: Hono<GatewayEnv>, { dashboard }: Gateway): void {
-  for (const [name, file] of dashboard ?? []) if (name !== "/") app.get(name, () => fileResponse(file));
-}
 
 /** A turn up to the event that its log held when it was asked for. */
 async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal): Promise<TurnSummary> {
@@ -171,55 +167,47 @@ function namesOf({ keyNameOf, models }: Gateway): Names {
   return { keyNameOf, modelNameOf: (uid) => models.nameOf(uid) };
 }
 
+/** Ends when the owner's key is replaced: nothing more goes to an onlooker whose key or session counts no longer. */
 function stream(
-  { stopping }: Gateway,
+  { stopping, ownerKey }: Gateway,
   c: GatewayContext,
   events: (signal: AbortSignal) => AsyncGenerator<WireEvent, void>,
   headers: Readonly<Record<string, string>> = {},
-): Response {
-  const controller = new AbortController();
-  const signal = AbortSignal.any([c.req.raw.signal, controller.signal, stopping]);
-  return new Response(pulledBody(texts(events(signal), signal), controller), {
-    headers: { ...sseHeaders, ...headers },
-  });
+): Reply {
+  const signal = AbortSignal.any([c.signal, stopping]);
+  const key = ownerKey?.();
+  const isOver = () => key !== undefined && ownerKey?.().equals(key) === false;
+  const body = async (response: ServerResponse) => {
+    try {
+      for await (const event of events(signal)) {
+        if (isOver()) break;
+        if (!response.write(writeSse(event))) await drained(response);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error; // a client that disconnected would not get the error
+    }
+    response.end();
+  };
+  return { status: 200, headers: { ...sseHeaders, ...headers }, body };
 }
 
-async function* texts(events: AsyncGenerator<WireEvent, void>, signal: AbortSignal): AsyncGenerator<string, void> {
-  try {
-    for await (const event of events) yield writeSse(event);
-  } catch (error) {
-    if (!signal.aborted) throw error; // a client that disconnected would not get the error
-  }
+export function fileReply(file: DashboardFile): Reply {
+  const headers = {
+    ...fileHeaders,
+    "content-security-policy": policyOf(file),
+    "content-type": file.type,
+    // Built names change with their content; the page itself does not.
+    "cache-control": file.isNamedByContent ? "public, max-age=31536000, immutable" : "no-cache",
+  };
+  return { status: 200, headers, body: file.body };
 }
 
-function fileResponse(file: DashboardFile): Response {
-  return new Response(file.body, {
-    headers: {
-      ...fileHeaders,
-      "content-security-policy": policyOf(file),
-      "content-type": file.type,
-      // Built names change with their content; the page itself does not.
-      "cache-control": file.isNamedByContent ? "public, max-age=31536000, immutable" : "no-cache",
-    },
+/** The only use of a code: no request that a browser, a preview or a scanner makes by itself uses the link up. */
+function signIn(gateway: Gateway, c: GatewayContext): Reply {
+  const session = gateway.sessions.redeem(c.query("code") ?? "");
+  if (session !== undefined) return jsonResponse({ object: "session", session: session.reveal() }); // goes on the wire here
+  const error = new MillraceError("unauthenticated", "This link was already used, or has expired.", {
+    hint: "Make a new one: millrace dashboard",
   });
-}
-
-function signIn(gateway: Gateway, c: GatewayContext): Response {
-  const session = gateway.sessions.redeem(c.req.query("code") ?? "");
-  if (session !== undefined) {
-    const headers = { location: "/", "set-cookie": sessionCookie(session), "cache-control": "no-store" };
-    return new Response(null, { status: 303, headers });
-  }
-  // The page itself says it where there is one: it sees that it stands at this address.
-  const file = gateway.dashboard?.get("/");
-  const text = "This link was used already, or is too old. Make a new one: millrace dashboard\n";
-  return new Response(file?.body ?? text, {
-    status: 403,
-    headers: {
-      ...fileHeaders,
-      "content-security-policy": policyOf(file ?? { inline: { script: [], style: [] } }),
-      "content-type": file?.type ?? "text/plain; charset=utf-8",
-      "cache-control": "no-store",
-    },
-  });
+  return respondError(c, error, 403);
 }

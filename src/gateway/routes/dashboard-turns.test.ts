@@ -53,7 +53,7 @@ describe("turns for an onlooker", () => {
     const clock = new FakeClock();
     const fake = fakeGateway({ clock });
     const before = await startTurn(fake, "first secret");
-    const reader = new SseReader(await fake.request("/v1/turns/feed"));
+    const reader = new SseReader(await fake.request("/dashboard/api/turns/feed"));
     const list = await reader.next();
     expect(list?.event).toBe("turns");
     expect(JSON.parse(list?.data ?? "")).toMatchObject([
@@ -86,14 +86,14 @@ describe("turns for an onlooker", () => {
       usage,
       { type: "rewritten", text: "sec" },
     );
-    expect(await (await fake.request(`/v1/turns/${id}/summary`)).json()).toMatchObject({
+    expect(await (await fake.request(`/dashboard/api/turns/${id}/summary`)).json()).toMatchObject({
       object: "turn.summary",
       status: "running",
       characters: 3,
       tokens: { prompt: 9 },
     });
     fake.turns.emit(turnId, { type: "finished", reason: { unified: "stop", raw: undefined }, text: "secret" });
-    const events = await new SseReader(await fake.request(`/v1/turns/${id}/timeline`)).rest();
+    const events = await new SseReader(await fake.request(`/dashboard/api/turns/${id}/timeline`)).rest();
     const entries = events.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
     expect(entries.map(({ type, characters, detail }) => [type, characters, detail])).toEqual([
       ["text", 6, null],
@@ -114,7 +114,7 @@ describe("turns for an onlooker", () => {
     const turnId = fake.turns.turnId(0);
     const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "ab" };
     fake.turns.emit(turnId, { type: "text", delta: "a" });
-    const onlooker = new SseReader(await fake.request(`/v1/turns/${id}/timeline`));
+    const onlooker = new SseReader(await fake.request(`/dashboard/api/turns/${id}/timeline`));
     expect((await onlooker.next())?.event).toBe("entry");
     await clock.advance(1000);
     const agent = { "user-agent": "opencode/1.2.3 (linux)" };
@@ -139,7 +139,9 @@ describe("turns for an onlooker", () => {
       { at, how: "last_event_id", after, client: "opencode/1.2.3" },
       { at, how: "key", after: "0", client: null },
     ];
-    expect(await (await fake.request(`/v1/turns/${id}/summary`)).json()).toMatchObject({ resumptions: expected });
+    expect(await (await fake.request(`/dashboard/api/turns/${id}/summary`)).json()).toMatchObject({
+      resumptions: expected,
+    });
     const told = await onlooker.rest();
     expect(told.map(({ event }) => event)).toEqual(["resumption", "resumption", "resumption", "entry", "entry"]);
     expect(told.slice(0, 3).map(({ data }) => JSON.parse(data) as unknown)).toEqual(expected);
@@ -148,7 +150,9 @@ describe("turns for an onlooker", () => {
     expect(kept).toHaveLength(3);
     const blind = fakeGateway();
     const other = await startTurn(blind, "x");
-    expect(await (await blind.request(`/v1/turns/${other}/summary`)).json()).toMatchObject({ resumptions: null });
+    expect(await (await blind.request(`/dashboard/api/turns/${other}/summary`)).json()).toMatchObject({
+      resumptions: null,
+    });
   });
 
   it("show a client's return at once, on the turn's page and in the list, although the turn is silent", async () => {
@@ -156,8 +160,8 @@ describe("turns for an onlooker", () => {
     const { meter, events } = rememberedReturns();
     const fake = fakeGateway({ clock, meter, events });
     const id = await startTurn(fake, "a question");
-    const page = new SseReader(await fake.request(`/v1/turns/${id}/timeline`));
-    const list = new SseReader(await fake.request("/v1/turns/feed"));
+    const page = new SseReader(await fake.request(`/dashboard/api/turns/${id}/timeline`));
+    const list = new SseReader(await fake.request("/dashboard/api/turns/feed"));
     expect(JSON.parse((await list.next())?.data ?? "")).toMatchObject([{ id, returns: 0 }]);
     for (const returns of [1, 2]) {
       const back = await fake.request(`/v1/turns/${id}/events?attach=1`);
@@ -186,8 +190,8 @@ describe("turns for an onlooker", () => {
       const turnId = fake.turns.turnId(0);
       const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "secret" };
       fake.turns.emit(turnId, { type: "thinking", delta: "secret" }, { type: "text", delta: "secret" }, end);
-      const summary = await (await fake.request(`/v1/turns/${turnId}/summary`)).json();
-      const timeline = await new SseReader(await fake.request(`/v1/turns/${turnId}/timeline`)).rest();
+      const summary = await (await fake.request(`/dashboard/api/turns/${turnId}/summary`)).json();
+      const timeline = await new SseReader(await fake.request(`/dashboard/api/turns/${turnId}/timeline`)).rest();
       const texts = timeline.map(({ data }) => (JSON.parse(data) as { text?: string }).text);
       const prompt = [
         { role: "system", text: "rules" },
@@ -208,12 +212,12 @@ describe("turns for an onlooker", () => {
       ["GET", `/v1/responses/${id}`],
       ["POST", "/v1/chat/completions"],
       ["POST", "/v1/messages"],
-      ["POST", "/v1/dashboard/link"],
+      ["POST", "/dashboard/api/link"],
       ["GET", "/metrics"],
     ] as const;
     for (const [method, path] of closed)
       expect((await fake.request(path, { method, headers: session })).status, `${method} ${path}`).toBe(401);
-    for (const path of ["/v1/turns", `/v1/turns/${id}/summary`, "/health"])
+    for (const path of ["/v1/turns", `/dashboard/api/turns/${id}/summary`, "/health"])
       expect((await fake.request(path, { headers: session })).status).toBe(200);
   });
 
@@ -221,8 +225,8 @@ describe("turns for an onlooker", () => {
     const fake = fakeGateway();
     const id = await startTurn(fake, "mine");
     const guest = { authorization: `Bearer ${guestKey}` };
-    expect((await fake.request("/v1/turns/feed", { headers: guest })).status).toBe(403);
+    expect((await fake.request("/dashboard/api/turns/feed", { headers: guest })).status).toBe(403);
     for (const view of ["summary", "timeline"])
-      expect((await fake.request(`/v1/turns/${id}/${view}`, { headers: guest })).status).toBe(404);
+      expect((await fake.request(`/dashboard/api/turns/${id}/${view}`, { headers: guest })).status).toBe(404);
   });
 });

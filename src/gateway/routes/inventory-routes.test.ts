@@ -20,9 +20,7 @@ const ci: IssuedKey = {
   expiresAtMs: undefined,
   revokedAtMs: undefined,
   models: ["test-model"],
-  apis: [],
-  maxTurns: 2,
-  budget: { most: 50, unit: "turns", period: "day", used: 12, resetsAtMs: nowMs + 3_600_000 },
+  turnsPerDay: { most: 50, used: 12, resetsAtMs: nowMs + 3_600_000 },
 };
 
 beforeEach(() => {
@@ -36,31 +34,29 @@ afterEach(() => history.close());
 
 const json = async (path: string) => (await fake.request(path)).json();
 
-describe("GET /v1/keys", () => {
+describe("GET /dashboard/api/keys", () => {
   it("says what each key may and has used, and nothing of which it could be made", async () => {
-    const text = await (await fake.request("/v1/keys")).text();
+    const text = await (await fake.request("/dashboard/api/keys")).text();
     expect(JSON.parse(text)).toMatchObject({
       object: "list",
-      data: [
-        { name: "ci", state: "works", max_turns: 2, running: 0, expires_at: null, budget: { most: 50, used: 12 } },
-      ],
+      data: [{ name: "ci", state: "works", running: 0, expires_at: null, turns_per_day: { most: 50, used: 12 } }],
     });
     expect(text).not.toContain("digest-of-ci");
   });
 
   it("is the owner's alone", async () => {
     const headers = { authorization: `Bearer ${guestKey}` };
-    expect((await fake.request("/v1/keys", { headers })).status).toBe(403);
-    expect((await fake.request("/v1/dashboard/models", { headers })).status).toBe(403);
+    expect((await fake.request("/dashboard/api/keys", { headers })).status).toBe(403);
+    expect((await fake.request("/dashboard/api/models", { headers })).status).toBe(403);
   });
 });
 
-describe("GET /v1/dashboard/models", () => {
+describe("GET /dashboard/api/models", () => {
   it("has each model with its last use, also those that cannot be used", async () => {
     fake.models.models = [fakeModelOf("used"), fakeModelOf("new", { disabledReason: "Your plan does not have it." })];
     history.addTurn(turnFake({ turnId: "old", endedAtMs: nowMs - 9000, model: "uid-used" }));
     history.addTurn(turnFake({ turnId: "late", endedAtMs: nowMs - 5000, model: "uid-used" }));
-    expect(await json("/v1/dashboard/models")).toMatchObject({
+    expect(await json("/dashboard/api/models")).toMatchObject({
       data: [
         { name: "used", last_used_at: new Date(nowMs - 5000).toISOString(), context_tokens: 200_000 },
         { name: "new", last_used_at: null, disabled_reason: "Your plan does not have it." },
@@ -69,7 +65,7 @@ describe("GET /v1/dashboard/models", () => {
   });
 });
 
-describe("GET /v1/usage/days", () => {
+describe("GET /dashboard/api/usage/days", () => {
   it("has every day of the time by its own zone, with its models, most expensive first", async () => {
     // 23:30 in Berlin is still the 23rd there, and 22:30 in UTC.
     history.addTurn(turnFake({ turnId: "a", endedAtMs: Date.parse("2026-02-23T22:30:00Z"), model: "cheap" }));
@@ -78,13 +74,13 @@ describe("GET /v1/usage/days", () => {
     );
     history.addTurn(turnFake({ turnId: "c", endedAtMs: Date.parse("2026-02-24T08:00:00Z"), model: "cheap" }));
     const found = usageDaysSchema.parse(
-      await json("/v1/usage/days?since=2026-02-22T23:00:00Z&time_zone=Europe/Berlin"),
+      await json("/dashboard/api/usage/days?since=2026-02-22T23:00:00Z&time_zone=Europe/Berlin"),
     );
     expect(found.data.map(({ day, models }) => [day, models.map(({ key }) => key)])).toEqual([
       ["2026-02-23", ["cheap"]],
       ["2026-02-24", ["dear", "cheap"]],
     ]);
-    expect((await json("/v1/usage/days?since=3d")) as object).toMatchObject({ data: { length: 4 } });
-    expect((await fake.request("/v1/usage/days?time_zone=Mars/Olympus")).status).toBe(400);
+    expect((await json("/dashboard/api/usage/days?since=3d")) as object).toMatchObject({ data: { length: 4 } });
+    expect((await fake.request("/dashboard/api/usage/days?time_zone=Mars/Olympus")).status).toBe(400);
   });
 });

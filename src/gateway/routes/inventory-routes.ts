@@ -2,12 +2,13 @@ import { z } from "zod";
 import { isDegraded } from "../../base/errors.ts";
 import type { Model } from "../../models/model.ts";
 import { encodeIssuedKey, encodeModel, keySchema, modelSchema } from "../dashboard/inventory.ts";
-import { type Gateway, jsonResponse } from "../http/context.ts";
+import type { Gateway } from "../http/context.ts";
+import { jsonResponse } from "../http/reply.ts";
 import { defineRoute } from "./route.ts";
 
 /** The inventory besides turns and limits: keys and models, as the dashboard shows them. */
 export const inventoryRoutes = [
-  defineRoute("GET /v1/keys", {
+  defineRoute("GET /dashboard/api/keys", {
     summary: "The keys that the owner made for others, with their limits and use, and without their values.",
     guard: "owner",
     dashboard: true,
@@ -24,13 +25,13 @@ export const inventoryRoutes = [
       });
     },
   }),
-  defineRoute("GET /v1/dashboard/models", {
+  defineRoute("GET /dashboard/api/models", {
     summary: "The account's models with variants, cost, context and last use, also those that cannot be used.",
     guard: "owner",
     dashboard: true,
     answer: z.object({ object: z.literal("list"), data: z.array(modelSchema) }),
     async handle(gateway, c) {
-      const models = await gateway.models.list({ refresh: false }, c.req.raw.signal);
+      const models = await gateway.models.list({ refresh: false }, c.signal);
       const used = lastUses(gateway, models);
       return jsonResponse({ object: "list", data: models.map((model) => encodeModel(model, used.get(model.uid))) });
     },

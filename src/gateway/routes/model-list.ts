@@ -6,6 +6,9 @@ import type { Model } from "../../models/model.ts";
  */
 const created = Date.UTC(2025, 0, 1) / 1000;
 
+/** The same as a time. */
+export const createdAt = new Date(created * 1000).toISOString();
+
 /** Claude Code shows only ids that begin with `claude` or `anthropic`. Source: docs/wire/clients.md, "HTTP and model lists". */
 const anthropicPrefix = "anthropic/";
 
@@ -45,7 +48,7 @@ export function anthropicModel(model: Model) {
     type: "model",
     id: anthropicId(model.name),
     display_name: model.label,
-    created_at: new Date(created * 1000).toISOString(),
+    created_at: createdAt,
     ...limits(model),
   };
 }

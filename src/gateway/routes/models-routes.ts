@@ -1,5 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
-import { asksInAnthropic, type GatewayContext, jsonResponse } from "../http/context.ts";
+import { asksInAnthropic, type GatewayContext } from "../http/context.ts";
+import { jsonResponse } from "../http/reply.ts";
 import { modelAnswerSchema, modelListSchema } from "./answer-schemas.ts";
 import { anthropicModel, anthropicModelList, fromAnthropicId, openAiModel, openAiModelList } from "./model-list.ts";
 import { defineRoute } from "./route.ts";
@@ -18,8 +19,8 @@ export const modelsRoutes = [
     },
     answer: modelListSchema,
     async handle(gateway, c) {
-      const query = new URL(c.req.url).searchParams;
-      const models = await gateway.models.list({ refresh: query.get("refresh") === "1" }, c.req.raw.signal);
+      const query = c.search;
+      const models = await gateway.models.list({ refresh: query.get("refresh") === "1" }, c.signal);
       return jsonResponse(anthropic(c) ? anthropicModelList(models, query) : openAiModelList(models));
     },
   }),
@@ -28,15 +29,15 @@ export const modelsRoutes = [
     summary: "One model, by any name that resolves.",
     answer: modelAnswerSchema,
     async handle(gateway, c) {
-      const id = idOf(c.req.path);
-      const { model } = await gateway.models.resolve(fromAnthropicId(id), undefined, c.req.raw.signal);
+      const id = idOf(c.path);
+      const { model } = await gateway.models.resolve(fromAnthropicId(id), undefined, c.signal);
       return jsonResponse(anthropic(c) ? anthropicModel(model) : openAiModel(model));
     },
   }),
 ];
 
 function anthropic(c: GatewayContext): boolean {
-  return asksInAnthropic(c.req.path, c.req.raw.headers);
+  return asksInAnthropic(c.path, c.headers);
 }
 
 function idOf(path: string): string {

@@ -3,12 +3,21 @@ import type { JsonObject } from "../../base/json.ts";
 import { type Route } from "./route.ts";
 import { answerInfos, everyAnswer, type HeaderInfo, refusalHeaderInfos, startingHeaders } from "./route-headers.ts";
 
-const contentTypes = { "event-stream": "text/event-stream", html: "text/html", text: "text/plain" } as const;
+const contentTypes = {
+  "event-stream": "text/event-stream",
+  ndjson: "application/x-ndjson",
+  html: "text/html",
+  text: "text/plain",
+} as const;
 
-/** The routes as an OpenAPI 3.1 document; request bodies come from the very schemas that parse them. */
+/** Where the dashboard's own routes are. They change with its page, so no other program should ask them. */
+const ofDashboard = "/dashboard/api/";
+
+/** The routes as an OpenAPI 3.1 document, without the dashboard's own; request bodies come from the very schemas that parse them. */
 export function openApiDocument(routes: readonly Route[], version: string): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {};
   for (const route of routes) {
+    if (route.path.startsWith(ofDashboard)) continue;
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
   }
   return {

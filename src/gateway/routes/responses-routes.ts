@@ -1,15 +1,14 @@
 import { z } from "zod";
-import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
+import { isObject } from "../../base/json.ts";
 import type { Message } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { deliver } from "../answers/deliver.ts";
-import { deliveredJson } from "../answers/delivered-json.ts";
+import { answerOpenTurn, answerTurn, readAnswer } from "../answers/answer-turn.ts";
 import { followResponse } from "../answers/follow-response.ts";
-import { PatientReader } from "../answers/patient-reader.ts";
 import { contextOf, sizeOf, startTurn } from "../answers/start-turn.ts";
 import { type Answer, AnswerFold } from "../dialects/answer.ts";
+import { compaction } from "../dialects/openai-responses/compaction.ts";
 import { openAiResponses } from "../dialects/openai-responses/dialect.ts";
 import { answerMessage, inputItems } from "../dialects/openai-responses/items.ts";
 import {
@@ -20,14 +19,13 @@ import {
 } from "../dialects/openai-responses/request.ts";
 import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
 import { turnIdOf } from "../dialects/wire-id.ts";
-import { type Gateway, type GatewayContext, jsonHeaders, jsonResponse, respondError } from "../http/context.ts";
-import { keptHeaders } from "../http/kept-headers.ts";
-import { graceMsAsked } from "../http/request-headers.ts";
-import { pulledBody } from "../http/sse-body.ts";
-import { inputItemsSchema, responseSchema } from "./answer-schemas.ts";
+import { type Gateway, type GatewayContext, respondError } from "../http/context.ts";
+import { jsonResponse, type Reply } from "../http/reply.ts";
+import { graceMsOf } from "../http/request-headers.ts";
+import { compactionSchema, inputItemsSchema, responseSchema } from "./answer-schemas.ts";
+import { countTokens } from "./count-tokens.ts";
 import { defineRoute, type RouteInput } from "./route.ts";
-import { resumesTurn, startsTurn, tellsOfTurn } from "./route-headers.ts";
-import { answerOpenTurn } from "./turn-route.ts";
+import { keptHeaders, resumesTurn, startsTurn, tellsOfTurn } from "./route-headers.ts";
 import { ownTurn } from "./turns-routes.ts";
 
 /** OpenAI Responses: create, retrieve, follow, cancel, delete, input items. All state is the turn's record and log. */
@@ -40,6 +38,28 @@ export const responsesRoutes = [
     headers: startsTurn,
     handle: (gateway, c, { json }) => createResponse(gateway, c, json),
   }),
+  defineRoute("POST /v1/responses/compact", {
+    summary: "OpenAI Responses: notes that stand for a conversation. It costs one prompt.",
+    body: responsesBody,
+    answer: compactionSchema,
+    headers: startsTurn,
+    async handle(gateway, c, { json }) {
+      const previous = await previousMessages(gateway, c, json);
+      return Array.isArray(previous) ? answerTurn(gateway, c, compaction(previous), json) : previous;
+    },
+  }),
+  defineRoute("POST /v1/responses/input_tokens", {
+    summary: "Estimates the tokens of a Responses request.",
+    body: responsesBody.partial({ model: true }),
+    answer: z.object({ object: z.literal("response.input_tokens"), input_tokens: z.int() }),
+    async handle(gateway, c, { json }) {
+      const previous = await previousMessages(gateway, c, json);
+      if (!Array.isArray(previous)) return previous;
+      const { request } = parseResponsesRequest({ model: "unnamed", ...(isObject(json) ? json : {}) }, previous);
+      const tokens = await countTokens(gateway, request, c.signal);
+      return jsonResponse({ object: "response.input_tokens", input_tokens: tokens });
+    },
+  }),
   defineRoute("GET /v1/responses/{id}", {
     summary: "A response in its current state, or its events.",
     query: { stream: "`true`: events", starting_after: "only events after this `sequence_number`" },
@@ -47,8 +67,8 @@ export const responsesRoutes = [
     answers: "event-stream",
     headers: resumesTurn,
     handle: withStored(async (gateway, c, stored) => {
-      const record = await gateway.turns.noteReader(stored, graceMsAsked(c.req.raw));
-      if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
+      const record = await gateway.turns.noteReader(stored, graceMsOf(c.headers, c.search));
+      if (c.query("stream") === "true") return followResponse(gateway, c, record);
       if (record.ended) return wholeResponse(gateway, c, record);
       const body = responseNow(gateway, c, record, await answerNow(gateway, c, record));
       return jsonResponse(body, 200, keptHeaders(record));
@@ -59,7 +79,7 @@ export const responsesRoutes = [
     answer: z.object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) }),
     handle: withStored(async (gateway, c, { turnId }) => {
       await gateway.turns.remove(turnId);
-      return jsonResponse({ id: c.req.param("id"), object: "response", deleted: true });
+      return jsonResponse({ id: c.params["id"], object: "response", deleted: true });
     }),
   }),
   defineRoute("POST /v1/responses/{id}/cancel", {
@@ -82,29 +102,34 @@ export const responsesRoutes = [
   }),
 ];
 
-async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Response> {
+/** The messages of the response that a body continues, or the refusal where there is none. */
+async function previousMessages(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Message[] | Reply> {
   const previousId = previousIdOf(json);
-  let previous: readonly Message[] = [];
-  if (previousId !== undefined) {
-    const record = await storedResponse(gateway, c, previousId);
-    if (record === undefined) return responseNotFound(c, previousId, "previous_response_id");
-    previous = await messagesOf(gateway, c, record);
-  }
+  if (previousId === undefined) return [];
+  const record = await storedResponse(gateway, c, previousId);
+  if (record === undefined) return responseNotFound(c, previousId, "previous_response_id");
+  return messagesOf(gateway, c, record);
+}
+
+async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Reply> {
+  const previous = await previousMessages(gateway, c, json);
+  if (!Array.isArray(previous)) return previous;
   const parsed = parseResponsesRequest(json, previous);
   const detached = parsed.wire.background;
   const turn = await startTurn(gateway, c, { dialect: openAiResponses, parsed: { ...parsed, detached }, body: json });
   if (detached && !parsed.stream) {
     const answer = await answerNow(gateway, c, turn.record);
-    const handOver = turn.handOver ?? (() => bestEffort(gateway.turns.noteDelivered(turn.turnId))); // a failure costs an answer given twice
-    return deliveredJson(handOver, responseObject(turn.context, answer), turn.headers);
+    // once it was taken whole, asking the same again is another turn; a failure costs an answer given twice
+    const noted = async (isTaken: boolean) => isTaken && gateway.turns.noteDelivered(turn.turnId);
+    return jsonResponse(responseObject(turn.context, answer), 200, turn.headers, noted);
   }
   return answerOpenTurn(gateway, c, openAiResponses, turn);
 }
 
 /** A handler that gets the response named in the path; 404 if there is none that the caller may see. */
 function withStored(
-  then: (gateway: Gateway, c: GatewayContext, record: TurnRecord) => Response | Promise<Response>,
-): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Response> {
+  then: (gateway: Gateway, c: GatewayContext, record: TurnRecord) => Reply | Promise<Reply>,
+): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Reply> {
   return async (gateway, c, { params: { id } }) => {
     const record = await storedResponse(gateway, c, id);
     return record === undefined ? responseNotFound(c, id, "response_id") : then(gateway, c, record);
@@ -125,7 +150,7 @@ function wireOf(record: TurnRecord): ResponsesWire {
 }
 
 /** The history for a request that continues this response: the response's input and answer, without its instructions. */
-async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<readonly Message[]> {
+async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Message[]> {
   const answer = await answerNow(gateway, c, record);
   if (answer.end?.type !== "finished") {
     throw new MillraceError("invalid_request", "The previous response did not finish.", {
@@ -148,7 +173,7 @@ function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord, an
 async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Answer> {
   const fold = new AnswerFold(record.request);
   if (record.lastEventId === startOfLog) return fold.answer;
-  for await (const event of gateway.turns.follow(record.turnId, startOfLog, c.req.raw.signal)) {
+  for await (const event of gateway.turns.follow(record.turnId, startOfLog, c.signal)) {
     fold.push(event);
     if (event.eventId >= record.lastEventId) break;
   }
@@ -156,33 +181,18 @@ async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord
 }
 
 /** An ended response as one body. It is read like a stream, so that a client that took the whole body counts as answered. */
-async function wholeResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Response> {
-  const controller = new AbortController();
-  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const events = gateway.turns.read(record.turnId, startOfLog, signal);
-  const reader = new PatientReader(events, { clock: gateway.clock, signal });
-  const fold = new AnswerFold(record.request);
-  try {
-    while (fold.answer.end === undefined) {
-      const reading = await reader.next(Number.POSITIVE_INFINITY);
-      if (reading.type !== "event") break;
-      fold.push(reading.event);
-    }
-  } catch (error) {
-    controller.abort();
-    throw error;
-  }
-  const text = JSON.stringify(responseNow(gateway, c, record, fold.answer));
-  const headers = { ...jsonHeaders, "content-length": String(Buffer.byteLength(text)), ...keptHeaders(record) };
-  return new Response(pulledBody(deliver(text, reader), controller), { headers });
+async function wholeResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Reply> {
+  const reader = gateway.turns.open(record.turnId, startOfLog, c.signal);
+  const { answer } = await readAnswer(reader, record.request);
+  return jsonResponse(responseNow(gateway, c, record, answer), 200, keptHeaders(record), reader.close);
 }
 
 function listInput(c: GatewayContext, { request, turnId, wire }: TurnRecord): unknown {
   const own = request.messages.slice((wire as ResponsesWire).ownFrom); // as in wireOf
   const ordered = [...inputItems(own, turnId)];
-  if (c.req.query("order") !== "asc") ordered.reverse();
-  const after = ordered.findIndex((item) => item.id === c.req.query("after"));
-  const limit = Math.min(100, Math.max(1, Number.parseInt(c.req.query("limit") ?? "", 10) || 20));
+  if (c.query("order") !== "asc") ordered.reverse();
+  const after = ordered.findIndex((item) => item.id === c.query("after"));
+  const limit = Math.min(100, Math.max(1, Number.parseInt(c.query("limit") ?? "", 10) || 20));
   const data = ordered.slice(after + 1, after + 1 + limit);
   return {
     object: "list",
@@ -193,7 +203,7 @@ function listInput(c: GatewayContext, { request, turnId, wire }: TurnRecord): un
   };
 }
 
-function responseNotFound(c: GatewayContext, id: string, param: string): Response {
+function responseNotFound(c: GatewayContext, id: string, param: string): Reply {
   const error = new MillraceError("invalid_request", `There is no response \`${id.slice(0, 80)}\`.`, {
     param,
     hint: "Responses are kept for a limited time, and only with `store`.",

@@ -193,3 +193,36 @@ describe("the real OpenAI SDK on responses", () => {
     expect(types.at(-1)).toBe("response.failed");
   });
 });
+
+describe("a conversation that is made short", () => {
+  it("comes back as the user's messages and notes, which the next request brings to the model", async () => {
+    const { client, turns } = withSdk([started, text("It rains in Graz."), finished("It rains in Graz.")]);
+    const input = [
+      { role: "user" as const, content: "How is Graz?" },
+      { role: "assistant" as const, content: "Wet." },
+    ];
+    const compacted = await client.responses.compact({ model: "test-model", input });
+    expect(compacted.output.map(({ type }) => type)).toEqual([undefined, "compaction"]);
+    expect(turns.started[0]?.request).toMatchObject({ tools: [], messages: [{}, {}, { role: "user" }] });
+    const foreign = { type: "compaction" as const, encrypted_content: "of another vendor" };
+    await client.responses.create({
+      model: "test-model",
+      input: [...compacted.output, foreign, { role: "user", content: "And now?" }] as never,
+    });
+    const texts = turns.started[1]?.request.messages.flatMap((m) =>
+      m.parts.map((part) => part.type === "text" && part.text),
+    );
+    expect(texts).toEqual(["How is Graz?", expect.stringContaining("It rains in Graz."), "And now?"]);
+  });
+
+  it("is counted as generation counts it, also without a model's name", async () => {
+    const { client } = withSdk();
+    const { usage } = await client.responses.create({ model: "test-model", input: "Hello" });
+    expect(usage?.input_tokens).toBe(30); // the server's own
+    const { input_tokens: tokens } = await client.responses.inputTokens.count({ input: "Hello" });
+    expect(tokens).toBeGreaterThan(0);
+    expect((await client.responses.inputTokens.count({ model: "test-model", input: "Hello" })).input_tokens).toBe(
+      tokens,
+    );
+  });
+});

@@ -1,3 +1,5 @@
+import type { TurnRecord } from "../../log/store.ts";
+
 /** A header as the OpenAPI document has it. */
 export interface HeaderInfo {
   readonly name: string;
@@ -36,6 +38,19 @@ export const keptHeaderInfos: readonly HeaderInfo[] = [
   { name: "x-millrace-degraded", description: "`true` when the log could not be written." },
   { name: "x-millrace-expires", description: "When the answer expires." },
 ];
+
+/** Those headers of one turn: its id, how long the answer is kept (by the clock of `date`), and whether only memory holds it. */
+export function keptHeaders({
+  turnId,
+  expiresAtMs,
+  degraded,
+}: Pick<TurnRecord, "turnId" | "expiresAtMs" | "degraded">): Readonly<Record<string, string>> {
+  return {
+    "x-millrace-turn": turnId,
+    "x-millrace-degraded": String(degraded),
+    "x-millrace-expires": new Date(expiresAtMs).toISOString(),
+  };
+}
 
 /** Further headers of the answer to a request that started or joined a turn. */
 export const startedHeaderInfos: readonly HeaderInfo[] = [

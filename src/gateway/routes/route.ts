@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { Reply } from "../http/reply.ts";
 import type { RouteHeaders } from "./route-headers.ts";
 
 /** The gateway's only declaration of a route: mounting, guard, documentation and attack tests come from it. */
@@ -20,9 +21,9 @@ export interface Route {
   /** The answer where it is JSON of our own. */
   readonly answer?: z.ZodType;
   /** The answer's type if it is not JSON: always, or when the client asks for it. */
-  readonly answers?: "event-stream" | "html" | "text";
+  readonly answers?: "event-stream" | "ndjson" | "html" | "text";
   readonly headers?: RouteHeaders;
-  handle(gateway: Gateway, c: GatewayContext, asked: RouteInput): Response | Promise<Response>;
+  handle(gateway: Gateway, c: GatewayContext, asked: RouteInput): Reply | Promise<Reply>;
 }
 
 /** A request as its route wants it. */
@@ -39,7 +40,7 @@ type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infe
 export function defineRoute<const At extends MethodAndPath>(
   at: At,
   route: Omit<Route, "method" | "path" | "handle"> & {
-    handle(gateway: Gateway, c: GatewayContext, asked: RouteInput<NamesIn<At>>): Response | Promise<Response>;
+    handle(gateway: Gateway, c: GatewayContext, asked: RouteInput<NamesIn<At>>): Reply | Promise<Reply>;
   },
 ): Route {
   const [method, path] = at.split(" ") as [Route["method"], string]; // as its type says

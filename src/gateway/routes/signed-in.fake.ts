@@ -4,11 +4,14 @@ import type { FakeGateway } from "../gateway.fake.ts";
 /** The headers of a caller without a key. */
 export const anonymous = { authorization: "" };
 
-/** The headers of a browser that signed in to the dashboard by its link. */
+/** The request that uses a link up, as the page makes it. */
+export const signInPath = (link: string) => link.replace("/#/sign-in/", "/sign-in?code=");
+
+/** The headers of a page that signed in to the dashboard by its link. */
 export async function signedIn(fake: FakeGateway): Promise<Record<string, string>> {
-  const link = (await (await fake.request("/v1/dashboard/link", { method: "POST" })).json()) as { path: string };
-  const response = await fake.request(link.path, { headers: anonymous });
-  expect(response.status).toBe(303);
-  const cookie = response.headers.get("set-cookie")?.split(";")[0] ?? "";
-  return { authorization: "", cookie, "sec-fetch-site": "same-origin" };
+  const link = (await (await fake.request("/dashboard/api/link", { method: "POST" })).json()) as { path: string };
+  const response = await fake.request(signInPath(link.path), { method: "POST", headers: anonymous });
+  expect(response.status).toBe(200);
+  const { session } = (await response.json()) as { session: string };
+  return { authorization: "", "x-millrace-session": session };
 }

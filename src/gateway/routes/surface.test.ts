@@ -20,8 +20,10 @@ import {
   startingHeaders,
   startsTurn,
 } from "./route-headers.ts";
+import { signInPath } from "./signed-in.fake.ts";
 
 const guide = readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8");
+const errorPage = readFileSync(new URL("../../../docs/troubleshooting.md", import.meta.url), "utf8");
 const answer: TurnEventBody[] = [
   { type: "text", delta: "Hi" },
   { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi" },
@@ -64,9 +66,11 @@ describe("the list of routes", () => {
     const messages = [{ role: "user", content: "x" }];
     const bodies: Readonly<Record<string, object>> = {
       "/v1/chat/completions": { messages },
-      "/v1/completions": { prompt: "x" },
       "/v1/responses": { input: "x" },
+      "/v1/responses/compact": { input: "x" },
       "/v1/messages": { messages, max_tokens: 9 },
+      "/api/chat": { messages },
+      "/api/generate": { prompt: "x" },
     };
     const ask = (path: string) => ({ model: "test-model", ...bodies[path] });
     const made = await fake.request("/v1/responses", { json: ask("/v1/responses") });
@@ -75,7 +79,7 @@ describe("the list of routes", () => {
     const ofTurns = routes.filter((route) => route.headers !== undefined);
     expect(ofTurns.length).toBeGreaterThan(10);
     for (const route of ofTurns) {
-      const path = route.path.replace("{id}", route.path.startsWith("/v1/turns") ? turn : response);
+      const path = route.path.replace("{id}", route.path.includes("/turns") ? turn : response);
       const init = route.headers === startsTurn ? { json: ask(path) } : {};
       const { status, headers } = await fake.request(path, { method: route.method, ...init });
       const own = [...headers.keys()].filter((name) => name.startsWith("x-millrace-") || name === "x-request-id");
@@ -99,9 +103,22 @@ describe("the list of routes", () => {
     });
   });
 
-  it("is the guide's table of routes, but for the stream protocol", () => {
+  it("is the guide's table of routes, but for the stream protocol and the dashboard's own", () => {
     const rows = [...guide.matchAll(/^\| `([A-Z]+ \/\S*)` \|/gm)].map(([, route]) => String(route));
-    expect(rows.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort());
+    expect(rows.sort()).toEqual(
+      routes
+        .filter(({ path }) => !path.startsWith("/dashboard/api/"))
+        .map(({ method, path }) => `${method} ${path}`)
+        .sort(),
+    );
+  });
+
+  it("has no open route but those that SECURITY.md names", () => {
+    const security = readFileSync(new URL("../../../SECURITY.md", import.meta.url), "utf8");
+    const [row = ""] = /^.*asks without a key.*$/m.exec(security) ?? [];
+    const named = [...row.matchAll(/`((?:GET|POST|DELETE) \/[^`]*)`/g)].map(([, route]) => String(route));
+    const open = routes.filter(({ guard }) => guard === "open").map(({ method, path }) => `${method} ${path}`);
+    expect(named.sort()).toEqual(open.sort());
   });
 
   it("declares the answer of every route that answers JSON", () => {
@@ -119,7 +136,8 @@ describe("the list of routes", () => {
       const json = {
         model: "test-model",
         messages: [{ role: "user", content: "x" }],
-        ...(path === "/v1/completions" ? { prompt: "x" } : {}),
+        ...(path.endsWith("generate") ? { prompt: "x" } : {}),
+        ...(path.startsWith("/api/") ? { stream: false } : {}),
         input: "x",
         max_tokens: 9,
         consent: true,
@@ -128,9 +146,11 @@ describe("the list of routes", () => {
         once: "12345678",
       };
       const init = { method, ...(body === undefined ? {} : { json }) };
-      const ids = { "/v1/models": "test-model", "/v1/turns": turn, "/v1/responses": id };
-      const [, of = id] = Object.entries(ids).find(([prefix]) => path.startsWith(prefix)) ?? [];
-      const response = await fake.request(path.replace("{id}", of).replace("{ide}", "windsurf"), init);
+      const ids = { "/models": "test-model", "/turns": turn, "/responses": id };
+      const [, of = id] = Object.entries(ids).find(([list]) => path.includes(list)) ?? [];
+      const link = (await (await fake.request("/dashboard/api/link", { method: "POST" })).json()) as { path: string };
+      const asked = path === "/sign-in" ? signInPath(link.path) : path;
+      const response = await fake.request(asked.replace("{id}", of), init);
       const said: unknown = await response.json();
       expect([response.status, said]).toEqual([200, said]);
       expect(declared?.safeParse(said)).toMatchObject({ success: true });
@@ -162,24 +182,22 @@ describe("the list of routes", () => {
   });
 });
 
-describe("the guide's table of errors", () => {
-  const rows = [...guide.matchAll(/^\| `([a-z_]+)` \| (\d+)[^|]*\| (\d+|the same)/gm)];
+describe("the table of errors in docs/troubleshooting.md", () => {
+  const rows = [...errorPage.matchAll(/^\| \[`([a-z_]+)`\]\(#[a-z_]+\) \| (\d+) \| (\d+) \|/gm)];
   const codes = rows.map(([, code]) => code as ErrorCode); // a code that is none has no status, and fails below
 
   it("has every code", () => {
     expect(codes.sort()).toEqual(Object.keys(openAiErrors).sort());
   });
 
-  it.each(
-    rows.map(
-      ([, code, openai, anthropic]) =>
-        [code as ErrorCode, Number(openai), anthropic === "the same" ? Number(openai) : Number(anthropic)] as const,
-    ),
-  )("says of %s what is answered: %i and %i", (code, openai, anthropic) => {
-    const record = new MillraceError(code, "x").toRecord();
-    expect(encodeOpenAiError(record, "req").status).toBe(openai);
-    expect(encodeAnthropicError(record, "req").status).toBe(anthropic);
-  });
+  it.each(rows.map(([, code, openai, anthropic]) => [code as ErrorCode, Number(openai), Number(anthropic)] as const))(
+    "says of %s what is answered: %i and %i",
+    (code, openai, anthropic) => {
+      const record = new MillraceError(code, "x").toRecord();
+      expect(encodeOpenAiError(record, "req").status).toBe(openai);
+      expect(encodeAnthropicError(record, "req").status).toBe(anthropic);
+    },
+  );
 });
 
 describe("GET /metrics", () => {

@@ -36,10 +36,10 @@ beforeEach(() => {
 afterEach(() => history.close());
 
 const page = async (query: string) =>
-  turnPageSchema.parse(await (await fake.request(`/v1/usage/turns?${query}`)).json());
+  turnPageSchema.parse(await (await fake.request(`/dashboard/api/usage/turns?${query}`)).json());
 const ids = async (query: string) => (await page(query)).data.map(({ id }) => id);
 
-describe("GET /v1/usage/turns", () => {
+describe("GET /dashboard/api/usage/turns", () => {
   it("answers the newest first, page by page, with the name that a model had", async () => {
     expect(await ids("limit=2")).toEqual(["turn_0", "turn_1"]);
     expect(await ids("limit=2&offset=38")).toEqual(["turn_38", "turn_39"]);
@@ -70,7 +70,7 @@ describe("GET /v1/usage/turns", () => {
     expect(await ids("sort=tokens_in&order=desc&limit=1")).toEqual(["turn_39"]);
     expect(await ids("sort=first_token&order=asc&limit=1")).toEqual(["turn_0"]);
     for (const order of ["asc", "desc"]) expect((await ids(`sort=first_token&order=${order}`)).at(-1)).toBe("turn_39");
-    expect((await fake.request("/v1/usage/turns?sort=drop%20table")).status).toBe(400);
+    expect((await fake.request("/dashboard/api/usage/turns?sort=drop%20table")).status).toBe(400);
   });
 
   it("searches ids, clients, error codes and names of models, and takes the signs of patterns as they are", async () => {
@@ -82,8 +82,8 @@ describe("GET /v1/usage/turns", () => {
   });
 
   it("is the owner's alone", async () => {
-    expect((await fake.request("/v1/usage/turns", { headers: { authorization: `Bearer ${guestKey}` } })).status).toBe(
-      403,
-    );
+    expect(
+      (await fake.request("/dashboard/api/usage/turns", { headers: { authorization: `Bearer ${guestKey}` } })).status,
+    ).toBe(403);
   });
 });

@@ -2,7 +2,8 @@ import { MillraceError } from "../../base/errors.ts";
 import { turnOrders } from "../../usage/history/turn-page-query.ts";
 import { parseSince } from "../../usage/since.ts";
 import { encodeTurnPage, turnPageSchema } from "../../usage/turn-page-envelope.ts";
-import { type GatewayContext, jsonResponse } from "../http/context.ts";
+import type { GatewayContext } from "../http/context.ts";
+import { jsonResponse } from "../http/reply.ts";
 import { defineRoute } from "./route.ts";
 import { metered } from "./usage-routes.ts";
 
@@ -12,7 +13,7 @@ const [mostListed, mostSkipped, longestSearch] = [1000, 10_000_000, 200];
 
 /** Turns that ended, from the usage history: it knows them long after the log has forgotten their events. */
 export const turnHistoryRoutes = [
-  defineRoute("GET /v1/usage/turns", {
+  defineRoute("GET /dashboard/api/usage/turns", {
     summary: "Ended turns, in pages, with the totals of all that match.",
     guard: "owner",
     dashboard: true,
@@ -35,7 +36,7 @@ export const turnHistoryRoutes = [
     answer: turnPageSchema,
     handle: metered((meter, { clock, models }, c) => {
       const now = clock.now();
-      const text = (name: string) => c.req.query(name) || undefined;
+      const text = (name: string) => c.query(name) || undefined;
       const until = text("until");
       const page = meter.turnPage({
         turnId: text("id"),
@@ -51,7 +52,7 @@ export const turnHistoryRoutes = [
         descending: oneOf(c, "order", ["asc", "desc"]) !== "asc",
         offset: wholeNumber(c, "offset", 0, mostSkipped),
         limit: wholeNumber(c, "limit", 50, mostListed),
-        sums: c.req.query("totals") !== "0",
+        sums: c.query("totals") !== "0",
       });
       return jsonResponse(encodeTurnPage(page, (uid) => models.nameOf(uid)));
     }),
@@ -60,7 +61,7 @@ export const turnHistoryRoutes = [
 
 /** @throws MillraceError `invalid_request` for a value that is none of them. */
 function oneOf<T extends string>(c: GatewayContext, param: string, values: readonly T[]): T | undefined {
-  const given = c.req.query(param) || undefined;
+  const given = c.query(param) || undefined;
   const found = values.find((value) => value === given);
   if (given === undefined || found !== undefined) return found;
   throw new MillraceError("invalid_request", `\`${param}\` cannot be ${JSON.stringify(given.slice(0, 60))}.`, {
@@ -70,7 +71,7 @@ function oneOf<T extends string>(c: GatewayContext, param: string, values: reado
 }
 
 function wholeNumber(c: GatewayContext, param: string, fallback: number, most: number): number {
-  const given = c.req.query(param);
+  const given = c.query(param);
   if (given === undefined || !/^\d{1,9}$/.test(given)) return fallback;
   return Math.min(most, Number(given));
 }

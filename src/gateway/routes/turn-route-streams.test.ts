@@ -101,11 +101,14 @@ describe("a streamed turn", () => {
     const fake = fakeGateway();
     const { turns } = fake;
     turns.script = () => [started, text("Hal")];
-    turns.read = async function* (turnId, after, signal) {
-      for await (const event of turns.follow(turnId, after, signal)) {
-        yield event;
-        if (event.type === "text") return;
-      }
+    turns.look = (turnId, after, signal) => {
+      const events = turns.follow(turnId, after, signal);
+      let isOver = false;
+      return async () => {
+        const { value } = isOver ? {} : await events.next();
+        isOver = value?.type === "text";
+        return value ? [value] : undefined;
+      };
     };
     const events = await (await openStream(fake)).reader.rest();
     expect(JSON.parse(events.at(-1)?.data ?? "")).toMatchObject({ error: { code: "upstream_failed" } });
@@ -117,11 +120,15 @@ describe("a streamed turn", () => {
     const fake = fakeGateway();
     const { turns } = fake;
     turns.script = () => [started, text("Hal")];
-    turns.read = async function* (turnId, after, signal) {
-      for await (const event of turns.follow(turnId, after, signal)) {
-        yield event;
-        if (event.type === "text") throw new Error("SQLITE_CORRUPT at /home/someone/turns.db");
-      }
+    turns.look = (turnId, after, signal) => {
+      const events = turns.follow(turnId, after, signal);
+      let isBroken = false;
+      return async () => {
+        if (isBroken) throw new Error("SQLITE_CORRUPT at /home/someone/turns.db");
+        const { value } = await events.next();
+        isBroken = value?.type === "text";
+        return value ? [value] : undefined;
+      };
     };
     const { reader } = await openStream(fake);
     const events = await reader.rest();

@@ -1,19 +1,16 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
-import type { TurnEvent } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { handedOut } from "../answers/cursor.ts";
-import { noteResumption } from "../answers/note-resumption.ts";
-import { PatientReader } from "../answers/patient-reader.ts";
+import { noteResumption } from "../answers/start-turn.ts";
 import { streamTurn } from "../answers/stream-turn.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-events.ts";
-import { callerOf, type Gateway, type GatewayContext, jsonResponse, notServed, respondError } from "../http/context.ts";
-import { keptHeaders } from "../http/kept-headers.ts";
-import { graceMsAsked } from "../http/request-headers.ts";
-import { pulledBody, sseHeaders } from "../http/sse-body.ts";
+import { callerOf, type Gateway, type GatewayContext, notServed, respondError } from "../http/context.ts";
+import { jsonResponse, type Reply } from "../http/reply.ts";
+import { graceMsOf } from "../http/request-headers.ts";
 import { turnListSchema, turnSchema } from "./answer-schemas.ts";
 import { defineRoute, type RouteInput } from "./route.ts";
-import { resumesTurn, tellsOfTurn } from "./route-headers.ts";
+import { keptHeaders, resumesTurn, tellsOfTurn } from "./route-headers.ts";
 
 const mostListed = 1000;
 
@@ -40,8 +37,8 @@ export const turnsRoutes = [
     headers: resumesTurn,
     handle: withTurn(async (gateway, c, turn) => {
       if (turn.sealed === true) return turnSealed(c);
-      if (c.req.query("attach") !== "1") return turnResponse(gateway, c, turn, false);
-      return turnResponse(gateway, c, await gateway.turns.noteReader(turn, graceMsAsked(c.req.raw)), true);
+      if (c.query("attach") !== "1") return turnResponse(gateway, c, turn, false);
+      return turnResponse(gateway, c, await gateway.turns.noteReader(turn, graceMsOf(c.headers, c.search)), true);
     }),
   }),
   defineRoute("POST /v1/turns/{id}/cancel", {
@@ -58,8 +55,8 @@ export const turnsRoutes = [
 
 /** A handler that gets the turn named in the path; 404 if there is none that the caller may see. */
 export function withTurn(
-  then: (gateway: Gateway, c: GatewayContext, turn: TurnRecord) => Response | Promise<Response>,
-): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Response> {
+  then: (gateway: Gateway, c: GatewayContext, turn: TurnRecord) => Reply | Promise<Reply>,
+): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Reply> {
   return async (gateway, c, { params: { id } }) => {
     const turn = await ownTurn(gateway, c, id);
     if (turn !== undefined) return then(gateway, c, turn);
@@ -79,7 +76,7 @@ function onlyOf(c: GatewayContext): string | undefined {
 }
 
 async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> {
-  const query = new URL(c.req.url).searchParams;
+  const query = c.search;
   const limit = Math.min(mostListed, Math.max(1, Number.parseInt(query.get("limit") ?? "", 10) || 50));
   const open = query.get("open");
   const caller = onlyOf(c);
@@ -92,7 +89,7 @@ async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> 
 }
 
 /** A turn, and the current time of the clock that its times come from. */
-function describeNow(gateway: Gateway, turn: TurnRecord): Response {
+function describeNow(gateway: Gateway, turn: TurnRecord): Reply {
   const place = gateway.turns.placeInQueue(turn.turnId);
   const queue = place === undefined ? {} : { queue: place };
   return jsonResponse({ ...describeTurn(turn), ...queue, server_now: serverNow(gateway) }, 200, keptHeaders(turn));
@@ -128,65 +125,42 @@ function describeTurn(turn: TurnRecord): object {
  * The turn's own events as an event stream: resumes with `?after=` or `Last-Event-ID`; 204 stops a reader that has all.
  * An onlooker by default; with `?attach=1` a reader of the turn, which keeps it alive.
  */
-async function turnResponse(
-  gateway: Gateway,
-  c: GatewayContext,
-  turn: TurnRecord,
-  attaches: boolean,
-): Promise<Response> {
-  const controller = new AbortController();
-  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const { turns } = gateway;
+async function turnResponse(gateway: Gateway, c: GatewayContext, turn: TurnRecord, attaches: boolean): Promise<Reply> {
+  const { turns, clock } = gateway;
+  const { turnId } = turn;
   const cursor = cursorOf(c, turn);
-  if (attaches || cursor !== startOfLog)
-    noteResumption(gateway, c.req.raw.headers, { turnId: turn.turnId, how: "cursor", after: cursor });
-  const before = await chainUpTo(turns, turn.turnId, cursor, signal);
-  const events = attaches ? turns.read(turn.turnId, cursor, signal) : turns.follow(turn.turnId, cursor, signal);
-  const reader = new PatientReader(events, { clock: gateway.clock, signal });
-  const early: TurnEvent[] = [];
-  if (turn.ended) {
-    const first = await reader.next(gateway.waits.commitMs);
-    if (first.type === "ended") return new Response(null, { status: 204, headers: keptHeaders(turn) });
-    if (first.type === "event") early.push(first.event);
-  }
-  const texts = streamTurn(
-    {
-      turns: gateway.turns,
-      turnId: turn.turnId,
-      reader,
-      early,
-      encoder: turnEventsEncoder(before),
-      resumeAfter: undefined,
-      sinceMs: gateway.clock.now(),
-      writeId: (eventId) => eventId ?? cursor,
-      timing: gateway.waits,
-      clock: gateway.clock,
-      metrics: gateway.metrics,
-      onError: ({ code }) =>
-        gateway.log.write("warn", "stream broke", { requestId: c.var.requestId, turnId: turn.turnId, code }),
-    },
-    signal,
-  );
-  return new Response(pulledBody(texts, controller), { headers: { ...sseHeaders, ...keptHeaders(turn) } });
+  if (attaches || cursor !== startOfLog) noteResumption(gateway, c.headers, { turnId, how: "cursor", after: cursor });
+  const before = await chainUpTo(turns, turnId, cursor, c.signal);
+  const stream = {
+    turnId,
+    reader: attaches
+      ? turns.open(turnId, cursor, c.signal)
+      : { next: turns.look(turnId, cursor, c.signal), close: async () => {} },
+    encoder: turnEventsEncoder(before),
+    sinceMs: clock.now(),
+    writeId: (eventId: EventId | undefined) => eventId ?? cursor,
+    isRest: turn.ended,
+  };
+  return streamTurn(gateway, c, stream, keptHeaders(turn));
 }
 
 /** @throws MillraceError `invalid_request` for a cursor that this turn's log has not handed out. */
 function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
-  const resumed = c.req.header("last-event-id")?.trim();
+  const resumed = c.header("last-event-id")?.trim();
   if (resumed) return handedOut(resumed, turn, "last-event-id");
-  return handedOut(c.req.query("after") || startOfLog, turn, "after");
+  return handedOut(c.query("after") || startOfLog, turn, "after");
 }
 
 /**
  * The refusal for a turn of the stream protocol, which is sealed with its client's key. That the turn exists is no secret: the
  * caller already sees it in the list. A stream that is asked for with a wrong key is reported as missing instead.
  */
-export function turnSealed(c: GatewayContext): Response {
+export function turnSealed(c: GatewayContext): Reply {
   const error = new MillraceError(
     "invalid_request",
     "This turn is encrypted: only the client that sent it can read it.",
     {
-      hint: `GET /v1/turns/${c.req.param("id")}/timeline shows its events without texts. Read its texts through its stream, with the stream's key.`,
+      hint: `GET /dashboard/api/turns/${c.params["id"]}/timeline shows its events without texts. Read its texts through its stream, with the stream's key.`,
       details: { reason: "sealed" },
     },
   );

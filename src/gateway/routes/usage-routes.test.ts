@@ -47,19 +47,11 @@ describe("GET /v1/limits", () => {
     expect(reads).toBe(1);
   });
 
-  it("answers one IDE, says 424 for one that does not run and 404 for one that does not exist", async () => {
-    expect(await json("/v1/limits/windsurf")).toMatchObject({ object: "limits", ide: "windsurf", errors: [] });
-    expect((await fake.request("/v1/limits/antigravity")).status).toBe(424);
-    const unknown = await fake.request("/v1/limits/vim");
-    expect(unknown.status).toBe(404);
-    expect(await unknown.text()).toContain("windsurf, windsurf-next, antigravity");
-  });
-
   it("answers how limits were used over time, for a chart", async () => {
     await json("/v1/limits");
     await clock.advance(5 * 60_000);
     await json("/v1/limits");
-    expect(await json("/v1/limits/history?since=1d")).toMatchObject({
+    expect(await json("/dashboard/api/limits/history?since=1d")).toMatchObject({
       object: "limits.history",
       data: [
         {
@@ -89,17 +81,22 @@ describe("GET /v1/usage", () => {
     ["/v1/usage?by=colour", "model, client, project, key, dialect, day"],
     ["/v1/usage?since=yesterday", "7d"],
     ["/v1/usage?by=day&time_zone=Mars", "Europe/Berlin"],
-    ["/v1/limits/history?since=2026-02-30", "7d"],
+    ["/dashboard/api/limits/history?since=2026-02-30", "7d"],
   ])("refuses %s with 400 and says what would be right", async (path, words) => {
     const response = await fake.request(path);
     expect(response.status).toBe(400);
     expect(await response.text()).toContain(words);
   });
 
-  it("is the owner's: other keys see limits, but not who spent them", async () => {
+  it("is the owner's, as are the plan and the metrics: other keys get 403", async () => {
     const headers = { authorization: `Bearer ${guestKey}` };
-    expect((await fake.request("/v1/limits", { headers })).status).toBe(200);
-    expect((await fake.request("/v1/usage", { headers })).status).toBe(403);
+    for (const path of ["/v1/usage", "/v1/limits", "/dashboard/api/limits/history", "/metrics"]) {
+      const refused = await fake.request(path, { headers });
+      expect([path, refused.status]).toEqual([path, 403]);
+      expect(await refused.text()).toContain("Only the owner of the gateway may see this.");
+    }
+    const health = await (await fake.request("/health", { headers })).json();
+    expect(health).toEqual({ status: "ok", name: "millrace" });
   });
 });
 

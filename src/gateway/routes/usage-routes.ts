@@ -3,7 +3,6 @@ import {
   encodeLimits,
   encodeToolCalls,
   encodeUsage,
-  limitsOfIdeNowSchema,
   limitsSchema,
   toolCallsSchema,
   usageSchema,
@@ -12,11 +11,11 @@ import { spendDimensions } from "../../usage/history/history.ts";
 import { encodeLimitsHistory, limitsHistorySchema } from "../../usage/limits-history.ts";
 import { parseSince } from "../../usage/since.ts";
 import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
-import { type Gateway, type GatewayContext, jsonResponse, notServed, respondError } from "../http/context.ts";
+import { type Gateway, type GatewayContext, notServed } from "../http/context.ts";
+import { jsonResponse, type Reply } from "../http/reply.ts";
 import type { GatewayMeter } from "../options.ts";
 import { defineRoute, type Route } from "./route.ts";
 
-const ides = ["windsurf", "windsurf-next", "antigravity"] as const;
 const defaultSince = "7d";
 const [defaultToolsSince, defaultDaysSince] = ["30d", "30d"];
 const longestDaysMs = 400 * 86_400_000;
@@ -26,36 +25,22 @@ const wait = { wait: "`0`: what is known, at once" };
 /** The routes of the plans' limits, and of the use that turns made of them. */
 export const usageRoutes = [
   defineRoute("GET /v1/limits", {
-    summary: "What is left of the plans.",
+    summary: "What is left of the plans. Only for the owner.",
+    guard: "owner",
     dashboard: true,
     query: wait,
     answer: limitsSchema,
     handle: metered(async (meter, _gateway, c) => jsonResponse(await limitsOf(meter, c))),
   }),
-  defineRoute("GET /v1/limits/history", {
-    summary: "How much of each limit was used, over time.",
+  defineRoute("GET /dashboard/api/limits/history", {
+    summary: "How much of each limit was used, over time. Only for the owner.",
+    guard: "owner",
     dashboard: true,
     query: { since: "`7d`, a day or an instant" },
     answer: limitsHistorySchema,
     handle: metered((meter, { clock }, c) => {
-      const sinceMs = parseSince(c.req.query("since") ?? defaultSince, clock.now(), "since");
+      const sinceMs = parseSince(c.query("since") ?? defaultSince, clock.now(), "since");
       return jsonResponse(encodeLimitsHistory(meter.readings(sinceMs, clock.now() + 1), sinceMs));
-    }),
-  }),
-  defineRoute("GET /v1/limits/{ide}", {
-    summary: "What is left of one IDE's plan.",
-    dashboard: true,
-    query: wait,
-    answer: limitsOfIdeNowSchema,
-    handle: metered(async (meter, _gateway, c) => {
-      const ide = ides.find((known) => known === c.req.param("ide"));
-      if (ide === undefined) return notServed(c, 404, "There is no such IDE.", `There are: ${ides.join(", ")}.`);
-      const { now, data, errors } = await limitsOf(meter, c);
-      const [of] = data.filter((limits) => limits.ide === ide);
-      const own = errors.filter((error) => error.ide === ide || error.ide === null);
-      if (of !== undefined) return jsonResponse({ ...of, now, errors: own });
-      const message = own[0]?.message ?? "This IDE does not run, or has not answered yet.";
-      return respondError(c, new MillraceError("ide_not_running", message));
     }),
   }),
   defineRoute("GET /v1/usage", {
@@ -66,17 +51,17 @@ export const usageRoutes = [
     answer: usageSchema,
     handle: metered((meter, { clock, models }, c) => {
       const now = clock.now();
-      const until = c.req.query("until");
+      const until = c.query("until");
       const query = {
-        sinceMs: parseSince(c.req.query("since") ?? defaultSince, now, "since"),
+        sinceMs: parseSince(c.query("since") ?? defaultSince, now, "since"),
         untilMs: until === undefined ? now + 1 : parseSince(until, now, "until"),
         by: dimensionOf(c),
-        timeZone: c.req.query("time_zone") ?? "UTC",
+        timeZone: c.query("time_zone") ?? "UTC",
       };
       return jsonResponse(encodeUsage(meter.usage(query), (uid) => models.nameOf(uid)));
     }),
   }),
-  defineRoute("GET /v1/usage/days", {
+  defineRoute("GET /dashboard/api/usage/days", {
     summary: "What each model used on each day.",
     guard: "owner",
     dashboard: true,
@@ -84,11 +69,11 @@ export const usageRoutes = [
     answer: usageDaysSchema,
     handle: metered((meter, { clock, models }, c) => {
       const now = clock.now();
-      const sinceMs = parseSince(c.req.query("since") ?? defaultDaysSince, now, "since");
+      const sinceMs = parseSince(c.query("since") ?? defaultDaysSince, now, "since");
       const query = {
         sinceMs: Math.max(sinceMs, now - longestDaysMs),
         untilMs: now + 1,
-        timeZone: c.req.query("time_zone") ?? "UTC",
+        timeZone: c.query("time_zone") ?? "UTC",
       };
       return jsonResponse(encodeUsageDays(meter.usageDays(query), (uid) => models.nameOf(uid)));
     }),
@@ -99,7 +84,7 @@ export const usageRoutes = [
     query: { since: "`30d`, a day or an instant" },
     answer: toolCallsSchema,
     handle: metered((meter, { clock, models }, c) => {
-      const sinceMs = parseSince(c.req.query("since") ?? defaultToolsSince, clock.now(), "since");
+      const sinceMs = parseSince(c.query("since") ?? defaultToolsSince, clock.now(), "since");
       const untilMs = clock.now() + 1;
       const nameOf = (uid: string) => models.nameOf(uid);
       return jsonResponse(encodeToolCalls(meter.toolCalls(sinceMs, untilMs), sinceMs, untilMs, nameOf));
@@ -109,7 +94,7 @@ export const usageRoutes = [
 
 /** A handler that gets the meter; 501 where the gateway has none. */
 export function metered(
-  then: (meter: GatewayMeter, gateway: Gateway, c: GatewayContext) => Response | Promise<Response>,
+  then: (meter: GatewayMeter, gateway: Gateway, c: GatewayContext) => Reply | Promise<Reply>,
 ): Route["handle"] {
   return (gateway, c) =>
     gateway.meter === undefined
@@ -119,11 +104,11 @@ export function metered(
 
 /** `?wait=0` answers at once with the last reading; otherwise a stale reading is renewed first. */
 async function limitsOf(meter: Pick<GatewayMeter, "limits">, c: GatewayContext) {
-  return encodeLimits(await meter.limits({ wait: c.req.query("wait") !== "0" }, c.req.raw.signal));
+  return encodeLimits(await meter.limits({ wait: c.query("wait") !== "0" }, c.signal));
 }
 
 function dimensionOf(c: GatewayContext): (typeof spendDimensions)[number] {
-  const given = c.req.query("by") ?? "model";
+  const given = c.query("by") ?? "model";
   const found = spendDimensions.find((dimension) => dimension === given);
   if (found !== undefined) return found;
   throw new MillraceError("invalid_request", `Usage cannot be summed by ${JSON.stringify(given.slice(0, 60))}.`, {

@@ -1,8 +1,16 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import type { JsonObject } from "../../../base/json.ts";
 import type { TurnEvent, Usage } from "../../../log/event.ts";
 import type { TurnRequest } from "../../../log/request.ts";
-import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block, millraceEnd } from "../answer.ts";
+import {
+  type Answer,
+  type AnswerEnd,
+  AnswerFold,
+  type AnswerStep,
+  argumentsObject,
+  type Block,
+  millraceEnd,
+} from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
@@ -33,7 +41,8 @@ export class MessagesEncoder implements Encoder {
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: usageBody(usage),
+      stop_details: null,
+      usage: { ...usageBody(usage), ...tierBody },
     };
     return [write({ type: "message_start", message })];
   }
@@ -76,7 +85,7 @@ export class MessagesEncoder implements Encoder {
     if (end.type === "failed") return this.broken(end.error);
     if (end.type === "cancelled") return this.broken(cancelledError(end.by));
     const usage = finalUsage(reportedUsage(this.#fold.answer, this.#context));
-    const delta = stopOf(end, this.#context.parsed.request);
+    const delta = { ...stopOf(end, this.#context.parsed.request), container: null };
     return [write({ type: "message_delta", delta, usage, ...millraceEnd(end) }), write({ type: "message_stop" })];
   }
 }
@@ -87,14 +96,21 @@ export function encodeMessage(context: EncodeContext, answer: Answer): unknown {
     ...head(context),
     content: answer.blocks.filter((block) => block.kind === "tool_call" || block.text !== "").map(wholeBlock),
     ...stopOf(answer.end, context.parsed.request),
-    usage,
+    usage: { ...usage, ...tierBody },
     ...millraceEnd(answer.end),
   };
 }
 
 function head(context: EncodeContext): JsonObject {
   const { model } = context.parsed.wire as MessagesWire; // set by this dialect's own parser
-  return { id: wireId("msg_", context.turnId), type: "message", role: "assistant", model };
+  return {
+    id: wireId("msg_", context.turnId),
+    type: "message",
+    role: "assistant",
+    model,
+    container: null,
+    diagnostics: null,
+  };
 }
 
 /** Input tokens are what the cache did not have; the client adds the three. Never 0: clients take that for "unknown". */
@@ -105,8 +121,13 @@ function usageBody(usage: Usage): JsonObject {
     output_tokens: usage.completionTokens,
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: cached,
+    output_tokens_details: { thinking_tokens: usage.thinkingTokens },
+    server_tool_use: null,
   };
 }
+
+/** Members of a message's usage that nothing here can fill. */
+const tierBody = { cache_creation: null, inference_geo: null, service_tier: "standard", speed: null };
 
 function finalUsage(usage: Usage): JsonObject {
   return { ...usageBody(usage), ...millraceUsage(usage) };
@@ -115,15 +136,14 @@ function finalUsage(usage: Usage): JsonObject {
 function stopOf(end: AnswerEnd | undefined, request: TurnRequest): JsonObject {
   const reason = end?.type === "finished" ? end.reason : undefined;
   const atSequence = reason?.unified === "stop" && reason.raw !== undefined && request.stop.includes(reason.raw);
-  if (atSequence) return { stop_reason: "stop_sequence", stop_sequence: reason.raw };
+  if (atSequence) return { stop_reason: "stop_sequence", stop_sequence: reason.raw, stop_details: null };
   const names = { stop: "end_turn", length: "max_tokens", tool_calls: "tool_use", content_filter: "refusal" } as const;
-  return { stop_reason: names[reason?.unified ?? "stop"], stop_sequence: null };
+  return { stop_reason: names[reason?.unified ?? "stop"], stop_sequence: null, stop_details: null };
 }
 
 function emptyBlock(block: Block): JsonObject {
-  if (block.kind === "text") return { type: "text", text: "" };
-  if (block.kind === "thinking") return { type: "thinking", thinking: "", signature: "" };
-  return { type: "tool_use", id: block.callId, name: block.name, input: {} };
+  if (block.kind === "tool_call") return { ...wholeBlock(block), input: {} };
+  return wholeBlock({ ...block, text: "" });
 }
 
 function deltaOf(block: Block, delta: string): JsonObject {
@@ -133,20 +153,10 @@ function deltaOf(block: Block, delta: string): JsonObject {
 }
 
 function wholeBlock(block: Block): JsonObject {
-  if (block.kind === "text") return { type: "text", text: block.text };
+  if (block.kind === "text") return { type: "text", text: block.text, citations: null };
   if (block.kind === "thinking") return { type: "thinking", thinking: block.text, signature: "" };
-  return { type: "tool_use", id: block.callId, name: block.name, input: parseInput(block.arguments) };
-}
-
-/** Parses arguments that were checked before. A text that is still no JSON object is kept under a member whose name tells so. */
-function parseInput(text: string): unknown {
-  try {
-    const input: unknown = JSON.parse(text);
-    if (isObject(input)) return input;
-  } catch {
-    // not JSON: kept as text below
-  }
-  return { unparsed: text };
+  const input = argumentsObject(block.arguments);
+  return { type: "tool_use", id: block.callId, name: block.name, input, caller: { type: "direct" } };
 }
 
 function write(event: JsonObject): WireEvent {

@@ -26,7 +26,6 @@ const anthropicErrors: Readonly<Record<ErrorCode, AnthropicError>> = {
   cancelled: { status: 499, type: "api_error" },
   degraded: { status: 503, type: "api_error" },
   unavailable: { status: 503, type: "overloaded_error" },
-  log_damaged: { status: 409, type: "invalid_request_error" },
   expired: { status: 410, type: "invalid_request_error" },
   internal: { status: 500, type: "api_error" },
 };

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
 import { type HostedTool, leaveOutHosted } from "../hosted-tools.ts";
 import { refuse } from "../parse-body.ts";
+import { clientTool } from "./client-tools.ts";
 
 export const toolsSchema = z
   .array(
@@ -30,8 +31,8 @@ export interface ParsedTools {
 }
 
 /**
- * A tool with an `input_schema` belongs to the client, for any type. A tool without one (`web_search_…`, `bash_…`) belongs to
- * the vendor, who runs it or knows its form.
+ * A tool with an `input_schema` belongs to the client, for any type; so do the tools whose form the API defines and that the client
+ * runs (`bash_…`, `text_editor_…`, `memory_…`). Any other tool (`web_search_…`) is run by the vendor.
  *
  * @throws MillraceError `invalid_request` with the path of a tool that is wrong, or that cannot be run here.
  */
@@ -39,6 +40,11 @@ export function parseTools(given: z.infer<typeof toolsSchema>): ParsedTools {
   const tools: Tool[] = [];
   const hosted: HostedTool[] = [];
   for (const [i, { type, name, description, input_schema: parameters }] of (given ?? []).entries()) {
+    const known = parameters ? undefined : clientTool(type, name);
+    if (known !== undefined) {
+      tools.push(known);
+      continue;
+    }
     const own = type === undefined || type === null || type === "custom";
     if (own && !name) throw refuse(`tools[${i}].name`, "A tool needs a name.");
     if (own && !parameters) throw refuse(`tools[${i}].input_schema`, "A tool needs a JSON Schema for its input.");

@@ -52,7 +52,6 @@ const meanings = {
   cancelled: { connect: Code.Canceled, error: E.USER_ABORTED_REQUEST, passes: "never" },
   degraded: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "always" },
   unavailable: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "always" },
-  log_damaged: { connect: Code.DataLoss, error: E.CUSTOM_MESSAGE, passes: "never" },
   expired: { connect: Code.FailedPrecondition, error: E.NOT_FOUND, passes: "never" },
   internal: { connect: Code.Internal, error: E.CUSTOM_MESSAGE, passes: "never" },
 } as const satisfies Record<ErrorCode, Meaning>;

@@ -34,7 +34,7 @@ const responseFormatSchema = z
 export const effortSchema = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullish();
 
 /** `stop`: one text or up to four; empty ones mean nothing. */
-export const stopSchema = z
+const stopSchema = z
   .union([z.string(), z.array(z.string()).max(4, "At most 4 stop sequences are supported.")])
   .nullish();
 
@@ -97,7 +97,7 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
   return { request, stream: parsed.stream ?? false, wire: { includeUsage } };
 }
 
-export function parseStop(stop: z.infer<typeof stopSchema>): string[] {
+function parseStop(stop: z.infer<typeof stopSchema>): string[] {
   return (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== "");
 }
 

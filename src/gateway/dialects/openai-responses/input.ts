@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { imageFromUrl, textParts } from "../content.ts";
 import { parseAt, refuse } from "../parse-body.ts";
+import { notesOf } from "./notes.ts";
 import { joinName } from "./tools.ts";
 
 const anyItem = z.looseObject({ type: z.string().nullish(), role: z.string().nullish() });
@@ -35,7 +36,7 @@ const reasoning = z.object({
 
 /** Items of a vendor's hosted tools: no other model could read them. */
 const hostedItem =
-  /^(web_search|file_search|code_interpreter|image_generation|computer|local_shell|shell|mcp|tool_search|apply_patch|compaction|program)/;
+  /^(web_search|file_search|code_interpreter|image_generation|computer|local_shell|shell|mcp|tool_search|apply_patch|program)/;
 
 /**
  * Input items as messages: consecutive texts, thoughts and calls of the assistant become one message; every other item becomes one
@@ -136,6 +137,7 @@ function parseItem(item: Item, path: string): Message | undefined {
     if (typeof item["id"] === "string" && item["id"].startsWith("rs_")) return undefined; // reasoning is never replayed
     throw refuse(path, "Single items are not stored.", "Send the item itself, or `previous_response_id`.");
   }
+  if (type === "compaction") return notesOf(item);
   if (hostedItem.test(type)) return undefined;
   throw refuse(`${path}.type`, `Items of type \`${type.slice(0, 60)}\` are not supported.`);
 }

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
-import type { JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Usage } from "../../../log/event.ts";
 import { type Answer, type Block, millraceEnd } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
@@ -24,28 +24,49 @@ export function responseObject(context: EncodeContext, answer: Answer): JsonObje
     object: "response",
     created_at: Math.floor(context.createdAtMs / 1000),
     status,
+    completed_at: status === "completed" && answer.endedAtMs !== undefined ? Math.floor(answer.endedAtMs / 1000) : null,
     background: wire.background,
+    conversation: null,
     error,
+    frequency_penalty: 0,
     incomplete_details: incomplete,
     instructions: null,
     max_output_tokens: null,
+    max_tool_calls: null,
     metadata: {},
     model: context.parsed.request.model,
     output: answer.blocks.map((block) => itemOf(context, block, itemStatus(answer, block))),
     parallel_tool_calls: context.parsed.request.parallelToolCalls,
+    presence_penalty: 0,
     previous_response_id: wire.previousResponseId,
+    prompt_cache_key: null,
     reasoning: { effort: null, summary: null },
+    safety_identifier: null,
+    service_tier: "default",
     store: wire.store,
-    temperature: null,
-    text: { format: { type: "text" } },
+    temperature: 1,
+    text: { format: { type: "text" }, verbosity: "medium" },
     tool_choice: "auto",
     tools: [],
-    top_p: null,
+    top_logprobs: 0,
+    top_p: 1,
     truncation: "disabled",
     usage: ended ? usageBody(reportedUsage(answer, context)) : null,
     user: null,
-    ...wire.echo,
+    ...wholeEcho(wire.echo),
     ...millraceEnd(answer.end),
+  };
+}
+
+/** What the client said of the answer, with the members that it left out and that readers of the response expect. */
+function wholeEcho({ tools, text, reasoning, ...echo }: JsonObject): JsonObject {
+  const wholeTool = (tool: unknown) =>
+    isObject(tool) && tool.type === "function" ? { description: null, parameters: null, strict: null, ...tool } : tool;
+  return {
+    ...echo,
+    ...(Array.isArray(tools) ? { tools: tools.map(wholeTool) } : {}),
+    ...(isObject(text) ? { text: { format: { type: "text" }, verbosity: "medium", ...text } } : {}),
+    ...(isObject(reasoning) ? { reasoning: { effort: null, summary: null, ...reasoning } } : {}),
   };
 }
 
@@ -107,7 +128,7 @@ function errorOf(error: ErrorRecord, requestId: string): JsonObject {
 function usageBody(usage: Usage): JsonObject {
   return {
     input_tokens: usage.promptTokens,
-    input_tokens_details: { cached_tokens: usage.cachedPromptTokens ?? 0 },
+    input_tokens_details: { cache_write_tokens: 0, cached_tokens: usage.cachedPromptTokens ?? 0 },
     output_tokens: usage.completionTokens,
     output_tokens_details: { reasoning_tokens: usage.thinkingTokens },
     total_tokens: usage.promptTokens + usage.completionTokens,

@@ -1,0 +1,162 @@
+import { z } from "zod";
+import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import { imageFromBase64, imageFromUrl, textParts } from "../content.ts";
+import type { ParsedTurn } from "../dialect.ts";
+import { parseTools, toolsSchema } from "../openai-chat/tools.ts";
+import { parseBody, refuse } from "../parse-body.ts";
+
+const images = z.array(z.string()).nullish();
+const toolCall = z.object({
+  id: z.string().nullish(),
+  function: z.object({
+    name: z.string().min(1),
+    arguments: z.union([z.record(z.string(), z.unknown()), z.string()]).nullish(),
+  }),
+});
+const message = z.object({
+  role: z.enum(["system", "user", "assistant", "tool"]),
+  content: z.string().nullish(),
+  thinking: z.string().nullish(),
+  images,
+  tool_calls: z.array(toolCall).nullish(),
+  tool_name: z.string().nullish(),
+  tool_call_id: z.string().nullish(),
+});
+
+const common = {
+  model: z.string().min(1, "Name a model; GET /api/tags lists them."),
+  stream: z.boolean().nullish(),
+  format: z.union([z.literal("json"), z.literal(""), z.record(z.string(), z.unknown())]).nullish(),
+  options: z
+    .looseObject({ num_predict: z.number().nullish(), stop: z.union([z.string(), z.array(z.string())]).nullish() })
+    .nullish(),
+  think: z.union([z.boolean(), z.enum(["low", "medium", "high", "xhigh", "max"])]).nullish(),
+};
+
+/** The members of a body of `POST /api/chat` that are looked at, and their types. */
+export const ollamaChatBody = z.object({ ...common, messages: z.array(message).nullish(), tools: toolsSchema });
+
+/** The members of a body of `POST /api/generate` that are looked at, and their types. */
+export const ollamaGenerateBody = z.object({
+  ...common,
+  prompt: z.string().nullish(),
+  system: z.string().nullish(),
+  suffix: z.string().nullish(),
+  images,
+});
+
+/** The reader's form of the answer: `message` or `response`. */
+export interface OllamaWire {
+  readonly form: "chat" | "generate";
+}
+
+/**
+ * A request of either route. Streams unless the body says no. Options of local models (`num_ctx`, `keep_alive`, `temperature`,
+ * `template`) are ignored.
+ *
+ * @throws MillraceError `invalid_request` with the path of the field. Source: docs/wire/clients.md, "Ollama".
+ */
+export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire: OllamaWire } {
+  if (typeof body === "object" && body !== null && "messages" in body) {
+    const parsed = parseBody(ollamaChatBody, body);
+    return turnOf(parsed, "chat", {
+      messages: parseMessages(parsed.messages ?? []),
+      tools: parseTools(parsed.tools, undefined),
+    });
+  }
+  const parsed = parseBody(ollamaGenerateBody, body);
+  if (parsed.suffix) throw refuse("suffix", "Insertion is not supported; put both sides into the prompt.");
+  const system: Message[] = parsed.system ? [{ role: "system", parts: textParts([parsed.system]) }] : [];
+  const parts = [...textParts([parsed.prompt ?? ""]), ...parseImages(parsed.images, "images")];
+  return turnOf(parsed, "generate", { messages: [...system, { role: "user", parts }], tools: [] });
+}
+
+/**
+ * The answer to a body without a question, by which clients load a model ahead: it is loaded always. Undefined for a question.
+ * Source: docs/wire/clients.md, "Ollama".
+ */
+export function answerLoad(body: unknown, nowMs: number): unknown {
+  const asked = z
+    .looseObject({ model: z.string(), messages: z.array(z.unknown()).nullish(), prompt: z.string().nullish() })
+    .safeParse(body);
+  if (!asked.success) return undefined;
+  const { model, messages, prompt, images: pictures } = asked.data;
+  if (messages?.length || prompt || (Array.isArray(pictures) && pictures.length > 0)) return undefined;
+  const empty = messages ? { message: { role: "assistant", content: "" } } : { response: "" };
+  return { model, created_at: new Date(nowMs).toISOString(), ...empty, done: true, done_reason: "load" };
+}
+
+function turnOf(
+  body: z.infer<z.ZodObject<typeof common>>,
+  form: OllamaWire["form"],
+  asked: Pick<TurnRequest, "messages" | "tools">,
+): ParsedTurn & { readonly wire: OllamaWire } {
+  const { num_predict: most, stop } = body.options ?? {};
+  const effort = effortOf(body.think);
+  const request: TurnRequest = {
+    model: body.model.replace(/:latest$/, ""),
+    ...asked,
+    toolChoice: { type: "auto" },
+    parallelToolCalls: true,
+    responseFormat: formatOf(body.format),
+    stop: (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== ""),
+    ...(most && most > 0 ? { maxOutputTokens: Math.floor(most) } : {}),
+    ...(effort === undefined ? {} : { reasoningEffort: effort }),
+  };
+  return { request, stream: body.stream ?? true, wire: { form } };
+}
+
+function effortOf(think: z.infer<typeof common.think>): ReasoningEffort | undefined {
+  if (think === false) return "none";
+  return typeof think === "string" ? think : undefined;
+}
+
+function formatOf(format: z.infer<typeof common.format>): ResponseFormat {
+  if (!format) return { type: "text" };
+  if (format === "json") return { type: "json_object" };
+  return { type: "json_schema", name: "answer", schema: format, strict: false };
+}
+
+/** Calls have ids in new versions only: a result without one belongs to the first open call of its name, or to the first of all. */
+function parseMessages(messages: readonly z.infer<typeof message>[]): Message[] {
+  const open: { readonly callId: string; readonly name: string }[] = [];
+  let made = 0;
+  return messages.map(({ role, content, thinking, ...given }, i) => {
+    const parts = [...textParts([content ?? ""]), ...parseImages(given.images, `messages[${i}].images`)];
+    if (role === "assistant") {
+      const toolCalls = (given.tool_calls ?? []).map(({ id, function: { name, arguments: written } }) => {
+        const text = typeof written === "string" ? written : JSON.stringify(written ?? {});
+        return { callId: id || `call_${made++}`, name, arguments: text || "{}", kind: "function" as const };
+      });
+      open.push(...toolCalls);
+      return { role, parts, ...(thinking ? { thinking } : {}), toolCalls };
+    }
+    if (role !== "tool") return { role, parts };
+    const { tool_call_id: id, tool_name: name } = given;
+    const at = open.findIndex((call) => (id ? call.callId === id : !name || call.name === name));
+    const [call] = at < 0 ? [] : open.splice(at, 1);
+    const named = name ?? call?.name;
+    return {
+      role,
+      callId: id || (call?.callId ?? `call_${made++}`),
+      ...(named ? { name: named } : {}),
+      parts,
+      isError: false,
+    };
+  });
+}
+
+/** Pictures have no type here: their first bytes tell it. */
+function parseImages(given: readonly string[] | null | undefined, path: string): Part[] {
+  return (given ?? []).map((data, i) => {
+    const at = `${path}[${i}]`;
+    if (data.startsWith("data:")) return imageFromUrl(data, at);
+    const [, type = "png"] =
+      [
+        ["/9j/", "jpeg"],
+        ["R0lG", "gif"],
+        ["UklG", "webp"],
+      ].find(([head = ""]) => data.startsWith(head)) ?? [];
+    return imageFromBase64(`image/${type}`, data, at);
+  });
+}

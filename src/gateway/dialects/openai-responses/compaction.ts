@@ -1,0 +1,62 @@
+import { isObject, type JsonObject } from "../../../base/json.ts";
+import type { Message } from "../../../log/request.ts";
+import type { Answer } from "../answer.ts";
+import { textParts } from "../content.ts";
+import type { Dialect, EncodeContext } from "../dialect.ts";
+import { wireId } from "../wire-id.ts";
+import { openAiResponses } from "./dialect.ts";
+import { packNotes } from "./notes.ts";
+import { parseResponsesRequest } from "./request.ts";
+import { responseObject, responsePrefix } from "./response-object.ts";
+
+const ask = `Write down what is needed to go on with this conversation without it: the task and its rules, what was decided and why, what
+was done and found (names, paths, values as they are), and what comes next. Answer with these notes alone.`;
+
+/** What the answer repeats of its request: the user's own messages. */
+interface CompactionWire {
+  readonly kept: readonly unknown[];
+}
+
+/**
+ * `POST /v1/responses/compact`: one prompt that asks for notes. The answer is the user's messages and one item that holds the notes,
+ * which a later request brings back. `previous`: as for a response. Source: docs/wire/clients.md, "Responses".
+ */
+export function compaction(previous: readonly Message[]): Dialect {
+  return {
+    ...openAiResponses,
+    name: "openai-compaction",
+    parse(body) {
+      const { request, wire, ignoredTools } = parseResponsesRequest(body, previous);
+      const messages: Message[] = [...request.messages, { role: "user", parts: textParts([ask]) }];
+      const kept = isObject(body) ? userMessages(body.input) : [];
+      const asked = {
+        ...request,
+        messages,
+        tools: [],
+        toolChoice: { type: "auto" },
+        responseFormat: { type: "text" },
+      } as const;
+      return { request: asked, stream: false, wire: { ...wire, kept }, ...(ignoredTools ? { ignoredTools } : {}) };
+    },
+    encodeAnswer: encodeCompaction,
+  };
+}
+
+function userMessages(input: unknown): readonly unknown[] {
+  if (typeof input === "string")
+    return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
+  return Array.isArray(input) ? input.filter((item) => isObject(item) && item.role === "user") : [];
+}
+
+function encodeCompaction(context: EncodeContext, answer: Answer): JsonObject {
+  const { kept } = context.parsed.wire as CompactionWire; // set by `parse` above
+  const notes = answer.blocks.map((block) => (block.kind === "text" ? block.text : "")).join("");
+  const item = { id: wireId("cmp_", context.turnId), type: "compaction", encrypted_content: packNotes(notes) };
+  return {
+    id: wireId(responsePrefix, context.turnId),
+    object: "response.compaction",
+    created_at: Math.floor(context.createdAtMs / 1000),
+    output: [...kept, item],
+    usage: responseObject(context, answer)["usage"],
+  };
+}

@@ -1,0 +1,31 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Bodies } from "./body.ts";
+
+/** A body that arrives in these pieces. */
+async function* arriving(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* pieces;
+}
+
+const read = (pieces: readonly Uint8Array[]) => new Bodies(1_000_000).read(arriving(pieces), (body) => body);
+
+describe("a body", () => {
+  it("is the same JSON however it is cut, in the middle of a character too", async () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "é", "漢", "😀", "\u{feff}", '"', "\\"), maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(text, fc.array(fc.nat(200), { maxLength: 5 }), async (said, cuts) => {
+        const bytes = Buffer.from(JSON.stringify({ said }));
+        const at = [0, ...cuts.map((cut) => Math.min(cut, bytes.length)).sort((a, b) => a - b), bytes.length];
+        const pieces = at.slice(1).map((to, i) => bytes.subarray(at[i], to));
+        expect(await read(pieces)).toEqual({ json: { said } });
+      }),
+    );
+  });
+
+  it.each([
+    ["a byte that is no UTF-8", [0x22, 0xff, 0x22]],
+    ["a character that is not whole at its end", [0x22, 0xe6, 0xbc]],
+  ])("with %s is refused", async (_, bytes) => {
+    await expect(read(bytes.map((byte) => Uint8Array.of(byte)))).rejects.toMatchObject({ code: "invalid_request" });
+  });
+});

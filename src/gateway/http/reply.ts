@@ -1,0 +1,80 @@
+import type { ServerResponse } from "node:http";
+import { bestEffort } from "../../base/async.ts";
+import { headerSafe } from "./request-headers.ts";
+
+/** Writes a body piece by piece, and ends the response. If it rejects, the connection is cut: the body must not look complete. */
+export type BodyFlow = (response: ServerResponse) => Promise<void>;
+
+/** An answer of a route, before it is written. Names of headers are in lower case. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body?: string | Uint8Array | BodyFlow;
+  /** Called once: whether the operating system took the whole body. */
+  readonly done?: (isTaken: boolean) => Promise<unknown>;
+}
+
+/** A whole body of JSON. `done` as in `Reply`. */
+export function jsonResponse(
+  body: unknown,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+  done?: Reply["done"],
+): Reply {
+  const own = { "content-type": "application/json", "cache-control": "no-store" };
+  return { status, headers: { ...own, ...headers }, body: JSON.stringify(body), ...(done && { done }) };
+}
+
+/** Writes the reply. Resolves once the operating system has it, or the client is gone. Never rejects. */
+export async function send({ status, headers, body, done }: Reply, response: ServerResponse): Promise<void> {
+  const isHead = response.req.method === "HEAD";
+  if (typeof body === "string" || body instanceof Uint8Array)
+    headers["content-length"] = String(Buffer.byteLength(body));
+  const isSent =
+    !response.destroyed &&
+    (await new Promise<boolean>((resolve) => {
+      response.once("finish", () => resolve(true));
+      response.once("close", () => resolve(false));
+      response.writeHead(status, headers);
+      if (isHead || body === undefined) response.end();
+      else if (typeof body !== "function") response.end(body);
+      else {
+        response.flushHeaders();
+        body(response).catch(() => response.destroy());
+      }
+    }));
+  if (done !== undefined) await bestEffort(done(isSent && !isHead));
+}
+
+/** Resolves once the response takes more, or its client is gone. */
+export function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const over = () => {
+      response.off("drain", over);
+      response.off("close", over);
+      resolve();
+    };
+    response.on("drain", over);
+    response.on("close", over);
+    if (response.destroyed) over();
+  });
+}
+
+/**
+ * Headers of every answer to a caller with a key: the IDE that gets a prompt to this model now, and `x-millrace-store: new` if the log
+ * was damaged as the gateway began, so that it may not know a key that was used before.
+ */
+export function callerHeaders(
+  gateway: {
+    readonly ideOf?: (modelUid: string | undefined) => string | undefined;
+    readonly storeState?: () => { readonly damaged?: unknown };
+  },
+  modelUid: string | undefined,
+): Readonly<Record<string, string>> {
+  const ide = gateway.ideOf?.(modelUid);
+  const isNew = (gateway.storeState?.().damaged ?? undefined) !== undefined;
+  return {
+    ...(ide === undefined ? {} : { "x-millrace-ide": headerSafe(ide) }),
+    ...(isNew ? { "x-millrace-store": "new" } : {}),
+  };
+}

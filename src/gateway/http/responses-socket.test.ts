@@ -1,0 +1,170 @@
+import { once } from "node:events";
+import OpenAI from "openai";
+import { ResponsesWS } from "openai/resources/responses/ws";
+import { afterEach, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { systemClock } from "../../base/clock.ts";
+import { fakeGateway, fakeKey } from "../gateway.fake.ts";
+import { finished, started, text } from "../turn-events.fake.ts";
+import type { Listener } from "./listen.ts";
+import { canServeSockets } from "./responses-socket.ts";
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+async function listening() {
+  const fake = fakeGateway({ clock: systemClock });
+  fake.turns.script = () => [started, text("Hi"), finished("Hi")];
+  const here: Listener = await fake.gateway.listen({ host: "127.0.0.1", port: 0 });
+  opened.push(here);
+  return { ...fake, port: here.port, here };
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- wire JSON, looked into freely by these tests
+type Json = Record<string, any>;
+
+/** A client that sends a message and reads up to the end of its answer. */
+async function connect(port: number, headers: Readonly<Record<string, string>> = {}) {
+  const url = `ws://127.0.0.1:${port}/v1/responses`;
+  const socket = new WebSocket(url, { headers: { authorization: `Bearer ${fakeKey}`, ...headers } });
+  opened.push({ close: () => socket.terminate() });
+  const got: Json[] = [];
+  let wake = () => {};
+  socket.on("message", (data: Buffer) => {
+    got.push(JSON.parse(data.toString()) as Json);
+    wake();
+  });
+  await once(socket, "open");
+  const ask = async (message: unknown) => {
+    socket.send(typeof message === "string" ? message : JSON.stringify(message));
+    for (;;) {
+      const end = got.findIndex(({ type }) =>
+        /^(?:error|response\.(?:completed|failed|incomplete))$/.test(type as string),
+      );
+      if (end >= 0) return got.splice(0, end + 1);
+      await new Promise<void>((resolve) => (wake = resolve));
+    }
+  };
+  return { socket, ask };
+}
+
+const create = { type: "response.create", model: "test-model" };
+const messagesOf = ({ turns }: Awaited<ReturnType<typeof listening>>, at: number) =>
+  turns.started[at]?.request.messages.map(({ role, ...message }) => [role, "parts" in message ? message.parts : []]);
+
+describe.runIf(canServeSockets())("the Responses API over a WebSocket", () => {
+  it("answers OpenAI's SDK with the events of the stream", async () => {
+    const { port } = await listening();
+    const client = new OpenAI({ baseURL: `http://127.0.0.1:${port}/v1`, apiKey: fakeKey });
+    const socket = new ResponsesWS(client);
+    opened.push({ close: () => socket.close() });
+    socket.send({ ...create, type: "response.create", input: "Hello" });
+    const types: string[] = [];
+    for await (const step of socket.stream()) {
+      if (step.type !== "message") continue;
+      types.push(step.message.type);
+      if (step.message.type !== "response.completed") continue;
+      expect(step.message.response).toMatchObject({ status: "completed", output: [{ content: [{ text: "Hi" }] }] });
+      break;
+    }
+    expect(types).toContain("response.output_text.delta");
+  });
+
+  it("continues the connection's last response, also one that was not stored or that only prepared", async () => {
+    const fake = await listening();
+    const { ask } = await connect(fake.port);
+    const [prepared] = (await ask({ ...create, store: false, generate: false, input: "Rules" })).slice(-1);
+    expect(fake.turns.started).toHaveLength(0);
+    const first = (
+      await ask({ ...create, store: false, input: "One", previous_response_id: prepared?.response.id })
+    ).at(-1);
+    await ask({ ...create, store: false, input: "Two", previous_response_id: first?.response.id });
+    const said = (role: string, content: string) => [role, [{ type: "text", text: content }]];
+    expect(messagesOf(fake, 1)).toEqual([
+      said("user", "Rules"),
+      said("user", "One"),
+      said("assistant", "Hi"),
+      said("user", "Two"),
+    ]);
+  });
+
+  it("says that a response is not known in the words on which Codex sends its whole input", async () => {
+    const { port } = await listening();
+    const { ask } = await connect(port);
+    const [error] = await ask({ ...create, input: "x", previous_response_id: "resp_00000000000000000000000000" });
+    expect(error).toMatchObject({ type: "error", status: 404, error: { code: "previous_response_not_found" } });
+    expect((await ask("no JSON")).at(-1)).toMatchObject({ type: "error", status: 400 });
+    expect((await ask({ ...create, input: "x", stream_id: "a" })).at(-1)).toMatchObject({ stream_id: "a" }); // it goes on
+  });
+
+  it("joins the turn of a connection that broke when the same request comes again", async () => {
+    const fake = await listening();
+    const [a, b] = [await connect(fake.port), await connect(fake.port)];
+    const message = { ...create, input: "Hello" };
+    fake.turns.script = () => [started, text("Hi")]; // it runs on
+    a.socket.send(JSON.stringify(message));
+    await once(a.socket, "message");
+    a.socket.terminate();
+    await expect.poll(() => fake.turns.readers(fake.turns.turnId(0))).toBe(0);
+    b.socket.send(JSON.stringify(message));
+    await once(b.socket, "message");
+    expect(fake.turns.started).toHaveLength(1);
+  });
+
+  it("refuses a handshake without the key or from a foreign page, and makes none elsewhere", async () => {
+    const { port } = await listening();
+    const refusal = async (path: string, headers: Readonly<Record<string, string>>) => {
+      const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers });
+      socket.on("error", () => {});
+      const [, response] = (await once(socket, "unexpected-response")) as [unknown, { statusCode: number }];
+      socket.terminate();
+      return response.statusCode;
+    };
+    const key = { authorization: `Bearer ${fakeKey}` };
+    expect(await refusal("/v1/responses", {})).toBe(401);
+    expect(await refusal("/v1/responses", { ...key, origin: "https://evil.test" })).toBe(403);
+    expect(await refusal("/v1/models", key)).toBe(200); // a page of models: nothing here speaks WebSocket elsewhere
+  });
+
+  it("leaves other upgrades to HTTP", async () => {
+    const { port } = await listening();
+    const { request } = await import("node:http");
+    const status = await new Promise((resolve) => {
+      const headers = { connection: "upgrade", upgrade: "h2c" };
+      request({ port, path: "/health", headers, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      }).end();
+    });
+    expect(status).toBe(200);
+  });
+
+  it("tells its clients that the gateway stops", async () => {
+    const { port, here } = await listening();
+    const { socket } = await connect(port);
+    const closed = once(socket, "close");
+    await here.close();
+    expect((await closed)[0]).toBe(1012);
+  });
+});
+
+it("is not served by a Node that would hand over every upgrade", () => {
+  expect([
+    canServeSockets("22.21.0"),
+    canServeSockets("24.8.1"),
+    canServeSockets("24.9.0"),
+    canServeSockets("25.0.0"),
+  ]).toEqual([false, false, true, true]);
+});
+
+describe("a client that asks for a WebSocket where none is served", () => {
+  it("hears 426 at once, and the key is asked for first", async () => {
+    const { request } = fakeGateway();
+    const headers = { upgrade: "websocket" };
+    expect((await request("/v1/responses", { headers })).status).toBe(426);
+    expect((await request("/v1/responses", { headers: { ...headers, authorization: "" } })).status).toBe(401);
+    expect((await request("/v1/responses")).status).toBe(405);
+  });
+});

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { answerTurn } from "../answers/answer-turn.ts";
+import { ollama } from "../dialects/ollama/dialect.ts";
+import { ollamaShow, ollamaTag, ollamaVersion } from "../dialects/ollama/models.ts";
+import { answerLoad, ollamaChatBody, ollamaGenerateBody } from "../dialects/ollama/request.ts";
+import { refuse } from "../dialects/parse-body.ts";
+import type { Gateway, GatewayContext } from "../http/context.ts";
+import { jsonResponse, type Reply } from "../http/reply.ts";
+import { createdAt, listed } from "./model-list.ts";
+import { defineRoute, type RouteInput } from "./route.ts";
+import { startsTurn } from "./route-headers.ts";
+
+const answered = z.looseObject({ model: z.string(), created_at: z.iso.datetime(), done: z.boolean() });
+const details = z.looseObject({ family: z.string() });
+
+/** Ollama's API, for local tools that speak it first. */
+export const ollamaRoutes = [
+  defineRoute("POST /api/chat", {
+    summary: "Ollama: chat.",
+    body: ollamaChatBody,
+    answer: answered,
+    answers: "ndjson",
+    headers: startsTurn,
+    handle: answerOllama,
+  }),
+  defineRoute("POST /api/generate", {
+    summary: "Ollama: one prompt.",
+    body: ollamaGenerateBody,
+    answer: answered,
+    answers: "ndjson",
+    headers: startsTurn,
+    handle: answerOllama,
+  }),
+  defineRoute("GET /api/tags", {
+    summary: "Ollama: the account's models.",
+    answer: z.object({ models: z.array(z.looseObject({ name: z.string(), model: z.string(), details })) }),
+    async handle(gateway, c) {
+      const models = await gateway.models.list({ refresh: false }, c.signal);
+      return jsonResponse({ models: listed(models).map((model) => ollamaTag(model, createdAt)) });
+    },
+  }),
+  defineRoute("POST /api/show", {
+    summary: "Ollama: one model, by any name that resolves.",
+    body: z.object({ model: z.string().nullish(), name: z.string().nullish() }),
+    answer: z.looseObject({ details, model_info: z.looseObject({}), capabilities: z.array(z.string()) }),
+    async handle(gateway, c, { json }) {
+      const { model: asked, name } = json as { readonly model?: unknown; readonly name?: unknown }; // an object, or neither
+      const wanted = asked ?? name;
+      if (typeof wanted !== "string" || wanted === "") throw refuse("model", "Name a model; GET /api/tags lists them.");
+      const { model } = await gateway.models.resolve(wanted.replace(/:latest$/, ""), undefined, c.signal);
+      return jsonResponse(ollamaShow(model, createdAt));
+    },
+  }),
+  defineRoute("GET /api/version", {
+    summary: "Ollama: the version whose API this is.",
+    answer: z.object({ version: z.string() }),
+    handle: () => jsonResponse({ version: ollamaVersion }),
+  }),
+];
+
+function answerOllama(gateway: Gateway, c: GatewayContext, { json }: RouteInput): Reply | Promise<Reply> {
+  const loaded = answerLoad(json, gateway.clock.now());
+  if (loaded !== undefined) return jsonResponse(loaded, 200, { "x-millrace-answered-by": "gateway" });
+  return answerTurn(gateway, c, ollama, json);
+}

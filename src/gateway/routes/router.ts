@@ -1,0 +1,118 @@
+import { MillraceError } from "../../base/errors.ts";
+import { Bodies } from "../http/body.ts";
+import { callerOf, type Gateway, type GatewayContext, notServed, respondError } from "../http/context.ts";
+import type { Reply } from "../http/reply.ts";
+import { routes } from "./all-routes.ts";
+import { fileReply } from "./dashboard-routes.ts";
+import { notServedAt } from "./not-served.ts";
+import type { Route } from "./route.ts";
+
+/** Answers a request that the guard let pass; throws what the route throws. */
+export type Router = (c: GatewayContext) => Reply | Promise<Reply>;
+
+/** Every declared route, and the dashboard's files. Checks the caller and reads the body here, for all routes. */
+export function openRouter(gateway: Gateway): Router {
+  const bodies = new Bodies(gateway.limits.maxBodyBytes);
+  return (c) => {
+    const method = c.method === "HEAD" ? "GET" : c.method;
+    const file = method === "GET" && c.path !== "/" ? gateway.dashboard?.get(c.path) : undefined;
+    if (file !== undefined) {
+      c.route = c.path;
+      return fileReply(file);
+    }
+    for (const route of served) {
+      const match = route.method === method ? route.shape.exec(c.path) : null;
+      if (match === null) continue;
+      c.route = route.label;
+      c.params = decoded(match.groups ?? {});
+      return answer(gateway, bodies, route, c);
+    }
+    return routeNotFound(c);
+  };
+}
+
+function answer(gateway: Gateway, bodies: Bodies, route: Route, c: GatewayContext): Reply | Promise<Reply> {
+  if (route.guard === "owner" && !callerOf(c).owner) return ownersOnly(c);
+  const { params } = c;
+  if (route.body === undefined) return route.handle(gateway, c, { params, json: undefined });
+  if (gateway.answering() > gateway.limits.mostOpen) throw overloaded();
+  const coding = c.header("content-encoding") ?? "identity";
+  if (coding !== "identity") return codedBody(c, coding);
+  return bodies.read(
+    c.incoming.iterator({ destroyOnReturn: false }), // a refusal in the middle goes over the same connection
+    (body) =>
+      "tooLarge" in body
+        ? notServed(c, 413, body.tooLarge, body.hint)
+        : route.handle(gateway, c, { params, json: body.json }),
+    c.header("content-length"),
+  );
+}
+
+/** Parameters as their client meant them; one that is no valid escape stays as it came. */
+function decoded(groups: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(groups).map(([name, value]) => {
+      try {
+        return [name, decodeURIComponent(value)];
+      } catch {
+        return [name, value];
+      }
+    }),
+  );
+}
+
+const openRoutes = new Set(
+  routes.filter(({ guard }) => guard === "open").map((route) => `${route.method} ${route.path}`),
+);
+const served = routes.map((route) => {
+  const pattern = route.takesSlashes === true ? route.path.replace(/\{(\w+)\}$/, "(?<$1>.+)") : route.path;
+  return {
+    ...route,
+    shape: new RegExp(`^${pattern.replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
+    /** As metrics name it. */
+    label:
+      route.takesSlashes === true ? route.path.replace(/\{\w+\}$/, "*") : route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+  };
+});
+
+/** Whether a route answers without a key: its answer tells only that a gateway is here. Source: docs/wire/clients.md, "HTTP and model lists". */
+export function isOpen(method: string, path: string): boolean {
+  return openRoutes.has(`${method === "HEAD" ? "GET" : method} ${path}`);
+}
+
+/** Whether a session of the dashboard may ask this, of the routes that need a caller at all. */
+export function isForDashboard(method: string, path: string): boolean {
+  return served.some((route) => route.dashboard === true && route.method === method && route.shape.test(path));
+}
+
+/** The answer for an unknown path. */
+function routeNotFound(c: GatewayContext): Reply {
+  const { status, message, hint, allow } = notServedAt(
+    { method: c.method, path: c.path, upgrade: c.header("upgrade") },
+    served,
+  );
+  const reply = notServed(c, status, message, hint);
+  if (allow !== undefined) reply.headers["allow"] = allow.join(", ");
+  if (status === 426) reply.headers["upgrade"] = "websocket";
+  return reply;
+}
+
+function ownersOnly(c: GatewayContext): Reply {
+  const error = new MillraceError("unauthenticated", "Only the owner of the gateway may see this.", {
+    hint: "Use the key that `millrace keys` shows.",
+  });
+  return respondError(c, error, 403);
+}
+
+/** Nothing is unpacked: a few bytes may unpack to more than there is memory. */
+function codedBody(c: GatewayContext, coding: string): Reply {
+  const message = `Compressed bodies are not supported, and this one has content-encoding ${JSON.stringify(coding.slice(0, 60))}.`;
+  return notServed(c, 415, message, "Send the body uncompressed, without content-encoding.");
+}
+
+/** Refused before its body is read; the same request is welcome a little later. Not all come back in the same moment. */
+function overloaded(): MillraceError {
+  return new MillraceError("unavailable", "The gateway has too many open requests.", {
+    retryAfterMs: 1_000 + Math.random() * 4_000,
+  });
+}

@@ -1,0 +1,133 @@
+import { create } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../../base/clock.fake.ts";
+import { StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
+import { type AppendLimits, Appends, defaultAppends, type WayUp } from "./appends.ts";
+
+const never = new AbortController().signal;
+
+function begin(limits: Partial<AppendLimits> = {}) {
+  const clock = new FakeClock();
+  const stopping = new AbortController();
+  const appends = new Appends(clock, stopping.signal, { ...defaultAppends, ...limits });
+  const append = (requestId: string, seqno: number, bytes = 10) =>
+    appends.append("caller", requestId, {
+      headers: new Headers({ "x-at": String(seqno) }),
+      seqno: BigInt(seqno),
+      message: create(ClientMessageSchema, { seqno, request: { case: "close", value: {} } }),
+      bytes,
+    });
+  return { clock, appends, append };
+}
+
+async function take(up: WayUp, count: number): Promise<readonly (number | undefined)[]> {
+  const got: (number | undefined)[] = [];
+  const messages = up.messages();
+  while (got.length < count) {
+    const { value } = await messages.next();
+    if (value === undefined) break;
+    got.push(value.seqno);
+  }
+  return got;
+}
+
+describe("calls of one attach", () => {
+  test("meet whichever comes first", async () => {
+    const { appends, append } = begin();
+    append("a", 0);
+    expect(await take(appends.claim("caller", "a"), 1)).toEqual([0]);
+    const later = appends.claim("caller", "b");
+    const taken = take(later, 1);
+    append("b", 0);
+    expect(await taken).toEqual([0]);
+    expect(appends.unclaimed).toBe(0);
+  });
+
+  test("never meet those of another caller", async () => {
+    const { appends, append } = begin();
+    append("a", 0);
+    const stranger = appends.claim("somebody else", "a");
+    stranger.end();
+    expect(await take(stranger, 1)).toEqual([]);
+    expect(appends.unclaimed).toBe(1);
+  });
+
+  test("are put in order, in any order of arrival and with repeats (P7)", async () => {
+    const numbers = fc.nat({ max: 12 }).chain((count) =>
+      fc.shuffledSubarray(
+        Array.from({ length: count + 1 }, (_, seqno) => seqno),
+        { minLength: count + 1 },
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(numbers, async (order) => {
+        const { appends, append } = begin();
+        const up = appends.claim("caller", "a");
+        for (const seqno of order) append("a", seqno);
+        expect(await take(up, order.length)).toEqual([...order].sort((a, b) => a - b));
+        append("a", 0); // again: the number inside decides
+        expect(await take(up, 1)).toEqual([0]);
+      }),
+    );
+  });
+
+  test("wait 5 minutes for their way down, and then are forgotten", async () => {
+    const { appends, append, clock } = begin();
+    append("a", 0);
+    await clock.advance(299_000);
+    expect(appends.unclaimed).toBe(1);
+    await clock.advance(1_000);
+    expect(appends.unclaimed).toBe(0);
+  });
+
+  test("give their first headers to a way down that has none, which waits 30 s for them", async () => {
+    const { appends, append, clock } = begin();
+    const up = appends.claim("caller", "a");
+    const headers = up.firstHeaders(never);
+    append("a", 0);
+    expect((await headers).get("x-at")).toBe("0");
+    expect(await take(up, 1)).toEqual([0]);
+    const waiting = appends.claim("caller", "b").firstHeaders(never);
+    const refused = waiting.catch((error: unknown) => error);
+    await clock.advance(30_000);
+    expect(await refused).toMatchObject({ code: Code.Unavailable });
+  });
+
+  test("are refused once their attach is over, for 5 minutes", async () => {
+    const { appends, append, clock } = begin();
+    appends.claim("caller", "a").end();
+    expect(() => append("a", 0)).toThrow(/attach is over/);
+    await clock.advance(300_001);
+    append("a", 0);
+    expect(appends.unclaimed).toBe(1);
+  });
+
+  test("may begin anew under their id once the way down has ended", async () => {
+    const { appends, append } = begin();
+    const first = appends.claim("caller", "a");
+    append("a", 0);
+    expect(await take(first, 1)).toEqual([0]);
+    first.end();
+    const second = appends.claim("caller", "a");
+    append("a", 0);
+    expect(await take(second, 1)).toEqual([0]);
+  });
+
+  test("have one way down", () => {
+    const { appends } = begin();
+    appends.claim("caller", "a");
+    expect(() => appends.claim("caller", "a")).toThrow(/open already/);
+  });
+
+  test("hold no more than the limits say", () => {
+    const { append } = begin({ mostAppends: 2, mostUnclaimed: 2, mostBytes: 100 });
+    append("a", 0);
+    append("a", 1);
+    expect(() => append("a", 2)).toThrow(/Too much/);
+    append("b", 0);
+    expect(() => append("c", 0)).toThrow(/Too much/);
+    expect(() => append("b", 1, 80)).toThrow(/Too much/);
+  });
+});

@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto";
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import type { Models } from "../../models/model.ts";
+import type { StartTurn } from "../../turns/turns.ts";
+import { projectFromMessages } from "../../usage/history/project-of.ts";
+import type { Block } from "../dialects/answer.ts";
+import type { ClientInput, ToolResult } from "../dialects/idempotent/client-message.ts";
+import { continueRequest, parseChat } from "../dialects/idempotent/request.ts";
+import type { AttachAsk } from "./attach-headers.ts";
+
+/** The turn of a stream's request. @throws MillraceError for a request or a model that cannot be. */
+export async function firstTurn(
+  models: Pick<Models, "resolve">,
+  ask: AttachAsk,
+  { chat }: Extract<ClientInput, { type: "request" }>,
+  signal: AbortSignal,
+): Promise<StartTurn> {
+  const request = parseChat(chat);
+  const { model, rule } = await models.resolve(request.model, request.reasoningEffort, signal);
+  return {
+    dialect: "idempotent",
+    request,
+    modelUid: model.uid,
+    modelNumber: model.number,
+    modelRule: rule,
+    session: ask.session ?? (chat.conversationId || undefined),
+    ...asked(ask, request, 0),
+  };
+}
+
+/** The turn that follows once every call of the last one has its result: the same model, the same conversation. */
+export function nextTurn(
+  ask: AttachAsk,
+  segment: number,
+  last: TurnRecord | undefined,
+  { blocks, results }: { readonly blocks: readonly Block[]; readonly results: ReadonlyMap<string, ToolResult> },
+): StartTurn {
+  if (last === undefined) throw new MillraceError("expired", "The earlier answer is no longer kept.");
+  const request = continueRequest(last.request, blocks, results);
+  return {
+    dialect: "idempotent",
+    request,
+    modelUid: last.modelUid as StartTurn["modelUid"], // it was one when the turn was stored
+    modelNumber: last.modelNumber,
+    modelRule: last.modelRule,
+    session: last.session,
+    ...asked(ask, request, segment),
+  };
+}
+
+type StartFields = "caller" | "client" | "project" | "graceMs" | "idempotencyKey" | "fingerprint" | "body";
+
+function asked(
+  { name, client, project, graceMs }: AttachAsk,
+  request: TurnRequest,
+  segment: number,
+): Pick<StartTurn, StartFields> {
+  return {
+    caller: name.caller,
+    client,
+    project: project ?? projectFromMessages(request), // now: who looks on later cannot read the request
+    graceMs,
+    idempotencyKey: undefined, // the numbers of the stream do its work
+    fingerprint: digestOf(["idempotent", name.caller, name.name, segment]),
+    body: digestOf([name.caller, request]),
+  };
+}
+
+function digestOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
+}

@@ -1,0 +1,192 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { type ConnectRouter, createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
+import { within } from "../../base/async.ts";
+import { MillraceError } from "../../base/errors.ts";
+import {
+  type BidiAppendRequest,
+  type BidiPollRequest,
+  BidiService,
+  ChatService,
+  type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
+  StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
+  type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
+} from "../../proto/aiserver/v1/chat_pb.ts";
+import type { StreamTurns } from "../../turns/attach.ts";
+import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
+import type { Caller, Refusal } from "../http/guard.ts";
+import type { OpenRpc, RpcHandler, RpcRequest, RpcResponse } from "../http/rpc-handler.ts";
+import { namesStream } from "./attach-headers.ts";
+import { Appends } from "./carriers/appends.ts";
+import { type Carrier, carry } from "./carriers/carrier.ts";
+import { type PollAnswer, PolledAttach } from "./carriers/poll.ts";
+import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
+import { encodeAny, isCallPath, unreadable, writeRefusal } from "./rpc/refuse-call.ts";
+import { rpcServer } from "./rpc/rpc-server.ts";
+import { runSession, type StreamParts } from "./session.ts";
+
+const callerKey = createContextKey<Caller | undefined>(undefined, { description: "who asks" });
+
+/** How long a stopping gateway waits until its streams have told their clients; ms. */
+const goodbyeMs = 1_000;
+
+/** The idempotent streaming protocol over a gateway's parts, on the gateway's own port. Source: docs/stream-protocol.md. */
+export function openStreams(streams: Pick<StreamTurns, "attach">, quotas: Partial<StreamQuotas> = {}): OpenRpc {
+  return (parts) => {
+    const counted = new Quotas(parts.clock, { ...defaultQuotas, ...quotas });
+    return new Streams({ ...parts, streams, quotas: counted });
+  };
+}
+
+class Streams implements RpcHandler {
+  readonly #parts: StreamParts;
+  readonly #callers = new WeakMap<object, Caller>();
+  readonly #stopping = new AbortController();
+  /** Answers that are not written to their end. */
+  readonly #open = new Set<Promise<void>>();
+  readonly #appends: Appends;
+  readonly #polled = new Map<string, PolledAttach>();
+  readonly #serve: ReturnType<typeof rpcServer>;
+
+  constructor(parts: StreamParts) {
+    this.#parts = parts;
+    this.#appends = new Appends(parts.clock, this.#stopping.signal);
+    this.#serve = rpcServer({
+      routes: (router) => this.#routes(router),
+      contextValues: (request) => createContextValues().set(callerKey, this.#callers.get(request)),
+      mostBytes: parts.limits.maxBodyBytes,
+    });
+  }
+
+  takes(path: string): boolean {
+    return isCallPath(path);
+  }
+
+  handle(request: RpcRequest, response: RpcResponse, caller: Caller): void {
+    this.#callers.set(request, caller);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#open.add(promise);
+    response.once("close", () => {
+      this.#open.delete(promise);
+      resolve();
+    });
+    this.#serve(request, response);
+  }
+
+  refuse(request: RpcRequest, response: RpcResponse, { status, error }: Refusal): void {
+    const record = status === 403 ? { ...error, details: { reason: "foreign" } } : error;
+    writeRefusal(request, response, { error: encodeRefusal(record, false), status });
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    for (const polled of this.#polled.values()) polled.endSoon();
+    await within(Promise.all(this.#open), goodbyeMs, this.#parts.clock);
+  }
+
+  #routes(router: ConnectRouter): void {
+    router.service(ChatService, {
+      streamUnifiedChatWithToolsIdempotent: (messages, context) => this.#bidi(messages, context),
+      streamUnifiedChatWithToolsIdempotentSSE: (ask, context) => this.#sse(ask.requestId, context),
+      streamUnifiedChatWithToolsIdempotentPoll: (ask, context) => this.#poll(ask, context),
+    });
+    router.service(BidiService, { bidiAppend: async (ask, context) => this.#append(ask, context) });
+  }
+
+  /** Tier 1: both ways in one call. */
+  async *#bidi(messages: AsyncIterable<ClientMessage>, context: HandlerContext): AsyncGenerator<ServerMessage, void> {
+    const { digest: caller } = callerOf(context);
+    const { requestHeader, signal } = context;
+    yield* this.#session({ caller, headers: async () => requestHeader, messages, waitsForGaps: false, signal });
+  }
+
+  /** Tier 2: the way down for the messages that are appended under this request id. */
+  async *#sse(requestId: string, context: HandlerContext): AsyncGenerator<ServerMessage, void> {
+    yield* this.#down(callerOf(context).digest, idOf(requestId), context.requestHeader, context.signal);
+  }
+
+  /** Tier 3: a piece of that way down. */
+  async *#poll(ask: BidiPollRequest, context: HandlerContext): AsyncGenerator<PollAnswer, void> {
+    const { digest } = callerOf(context);
+    const requestId = idOf(ask.requestId?.requestId ?? "");
+    const key = JSON.stringify([digest, requestId]);
+    let polled = this.#polled.get(key);
+    if (polled === undefined) {
+      if (ask.startRequest !== true) throw encodeInterruption("Nothing is open under this request id; attach again.");
+      const stop = new AbortController();
+      const down = this.#down(digest, requestId, context.requestHeader, stop.signal);
+      polled = new PolledAttach(down, this.#parts.clock, () => {
+        this.#polled.delete(key);
+        stop.abort();
+      });
+      this.#polled.set(key, polled);
+    }
+    yield* polled.poll(context.signal);
+  }
+
+  #append(ask: BidiAppendRequest, context: HandlerContext): Record<string, never> {
+    const { digest } = callerOf(context);
+    try {
+      const bytes = ask.dataBinary.length > 0 ? ask.dataBinary : fromHex(ask.data);
+      const append = {
+        headers: context.requestHeader,
+        seqno: ask.appendSeqno,
+        message: readMessage(bytes),
+        bytes: bytes.length,
+      };
+      this.#appends.append(digest, idOf(ask.requestId?.requestId ?? ""), append);
+      return {};
+    } catch (error) {
+      throw encodeAny(this.#parts, error, false);
+    }
+  }
+
+  async *#down(
+    caller: string,
+    requestId: string,
+    headers: Headers,
+    signal: AbortSignal,
+  ): AsyncGenerator<ServerMessage, void> {
+    const up = this.#appends.claim(caller, requestId);
+    try {
+      const named = async () => (namesStream(headers) ? headers : up.firstHeaders(signal));
+      yield* this.#session({ caller, headers: named, messages: up.messages(), waitsForGaps: true, signal });
+    } finally {
+      up.end();
+    }
+  }
+
+  #session(up: Omit<Carrier, "write">): AsyncGenerator<ServerMessage, void> {
+    return carry(up, (carrier) => runSession(this.#parts, carrier, this.#stopping.signal));
+  }
+}
+
+/** @throws MillraceError `invalid_request`. */
+function idOf(requestId: string): string {
+  if (/^[\x21-\x7e]{1,128}$/.test(requestId)) return requestId;
+  throw new MillraceError("invalid_request", "request_id: 1 to 128 printable characters name an attach.", {
+    param: "request_id",
+    hint: "Send a fresh UUID with every attach.",
+  });
+}
+
+function fromHex(text: string): Uint8Array {
+  if (text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text)) return Buffer.from(text, "hex");
+  throw new MillraceError("invalid_request", "data is not hexadecimal text.", {
+    param: "data",
+    hint: "Send the protobuf bytes of the message as hexadecimal text, or as data_binary.",
+  });
+}
+
+function readMessage(bytes: Uint8Array): ClientMessage {
+  try {
+    return fromBinary(ClientMessageSchema, bytes);
+  } catch (error) {
+    throw unreadable(error, Number.POSITIVE_INFINITY);
+  }
+}
+
+function callerOf({ values }: HandlerContext): Caller {
+  const caller = values.get(callerKey);
+  if (caller === undefined) throw new MillraceError("internal", "A stream was reached without a key.");
+  return caller;
+}

@@ -1,0 +1,88 @@
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type ContextValues,
+  createConnectRouter,
+  createContextKey,
+  type Interceptor,
+} from "@connectrpc/connect";
+import { createAsyncIterable, type UniversalHandler, type UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
+import {
+  compressionBrotli,
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from "@connectrpc/connect-node";
+import { encodeRefusal } from "../../dialects/idempotent/errors.ts";
+import type { RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
+import { endWith, findCall, unreadable, writeRefusal } from "./refuse-call.ts";
+
+export interface RpcServerOptions {
+  readonly routes: (router: ConnectRouter) => void;
+  readonly contextValues: (request: RpcRequest) => ContextValues;
+  /** Of one message, before and after it is unpacked. */
+  readonly mostBytes: number;
+}
+
+/** Answers calls. A failure before the method is reached has details too. Source: docs/wire/idempotent-streams.md, "What a server must do". */
+export function rpcServer(options: RpcServerOptions): (request: RpcRequest, response: RpcResponse) => void {
+  const { routes, contextValues, mostBytes } = options;
+  const router = createConnectRouter({
+    grpc: false,
+    grpcWeb: false,
+    acceptCompression: [compressionGzip, compressionBrotli],
+    readMaxBytes: mostBytes,
+    compressMinBytes: Number.MAX_SAFE_INTEGER, // an answer is never held back to be compressed
+    interceptors: [detailing(mostBytes)],
+  });
+  routes(router);
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  return (request, response) => {
+    const found = findCall(request, handlers, mostBytes);
+    if ("refused" in found) return writeRefusal(request, response, found.refused);
+    endWith(response);
+    void answer(found.handle, request, response).catch(() => response.destroy()); // the connection is gone, or is of no more use
+  };
+
+  async function answer(handle: UniversalHandler, request: RpcRequest, response: RpcResponse): Promise<void> {
+    // reading that stops in the middle must leave the connection: the refusal goes over it
+    const body = request.iterator({ destroyOnReturn: false });
+    const progress = { isRead: false };
+    const values = contextValues(request).set(progressKey, progress);
+    const call = universalRequestFromNodeRequest(request, response, undefined, values);
+    const answered = await handle({ ...call, body });
+    const isBare = handle.method.methodKind === "unary" && answered.status >= 400 && !progress.isRead;
+    await universalResponseToNodeResponse(isBare ? await detailed(answered, mostBytes) : answered, response);
+  }
+}
+
+const progressKey = createContextKey({ isRead: false }, { description: "how far the call has come" });
+
+/** Adds details to errors. Methods that stream their answer reject here only for their request; errors of the answer come later. */
+function detailing(mostBytes: number): Interceptor {
+  return (next) => async (request) => {
+    request.contextValues.get(progressKey).isRead = true;
+    if (!request.stream) return next(request);
+    try {
+      return await next(request);
+    } catch (error) {
+      if (request.signal.aborted) throw error;
+      throw encodeRefusal(unreadable(error, mostBytes).toRecord(), false);
+    }
+  };
+}
+
+/** The same answer with details. */
+async function detailed(bare: UniversalServerResponse, mostBytes: number): Promise<UniversalServerResponse> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of bare.body ?? []) pieces.push(piece);
+  const unknown = new ConnectError("The call was refused", Code.InvalidArgument);
+  const told = errorFromJsonBytes(Buffer.concat(pieces), undefined, unknown);
+  const error = encodeRefusal(unreadable(told, mostBytes).toRecord(), false);
+  const json = errorToJsonBytes(error, undefined);
+  const header = new Headers(bare.header);
+  header.set("content-length", String(json.length));
+  return { status: codeToHttpStatus(error.code), header, body: createAsyncIterable([json]) };
+}

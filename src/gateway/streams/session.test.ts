@@ -1,0 +1,131 @@
+import { create } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { untilAborted } from "../../base/async.ts";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { until } from "../../base/wait.fake.ts";
+import { openMemoryLog } from "../../log/memory-log.fake.ts";
+import {
+  type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
+  StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
+} from "../../proto/aiserver/v1/chat_pb.ts";
+import { FakeBackend } from "../../turns/backend.fake.ts";
+import { parseAttach } from "./attach-headers.ts";
+import { gatewayOver } from "./attachers.fake.ts";
+import { carry } from "./carriers/carrier.ts";
+import { type MessageInit, say } from "./raw-client.fake.ts";
+import { runSession, type StreamParts } from "./session.ts";
+import { headersOf, newNames } from "./stream-world.fake.ts";
+
+/** An attach whose messages come, and end, at the test's command. */
+function attach(backend = new FakeBackend()) {
+  const store = openMemoryLog({ clock: new FakeClock() });
+  const { parts, turns, clock } = gatewayOver(store, backend, "owner-1");
+  const headers = new Headers(headersOf(newNames()));
+  const client = new AbortController();
+  const arrived = Promise.withResolvers<{ readonly said: readonly MessageInit[]; readonly error?: Error }>();
+  async function* messages(): AsyncGenerator<ClientMessage, void> {
+    const { said, error } = await arrived.promise;
+    for (const init of said) yield create(ClientMessageSchema, init);
+    if (error !== undefined) throw error;
+  }
+  const stopping = new AbortController().signal;
+  const up = { caller: "caller", headers: async () => headers, messages: messages(), waitsForGaps: false };
+  const down = carry({ ...up, signal: client.signal }, (carrier) => runSession(parts, carrier, stopping));
+  return {
+    down,
+    clock,
+    leave: () => client.abort(new Error("left")),
+    arrive: (said: readonly MessageInit[], error?: Error) => arrived.resolve({ said, ...(error && { error }) }),
+    /** The accepted messages, by number. */
+    accepted: async () => {
+      const { accepted } = await store.attachStream(parseAttach(headers, "caller").name, "observe");
+      await turns.stop();
+      return accepted.map(({ seqno, turnId }) => ({ seqno, starts: turnId !== undefined }));
+    },
+  };
+}
+
+const never = new AbortController().signal;
+const request = [{ seqno: 0, starts: true }];
+
+/** A backend that is found at the test's command. */
+class LateBackend extends FakeBackend {
+  readonly found = Promise.withResolvers<void>();
+
+  override async choose() {
+    await this.found.promise;
+    return super.choose();
+  }
+}
+
+test("a client that sends nothing on a stream that nobody knows is told so", async () => {
+  const { down, clock } = attach();
+  await down.next(); // the welcome
+  const [told] = await Promise.allSettled([down.next(), clock.advance(8_000)]);
+  expect(told).toMatchObject({ status: "rejected", reason: { message: expect.stringMatching(/sent no request/) } });
+});
+
+test("a request that takes long to be stored is not taken for one that was never sent", async () => {
+  const backend = new LateBackend();
+  const { down, clock, arrive } = attach(backend);
+  await down.next(); // the welcome
+  arrive([say.request("Hello")]);
+  const told = down.next();
+  await clock.advance(20_000);
+  backend.found.resolve();
+  expect(await told).toMatchObject({ value: { response: { case: "seqnoAck", value: 0 } } });
+  expect(await down.next()).toMatchObject({ value: { response: { case: "serverChunk" } } });
+  await down.return();
+});
+
+test("an attach whose client has left before it is open takes nothing over", async () => {
+  const { down, leave, arrive, accepted } = attach();
+  leave();
+  arrive([say.request("Hello")]);
+  expect(await down.next()).toEqual({ value: undefined, done: true });
+  await expect(accepted()).rejects.toMatchObject({ code: "expired" });
+});
+
+test("what came before something that cannot be read counts", async () => {
+  const { down, arrive, accepted } = attach();
+  arrive([say.request("Hello")], new ConnectError("not a message", 3));
+  const read = async () => {
+    for await (const _ of down) continue;
+  };
+  await expect(read()).rejects.toThrow(/cannot be read/);
+  expect(await accepted()).toEqual(request);
+});
+
+test("an abort whose client leaves while its attach is opened stops the model", async () => {
+  const backend = new FakeBackend();
+  const { parts } = gatewayOver(openMemoryLog({ clock: new FakeClock() }), backend, "owner-1");
+  const headers = new Headers(headersOf(newNames()));
+  const session = (streams: StreamParts["streams"], signal: AbortSignal, ...said: readonly MessageInit[]) =>
+    carry(
+      { caller: "caller", headers: async () => headers, messages: sayAll(said, signal), waitsForGaps: false, signal },
+      (carrier) => runSession({ ...parts, streams }, carrier, never),
+    );
+  const first = session(parts.streams, never, say.request("Hello"));
+  await first.next(); // the welcome
+  await first.next(); // the acknowledgement
+  const client = new AbortController();
+  const { streams } = parts;
+  const leaves: StreamParts["streams"] = {
+    attach: (...asked) => {
+      client.abort(new Error("left"));
+      return streams.attach(...asked);
+    },
+  };
+  for await (const _ of session(leaves, client.signal, say.abort())) continue;
+  await until(() => backend.last.closed);
+  expect(backend.last.closed).toBe(true);
+});
+
+async function* sayAll(said: readonly MessageInit[], signal: AbortSignal): AsyncGenerator<ClientMessage, void> {
+  for (const init of said) {
+    signal.throwIfAborted();
+    yield create(ClientMessageSchema, init);
+  }
+  await untilAborted(signal);
+}

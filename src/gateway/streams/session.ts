@@ -1,0 +1,220 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { bestEffort, orAborted, within } from "../../base/async.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSchema } from "../../proto/aiserver/v1/chat_pb.ts";
+import type { Attachment, StreamTurns } from "../../turns/attach.ts";
+import { readPayload } from "../dialects/idempotent/client-message.ts";
+import type { StreamEncoder } from "../dialects/idempotent/encode.ts";
+import { encodeFailedEnd, encodeInterruption } from "../dialects/idempotent/errors.ts";
+import { eventIn } from "../dialects/idempotent/event-id.ts";
+import type { RpcParts } from "../http/rpc-handler.ts";
+import { isAnswering, lookAgainMs } from "../http/timing.ts";
+import type { StreamOutcome } from "../metrics/metrics.ts";
+import { parseAttach } from "./attach-headers.ts";
+import type { Carrier } from "./carriers/carrier.ts";
+import { Inbox } from "./inbox.ts";
+import { type OpenStream, StreamProgress } from "./progress.ts";
+import type { Quotas } from "./quotas.ts";
+import { encodeAny } from "./rpc/refuse-call.ts";
+import { liveChunks, readStored, type StoredStream, streamEncoder, welcomeOf } from "./stream-log.ts";
+
+/** The parts that every session shares. */
+export interface StreamParts extends RpcParts {
+  readonly streams: Pick<StreamTurns, "attach">;
+  readonly quotas: Quotas;
+}
+
+/** How long a fresh stream waits for its first message, where its client may believe that it was accepted before; ms. */
+const firstMessageMs = 8_000;
+
+/** How long a session whose stream has ended waits for its client's last messages; ms. */
+const lastWordsMs = 100;
+
+/** How often an observer looks for new messages of the writing client. No event announces them. A row of docs/retries.md; ms. */
+const lookEveryMs = 1_000;
+
+type MessageInit = NonNullable<MessageInitShape<typeof ServerMessageSchema>["response"]>;
+
+/**
+ * One attach over any carrier: welcome, every chunk after the cursor, acknowledgements, signs of life, the end. A session whose client
+ * has left before it attaches takes nothing over. `stopping` aborts when the gateway stops.
+ *
+ * @throws ConnectError as docs/stream-protocol.md, "Refusals", describes; nothing once the client has left.
+ */
+export async function runSession(parts: StreamParts, carrier: Carrier, stopping: AbortSignal): Promise<void> {
+  let state: StreamProgress | undefined;
+  try {
+    const ask = parseAttach(await carrier.headers(), carrier.caller);
+    const leave = parts.quotas.attach(carrier.caller);
+    let attachment: Attachment | undefined;
+    try {
+      carrier.signal.throwIfAborted();
+      attachment = await parts.streams.attach(ask.name, ask.intent, ask);
+      state = new StreamProgress(attachment.accepted);
+      const stored = await readStored(attachment, state, ask, stopping);
+      await new Session(parts, carrier, { ask, attachment, state }).run(stored, stopping);
+    } finally {
+      leave();
+      attachment?.close();
+    }
+  } catch (error) {
+    if (carrier.signal.aborted) return; // the client has disconnected and would not get the error
+    throw encodeAny(parts, error, state !== undefined && state.accepted > 0);
+  }
+}
+
+class Session {
+  readonly #parts: StreamParts;
+  readonly #carrier: Carrier;
+  readonly #stream: OpenStream;
+  readonly #encoder: StreamEncoder;
+  readonly #stop = new AbortController();
+  /** Aborts when the client has left, or the session must end. */
+  readonly #here: AbortSignal;
+  #beatAt = 0;
+
+  constructor(parts: StreamParts, carrier: Carrier, stream: OpenStream) {
+    this.#parts = parts;
+    this.#carrier = carrier;
+    this.#stream = stream;
+    this.#encoder = streamEncoder(stream.state);
+    this.#here = AbortSignal.any([carrier.signal, this.#stop.signal]);
+  }
+
+  async run(stored: StoredStream, stopping: AbortSignal): Promise<void> {
+    const { metrics } = this.#parts;
+    const { ask, attachment, state } = this.#stream;
+    const stopped = () =>
+      this.#fail(encodeInterruption("The gateway is stopping. The stream continues when it runs again."));
+    stopping.addEventListener("abort", stopped, { once: true });
+    attachment.superseded.addEventListener("abort", () => this.#fail(attachment.superseded.reason), { once: true });
+    if (stopping.aborted) stopped();
+    if (attachment.superseded.aborted) this.#fail(attachment.superseded.reason);
+    this.#noteReturn();
+    metrics.streamOpened();
+    let outcome: StreamOutcome = "left";
+    const inbox = this.#openInbox();
+    try {
+      void this.#write({ case: "welcomeMessage", value: welcomeOf(this.#stream, stored) });
+      const input = inbox.read(this.#carrier.messages, this.#carrier.waitsForGaps, this.#here);
+      this.#inBackground(this.#beat());
+      if (ask.intent === "observe") this.#inBackground(this.#followWriter());
+      if (ask.intent === "create" && !ask.saidIntent) this.#inBackground(this.#expectRequest(inbox));
+      await this.#sendChunks();
+      const lastWords = stored.ended ? input : inbox.worked(); // to a stream that had ended before, a late message may still come
+      await orAborted(within(lastWords, lastWordsMs, this.#parts.clock), this.#here);
+      outcome = this.#encoder.ended?.type ?? "left";
+      if (this.#encoder.failure !== undefined) throw encodeFailedEnd(this.#encoder.failure);
+    } catch (error) {
+      if (outcome === "left" && !this.#carrier.signal.aborted) outcome = "failed";
+      throw this.#stop.signal.aborted ? this.#stop.signal.reason : error;
+    } finally {
+      stopping.removeEventListener("abort", stopped); // `stopping` lives on, and would keep the stream's key
+      this.#fail(new Error("the session is over"));
+      await inbox.worked();
+      metrics.streamEnded(outcome);
+      this.#parts.log.write("info", "stream attach", {
+        turnId: state.turns.at(-1),
+        epoch: attachment.epoch,
+        accepted: state.accepted,
+        ...(state.unread.length === 0 ? {} : { unread: state.unread.join(", ") }),
+        outcome,
+      });
+    }
+  }
+
+  /** Ends the session. The first reason counts. */
+  #fail(error: unknown): void {
+    this.#stop.abort(error);
+  }
+
+  /** A failure of the work ends the session; the end of the session ends the work. */
+  #inBackground(work: Promise<void>): void {
+    void bestEffort(work, (error) => this.#fail(error));
+  }
+
+  #openInbox(): Inbox {
+    const { models, metrics, quotas, limits } = this.#parts;
+    return new Inbox(this.#stream, {
+      models,
+      mostBytes: limits.maxBodyBytes,
+      keep: (bytes) => quotas.keep(this.#carrier.caller, bytes),
+      onTurn: ({ joined, degraded }) => metrics.turn("idempotent", joined, degraded),
+      acknowledge: (seqno) => void this.#write({ case: "seqnoAck", value: seqno }),
+      fail: (error) => this.#fail(error),
+    });
+  }
+
+  #write(response: MessageInit): Promise<void> {
+    const { clock, waits } = this.#parts;
+    this.#beatAt = clock.monotonic() + waits.heartbeatMs;
+    return this.#carrier.write(create(ServerMessageSchema, { response }));
+  }
+
+  /** Sends every chunk at the client's pace, to the end of the stream. */
+  async #sendChunks(): Promise<void> {
+    const { ask, attachment, state } = this.#stream;
+    const onlooker: Pick<Attachment, "read"> = { read: (...asked) => attachment.follow(...asked) }; // keeps no turn alive
+    const reading = ask.intent === "observe" ? onlooker : attachment;
+    const chunks = liveChunks(reading, state, { cursor: ask.cursor, encoder: this.#encoder }, this.#here);
+    for await (const chunk of chunks) await orAborted(this.#write({ case: "serverChunk", value: chunk }), this.#here);
+    this.#here.throwIfAborted();
+  }
+
+  /** Repeats the highest acknowledgement while nothing else is sent. */
+  async #beat(): Promise<void> {
+    const { clock, metrics } = this.#parts;
+    const { state } = this.#stream;
+    for (;;) {
+      const leftMs = this.#beatAt - clock.monotonic();
+      if (leftMs > 0) await clock.sleep(leftMs, this.#here);
+      else if (state.accepted > 0 && this.#isAlive()) {
+        metrics.heartbeat();
+        await orAborted(this.#write({ case: "seqnoAck", value: state.accepted - 1 }), this.#here);
+      } else this.#beatAt = clock.monotonic() + lookAgainMs;
+    }
+  }
+
+  /** While a turn runs, only messages of its model's server count as signs of life; otherwise the stream waits for its client. */
+  #isAlive(): boolean {
+    const { turns, clock, waits } = this.#parts;
+    const ids = this.#stream.state.turns;
+    const turnId = ids.at(-1);
+    const { segment, turnEnd } = this.#encoder;
+    if (turnId === undefined || (segment === ids.length && turnEnd !== undefined)) return true;
+    return isAnswering(turns.lastAliveAtMs(turnId), clock, waits);
+  }
+
+  /**
+   * For a client that sends nothing on a stream that was just created. An earlier store acknowledged its request, so the client
+   * waits for the answer; that store is lost.
+   */
+  async #expectRequest(inbox: Inbox): Promise<void> {
+    await this.#parts.clock.sleep(firstMessageMs, this.#here);
+    if (this.#stream.state.accepted > 0 || !inbox.idle) return;
+    throw new MillraceError("expired", "The gateway does not know this stream, and its client sent no request.", {
+      hint: "If the request was acknowledged before, the store that held it is gone. Send it again as a new stream.",
+    });
+  }
+
+  /** Keeps an observer's state up with the stream. Throws `expired`. */
+  async #followWriter(): Promise<void> {
+    const { clock, streams } = this.#parts;
+    const { ask, state } = this.#stream;
+    for (;;) {
+      await clock.sleep(lookEveryMs, this.#here);
+      const { accepted } = await streams.attach(ask.name, "observe");
+      for (const { payload, turnId } of accepted.slice(state.accepted)) state.accept(readPayload(payload), turnId);
+    }
+  }
+
+  /** For the page of the turn that runs or ran last: who came back to it, and from where in it. */
+  #noteReturn(): void {
+    const { meter, clock } = this.#parts;
+    const { turns } = this.#stream.state;
+    const { intent, cursor, client } = this.#stream.ask;
+    const turnId = turns.at(-1);
+    if (turnId === undefined || intent === "observe") return;
+    meter?.recordResumption({ turnId, atMs: clock.now(), how: "cursor", after: eventIn(turns.length, cursor), client });
+  }
+}

@@ -1,0 +1,157 @@
+import { createHash } from "node:crypto";
+import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
+import { startOfLog, type TurnId } from "../../base/ids.ts";
+import { withSpentStream } from "../../base/spent-stream.ts";
+import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../proto/aiserver/v1/chat_pb.ts";
+import type { Attachment, StreamReads } from "../../turns/attach.ts";
+import { waitAfterFirst } from "../../turns/back-off.ts";
+import { type Answer, AnswerFold, type Block } from "../dialects/answer.ts";
+import { type Digest, StreamEncoder } from "../dialects/idempotent/encode.ts";
+import { refusal } from "../dialects/idempotent/errors.ts";
+import { beforeFirst } from "../dialects/idempotent/event-id.ts";
+import type { AttachAsk } from "./attach-headers.ts";
+import type { OpenStream, StreamProgress } from "./progress.ts";
+
+/** SHA-256 over the digest before and the chunk's bytes. Source: docs/stream-protocol.md, "Events". */
+export const chainDigest: Digest = (before, chunk) => createHash("sha256").update(before).update(chunk).digest();
+
+/** A stream as its logs hold it at an attach. */
+export interface StoredStream {
+  readonly tailEventId: string;
+  /** The digest at the cursor. */
+  readonly chainHead: Uint8Array;
+  readonly ended: boolean;
+  /** When the first of its ended turns is no longer kept, epoch ms; `Infinity` where none has ended. */
+  readonly expiresAtMs: number;
+}
+
+/**
+ * Reads all that a stream's logs hold now, and checks the cursor against it before anything is sent. Source:
+ * docs/wire/idempotent-streams.md, "Rules that follow".
+ *
+ * @throws MillraceError `expired` when part of it is no longer kept, and with reason `diverged` for a cursor that is not in it, or
+ * whose digest differs.
+ */
+export async function readStored(
+  reading: StreamReads,
+  state: StreamProgress,
+  ask: Pick<AttachAsk, "cursor" | "chain">,
+  signal: AbortSignal,
+): Promise<StoredStream> {
+  const encoder = streamEncoder(state);
+  let chainHead = ask.cursor === beforeFirst ? encoder.tail.chain : undefined;
+  let expiresAtMs = Number.POSITIVE_INFINITY;
+  const note = ({ eventId }: { readonly eventId: string }, chain: Uint8Array) => {
+    if (eventId === ask.cursor) chainHead = chain;
+  };
+  let lastEnded = true;
+  for (const turnId of state.turns) {
+    const record = await reading.get(turnId);
+    if (record === undefined) throw new MillraceError("expired", "This stream is no longer kept.");
+    if (record.ended) expiresAtMs = Math.min(expiresAtMs, record.expiresAtMs);
+    encoder.begin();
+    lastEnded = false;
+    if (record.lastEventId === startOfLog) continue;
+    for await (const event of reading.follow(turnId, startOfLog, signal)) {
+      encoder.push(event, note);
+      if (event.eventId >= record.lastEventId) break; // what comes after that comes live
+    }
+    lastEnded = encoder.turnEnd !== undefined;
+  }
+  if (encoder.ended === undefined && lastEnded) {
+    const how = endBetween(state, encoder);
+    if (how !== undefined) encoder.end(how, note);
+  }
+  const isSame = chainHead !== undefined && (ask.chain === undefined || Buffer.from(ask.chain).equals(chainHead));
+  if (chainHead === undefined || !isSame) throw diverged();
+  return { tailEventId: encoder.tail.eventId, chainHead, ended: encoder.ended !== undefined, expiresAtMs };
+}
+
+/** The welcome to a stream. */
+export function welcomeOf({ attachment, state }: OpenStream, stored: StoredStream) {
+  const highest = state.accepted === 0 ? {} : { highestSeqno: state.accepted - 1 };
+  return {
+    isDegradedMode: attachment.degraded,
+    facts: {
+      epoch: attachment.epoch,
+      tailEventId: stored.tailEventId,
+      ...highest,
+      expiresAtUnixMs: BigInt(Math.min(attachment.expiresAtMs, stored.expiresAtMs)),
+      serverNowUnixMs: BigInt(attachment.serverNowMs),
+      chainHead: stored.chainHead,
+      nextTicket: Buffer.from(attachment.nextTicket?.reveal() ?? "", "base64url"),
+      turnId: state.turns.at(-1) ?? "",
+    },
+  };
+}
+
+/**
+ * Every chunk of a stream after the cursor, live ones too, up to its end, at the reader's pace. Between two turns it waits for the
+ * client's messages. A reader that asks for more after a turn's last chunk confirms that the chunk was delivered.
+ *
+ * Throws as reading a turn does, and the signal's reason.
+ */
+export async function* liveChunks(
+  reading: Pick<Attachment, "read">,
+  state: StreamProgress,
+  { cursor, encoder }: { readonly cursor: string; readonly encoder: StreamEncoder },
+  signal: AbortSignal,
+): AsyncGenerator<ServerChunk, void> {
+  for (let index = 0; ; index++) {
+    let turnId = state.turns[index];
+    for (; turnId === undefined; turnId = state.turns[index]) {
+      const how = endBetween(state, encoder);
+      if (how !== undefined) {
+        const chunk = encoder.end(how);
+        if (chunk.eventId > cursor) yield chunk;
+        return;
+      }
+      await state.news.wait(signal);
+    }
+    encoder.begin();
+    for await (const event of reading.read(turnId, startOfLog, signal)) {
+      for (const chunk of encoder.push(event)) if (chunk.eventId > cursor) yield chunk;
+    }
+    if (encoder.ended !== undefined) return;
+  }
+}
+
+/** How the client ended the stream while none of its turns ran, if it did. */
+function endBetween(state: StreamProgress, { segment, turnEnd, blocks }: StreamEncoder): "close" | "abort" | undefined {
+  return segment === 0 || waitsForResults(turnEnd) ? state.endAfter(blocks) : undefined;
+}
+
+/** The encoder of a stream. `unread` lists the request's fields that Millrace does not use, once the model has the prompt. */
+export function streamEncoder(state: { readonly unread: readonly string[] }): StreamEncoder {
+  return new StreamEncoder({ digest: chainDigest, unread: () => state.unread, told: toldSpent });
+}
+
+/** Each attach to the stream gives its failure again and never a prompt, so "try again" alone sends its reader in a circle. */
+function toldSpent(error: ErrorRecord): ErrorRecord {
+  return { ...error, hint: withSpentStream(error.hint, waitAfterFirst(error)) };
+}
+
+/** A turn that has ended: its blocks, and whether it waits for results of its calls. */
+export interface EndedAnswer {
+  readonly blocks: readonly Block[];
+  readonly waits: boolean;
+}
+
+/** Reads a turn to its end, as an observer. Throws as reading does. */
+export async function readAnswer(reading: StreamReads, turnId: TurnId, signal: AbortSignal): Promise<EndedAnswer> {
+  const fold = new AnswerFold({ tools: [] });
+  for await (const event of reading.follow(turnId, startOfLog, signal)) fold.push(event);
+  return { blocks: fold.answer.blocks, waits: waitsForResults(fold.answer.end) };
+}
+
+/** Whether a turn with this end continues once its calls have results. */
+function waitsForResults(end: Answer["end"]): boolean {
+  return end?.type === "finished" && end.reason.unified === "tool_calls";
+}
+
+function diverged(): MillraceError {
+  const message = "The cursor is not in this stream's log, or the log before it is another one.";
+  return refusal("invalid_request", "diverged", message, {
+    hint: "The client or the gateway went back to an older copy of its data. Start a new stream.",
+  });
+}
