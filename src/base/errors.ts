@@ -17,7 +17,6 @@ export type ErrorCode =
   | "cancelled"
   | "degraded"
   | "unavailable"
-  | "log_damaged"
   | "expired"
   | "internal";
 
@@ -38,8 +37,8 @@ export const defaultHints: Readonly<Record<ErrorCode, string>> = {
     "Start Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.",
   not_signed_in: "Sign in inside the IDE, then try again.",
   consent_needed:
-    "Run `millrace accept`, once. It says what prompts use. In a script, start the gateway with `--accept`.",
-  unauthenticated: "Send the gateway's key as a bearer token. `millrace key --value` prints it.",
+    "Run `millrace init --accept`, once. It says what prompts use. In a script, start the gateway with `--accept`.",
+  unauthenticated: "Send the gateway's key as a bearer token. `millrace keys --value` prints it.",
   unknown_model: "`millrace models` lists the models of this account.",
   model_not_allowed: "Pick a model that your plan includes; `millrace models` marks them.",
   quota_exhausted: "Wait until the quota resets (`millrace usage` shows when), or pick a cheaper model.",
@@ -53,8 +52,6 @@ export const defaultHints: Readonly<Record<ErrorCode, string>> = {
   cancelled: "Send the request again if you still want the answer. If it had an idempotency key, use a new one.",
   degraded: "Free disk space or repair the store. Until then you get answers, but cannot resume them.",
   unavailable: "Send the same request again in a moment: it continues the same answer, even after a restart.",
-  log_damaged:
-    "Millrace cannot tell whether this prompt was sent. To send it again, perhaps for a second time, use a new idempotency key.",
   expired: "Send the request again, under a new idempotency key.",
   internal: "This is a bug in Millrace. Please report it with the request id of this error.",
 };

@@ -8,6 +8,8 @@ if (major < 22 || (major === 22 && minor < 13)) {
   );
   process.exit(69);
 }
+// Node's own answer to SIGUSR1 is an inspector, through which every user of the machine could run code here.
+if (process.platform !== "win32") process.on("SIGUSR1", () => undefined);
 (await import("./compile-cache.ts")).keepCompiled(process); // before anything large is loaded
 if (!(await drewStatusLine())) await runCommand();
 

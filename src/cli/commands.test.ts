@@ -6,13 +6,13 @@ const names = Object.keys(outlines);
 
 test("the command that is named is whole, and the others are what the list says of them", async () => {
   for (const argv of [
-    ["key", "--value"],
-    ["--debug", "key"],
-    ["help", "key"],
+    ["keys", "--value"],
+    ["--debug", "keys"],
+    ["help", "keys"],
   ]) {
     const commands = await commandsFor(argv);
     expect(commands.map(({ name }) => name)).toEqual(names);
-    expect(commands.filter(({ options }) => Object.keys(options).length > 0).map(({ name }) => name)).toEqual(["key"]);
+    expect(commands.filter(({ options }) => Object.keys(options).length > 0).map(({ name }) => name)).toEqual(["keys"]);
   }
 });
 

@@ -17,22 +17,17 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand,
   pause: async () => (await import("./commands/pause.ts")).pauseCommand,
   resume: async () => (await import("./commands/pause.ts")).resumeCommand,
-  accept: async () => (await import("./commands/accept.ts")).acceptCommand,
-  top: async () => (await import("./commands/top.ts")).topCommand,
   tail: async () => (await import("./commands/tail.ts")).tailCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,
   models: async () => (await import("./commands/models.ts")).modelsCommand(await openLimits()),
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
-  account: async () => (await import("./commands/account.ts")).accountCommand,
   cascades: async () => (await import("./commands/cascades.ts")).cascadesCommand,
   schema: async () => (await import("./commands/schema.ts")).schemaCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand(await openLimits()),
   statusline: async () => (await import("./commands/statusline.ts")).statuslineCommand,
-  guard: async () => (await import("./commands/guard.ts")).guardCommand(await openLimits()),
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
   completion: async () => (await import("./commands/completion.ts")).completionCommand(loadAll),
-  key: async () => (await import("./commands/key.ts")).keyCommand,
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
 };
 
@@ -41,7 +36,7 @@ async function openLimits(): Promise<OpenLimitsSource> {
     import("./limits/limits-source.ts"),
     import("./limits/local-meter.ts"),
   ]);
-  return limitsSource(openLocalMeter);
+  return limitsSource((context) => openLocalMeter(context));
 }
 
 /** Every command in the order of the help: the one named on the command line, and outlines of the others. */

@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
 import { isMillraceError, toMillraceError } from "../base/errors.ts";
+import { fileProblem } from "../base/node/file-problem.ts";
 import type { Command } from "./command.ts";
 import { readSettings } from "./compose/settings.ts";
 import { version } from "./package-files.ts";
@@ -26,6 +27,7 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     write: (text) => out.write(text),
     problem: (problem) => out.problem(problem),
     columns: out.isTerminal ? out.columns : 80,
+    wholeHelp: asksWholeHelp(rest),
     configured: async (command) => {
       if (!takesSettings(command)) return {};
       const { readServeTable } = await import("./config/read-serve-table.ts");
@@ -39,24 +41,27 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     },
   });
   try {
-    if (argv.length === 0) {
+    if (argv.length === 0 || asksWholeHelp(rest)) {
       program.outputHelp();
-      return exitCodes.usage;
+      return exitCodes.ok;
     }
     await program.parseAsync([...rest], { from: "user" });
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     if (io.signal.aborted && !isMillraceError(error)) return exitCodes.interrupted;
-    const known = toMillraceError(error);
+    const known = fileProblem(error) ?? toMillraceError(error);
     const asksJson = json || argv.includes("--json");
     if (asksJson) out.json({ error: known.toRecord() });
-    else {
-      out.problem(known);
-    }
+    else out.problem(known);
     if (argv.includes("--debug") || (known.code === "internal" && !asksJson)) out.note(stackOf(error));
     return exitCodeFor(known);
   }
+}
+
+/** `help --all`, or `--help --all`. */
+function asksWholeHelp([first = "", second]: readonly string[]): boolean {
+  return ["help", "--help", "-h"].includes(first) && second === "--all";
 }
 
 /** Whether the configuration file may set options of this command. */

@@ -6,6 +6,7 @@ import { MillraceError } from "../base/errors.ts";
 import { defineCommand } from "./command.ts";
 import { main } from "./main.ts";
 import { choice, duration, explainedBy, flag, integer, texts } from "./options.ts";
+import { everyday, outlines } from "./outlines.ts";
 import { fakeIo } from "./terminal/io.fake.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-cli-"));
@@ -93,7 +94,7 @@ test("a wrong command line is reported in the style of every other error", async
 test.each([40, 80, 120])("help fits a terminal of %d columns and breaks between words", async (columns) => {
   const io = fakeIo({ homeFolder });
   Object.assign(io.stdout, { isTTY: true, columns });
-  expect(await main(["--help"], io)).toBe(0);
+  expect(await main(["help", "--all"], io)).toBe(0);
   const lines = io.written.stdout().split("\n");
   expect(lines.filter((line) => line.length > columns)).toEqual([]);
   expect(lines.join(" ").replace(/\s+/g, " ")).toContain(
@@ -125,11 +126,23 @@ test("help lists commands, options with their variables, examples and exit codes
   expect(help.stdout).toContain("[PROBE_PORT]");
   expect(help.stdout).toContain("# shows");
   expect((await millrace(["--help"])).stdout).toContain("Exit codes:");
-  expect((await millrace([])).code).toBe(64);
+});
+
+test("without a word in a pipe, and with --help, the nine commands of everyday use are listed; help --all lists each", async () => {
+  const listed = async (...argv: readonly string[]) => {
+    const io = fakeIo({ homeFolder });
+    expect(await main(argv, io)).toBe(0);
+    return Object.keys(outlines).filter((name) => new RegExp(`^  ${name} `, "m").test(io.written.stdout()));
+  };
+  const everydayOnes = Object.keys(outlines).filter((name) => everyday.has(name));
+  expect(everydayOnes).toHaveLength(9);
+  expect(await listed()).toEqual(everydayOnes);
+  expect(await listed("--help")).toEqual(everydayOnes);
+  expect(await listed("help", "--all")).toEqual(Object.keys(outlines));
 });
 
 test("an option that another command explains is taken, and named in one line of the help", async () => {
-  expect(JSON.parse((await millrace(["probe", "--log-level", "info"])).stdout)).toMatchObject({ logLevel: "info" });
+  expect(JSON.parse((await millrace(["probe", "--log-level", "info"])).stdout)).toMatchObject({ log_level: "info" });
   const { stdout } = await millrace(["probe", "--help"]);
   expect(stdout).toContain("Also takes, as explained by `millrace serve --help`:\n  --log-level\n");
   expect(stdout).not.toContain("what is logged");

@@ -1,6 +1,7 @@
 import { MillraceError } from "../base/errors.ts";
 import { defaultRedisAddress, parseRedisAddress, type RedisAddress } from "./compose/redis-address.ts";
 import { splitCommand } from "./config/split-command.ts";
+import { ideNames } from "./terminal/json-style.ts";
 
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {
@@ -92,6 +93,23 @@ export function choice<const C extends string, D extends C | undefined>(
   };
   const own = { summary: `${summary} (${choices.join(", ")})`, value: "<which>", initial, parse };
   return { ...spec<C | D>(own, common), choices };
+}
+
+type IdeName = keyof typeof ideNames;
+
+/** One of the IDEs that Millrace knows. */
+export function ideChoice<const N extends IdeName>(
+  summary: string,
+  names: readonly N[],
+  common: Common = {},
+): OptionSpec<(typeof ideNames)[N] | undefined> {
+  const parse = (raw: string) => {
+    const found = names.find((name) => name === raw.toLowerCase() || ideNames[name] === raw.toLowerCase());
+    if (found !== undefined) return ideNames[found];
+    throw wrong(raw, `one of ${names.join(", ")}`);
+  };
+  const own = { summary: `${summary} (${names.join(", ")})`, value: "<which>", initial: undefined, parse };
+  return { ...spec<(typeof ideNames)[N] | undefined>(own, common), choices: names };
 }
 
 /** The same options for a command whose help shall only name them, and send the reader to `command` for the rest. */

@@ -8,6 +8,19 @@ export interface CommandOutline {
   readonly arguments?: readonly ArgumentSpec[];
 }
 
+/** The commands of everyday use: the short help lists them alone. */
+export const everyday: ReadonlySet<string> = new Set([
+  "init",
+  "setup",
+  "run",
+  "chat",
+  "serve",
+  "status",
+  "usage",
+  "models",
+  "doctor",
+]);
+
 /** The outline of every command, in the order of the help. */
 export const outlines = {
   init: {
@@ -49,7 +62,7 @@ export const outlines = {
   },
   status: {
     name: "status",
-    summary: "Say whether the gateway runs, and where prompts go",
+    summary: "Show what runs, what is left, and what failed last",
     group: "Look",
   },
   logs: {
@@ -76,16 +89,6 @@ export const outlines = {
     name: "resume",
     summary: "End the pause",
     group: "Serve",
-  },
-  accept: {
-    name: "accept",
-    summary: "Agree, once, that prompts go to the IDE and use its plan",
-    group: "Set up",
-  },
-  top: {
-    name: "top",
-    summary: "Show live what the gateway does",
-    group: "Look",
   },
   tail: {
     name: "tail",
@@ -119,11 +122,6 @@ export const outlines = {
     summary: "Check this machine: what works, what does not, and how to fix it",
     group: "Look",
   },
-  account: {
-    name: "account",
-    summary: "Show the account of each editor and agent program",
-    group: "Look",
-  },
   cascades: {
     name: "cascades",
     summary: "List or delete the conversations that Millrace made in the IDE",
@@ -131,7 +129,7 @@ export const outlines = {
   },
   schema: {
     name: "schema",
-    summary: "Show or compare the protocol of a build of the IDE",
+    summary: "Compare the protocol of a build of the IDE with Millrace's",
     group: "Look",
   },
   usage: {
@@ -142,11 +140,6 @@ export const outlines = {
   statusline: {
     name: "statusline",
     summary: "Print the limits as one line, for a status bar",
-    group: "Look",
-  },
-  guard: {
-    name: "guard",
-    summary: "Exit with 0 if enough of the plan is left, with 1 if not",
     group: "Look",
   },
   dashboard: {
@@ -165,14 +158,9 @@ export const outlines = {
     group: "Set up",
     arguments: [{ name: "shell", summary: "bash, zsh, fish or powershell", required: true, variadic: false }],
   },
-  key: {
-    name: "key",
-    summary: "Show the path of the gateway's key, or the key",
-    group: "Set up",
-  },
   keys: {
     name: "keys",
-    summary: "Make, list, rotate and revoke keys for others, with limits",
+    summary: "Show or replace your key; make keys for other programs",
     group: "Set up",
   },
 } as const satisfies Readonly<Record<string, CommandOutline>>;

@@ -1,14 +1,16 @@
 import { Argument, Help, Option, Command as Program } from "commander";
 import { isMillraceError } from "../base/errors.ts";
 import type { Command, CommandContext, CommandInput } from "./command.ts";
+import { insteadOf } from "./config/removed-settings.ts";
 import type { OptionSpec } from "./options.ts";
+import { everyday } from "./outlines.ts";
 import { wrapLine, wrapProse } from "./terminal/display-width.ts";
 import { exitCodeMeanings } from "./terminal/exit-codes.ts";
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 
 /** The parser's result: the command and its input. */
-interface Parsed {
+interface ParseResult {
   readonly command: Command;
   readonly input: Omit<CommandInput<Options>, "argv">;
 }
@@ -21,10 +23,12 @@ interface ParserPort {
   readonly problem: (problem: { readonly message: string; readonly hint: string }) => void;
   /** Columns of the terminal that help is written to; 80 by default. */
   readonly columns?: number;
+  /** The help lists every command and the exit codes; otherwise the commands of everyday use. */
+  readonly wholeHelp?: boolean;
   /** The values of the configuration file for this command's options: raw, by option name. */
   readonly configured?: (command: Command) => Promise<Readonly<Record<string, unknown>>>;
   /** Called as soon as a command is chosen, before its options are parsed. */
-  readonly found: (parsed: Parsed) => Promise<void>;
+  readonly found: (parsed: ParseResult) => Promise<void>;
 }
 
 /** Builds the command line's grammar from the commands' own data. */
@@ -35,18 +39,18 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
     .helpOption("-h, --help", "print this help, or that of a command")
     .option("--debug", "print the stack of an error")
     .option("--color [when]", "colour the output: always, never or auto (default: auto; NO_COLOR also counts)")
-    .helpCommand("help [command]", "print the help of a command")
+    .helpCommand("help [command]", "print the help of a command; `help --all` lists every command")
     .showSuggestionAfterError(true)
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput(outputTo(port, "`millrace --help` lists the commands and their options."))
     .configureHelp(helpIn(widthOf(port)));
   const codes = exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padEnd(4)}  ${meaning}`);
-  program.addHelpText(
-    "after",
-    `\n${["Exit codes:", ...codes].flatMap((line) => wrapProse(line, widthOf(port))).join("\n")}`,
-  );
-  for (const command of commands) program.addCommand(build(command, port));
+  const isShort = port.wholeHelp !== true && commands.some(({ name }) => everyday.has(name));
+  const below = isShort ? ["`millrace help --all` lists every command."] : ["Exit codes:", ...codes];
+  program.addHelpText("after", `\n${below.flatMap((line) => wrapProse(line, widthOf(port))).join("\n")}`);
+  for (const command of commands)
+    program.addCommand(build(command, port), { hidden: isShort && !everyday.has(command.name) });
   return program;
 }
 
@@ -142,6 +146,12 @@ function outputTo({ write, problem }: ParserPort, help: string) {
         .trim()
         .replace(/^error: /, "")
         .split("\n");
+      const option = /^unknown option '--([a-z-]+)/.exec(first)?.[1];
+      const instead = option === undefined ? undefined : insteadOf(option.replaceAll("-", "_"));
+      if (instead !== undefined) {
+        problem({ message: `--${option} is no option any more.`, hint: instead });
+        return;
+      }
       const suggestion = more.map((line) => line.replace(/^\((.*)\)$/, "$1")).join(" ");
       const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.?$/, ".")}`;
       problem({ message, hint: `${suggestion} ${help}`.trim() });

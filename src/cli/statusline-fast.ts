@@ -2,6 +2,7 @@ import { isMillraceError } from "../base/errors.ts";
 import { type StatusLineFormat, statusLineFormats } from "../usage/status-line.ts";
 import { readSettings } from "./compose/settings.ts";
 import { drawStatusLine } from "./terminal/draw-status-line.ts";
+import { ideNames } from "./terminal/json-style.ts";
 
 /**
  * `millrace statusline` without the rest of the CLI: some status bars run it every second, and loading every command costs more than
@@ -26,7 +27,9 @@ export function statuslineFast(
   }
   const format = given.get("format") ?? "plain";
   if (!isFormat(format)) return undefined;
-  const options = { format, template: given.get("template"), ide: given.get("ide"), window: given.get("window") };
+  const named = given.get("ide");
+  const ide = named === undefined ? undefined : (namesInside.get(named) ?? named);
+  const options = { format, template: given.get("template"), ide, window: given.get("window") };
   try {
     return drawStatusLine(readSettings(world).folder, options, world.nowMs);
   } catch (error) {
@@ -34,6 +37,8 @@ export function statuslineFast(
     throw error;
   }
 }
+
+const namesInside: ReadonlyMap<string, string> = new Map(Object.entries(ideNames));
 
 function isFormat(text: string): text is StatusLineFormat {
   return statusLineFormats.some((format) => format === text);

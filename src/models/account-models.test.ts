@@ -27,7 +27,7 @@ describe("a model of the account", () => {
       isNew: false,
       isDefault: true,
       disabledReason: undefined,
-      family: undefined,
+      family: "claude-opus-4-5",
       effort: undefined,
       isDefaultInFamily: false,
     });

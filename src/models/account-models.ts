@@ -72,7 +72,7 @@ function model(
     isNew: config.isNew,
     isDefault: uid === defaultUid,
     disabledReason: onlyInIde.has(uid) ? "only the IDE itself can choose it" : disabledReason(config),
-    family: config.modelFamilyMetadata?.modelFamilyLabel || (effort === undefined ? undefined : shape.base),
+    family: config.modelFamilyMetadata?.modelFamilyLabel || shape.base,
     effort,
     backend: undefined, // the caller knows what the server's prompts go through
     isDefaultInFamily: config.isDefaultModelInFamily || config.modelFamilyMetadata?.isDefaultModelInFamily === true,

@@ -2,17 +2,18 @@ import type { Catalogue } from "./catalogue.ts";
 import { isPrivate } from "./model-name.ts";
 
 const vendorWords: readonly (readonly [RegExp, string])[] = [
-  [/^claude/, "anthropic"],
+  [/^(?:claude|opus|sonnet|haiku)/, "anthropic"],
   [/^(?:gpt|o\d|codex)/, "openai"],
-  [/^gemini/, "google"],
+  [/^(?:gemini|gemma)/, "google"],
   [/^grok/, "xai"],
   [/^deepseek/, "deepseek"],
   [/^kimi/, "moonshot"],
   [/^qwen/, "alibaba"],
   [/^glm/, "zhipu"],
   [/^minimax/, "minimax"],
-  [/^swe/, "cognition"],
+  [/^(?:swe|fusion)/, "cognition"],
   [/^llama/, "meta"],
+  [/^(?:mistral|codestral|devstral|magistral)/, "mistral"],
 ];
 
 /** Who makes a model, by its catalogue entry or the first word of its name; `unknown` where neither says. */

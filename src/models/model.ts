@@ -22,7 +22,7 @@ export interface Model {
   readonly isDefault: boolean;
   /** Why it cannot be called; undefined when it can. */
   readonly disabledReason: string | undefined;
-  /** Family and effort, where the list groups them. */
+  /** Family and effort: the list's where it groups them, else by the name. */
   readonly family: string | undefined;
   readonly effort: string | undefined;
   /** The backend that serves it; undefined where the list does not say. */
@@ -33,7 +33,7 @@ export interface Model {
 export interface Resolution {
   readonly model: Model;
   readonly asked: string;
-  readonly rule: "uid" | "name" | "variant" | "alias" | "enum" | "effort";
+  readonly rule: "uid" | "name" | "variant" | "alias" | "newest" | "enum" | "effort";
 }
 
 /** The account's models, live. Calls that need a server throw the errors of finding one. */

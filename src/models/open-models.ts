@@ -1,6 +1,7 @@
+import { deadline, orAborted } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
-import { isMillraceError, isWithoutIde } from "../base/errors.ts";
+import { isMillraceError, isWithoutIde, MillraceError } from "../base/errors.ts";
 import { AccountCatalogue, type AccountList } from "./account-catalogue.ts";
 import type { AccountModel } from "./account-models.ts";
 import { configuredAgentModels } from "./agent-models.ts";
@@ -43,20 +44,46 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
   const agents = (sources.agents ?? []).map((agent) => {
     const { name } = agent;
     const ask = async (signal: AbortSignal) => configuredAgentModels(name, await agent.models(signal), catalogue);
-    return { name, list: new KeptList(ask, clock) };
+    return { name, list: new KeptList(ask, clock), isSlow: false };
   });
   const known = () => [...account.known, ...agents.flatMap(({ list }) => list.last ?? [])];
 
-  /** The lists of all agents that answer; an agent that does not answer is left out. */
+  /** The list of an agent. Throws `upstream_timeout` where it does not come within `patienceMs`; it is still asked for then. */
+  async function readWithin(
+    { name, list }: (typeof agents)[number],
+    maxAgeMs: number,
+    patienceMs: number,
+    signal: AbortSignal,
+  ): Promise<readonly AccountModel[]> {
+    const limited = deadline(signal, patienceMs);
+    const asking = list.read(maxAgeMs, deadline(new AbortController().signal, startMs));
+    asking.catch(() => {}); // the caller may have left
+    try {
+      return await orAborted(asking, limited);
+    } catch (error) {
+      if (signal.aborted || !limited.aborted) throw error;
+      const message = `The agent "${name}" has not listed its models within ${patienceMs / 1_000} s. Nothing was sent to a model.`;
+      throw new MillraceError("upstream_timeout", message, {
+        hint: "It may still be starting: send the request again. `millrace doctor` checks the agent.",
+        retryAfterMs: 5_000,
+        cause: error,
+      });
+    }
+  }
+
+  /** The lists of all agents that answer. One that does not answer is left out, and waited for once, until it has answered. */
   async function agentModels(maxAgeMs: number, signal: AbortSignal): Promise<readonly AccountModel[]> {
     const lists = await Promise.all(
-      agents.map(async ({ name, list }) => {
+      agents.map(async (agent) => {
         try {
-          return await list.read(maxAgeMs, signal);
+          const list = await readWithin(agent, maxAgeMs, agent.isSlow ? 0 : listPatienceMs, signal);
+          agent.isSlow = false;
+          return list;
         } catch (error) {
           signal.throwIfAborted();
-          events?.emit("agent_models_unread", { agent: name, error });
-          return [];
+          if (!agent.isSlow) events?.emit("agent_models_unread", { agent: agent.name, error });
+          agent.isSlow ||= isMillraceError(error) && error.code === "upstream_timeout";
+          return agent.isSlow ? (agent.list.last ?? []) : [];
         }
       }),
     );
@@ -85,14 +112,13 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
       const lower = name.trim().toLowerCase();
       const agent = agents.find((candidate) => lower.startsWith(`${candidate.name}/`));
       if (agent === undefined) return account.resolve(name, effort, { owner: "The account", all: known }, signal);
-      const { list } = agent;
       const words = { owner: `The agent ${agent.name}`, all: known };
-      const first = await list.read(keepMs, signal);
+      const first = await readWithin(agent, keepMs, namedPatienceMs, signal);
       try {
         return resolveModel(first, name, effort, words);
       } catch (error) {
         if (!isMillraceError(error) || error.code !== "unknown_model") throw error;
-        const second = await list.read(doubtMs, signal);
+        const second = await readWithin(agent, doubtMs, namedPatienceMs, signal);
         if (second === first) throw error;
         return resolveModel(second, name, effort, words);
       }
@@ -100,6 +126,11 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
     isOnlyAgents: (uid, signal) => account.isOnlyAgents(uid, signal),
   };
 }
+
+/** How long a listing waits for an agent, and a request that names the agent; and how long the agent itself has. In ms. */
+const listPatienceMs = 5_000;
+const namedPatienceMs = 9_000;
+const startMs = 60_000;
 
 /** Whether no account is signed in to the IDE's vendor here, or its server has no models left: the other models can still be used. */
 function hasNoAccount(error: unknown): boolean {

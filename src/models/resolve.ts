@@ -12,10 +12,11 @@ import {
   withoutDate,
 } from "./model-shape.ts";
 import { nearestNames } from "./nearest.ts";
+import { newestOf } from "./newest.ts";
 
 type Rule = Resolution["rule"];
 
-interface Found {
+interface NameMatch {
   readonly model: AccountModel;
   readonly rule: Rule;
   /** The asked name says which effort, so that a request's effort does not change it. */
@@ -31,7 +32,7 @@ export interface UnknownWords {
 /**
  * Resolves a name among the models of an account, in a fixed order: exact UID; name; name with its variant (`name:variant`,
  * `name-variant`, and the bare name of a family that marks a default or has a medium); alias (label, Claude's words in either order or
- * without "claude", vendor before it, date or `[1m]` behind it); enum name. Then `effort` picks the variant, unless the name already
+ * without "claude", vendor before it, date or `[1m]` behind it); the short name of a family for its newest model; enum name. Then `effort` picks the variant, unless the name already
  * does.
  *
  * @throws MillraceError `unknown_model` with the nearest three, `model_not_allowed` for a disabled one. Never a default.
@@ -50,7 +51,7 @@ export function resolveModel(
   return { model, asked, rule: picked === undefined ? found.rule : "effort" };
 }
 
-function find(models: readonly AccountModel[], asked: string): Found | undefined {
+function find(models: readonly AccountModel[], asked: string): NameMatch | undefined {
   const name = asked.trim();
   const lower = name.toLowerCase();
   const byUid =
@@ -64,11 +65,24 @@ function find(models: readonly AccountModel[], asked: string): Found | undefined
   const byEnum = isEnum(name) ? models.find((m) => m.enumName === name) : undefined;
   if (isEnum(name)) return byEnum === undefined ? undefined : { model: byEnum, rule: "enum", effortNamed: true };
   return (
-    byShape(models, name, "variant", (m) => [m.name]) ?? byAlias(models, name) ?? byAlias(models, `claude-${name}`)
+    byShape(models, name, "variant", (m) => [m.name]) ??
+    byAlias(models, name) ??
+    byAlias(models, `claude-${name}`) ??
+    byShortName(models, name)
   );
 }
 
-function byAlias(models: readonly AccountModel[], name: string): Found | undefined {
+/** The newest model of a family; where it has several variants and none of them is its own default, the first one. */
+function byShortName(models: readonly AccountModel[], name: string): NameMatch | undefined {
+  const base = newestOf(models, name);
+  if (base === undefined) return undefined;
+  const found = byShape(models, base, "newest", (m) => [m.name]);
+  const callable = found?.model.disabledReason === undefined ? found : undefined;
+  const first = preferred(models.filter((model) => shapeOf(model.name).base === base));
+  return callable ?? (first === undefined ? undefined : { model: first, rule: "newest", effortNamed: false });
+}
+
+function byAlias(models: readonly AccountModel[], name: string): NameMatch | undefined {
   const spellings = (model: AccountModel) => [model.name, ...(isEnum(model.uid) ? [] : [model.uid]), model.label];
   const dateless = withoutDate(name);
   return (
@@ -89,7 +103,7 @@ function byShape(
   name: string,
   rule: Rule,
   spellings: (model: AccountModel) => readonly string[],
-): Found | undefined {
+): NameMatch | undefined {
   const shape = shapeOf(name);
   const effortNamed = shape.effort !== undefined;
   const key = shapeKey(shape);

@@ -5,9 +5,11 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
+import { identifyListener } from "../base/node/gateway-proof.ts";
+import { readOwnFile } from "../base/node/own-file.ts";
 import { Secret } from "../base/secret.ts";
 
-/** A gateway whose answer matches the file that holds its address. */
+/** A gateway that proved that it knows the key. */
 export interface FoundGateway {
   readonly url: string;
   readonly key: Secret;
@@ -26,27 +28,25 @@ export interface GatewayHome {
 }
 
 const addressSchema = z.object({ url: z.url(), instance: z.string() });
-const healthSchema = z.object({ instance: z.string() });
 const handshakeMs = 2_000;
 const startMs = 20_000;
 const lookEveryMs = 100;
 
 /**
  * The gateway of this user that runs now; `silent` when a program listens at its address and has not answered yet, as on a busy
- * machine. Another program on its port does not count as the gateway and never gets the key.
+ * machine. Another program on its port does not prove that it knows the key, and never gets it.
  */
-async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" | undefined> {
+async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" | "stranger" | undefined> {
   try {
     const address = addressSchema.parse(JSON.parse(readFileSync(join(home.folder, "gateway.json"), "utf8")));
-    const health = await fetch(new URL("/health", address.url), {
-      signal: AbortSignal.timeout(home.handshakeMs ?? handshakeMs),
-    });
-    if (healthSchema.parse(await health.json()).instance !== address.instance) return undefined;
-    const key = readFileSync(home.keyFile ?? join(home.folder, "key"), "utf8").trim();
-    return { url: address.url, key: new Secret(key) };
-  } catch (error) {
-    if (error instanceof DOMException && error.name === "TimeoutError") return "silent";
-    return undefined; // no file, no answer, or another program: there is no gateway
+    const text = readOwnFile(home.keyFile ?? join(home.folder, "key"))?.trim();
+    if (!text) return undefined;
+    const key = new Secret(text);
+    const listener = await identifyListener(address, key, home.handshakeMs ?? handshakeMs);
+    if (listener === "ours") return { url: address.url, key };
+    return listener === "none" ? undefined : listener;
+  } catch {
+    return undefined; // no file, or none that can be used: `millrace serve` says why
   }
 }
 
@@ -59,17 +59,18 @@ async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" |
 export async function attachOrStart(home: GatewayHome): Promise<FoundGateway> {
   let found = await findGateway(home);
   if (typeof found === "object") return found;
-  const ended = found === undefined ? startProcess(home) : { why: "one listens, but does not answer" };
+  const isStranger = found === "stranger"; // on the port of a gateway that is gone: the new one takes another port
+  const ended = found === "silent" ? { why: "one listens, but does not answer" } : startProcess(home);
   const giveUpAtMs = home.clock.monotonic() + startMs;
   while (home.clock.monotonic() < giveUpAtMs) {
     await home.clock.sleep(lookEveryMs, new AbortController().signal);
     found = await findGateway(home);
     if (typeof found === "object") return found;
-    if (found === undefined && ended.why !== undefined) break;
+    if (found !== "silent" && ended.why !== undefined) break;
   }
   throw new MillraceError(
     "upstream_failed",
-    `The gateway did not start${ended.why === undefined ? "" : `: ${ended.why}`}.`,
+    `The gateway did not start${ended.why === undefined ? "" : `: ${ended.why}`}.${isStranger ? " Another program answers on its port. It got no key." : ""}`,
     {
       hint: "Run `millrace serve` in a terminal to see why (it needs Node 22.13 or newer).",
     },
@@ -92,8 +93,12 @@ function millrace(): readonly string[] {
   return own.endsWith(".ts") ? [join(own, "../../../scripts/run.mjs"), "src/cli/bin.ts"] : [join(own, "../bin.js")];
 }
 
-/** Asks the gateway for JSON. Throws `MillraceError` with the gateway's own words when it refuses. */
-export async function askGateway(gateway: FoundGateway, path: string, signal: AbortSignal): Promise<unknown> {
+/**
+ * Asks the running gateway for JSON. It proves itself before each call, because another program may have its port by now. Throws
+ * `MillraceError` with the gateway's own words when it refuses.
+ */
+export async function askGateway(home: GatewayHome, path: string, signal: AbortSignal): Promise<unknown> {
+  const gateway = await attachOrStart(home);
   const response = await fetch(new URL(path, gateway.url), {
     headers: { authorization: `Bearer ${gateway.key.reveal()}`, "user-agent": "millrace-opencode" },
     signal,

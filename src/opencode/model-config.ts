@@ -13,7 +13,7 @@ const listSchema = z.object({
   ),
 });
 
-type Listed = z.output<typeof listSchema>["data"][number];
+type ListedModel = z.output<typeof listSchema>["data"][number];
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 /** OpenCode wants both limits or none; the IDE's own editor asks for this value. Source: docs/wire/cascade.md, "Planner configuration". */
@@ -45,7 +45,7 @@ function baseOf(id: string, ids: ReadonlySet<string>): string | undefined {
   return colon > 0 && efforts.includes(id.slice(colon + 1)) && ids.has(base) ? base : undefined;
 }
 
-function config(model: Listed, variants: readonly string[]): ModelConfig {
+function config(model: ListedModel, variants: readonly string[]): ModelConfig {
   const { context_length: context, max_output_tokens: output, modalities } = model;
   return {
     name: model.display_name ?? model.id,

@@ -24,7 +24,10 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
     });
     return attached;
   };
-  const ask = async (path: string, signal = AbortSignal.timeout(askMs)) => askGateway(await gateway(), path, signal);
+  const ask = async (path: string, signal = AbortSignal.timeout(askMs)) => {
+    await gateway();
+    return askGateway(home, path, signal);
+  };
   const toast = (body: Toast) => bestEffort(client.tui.showToast({ body: { title: "Millrace", ...body } }));
   const complain = async (error: unknown) => {
     const message = error instanceof Error ? error.message : "Something went wrong.";

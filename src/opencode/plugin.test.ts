@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
+import { challengeHeader, gatewayProof, proofHeader } from "../base/node/gateway-proof.ts";
+import { Secret } from "../base/secret.ts";
 import { until } from "../base/wait.fake.ts";
 import type { OpenCodeConfig, PluginInput, Toast } from "./hooks.ts";
 import { modelConfigs } from "./model-config.ts";
@@ -45,29 +47,28 @@ const limits = {
 
 /** A server that answers as a gateway does, and its home folder. */
 async function fakeGateway(
-  options: { readonly instance?: string; readonly models?: object; readonly silentFor?: number } = {},
+  options: { readonly knowsKey?: boolean; readonly models?: object; readonly silentFor?: number } = {},
 ) {
   let silent = options.silentFor ?? 0;
   const asked: { readonly path: string; readonly key: string | undefined; readonly headers: unknown }[] = [];
   const server = createServer((request, response) => {
     const path = request.url ?? "";
     asked.push({ path, key: request.headers.authorization, headers: request.headers });
-    const body =
-      path === "/health"
-        ? { status: "ok", instance: options.instance ?? "one" }
-        : path === "/v1/models"
-          ? (options.models ?? models)
-          : limits;
+    const body = path === "/health" ? { status: "ok" } : path === "/v1/models" ? (options.models ?? models) : limits;
     if (silent-- > 0) return; // as a process that gets no time
     const failed = "error" in body;
-    response.writeHead(failed ? 503 : 200, { "content-type": "application/json" }).end(JSON.stringify(body));
+    const key = new Secret(options.knowsKey === false ? "another key" : "mr_secret");
+    const proof = gatewayProof(key, String(request.headers[challengeHeader]), { port, instance: "one" });
+    response
+      .writeHead(failed ? 503 : 200, { "content-type": "application/json", [proofHeader]: proof })
+      .end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo; // listening on TCP
   const url = `http://127.0.0.1:${port}`;
   const folder = mkdtempSync(join(tmpdir(), "millrace-plugin-"));
   writeFileSync(join(folder, "gateway.json"), JSON.stringify({ url, instance: "one" }));
-  writeFileSync(join(folder, "key"), "mr_secret\n");
+  writeFileSync(join(folder, "key"), "mr_secret\n", { mode: 0o600 });
   onTestFinished(() => {
     server.close();
     rmSync(folder, { recursive: true });
@@ -135,8 +136,8 @@ describe("the OpenCode plugin", () => {
     });
   });
 
-  it("gives its key only to the gateway that wrote its address down", async () => {
-    const { folder, asked } = await fakeGateway({ instance: "somebody else" });
+  it("gives its key to no program that cannot prove that it knows the key", async () => {
+    const { folder, asked } = await fakeGateway({ knowsKey: false });
     const config: OpenCodeConfig = {};
     const { hooks, clock, toasts } = plugged(folder);
     const done = hooks.config(config);
@@ -148,6 +149,7 @@ describe("the OpenCode plugin", () => {
     expect(config).toEqual({});
     await new Promise((resolve) => setImmediate(resolve));
     expect(toasts[0]?.message).toContain("did not start");
+    expect(toasts[0]?.message).toContain("Another program answers on its port. It got no key.");
   });
 
   it("waits for a gateway that is slow to answer, and starts no second one", async () => {

@@ -24,7 +24,7 @@ export interface ReadSchema {
 }
 
 type Proto = DescriptorProto | EnumDescriptorProto | ServiceDescriptorProto;
-interface Named {
+interface NamedProto {
   readonly typeName: string;
   readonly kind: TopLevel["kind"];
   readonly proto: Proto;
@@ -39,7 +39,7 @@ export function assembleSchema(raw: RawBundle): ReadSchema {
   const problems: SchemaProblem[] = [];
   const guesses = new Guesses();
   const resolver = createResolver(raw);
-  const found: Named[] = [];
+  const found: NamedProto[] = [];
   for (const message of resolver.messages) {
     const { typeName } = message;
     if (typeName === undefined || message.fields === undefined || isStandard(typeName)) continue;
@@ -81,8 +81,8 @@ function simpleName(typeName: string): string {
   return typeName.slice(typeName.lastIndexOf(".") + 1);
 }
 
-function withoutDoubles(types: readonly Named[], problems: SchemaProblem[]): readonly Named[] {
-  const first = new Map<string, Named>();
+function withoutDoubles(types: readonly NamedProto[], problems: SchemaProblem[]): readonly NamedProto[] {
+  const first = new Map<string, NamedProto>();
   for (const type of types) {
     const known = first.get(type.typeName);
     if (known === undefined) first.set(type.typeName, type);
@@ -94,9 +94,9 @@ function withoutDoubles(types: readonly Named[], problems: SchemaProblem[]): rea
 }
 
 /** Puts nested types into the types that hold them. */
-function nest(types: readonly Named[], problems: SchemaProblem[]): readonly Named[] {
+function nest(types: readonly NamedProto[], problems: SchemaProblem[]): readonly NamedProto[] {
   const byName = new Map(types.map((type) => [type.typeName, type]));
-  const topLevels: Named[] = [];
+  const topLevels: NamedProto[] = [];
   for (const type of types) {
     const holder = type.typeName.slice(0, type.typeName.lastIndexOf("."));
     if (holder.length <= packageOf(type.typeName).length) {
@@ -137,7 +137,7 @@ function topLevelOf(typeName: string): string {
 }
 
 /** The types of a serialized file, as protobuf-es 2 embeds it: without imports and without derivable JSON names. */
-function typesOfFile(encoded: string, problems: SchemaProblem[]): readonly Named[] {
+function typesOfFile(encoded: string, problems: SchemaProblem[]): readonly NamedProto[] {
   try {
     const file = fromBinary(FileDescriptorProtoSchema, base64Decode(encoded));
     if (isStandard(`${file.package}.`)) return [];
@@ -145,7 +145,7 @@ function typesOfFile(encoded: string, problems: SchemaProblem[]): readonly Named
     for (const message of file.messageType) restoreJsonNames(message);
     const named =
       (kind: TopLevel["kind"]) =>
-      (proto: Proto): Named => {
+      (proto: Proto): NamedProto => {
         return { typeName: file.package === "" ? proto.name : `${file.package}.${proto.name}`, kind, proto };
       };
     return [

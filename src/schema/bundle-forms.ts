@@ -1,9 +1,9 @@
 import type { AnyNode, ArrayExpression, ObjectExpression } from "acorn";
 import { lastName, lastOf, propertiesOf, returnedBy, stringOf } from "./literals.ts";
-import type { RawEnum, RawMessage, Required, Scope } from "./raw-bundle.ts";
+import type { ModuleRequirement, RawEnum, RawMessage, Scope } from "./raw-bundle.ts";
 
 /** Nodes that carry the definitions found in them up to the statement that names them. */
-export interface Carrying {
+export interface DefinitionNode {
   definition?: RawMessage | RawEnum;
   scope?: Scope;
 }
@@ -17,7 +17,7 @@ export function isKept(statement: AnyNode): boolean {
     type === "ArrayExpression" ||
     type === "Identifier" ||
     type === "MemberExpression" ||
-    (argument as Carrying).definition !== undefined
+    (argument as DefinitionNode).definition !== undefined
   );
 }
 
@@ -58,7 +58,7 @@ export function handedOn(callee: AnyNode, name: AnyNode, value: AnyNode): [strin
 }
 
 /** `i(99)`, `x()` where `x` is a separate module, and either inside calls that wrap it: `o(i(99), 1)`. */
-export function requiredBy(node: AnyNode, scope: Scope): Required | undefined {
+export function requiredBy(node: AnyNode, scope: Scope): ModuleRequirement | undefined {
   if (node.type !== "CallExpression") return undefined;
   const [first, second] = node.arguments;
   if (first === undefined)
@@ -73,9 +73,9 @@ export function requiredBy(node: AnyNode, scope: Scope): Required | undefined {
 /** The scope of a module's function, in the call that turns the function into a module: `v((e, t) => {…})`, `v({"a.js"(e, t) {…}})`. */
 export function moduleMadeBy(args: readonly AnyNode[]): Scope | undefined {
   const [first] = args;
-  if (first?.type !== "ObjectExpression") return first === undefined ? undefined : (first as Carrying).scope;
+  if (first?.type !== "ObjectExpression") return first === undefined ? undefined : (first as DefinitionNode).scope;
   const [property] = first.properties;
-  return property?.type === "Property" ? (property.value as Carrying).scope : undefined;
+  return property?.type === "Property" ? (property.value as DefinitionNode).scope : undefined;
 }
 
 function isName(node: AnyNode): boolean {

@@ -9,7 +9,15 @@ import {
   type Program,
   tokTypes,
 } from "acorn";
-import { type Carrying, fieldList, gettersOf, handedOn, isKept, moduleMadeBy, requiredBy } from "./bundle-forms.ts";
+import {
+  type DefinitionNode,
+  fieldList,
+  gettersOf,
+  handedOn,
+  isKept,
+  moduleMadeBy,
+  requiredBy,
+} from "./bundle-forms.ts";
 import { lastName, lastOf, propertiesOf, propertyKeyOf, returnedBy, stringOf } from "./literals.ts";
 import type { RawBundle, RawEnum, RawMessage, Reference, Scope } from "./raw-bundle.ts";
 import { rawFields, rawValues } from "./raw-field.ts";
@@ -146,7 +154,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
       if (finished.type === "CallExpression") this.#finishCall(finished.callee, finished.arguments, finished);
       else if (finished.type === "ObjectExpression") this.#finishObject(finished);
       else if (finished.type === "FunctionExpression" || finished.type === "ArrowFunctionExpression") {
-        if (this.#lastScope !== undefined) (finished as Carrying).scope = this.#lastScope;
+        if (this.#lastScope !== undefined) (finished as DefinitionNode).scope = this.#lastScope;
       } else if (finished.type === "AssignmentExpression") {
         if (finished.operator === "=") this.#finishAssignment(finished.left, finished.right);
       } else if (finished.type === "VariableDeclarator" && finished.init != null) {
@@ -169,7 +177,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
       node.body = { ...node.body, body: [] } satisfies ClassBody;
       if (message.typeName === undefined && message.fields === undefined) return;
       raw.messages.push(message);
-      (node as Carrying).definition = message;
+      (node as DefinitionNode).definition = message;
       if (isStatement && node.id != null) this.#name(node.id, message);
     }
 
@@ -221,7 +229,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
         this.#exported(key, value.left);
         return;
       }
-      const definition = (value as Carrying).definition;
+      const definition = (value as DefinitionNode).definition;
       const scope = this.currentScope();
       if (value.type !== "Identifier" && value.type !== "MemberExpression" && definition === undefined) return;
       const reference = { node: value, scope };
@@ -285,14 +293,14 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
       if (target !== undefined) this.#name(target, definition);
       if (target?.type === "MemberExpression") {
         const key = lastName(target);
-        if (key !== undefined) this.#exported(key, { ...name, definition } as AnyNode & Carrying);
+        if (key !== undefined) this.#exported(key, { ...name, definition } as AnyNode & DefinitionNode);
       }
       return definition;
     }
 
     #madeEnum(name: AnyNode, values: AnyNode, call: AnyNode): void {
       const definition = this.#enumType(name, values, undefined);
-      if (definition !== undefined) (call as Carrying).definition = definition;
+      if (definition !== undefined) (call as DefinitionNode).definition = definition;
     }
 
     #madeMessage(name: AnyNode, fields: AnyNode, call: AnyNode): void {
@@ -302,7 +310,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
       const fieldsRead = { list: rawFields(list), scope: this.currentScope() };
       const definition: RawMessage = { at: name.start, typeName, fields: fieldsRead };
       raw.messages.push(definition);
-      (call as Carrying).definition = definition;
+      (call as DefinitionNode).definition = definition;
     }
 
     #finishObject(node: AnyNode & { readonly type: "ObjectExpression" }): void {
@@ -314,7 +322,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
           value.params.length > 0
         ) {
           const id = propertyKeyOf(property.key);
-          const { scope } = value as Carrying;
+          const { scope } = value as DefinitionNode;
           if (id === undefined || scope === undefined) continue;
           raw.modules.set(id, scope);
           raw.moduleScopes.add(scope);
@@ -336,7 +344,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
     #bind(target: AnyNode, value: AnyNode): void {
       if (target.type !== "Identifier") return;
       const expression = lastOf(value);
-      const { definition } = expression as Carrying;
+      const { definition } = expression as DefinitionNode;
       const scope = this.currentScope();
       if (definition !== undefined) this.#name(target, definition);
       else if (expression.type === "Identifier")
@@ -349,7 +357,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
       const scope = this.currentScope();
       const { callee } = call;
       const returned = returnedBy(callee);
-      const inner = (callee as Carrying).scope;
+      const inner = (callee as DefinitionNode).scope;
       if (returned !== undefined && inner !== undefined) {
         (scope.aliases ??= new Map()).set(name, { node: returned, scope: inner });
         return;

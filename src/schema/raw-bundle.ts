@@ -11,7 +11,7 @@ export interface Scope {
   /** Names for another name, or for the result of a function at hand. */
   aliases?: Map<string, Reference>;
   /** Names for a module's exports. */
-  requires?: Map<string, Required>;
+  requires?: Map<string, ModuleRequirement>;
   /** Names for a module itself: the scope of its function. */
   modules?: Map<string, Scope>;
 }
@@ -23,7 +23,7 @@ export interface Reference {
 }
 
 /** A required module: by the bundler's id of it, or by the name of a function. */
-export type Required = { readonly id: string } | { readonly module: Reference };
+export type ModuleRequirement = { readonly id: string } | { readonly module: Reference };
 
 /** A message as far as it has been seen: the parts may stand apart in the source. */
 export interface RawMessage {
@@ -70,7 +70,7 @@ export interface RawExports {
 /** `a(i(99), t)`: a module that hands on all that another one exports. */
 export interface RawStar {
   readonly scope: Scope;
-  readonly required: Required;
+  readonly required: ModuleRequirement;
 }
 
 /** The protobuf parts of a bundle, before any name is resolved. */

@@ -1,13 +1,13 @@
 import type { AnyNode } from "acorn";
-import type { Carrying } from "./bundle-forms.ts";
+import type { DefinitionNode } from "./bundle-forms.ts";
 import { lastName, returnedBy } from "./literals.ts";
-import type { RawBundle, RawEnum, RawMessage, Reference, Required, Scope } from "./raw-bundle.ts";
+import type { ModuleRequirement, RawBundle, RawEnum, RawMessage, Reference, Scope } from "./raw-bundle.ts";
 import { isStandard, wellKnownTypes } from "./well-known.ts";
 
 type Definition = RawMessage | RawEnum;
 
 /** The target of a reference; `guessed` when only its name led to it. */
-export interface Resolved {
+export interface ResolvedReference {
   readonly typeName: string;
   readonly guessed: boolean;
 }
@@ -15,7 +15,7 @@ export interface Resolved {
 /** Resolves the names in a bundle. */
 export interface Resolver {
   /** The type that `node` names, read in `scope` inside message `owner`. */
-  typeOf(node: AnyNode, scope: Scope, owner: RawMessage | undefined): Resolved | undefined;
+  typeOf(node: AnyNode, scope: Scope, owner: RawMessage | undefined): ResolvedReference | undefined;
   /** Every message with its type name and its fields, also those whose parts stood apart. */
   readonly messages: readonly RawMessage[];
 }
@@ -58,7 +58,7 @@ export function createResolver(raw: RawBundle): Resolver {
       messages.push(message);
     }
   }
-  const stars = new Map<Scope, Required[]>();
+  const stars = new Map<Scope, ModuleRequirement[]>();
   for (const { scope, required } of raw.stars) stars.set(scope, [...(stars.get(scope) ?? []), required]);
   for (const { holder, scope, getters } of raw.exports) {
     const functionScope = moduleScope(scope, raw.moduleScopes);
@@ -76,7 +76,7 @@ export function createResolver(raw: RawBundle): Resolver {
   ]);
 
   function follow(node: AnyNode, scope: Scope, hops: number): Definition | undefined {
-    const { definition } = node as Carrying;
+    const { definition } = node as DefinitionNode;
     if (hops > mostHops || definition !== undefined) return definition;
     if (node.type === "Identifier") {
       const declaring = declaringScope(scope, node.name);
@@ -97,7 +97,7 @@ export function createResolver(raw: RawBundle): Resolver {
   }
 
   /** The export of a module with that name, its own or re-exported from another module. */
-  function exported(required: Required, property: string, hops: number): Reference | undefined {
+  function exported(required: ModuleRequirement, property: string, hops: number): Reference | undefined {
     if (hops > mostHops) return undefined;
     const module = moduleOf(required);
     if (module === undefined) return undefined;
@@ -110,7 +110,7 @@ export function createResolver(raw: RawBundle): Resolver {
     return undefined;
   }
 
-  function moduleOf(required: Required): Scope | undefined {
+  function moduleOf(required: ModuleRequirement): Scope | undefined {
     if ("id" in required) return raw.modules.get(required.id);
     const { node, scope } = required.module;
     return node.type === "Identifier" ? declaringScope(scope, node.name).modules?.get(node.name) : undefined;

@@ -17,7 +17,7 @@ export interface TopLevel {
   readonly uses: ReadonlySet<string>;
 }
 
-interface Placed extends TopLevel {
+interface PlacedDefinition extends TopLevel {
   readonly package: string;
 }
 
@@ -33,7 +33,7 @@ export function splitFiles(
 ): readonly FileDescriptorProto[] {
   const byName = new Map(types.map((type) => [type.typeName, { ...type, package: packageOf(type.typeName) }]));
   const layers = layersOf(byName);
-  const fileOf = (type: Placed) => fileName(type.package, layers.get(type.typeName) ?? 0);
+  const fileOf = (type: PlacedDefinition) => fileName(type.package, layers.get(type.typeName) ?? 0);
   const files = new Map<string, FileDescriptorProto>();
   for (const type of byName.values()) {
     const name = fileOf(type);
@@ -78,7 +78,7 @@ function fileName(package_: string, layer: number): string {
  * How many times the way down from a type leaves its package and comes back into one that it has left: 0 for all types
  * where packages do not refer to each other in a circle.
  */
-function layersOf(byName: ReadonlyMap<string, Placed>): ReadonlyMap<string, number> {
+function layersOf(byName: ReadonlyMap<string, PlacedDefinition>): ReadonlyMap<string, number> {
   const knots = knotsOf(packageGraph(byName));
   const layers = new Map<string, number>();
   for (let changed = true, rounds = 0; changed && rounds <= byName.size; rounds++) {
@@ -97,7 +97,7 @@ function layersOf(byName: ReadonlyMap<string, Placed>): ReadonlyMap<string, numb
   return layers;
 }
 
-function packageGraph(byName: ReadonlyMap<string, Placed>): Map<string, Set<string>> {
+function packageGraph(byName: ReadonlyMap<string, PlacedDefinition>): Map<string, Set<string>> {
   const graph = new Map<string, Set<string>>();
   for (const type of byName.values()) {
     const uses = graph.get(type.package) ?? new Set();

@@ -47,6 +47,8 @@ const limitsOfIdeSchema = z.object({
   ide: z.enum(["windsurf", "windsurf-next", "antigravity"]),
   /** The product's name for people; "" from a gateway of an older version. */
   product: z.string().default(""),
+  /** Whether a stand-in IDE answered: then this is no plan of the user. */
+  stand_in: z.boolean().default(false),
   build: z.string(),
   /** The source of the reading: the running IDE, or the plan that its app saved, read at `fetched_at`. */
   source: planSource,
@@ -72,9 +74,6 @@ export const limitsSchema = z.object({
   data: z.array(limitsOfIdeSchema),
   errors: z.array(errorSchema),
 });
-
-/** One IDE's limits alone, with the time and its own errors. */
-export const limitsOfIdeNowSchema = limitsOfIdeSchema.extend({ now: instant, errors: z.array(errorSchema) });
 
 export const spendSchema = z.object({
   key: z.string().nullable(),
@@ -196,7 +195,8 @@ function encodeReading({ snapshot, paces, expiresAtMs, stale }: LimitsReading): 
   return {
     object: "limits",
     ide: snapshot.ide,
-    product: productName(snapshot.ide, snapshot.build),
+    product: `${productName(snapshot.ide, snapshot.build)}${snapshot.standIn === true ? ", a stand-in" : ""}`,
+    stand_in: snapshot.standIn === true,
     build: snapshot.build,
     source: snapshot.source,
     shape: snapshot.shape,

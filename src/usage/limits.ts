@@ -42,6 +42,8 @@ export interface LimitsSnapshot {
   readonly ide: IdeVariant;
   /** The build of the IDE that answered; empty if it does not say. */
   readonly build: string;
+  /** Read from a stand-in IDE: no plan of the user, and never in the history. */
+  readonly standIn?: true;
   /** Epoch ms of the reading; of a saved plan, when the app wrote it. */
   readonly readAtMs: number;
   readonly source: PlanSource;

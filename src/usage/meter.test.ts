@@ -63,6 +63,20 @@ describe("the meter's limits", () => {
     expect(reads).toBe(1);
   });
 
+  it("of a stand-in are named so, never enter the history, and give way to the user's own plan", async () => {
+    await meter.limits({ wait: true }, idle);
+    const before = history.snapshots({ sinceMs: 0, untilMs: clock.now() + 1 }).length;
+    await clock.advance(10 * minute);
+    answer = () => Promise.resolve([{ ...windsurf(), standIn: true } as PlanAnswer]);
+    const standIn = async () =>
+      (await meter.limits({ wait: true }, idle)).readings.map(({ snapshot }) => snapshot.standIn);
+    expect(await standIn()).toEqual([true, undefined]);
+    expect(history.snapshots({ sinceMs: 0, untilMs: clock.now() + 1 })).toHaveLength(before);
+    await clock.advance(minute / 2);
+    answer = () => Promise.resolve([]);
+    expect(await standIn()).toEqual([undefined, undefined]);
+  });
+
   describe("of a plan that the app saved", () => {
     const saved = (lastStartMs: number, percent = 30): PlanAnswer => ({
       type: "saved",

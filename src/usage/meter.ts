@@ -91,7 +91,9 @@ export function openMeter(options: MeterOptions): Meter {
   let reading: Promise<void> | undefined;
 
   const isStale = (snapshot: LimitsSnapshot, nowMs: number) =>
-    nowMs - snapshot.readAtMs >= refreshMs || turnEndedAtMs >= snapshot.readAtMs || unanswered.has(snapshot.ide);
+    nowMs - snapshot.readAtMs >= (snapshot.standIn === true ? standInMs : refreshMs) ||
+    turnEndedAtMs >= snapshot.readAtMs ||
+    unanswered.has(snapshot.ide);
 
   /** One reading at a time; requests that come meanwhile wait for the same one. */
   function read(): Promise<void> {
@@ -124,7 +126,7 @@ export function openMeter(options: MeterOptions): Meter {
             }
             newest.set(answer.ide, snapshot);
             answered.add(answer.ide);
-            remember(() => history.addSnapshot(snapshot));
+            if (snapshot.standIn !== true) remember(() => history.addSnapshot(snapshot));
           } catch (error) {
             if (answer.type === "saved") unusable.push([answer.ide, error]);
             else failed(answer.ide, error);
@@ -135,9 +137,17 @@ export function openMeter(options: MeterOptions): Meter {
       failed(undefined, error instanceof DOMException ? timedOut(error) : error);
     }
     for (const [ide, error] of unusable) if (!answered.has(ide)) failed(ide, error);
+    for (const [ide, { standIn }] of newest) if (standIn === true && !answered.has(ide)) forgetStandIn(ide);
     unanswered = new Set([...newest.keys()].filter((ide) => !answered.has(ide)));
     errors = failures;
     events?.emit("limits_changed", known());
+  }
+
+  /** A stand-in that is gone leaves the last reading of the user's own IDE in its place. */
+  function forgetStandIn(ide: IdeVariant): void {
+    newest.delete(ide);
+    const own = history.latestSnapshots(clock.now() - keptReadingMs).find((snapshot) => snapshot.ide === ide);
+    if (own !== undefined) newest.set(ide, own);
   }
 
   function known(): Limits {
@@ -233,6 +243,9 @@ export function openMeter(options: MeterOptions): Meter {
     },
   };
 }
+
+/** A stand-in comes and goes, and the user's own plan must be back soon after it. */
+const standInMs = 5_000;
 
 /** Earlier readings, which a pace needs only if a window has no length. */
 function earlier(history: UsageHistory, snapshot: LimitsSnapshot): readonly LimitsSnapshot[] {

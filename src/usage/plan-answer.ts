@@ -12,6 +12,8 @@ export type PlanAnswer =
       readonly type: "windsurf";
       readonly ide: "windsurf" | "windsurf-next";
       readonly build: string;
+      /** The answer is a stand-in's, which has no plan of the user. */
+      readonly standIn?: true;
       readonly userStatus: UserStatus;
       /** How many messages one model still takes, where the server says it. */
       readonly messages?: MessagesLeft;
@@ -21,6 +23,7 @@ export type PlanAnswer =
       readonly type: "antigravity";
       readonly ide: "antigravity";
       readonly build: string;
+      readonly standIn?: true;
       readonly userStatus: unknown;
       readonly quotaSummary: unknown;
     }
@@ -44,7 +47,9 @@ export function snapshotOfAnswer(
 ): LimitsSnapshot {
   const source = { ide: answer.ide, build: answer.build, readAtMs, source: "language_server" } as const;
   if (answer.type === "saved") return savedPlanSnapshot(answer.rows, source, readAtMs);
-  return answer.type === "windsurf"
-    ? windsurfSnapshot(answer.userStatus, source, answer.messages)
-    : antigravitySnapshot(answer, source);
+  const snapshot =
+    answer.type === "windsurf"
+      ? windsurfSnapshot(answer.userStatus, source, answer.messages)
+      : antigravitySnapshot(answer, source);
+  return answer.standIn === true ? { ...snapshot, standIn: true } : snapshot;
 }

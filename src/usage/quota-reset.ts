@@ -13,7 +13,7 @@ export function quotaReset(
   const dated = snapshots
     .flatMap(({ windows }) => windows)
     .filter(({ kind, scope }) => kind === "consumption" && scope === "plan")
-    .filter((window): window is Dated => (window.resetsAtMs ?? 0) > nowMs && window.utilization !== undefined);
+    .filter((window): window is DatedWindow => (window.resetsAtMs ?? 0) > nowMs && window.utilization !== undefined);
   const ofName = dated.find(({ id }) => id === named);
   if (ofName !== undefined) return ofName.resetsAtMs;
   const usedUp = dated.filter(({ utilization }) => utilization >= 1);
@@ -21,4 +21,4 @@ export function quotaReset(
   return dated.toSorted((a, b) => b.utilization - a.utilization)[0]?.resetsAtMs;
 }
 
-type Dated = LimitWindow & { readonly resetsAtMs: number; readonly utilization: number };
+type DatedWindow = LimitWindow & { readonly resetsAtMs: number; readonly utilization: number };

@@ -43,7 +43,7 @@ const totalsSchema = z.object({
   p95_first_token_ms: maybeNumber,
 });
 
-/** The JSON of `GET /v1/usage/turns`. */
+/** The JSON of `GET /dashboard/api/usage/turns`. */
 export const turnPageSchema = z.object({
   object: z.literal("list"),
   since: instant,

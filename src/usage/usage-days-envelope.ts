@@ -2,7 +2,7 @@ import { z } from "zod";
 import { encodeSpend, spendSchema } from "./envelope.ts";
 import type { UsageDays } from "./usage-report.ts";
 
-/** The JSON of `GET /v1/usage/days`: every day of the time, also those without a turn. */
+/** The JSON of `GET /dashboard/api/usage/days`: every day of the time, also those without a turn. */
 export const usageDaysSchema = z.object({
   object: z.literal("usage.days"),
   since: z.iso.datetime(),

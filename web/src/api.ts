@@ -126,10 +126,8 @@ export interface Health {
     readonly degraded: boolean;
     readonly why: string | null;
     readonly hint: string | null;
-    /** Why a shared store that works may lose answers, and what helps. */
-    readonly weak?: readonly { readonly reason: string; readonly why: string; readonly todo: string }[];
-    /** The log was damaged when the gateway opened it: where its files are kept, and how many idempotency keys are lost. */
-    readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
+    /** The log was damaged when the gateway opened it, and is new: where the old file is kept. */
+    readonly damaged?: { readonly copy: string } | null;
   };
 }
 
@@ -156,6 +154,26 @@ export class Unreachable extends Error {
   override readonly name = "Unreachable";
 }
 
+const sessionName = "millrace-session";
+
+/** This tab's session; null where it has none. The storage belongs to this scheme, host and port: a page of another port cannot read it. */
+export function storedSession(): string | null {
+  return sessionStorage.getItem(sessionName);
+}
+
+/** Turns the code of a link into this tab's session. Throws `ApiError` when the link was used or has expired. */
+export async function signIn(code: string): Promise<void> {
+  const path = `/sign-in?${new URLSearchParams({ code }).toString()}`;
+  const { session } = await ask<{ readonly session: string }>(path, { method: "POST" });
+  sessionStorage.setItem(sessionName, session);
+}
+
+/** Ends this tab's session. */
+export async function signOut(): Promise<void> {
+  await ask<unknown>("/sign-out", { method: "POST" });
+  sessionStorage.removeItem(sessionName);
+}
+
 /** JSON from the gateway. Throws `SignedOut`, `ApiError` or `Unreachable`. */
 async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   const response = await send(path, init);
@@ -170,15 +188,21 @@ async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
 
 async function send(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
+  const headers = new Headers(init.headers);
+  const session = storedSession();
+  if (session !== null) headers.set("x-millrace-session", session);
   try {
-    response = await fetch(path, { ...init, credentials: "same-origin", cache: "no-store" });
+    response = await fetch(path, { ...init, headers, credentials: "omit", cache: "no-store" });
   } catch (error) {
     if (init.signal?.aborted === true) throw error;
     noteSilence();
     throw new Unreachable("The gateway does not answer.");
   }
   noteAnswer();
-  if (response.status === 401) throw new SignedOut();
+  if (response.status === 401) {
+    sessionStorage.removeItem(sessionName);
+    throw new SignedOut();
+  }
   if (!response.ok) throw await errorOf(response);
   return response;
 }
@@ -196,39 +220,41 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export type Dimension = UsageEnvelope["by"];
 
-/** The query of `GET /v1/usage/turns`; an empty value asks for all. */
+/** The query of `GET /dashboard/api/usage/turns`; an empty value asks for all. */
 export type TurnsAsked = Readonly<Record<string, string>>;
 
 export const api = {
   turnPage: (asked: TurnsAsked, signal: AbortSignal) =>
-    ask<TurnPageEnvelope>(`/v1/usage/turns?${new URLSearchParams(asked).toString()}`, { signal }),
+    ask<TurnPageEnvelope>(`/dashboard/api/usage/turns?${new URLSearchParams(asked).toString()}`, { signal }),
   limits: (signal: AbortSignal) => ask<LimitsEnvelope>("/v1/limits", { signal }),
   limitsHistory: (since: string, signal: AbortSignal) =>
-    ask<LimitsHistory>(`/v1/limits/history?${new URLSearchParams({ since }).toString()}`, { signal }),
+    ask<LimitsHistory>(`/dashboard/api/limits/history?${new URLSearchParams({ since }).toString()}`, { signal }),
   usage: (since: string, by: Dimension, signal: AbortSignal) =>
     ask<UsageEnvelope>(`/v1/usage?${new URLSearchParams({ since, by, time_zone: zone }).toString()}`, { signal }),
   usageDays: (since: string, signal: AbortSignal) =>
-    ask<UsageDaysEnvelope>(`/v1/usage/days?${new URLSearchParams({ since, time_zone: zone }).toString()}`, { signal }),
-  models: (signal: AbortSignal) => ask<ModelsEnvelope>("/v1/dashboard/models", { signal }),
-  keys: (signal: AbortSignal) => ask<KeysEnvelope>("/v1/keys", { signal }),
+    ask<UsageDaysEnvelope>(`/dashboard/api/usage/days?${new URLSearchParams({ since, time_zone: zone }).toString()}`, {
+      signal,
+    }),
+  models: (signal: AbortSignal) => ask<ModelsEnvelope>("/dashboard/api/models", { signal }),
+  keys: (signal: AbortSignal) => ask<KeysEnvelope>("/dashboard/api/keys", { signal }),
   /** `once` names the consent: the same sent twice is one prompt. */
   askAgain: (id: string, once: string) =>
-    ask<{ readonly id: string }>(`/v1/turns/${encodeURIComponent(id)}/ask-again`, {
+    ask<{ readonly id: string }>(`/dashboard/api/turns/${encodeURIComponent(id)}/ask-again`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ consent: true, once }),
     }),
-  consents: (signal: AbortSignal) => ask<Consents>("/v1/consents", { signal }),
+  consents: (signal: AbortSignal) => ask<Consents>("/dashboard/api/consents", { signal }),
   agree: (ide: string) =>
-    ask<Consents>("/v1/consents", {
+    ask<Consents>("/dashboard/api/consents", {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ ide, agree: true }),
     }),
   health: (signal: AbortSignal) => ask<Health>("/health", { signal }),
-  ides: (signal: AbortSignal) => ask<IdesFound>("/v1/ides", { signal }),
-  turn: (id: string, signal: AbortSignal) => ask<TurnDetail>(`/v1/turns/${encodeURIComponent(id)}/summary`, { signal }),
+  ides: (signal: AbortSignal) => ask<IdesFound>("/dashboard/api/ides", { signal }),
+  turn: (id: string, signal: AbortSignal) =>
+    ask<TurnDetail>(`/dashboard/api/turns/${encodeURIComponent(id)}/summary`, { signal }),
   cancel: (id: string) => ask<unknown>(`/v1/turns/${encodeURIComponent(id)}/cancel`, { method: "POST" }),
-  signOut: () => ask<unknown>("/sign-out", { method: "POST" }),
   stream: (path: string, signal: AbortSignal) => send(path, { signal, headers: { accept: "text/event-stream" } }),
 };

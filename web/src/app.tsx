@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Alerts, useAlerts } from "./alerts.tsx";
-import { api } from "./api.ts";
+import { api, signIn, signOut, storedSession } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { HealthBanner, usePageHealth } from "./health-banner.tsx";
 import { KeysPage } from "./keys-page.tsx";
@@ -13,11 +13,28 @@ import { useFailures } from "./use-failures.ts";
 
 /** The whole page: a heading bar, and the view that the address names (`#/turns/<id>`; the overview otherwise). */
 export function App() {
-  const [isSignedOut, setSignedOut] = useState(isAtUsedLink);
-  const hash = useHash();
-  useEffect(() => onSignedOut(() => setSignedOut(true)), []);
-  if (isSignedOut) return <SignIn />;
-  return <SignedIn hash={hash} onSignOut={() => setSignedOut(true)} />;
+  const [hash, setHash] = useHash();
+  const [session, setSession] = useState<"none" | "refused" | "living">(storedSession() === null ? "none" : "living");
+  const code = /^#\/sign-in\/([\w-]+)$/.exec(hash)?.[1];
+  useEffect(() => onSignedOut(() => setSession("none")), []);
+  useEffect(() => {
+    if (code === undefined) return;
+    history.replaceState(null, "", "/"); // no code stays in the address, not even one that no longer works
+    const use = async () => {
+      try {
+        await signIn(code);
+        setSession("living");
+      } catch (error) {
+        report(error);
+        setSession("refused");
+      }
+      setHash(location.hash); // the user may have followed a link to a view meanwhile
+    };
+    void use();
+  }, [code, setHash]);
+  if (code !== undefined) return null; // its answer comes at once
+  if (session !== "living") return <SignIn wasUsed={session === "refused"} />;
+  return <SignedIn hash={hash} onSignOut={() => setSession("none")} />;
 }
 
 function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignOut: () => void }) {
@@ -52,7 +69,7 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
           <div class="roomy">
             <ThemeChoice />
           </div>
-          <button type="button" class="quiet" onClick={() => void signOut(onSignOut)}>
+          <button type="button" class="quiet" onClick={() => void leave(onSignOut)}>
             Sign out
           </button>
         </div>
@@ -89,14 +106,9 @@ function viewOf(hash: string): string | undefined {
   return views.find(({ at }) => at === hash)?.at ?? "#/";
 }
 
-/** The gateway leaves the browser at a link's own address only when the link is not good any more. */
-function isAtUsedLink(): boolean {
-  return location.pathname === "/sign-in";
-}
-
-async function signOut(done: () => void): Promise<void> {
+async function leave(done: () => void): Promise<void> {
   try {
-    await api.signOut();
+    await signOut();
   } catch (error) {
     report(error);
   }
@@ -104,7 +116,7 @@ async function signOut(done: () => void): Promise<void> {
 }
 
 /** The address's fragment. A new view begins at its top, and a screen reader is taken there. */
-function useHash(): string {
+function useHash() {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const onChange = () => {
@@ -116,16 +128,13 @@ function useHash(): string {
     addEventListener("hashchange", onChange);
     return () => removeEventListener("hashchange", onChange);
   }, []);
-  return hash;
+  return [hash, setHash] as const;
 }
 
-function SignIn() {
-  const [wasUsed] = useState(isAtUsedLink);
+function SignIn({ wasUsed }: { readonly wasUsed: boolean }) {
   useEffect(() => {
     document.title = "Sign in · Millrace";
-    // No code stays in the address, not even one that no longer works.
-    if (wasUsed) history.replaceState(null, "", "/");
-  }, [wasUsed]);
+  }, []);
   return (
     <main id="content" class="sign-in">
       <img src="/icon.svg" alt="" width="56" height="56" />
@@ -139,7 +148,7 @@ function SignIn() {
       <pre>
         <code>millrace dashboard</code>
       </pre>
-      <p class="muted">The link works once. The session ends after twelve hours, or when you sign out.</p>
+      <p class="muted">The link works once, for one tab. The session ends after twelve hours, or when you sign out.</p>
     </main>
   );
 }

@@ -4,7 +4,7 @@ import { api, type Consents, type Health, type IdesFound } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { Prose } from "./parts.tsx";
 import { type Loaded, useData } from "./use-data.ts";
-import { count, instantInWords } from "./words.ts";
+import { instantInWords } from "./words.ts";
 
 /** What the page knows of the gateway, its store, the IDEs and the user's consent. */
 export interface PageHealth {
@@ -87,7 +87,6 @@ function problemsOf(
     ...pauseProblem(health),
     ...consentProblems(consents),
     ...store,
-    ...weakStoreProblem(health),
     ...damagedStoreProblem(health),
     ...ideProblem(ides),
   ];
@@ -98,7 +97,7 @@ function consentProblems(consents: Consents | undefined): readonly Problem[] {
   return missing.map(({ ide, product, text }) => ({
     what: `You have not agreed yet that prompts go to ${product}.`,
     why: `Until you agree, no prompt is sent there. ${text}`,
-    todo: "Agree here, or type `millrace accept`.",
+    todo: "Agree here, or type `millrace init --accept`.",
     isNotice: true,
     agreeTo: ide,
   }));
@@ -126,25 +125,14 @@ function storeProblem({ why, hint }: NonNullable<Health["store"]>): Problem {
   };
 }
 
-function weakStoreProblem(health: Health | undefined): readonly Problem[] {
-  const weak = health?.store?.weak ?? [];
-  if (weak.length === 0) return [];
-  const [why, todo] = [weak.map((each) => each.why).join(" "), weak.map((each) => each.todo).join(" ")];
-  return [{ what: "The store may lose answers.", why, todo, isNotice: true }];
-}
-
 function damagedStoreProblem(health: Health | undefined): readonly Problem[] {
   const damaged = health?.store?.damaged;
   if (damaged === undefined || damaged === null) return [];
-  const { copy, lost_keys: lostKeys } = damaged;
-  const kept = copy === null ? "" : ` Its files are kept as \`${copy}\`.`;
-  const lost =
-    lostKeys === 0 ? "" : ` A request under one of the ${count(lostKeys)} idempotency keys that are lost fails.`;
   return [
     {
-      what: "The log was damaged, and part of it is lost.",
+      what: "The log was damaged, so a new one was begun.",
       isNotice: true,
-      why: `Millrace continues with the rest.${kept}${lost}`,
+      why: `Its file is kept as \`${damaged.copy}\`. A request under an earlier idempotency key may be asked once more.`,
       todo: "This notice ends with the next start of the gateway.",
     },
   ];

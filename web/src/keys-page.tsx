@@ -53,21 +53,21 @@ function KeyCard({ of, now }: { readonly of: Key; readonly now: number }) {
           )}
         </span>
       </header>
-      {of.budget === null ? (
-        <p class="muted">No budget: this key can use as much of the plan as you can.</p>
+      {of.turns_per_day === null ? (
+        <p class="muted">No limit of turns: this key can use as much of the plan as you can.</p>
       ) : (
-        <BudgetMeter budget={of.budget} now={now} />
+        <TurnsMeter turns={of.turns_per_day} now={now} />
       )}
       <dl class="facts">
-        <AnyOf title="Models" names={of.models} />
-        <AnyOf title="APIs" names={of.apis} />
-        <div>
-          <dt>Turns at once</dt>
+        <div class={of.models.length > 1 ? "wide" : undefined}>
+          <dt>Models</dt>
           <dd>
-            {of.max_turns === null
-              ? `${count(of.running)} now, no limit`
-              : `${count(of.running)} of ${count(of.max_turns)}`}
+            <Words texts={of.models.length === 0 ? ["any"] : of.models} between=", " />
           </dd>
+        </div>
+        <div>
+          <dt>Running now</dt>
+          <dd>{count(of.running)}</dd>
         </div>
         <div>
           <dt>Made</dt>
@@ -80,32 +80,20 @@ function KeyCard({ of, now }: { readonly of: Key; readonly now: number }) {
   );
 }
 
-/** What a key may use; an empty list allows all. */
-function AnyOf({ title, names }: { readonly title: string; readonly names: readonly string[] }) {
-  return (
-    <div class={names.length > 1 ? "wide" : undefined}>
-      <dt>{title}</dt>
-      <dd>
-        <Words texts={names.length === 0 ? ["any"] : names} between=", " />
-      </dd>
-    </div>
-  );
-}
-
-function BudgetMeter({ budget, now }: { readonly budget: NonNullable<Key["budget"]>; readonly now: number }) {
-  const { most, unit, period, used, resets_at } = budget;
-  const share = used === null ? 0 : Math.min(1, used / most);
-  const amount = used === null ? "use unknown" : `${count(used)} of ${count(most)} ${unit}`;
+function TurnsMeter({ turns, now }: { readonly turns: NonNullable<Key["turns_per_day"]>; readonly now: number }) {
+  const { most, used, resets_at } = turns;
+  const share = Math.min(1, used / most);
+  const amount = `${count(used)} of ${count(most)} turns`;
   return (
     <div class={`window ${share >= 1 ? "bad" : share >= 0.8 ? "warn" : "good"}`}>
       <div class="line">
-        <span class="label">{period === "day" ? "Today" : "This month"}</span>
+        <span class="label">Today</span>
         <span class="amount">{amount}</span>
       </div>
       <div
         class="meter"
         role="meter"
-        aria-label={`Budget of ${count(most)} ${unit} a ${period}`}
+        aria-label={`${count(most)} turns a day`}
         aria-valuemin={0}
         aria-valuemax={100}
         aria-valuenow={Math.round(share * 100)}

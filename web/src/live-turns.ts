@@ -32,7 +32,7 @@ async function follow(
   while (!signal.aborted) {
     try {
       // What came together is shown together: fifty turns that grow are one change of the page, not fifty.
-      for await (const events of readBatches(await api.stream("/v1/turns/feed", signal))) {
+      for await (const events of readBatches(await api.stream("/dashboard/api/turns/feed", signal))) {
         waitMs = 500;
         let isWhole = false;
         const told: LiveTurn[] = [];

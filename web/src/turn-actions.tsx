@@ -54,7 +54,7 @@ function Cancel({ id }: { readonly id: string }) {
 }
 
 function curlFor(id: string): string {
-  return `curl -N -H "Authorization: Bearer $(millrace key --value)" "${location.origin}/v1/turns/${id}/events"`;
+  return `curl -N -H "Authorization: Bearer $(millrace keys --value)" "${location.origin}/v1/turns/${id}/events"`;
 }
 
 /** Sends the prompt again, once the user has agreed to what it costs. */

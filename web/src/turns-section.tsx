@@ -121,7 +121,7 @@ function FirstRun() {
       <p>Enter this address in any tool that uses the OpenAI or Anthropic API:</p>
       <CopyLine label="the address" text={`${location.origin}/v1`} />
       <p>
-        <code>millrace key --value</code> prints the key. Or try it in a terminal:
+        <code>millrace keys --value</code> prints the key. Or try it in a terminal:
       </p>
       <CopyLine label="the command" text={'millrace chat "What is a millrace?"'} />
     </div>

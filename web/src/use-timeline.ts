@@ -21,7 +21,7 @@ export function useTimeline(id: string, onEnd: () => void): Timeline {
   useEffect(() => {
     const stop = new AbortController();
     const follow = async () => {
-      for await (const events of readBatches(await api.stream(`/v1/turns/${id}/timeline`, stop.signal))) {
+      for await (const events of readBatches(await api.stream(`/dashboard/api/turns/${id}/timeline`, stop.signal))) {
         const entries = events.filter(({ name }) => name === "entry").map(({ data }) => JSON.parse(data));
         const resumptions = events.filter(({ name }) => name === "resumption").map(({ data }) => JSON.parse(data));
         setTimeline((before) => ({

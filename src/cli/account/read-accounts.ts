@@ -3,6 +3,7 @@ import { isMillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
 import { type KeyForm, parseApiKey } from "../../ide/account/api-key.ts";
 import type { AgentProgram, DiscoveryResult, Ide, IdeFinder, InstalledApp, SavedPlan } from "../../ide/ide.ts";
+import { isCascadeDenied } from "../../language-server/cascade-access.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import { parseStatus } from "../../usage/saved-plan.ts";
@@ -20,6 +21,8 @@ export interface AccountEntry {
   readonly signed_in_by: "own" | "editor" | null;
   readonly name: string | null;
   readonly plan: string | null;
+  /** Its plan allows the agent programs, and not Cascade. */
+  readonly cascade_denied: boolean;
   /** Host name of the vendor's server that the account belongs to: it shows the region. */
   readonly server: string | null;
   readonly key_form: KeyForm | null;
@@ -77,7 +80,7 @@ async function ofRunning(
 }
 
 const refusals: ReadonlySet<unknown> = new Set(["api_key_refused", "api_key_missing"]);
-const nobody = { name: null, plan: null, key_refused: null } as const;
+const nobody = { name: null, plan: null, cascade_denied: false, key_refused: null } as const;
 
 /** The accounts of apps that do not run, from their files. */
 async function ofApps(found: DiscoveryResult, signal: AbortSignal): Promise<readonly AccountEntry[]> {
@@ -131,6 +134,7 @@ async function ofAgent(
     signed_in_by: isIn ? signedIn : null,
     name: same?.name ?? null,
     plan: same?.plan ?? null,
+    cascade_denied: same?.cascade_denied ?? false,
     server: agent.apiServer ?? same?.server ?? null,
     key_form: form,
     key_refused: same?.key_refused ?? null,
@@ -147,8 +151,13 @@ function savedPerson(saved: readonly SavedPlan[], variant: Ide["variant"]): Part
   return status === undefined ? {} : personOf(status);
 }
 
-function personOf({ name, planStatus }: UserStatus): Pick<AccountEntry, "name" | "plan"> {
-  return { name: name || null, plan: planStatus?.planInfo?.planName || null };
+function personOf(status: UserStatus): Pick<AccountEntry, "name" | "plan" | "cascade_denied"> {
+  const { name, planStatus } = status;
+  return {
+    name: name || null,
+    plan: planStatus?.planInfo?.planName || null,
+    cascade_denied: isCascadeDenied(status),
+  };
 }
 
 function formOf(key: Secret | undefined): KeyForm | null {

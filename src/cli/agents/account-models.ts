@@ -24,10 +24,13 @@ export function readAccountModels(
     return { status: added, agent: listed, backend: "acp" };
   };
   return async (signal) => {
-    const { kind, agent, beside, isMoved } = await backends.chosen(signal);
-    if (agent !== undefined) return ofAgent(agent, signal);
+    const before = await backends.chosen(signal);
+    if (before.agent !== undefined) return ofAgent(before.agent, signal);
     try {
-      return { status: await status(signal), agent: undefined, backend: kind, beside: beside?.agent, isMoved };
+      const read = await status(signal);
+      const { kind, agent, beside, isMoved } = await backends.chosen(signal); // the plan may not allow Cascade
+      if (agent !== undefined) return ofAgent(agent, signal);
+      return { status: read, agent: undefined, backend: kind, beside: beside?.agent, isMoved };
     } catch (error) {
       // The server of a build without Cascade may refuse its list too: the agent has one.
       if (!isMillraceError(error) || error.code !== "backend_retired") throw error;

@@ -1,16 +1,14 @@
 import { join } from "node:path";
 import type { AcpAgentSpec } from "../../backends/acp/process/agent.ts";
-import type { PromptForm } from "../../backends/backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { AgentProgram } from "../../ide/ide.ts";
 import { agentEnvironment } from "../config/agent-environment.ts";
-import type { AgentConfig, AskingStyle, Config } from "../config/config-schema.ts";
+import type { AgentConfig } from "../config/config-schema.ts";
 import type { Io } from "../terminal/io.ts";
 
 /** The parts that every specification is made from. */
 export interface SpecParts {
   readonly io: Pick<Io, "env" | "platform" | "homeFolder">;
-  readonly config: Config;
   /** Millrace's own folder. */
   readonly folder: string;
 }
@@ -32,7 +30,7 @@ export function vendorSpec(program: AgentProgram, parts: SpecParts): AcpAgentSpe
     command: path,
     args: ["acp"],
     environment: agentEnvironment(own, { env: [], set: { ...homes, ...quiet } }, io.platform),
-    ...asked(parts),
+    folder: foldersOf(parts.folder),
   };
   if (program.signedIn !== "editor") return spec;
   return {
@@ -56,7 +54,7 @@ export function namedVendorSpec(command: readonly string[], parts: SpecParts): A
     command: program,
     args,
     environment: agentEnvironment(io.env, { env: [], set: quiet }, io.platform),
-    ...asked(parts),
+    folder: foldersOf(parts.folder),
   };
 }
 
@@ -70,21 +68,8 @@ export function configuredSpec(agent: AgentConfig, { io, folder }: SpecParts): A
     command: program,
     args,
     environment: agentEnvironment(io.env, agent, io.platform),
-    ...(agent.client_name === undefined ? {} : { clientName: agent.client_name }),
+    ...(agent.allow_actions === true ? { allowsActions: true } : {}),
     folder: foldersOf(folder),
-  };
-}
-
-function asked({ config: { acp }, folder }: SpecParts): Pick<AcpAgentSpec, "styles" | "clientName" | "folder"> {
-  const forms: readonly PromptForm[] = ["text", "tools", "json"];
-  const styles: [PromptForm, AskingStyle][] = forms.flatMap((form) => {
-    const style = acp[form];
-    return style === undefined ? [] : [[form, style]];
-  });
-  return {
-    folder: foldersOf(folder),
-    ...(styles.length === 0 ? {} : { styles: Object.fromEntries(styles) }),
-    ...(acp.client_name === undefined ? {} : { clientName: acp.client_name }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/process/agent.ts";
+import type { ToolWay } from "../../backends/acp/tools/native-knowledge.ts";
 import type { Agents } from "../../backends/agents.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { AgentStats } from "../../gateway/metrics/agent-metrics.ts";
@@ -7,6 +8,7 @@ import type { IdeFinder } from "../../ide/ide.ts";
 import type { Config } from "../config/config-schema.ts";
 import type { Io } from "../terminal/io.ts";
 import { configuredSpec, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
+import { hostsFolder } from "./hosted-agents.ts";
 import { journalled } from "./journalled.ts";
 import { vendorProgram } from "./vendor-program.ts";
 
@@ -14,13 +16,17 @@ export interface AgentsOptions {
   readonly io: Io;
   readonly finder: IdeFinder;
   readonly config: Config;
-  /** Names another program for the vendor's agent; the configuration's where undefined. */
+  /** Names another program for the vendor's agent. */
   readonly command: readonly string[] | undefined;
   /** Millrace's own folder. */
   readonly folder: string;
   readonly journal: CascadeJournal;
   /** Names this process in the journal. */
   readonly owner: string;
+  /** Whether the agents outlive this process: a command takes no agent from a gateway, and leaves none behind. */
+  readonly leavesAgents: boolean;
+  /** How a client's tools reach an agent; `auto` where undefined. */
+  readonly tools?: ToolWay | undefined;
 }
 
 /** The agents of one process of Millrace. No program runs before it is asked for something. */
@@ -35,12 +41,15 @@ export interface ComposedAgents extends Agents {
 
 /** Opens the vendor's agent at its first use, and again after it was reinstalled or an account signed in. */
 export function composeAgents(options: AgentsOptions): ComposedAgents {
-  const { io, finder, config, journal, owner } = options;
-  const parts: SpecParts = { io, config, folder: options.folder };
-  const { warm } = config.acp;
+  const { io, finder, config, journal, owner, tools } = options;
+  const parts: SpecParts = { io, folder: options.folder };
   const opened: AcpAgent[] = [];
   const open = (spec: AcpAgentSpec): AcpAgent => {
-    const agent = openAcpAgent(spec, { clock: io.clock, ...(warm === undefined ? {} : { warmMs: warm }) });
+    const agent = openAcpAgent(spec, {
+      clock: io.clock,
+      ...(options.leavesAgents ? { hosts: { folder: hostsFolder(options.folder) } } : {}),
+      ...(tools === undefined ? {} : { tools }),
+    });
     opened.push(agent);
     return { ...agentOf(agent), backend: journalled(agent.backend, journal, { owner, clock: io.clock }) };
   };
@@ -51,7 +60,7 @@ export function composeAgents(options: AgentsOptions): ComposedAgents {
     vendors.set(key, agent);
     return agent;
   };
-  const command = options.command ?? config.acp.command;
+  const { command } = options;
 
   const vendor: Agents["vendor"] = async (signal) => {
     if (command !== undefined) {

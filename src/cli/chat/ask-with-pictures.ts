@@ -3,7 +3,7 @@ import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { waitBefore } from "../../client/link/backoff.ts";
 import type { StreamEvent } from "../../client/stream/stream-event.ts";
 import type { CommandContext } from "../command.ts";
-import { ask, findGateway, type GatewayClient, type Question } from "../gateway-process/gateway-client.ts";
+import { ask, type GatewayClient, type Question, sameGateway } from "../gateway-process/gateway-client.ts";
 import { readBytes } from "./read-question.ts";
 import type { ShownStream } from "./show-answer.ts";
 
@@ -44,7 +44,7 @@ export function askWithPictures(
     for (let failures = 0; ; ) {
       const seen = { text: 0, thinking: 0 };
       try {
-        const now = (await findGateway(settings, leave.signal)) ?? gateway;
+        const now = await sameGateway(gateway, settings, leave.signal);
         for await (const piece of ask(now, keyed, leave.signal)) {
           if (piece.type === "end") return yield finished(piece.reason);
           const from = Math.max(0, shown[piece.type] - seen[piece.type]);

@@ -10,8 +10,9 @@ import { startReliableStream } from "../../client/stream/start-stream.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
 import { spellAge } from "../doctor/spell.ts";
-import { findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { type GatewayClient, sameGateway } from "../gateway-process/gateway-client.ts";
 import { version } from "../package-files.ts";
+import { keepingPast, openPastChats } from "./past-chats.ts";
 import { tellConnection } from "./show-answer.ts";
 
 /** Longest part of a question that a list shows, in characters. */
@@ -41,15 +42,17 @@ export function linkTo(
   { settings }: Pick<CommandContext, "settings">,
 ): GatewayLink {
   const addressOf = async (signal: AbortSignal) => {
-    const { url, key } = (await findGateway(settings, signal)) ?? gateway; // its last address, if no gateway runs now
+    const { url, key } = await sameGateway(gateway, settings, signal);
     return { url, key: key.reveal() };
   };
   return nodeLink(addressOf, { clientName: `${command}/${version()}` });
 }
 
 /** Where the records of chats are. */
-export function openChatRecords(keep: boolean, { settings }: CommandContext): Promise<RecordStore> {
-  return keep ? openFileRecordStore({ folder: settings.streamsFolder }) : Promise.resolve(openMemoryRecordStore());
+export async function openChatRecords(keep: boolean, context: CommandContext): Promise<RecordStore> {
+  if (!keep) return openMemoryRecordStore();
+  const store = await openFileRecordStore({ folder: context.settings.streamsFolder });
+  return keepingPast(store, await openPastChats(context), () => context.io.clock.now());
 }
 
 /** A chat's note in the record of its stream. */

@@ -55,7 +55,7 @@ export async function holdConversation(begin: ChatStart, context: CommandContext
       }
       interrupts = 0;
       const text = entered.text.trim();
-      if (text === "/exit" || text === "/quit") return exitCodes.ok;
+      if (/^\/?(?:exit|quit)$/.test(text)) return exitCodes.ok;
       const stop = new AbortController();
       await reader.during(
         () => stop.abort(),

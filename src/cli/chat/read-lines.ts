@@ -34,7 +34,7 @@ export class LineReader {
     this.#screen = screen;
     const output = new Writable({
       write(chunk: Buffer, _encoding, done) {
-        if (!screen.isQuiet) io.stdout.write(chunk);
+        if (!screen.isQuiet) out.echo(chunk);
         done();
       },
     });

@@ -14,7 +14,7 @@ export interface PlannedChange {
 }
 
 /** The changes that were made for a client, kept so that they can be undone. */
-interface Applied {
+interface AppliedChange {
   readonly files: readonly {
     readonly edit: FileEdit;
     /** The file before the first change; null if there was none. */
@@ -39,7 +39,7 @@ export function applyChanges(folder: string, client: string, changes: readonly P
     const untouched = known !== undefined && before !== undefined && known.afterDigest === digest(before);
     return { edit, before: untouched ? known.before : (before ?? null), afterDigest: digest(after) };
   });
-  writeAtomically(recordFile(folder, client), `${JSON.stringify({ files } satisfies Applied, null, 2)}\n`, 0o600);
+  writeAtomically(recordFile(folder, client), `${JSON.stringify({ files } satisfies AppliedChange, null, 2)}\n`, 0o600);
   for (const { edit, after } of changes) writeAtomically(edit.file, after, undefined);
 }
 
@@ -75,9 +75,9 @@ export function undoChanges(folder: string, client: string, changes: readonly Pl
   rmSync(recordFile(folder, client), { force: true });
 }
 
-function readApplied(folder: string, client: string): Applied | undefined {
+function readApplied(folder: string, client: string): AppliedChange | undefined {
   const text = readText(recordFile(folder, client));
-  return text === undefined ? undefined : (JSON.parse(text) as Applied); // only written above, whole or not at all
+  return text === undefined ? undefined : (JSON.parse(text) as AppliedChange); // only written above, whole or not at all
 }
 
 function readText(file: string): string | undefined {

@@ -61,3 +61,8 @@ export const keyVariable = "MILLRACE_API_KEY";
 export function exportKey({ keyCommand }: Target, variable = keyVariable): string {
   return `export ${variable}="$(${keyCommand})"`;
 }
+
+/** A word of a shell's command line, which the shell takes as it is. Source: POSIX.1-2024, Shell Command Language, 2.2.2. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,8 +1,8 @@
 import type { Client } from "./client.ts";
 
 /**
- * Cline in VS Code keeps its settings where no file reaches them. Its command line stores them, with the key, by
- * `cline auth`. Source: cline 3.0.65, `cline auth --help`.
+ * Cline in VS Code keeps its settings where no file reaches them. Its command line stores them by `cline auth`, which asks for each. Its
+ * flag for the key (`-k`) is not used: other users of the machine can read a program's arguments. Source: cline 3.0.65, `cline auth --help`.
  */
 export const cline: Client = {
   name: "cline",
@@ -13,7 +13,6 @@ export const cline: Client = {
     `  Base URL   ${url}/v1`,
     `  API key    what this prints: ${keyCommand}`,
     `  Model      ${model}`,
-    "On the command line:",
-    `  cline auth -p openai-compatible -b ${url}/v1 -m ${model} -k "$(${keyCommand})"`,
+    "On the command line: `cline auth` asks for the same. Paste the key there, and do not pass it with `-k`: other users could read it.",
   ],
 };

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { stringify } from "smol-toml";
 import { type Client, exportKey, keyVariable, type ListedModel } from "./client.ts";
 
 /** Its web search is a hosted tool, which Millrace cannot run. Codex offers it to every model unless this setting disables it. */
@@ -18,13 +19,13 @@ export const codex: Client = {
       file: join(env["CODEX_HOME"] || join(homeFolder, ".codex"), "millrace.config.toml"),
       lines: [
         'model_provider = "millrace"',
-        `model = ${JSON.stringify(model)}`,
+        `model = ${toml(model)}`,
         ...limitsOf(models.find(({ id }) => id === model)),
         ...withoutWebSearch,
         "",
         "[model_providers.millrace]",
         'name = "Millrace"',
-        `base_url = ${JSON.stringify(`${url}/v1`)}`,
+        `base_url = ${toml(`${url}/v1`)}`,
         `env_key = "${keyVariable}"`,
         'wire_api = "responses"',
       ],
@@ -36,12 +37,12 @@ export const codex: Client = {
     args: [
       ...["name=Millrace", `base_url=${url}/v1`, `env_key=${keyVariable}`, "wire_api=responses"].flatMap((setting) => {
         const [name = "", value = ""] = setting.split(/=(.*)/s);
-        return ["-c", `model_providers.millrace.${name}=${JSON.stringify(value)}`];
+        return ["-c", `model_providers.millrace.${name}=${toml(value)}`];
       }),
       "-c",
       'model_provider="millrace"',
       "-c",
-      `model=${JSON.stringify(model)}`,
+      `model=${toml(model)}`,
       ...[...limitsOf(models.find(({ id }) => id === model)), ...withoutWebSearch].flatMap((setting) => [
         "-c",
         setting,
@@ -55,4 +56,9 @@ export const codex: Client = {
 /** Limits of a model that is not one of Codex, as settings: Codex cannot know them. */
 function limitsOf(model: ListedModel | undefined): readonly string[] {
   return model?.contextTokens === undefined ? [] : [`model_context_window = ${model.contextTokens}`];
+}
+
+/** A string as TOML writes it; JSON's form differs at DEL. Source: TOML 1.0, "String". */
+function toml(text: string): string {
+  return stringify({ text }).slice("text = ".length).trimEnd();
 }

@@ -1,4 +1,4 @@
-import type { Client, ListedModel, Target } from "./client.ts";
+import { type Client, type ListedModel, shellWord, type Target } from "./client.ts";
 
 /**
  * Copilot CLI: takes a provider of one's own from its environment alone, and then needs no sign-in. Source: Copilot CLI 1.0.102,
@@ -11,7 +11,7 @@ export const copilot: Client = {
   notes: (target) => [
     "Copilot CLI reads a provider from its environment only. Put these lines into your shell's start-up file:",
     ...Object.entries({ ...provider(target), COPILOT_PROVIDER_API_KEY_COMMAND: target.keyCommand }).map(
-      ([name, value]) => `  export ${name}='${value}'`,
+      ([name, value]) => `  export ${name}=${shellWord(value)}`,
     ),
   ],
   launch: (target, key, args) => ({

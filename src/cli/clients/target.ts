@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { visible } from "../terminal/foreign-text.ts";
 import type { ListedModel, Target } from "./client.ts";
 
 const listSchema = z.object({
@@ -28,7 +29,7 @@ export async function readTarget(
 ): Promise<Target> {
   const { keyCommand, allModels = true, signal } = options;
   const answer: unknown = await (await callGateway(gateway, "/v1/models", { signal })).json();
-  const { data } = listSchema.parse(answer);
+  const data = listSchema.parse(answer).data.filter(({ id }) => isPlain(id));
   const models = data.map(
     (model): ListedModel => ({
       id: model.id,
@@ -41,6 +42,11 @@ export async function readTarget(
   const model = wanted ?? data.find((each) => each.default === true)?.id ?? models[0]?.id;
   if (model === undefined) throw new MillraceError("model_not_allowed", "The account has no model that can be called.");
   return { url, model, models: allModels ? models : shortList(models, model, fewModels), keyCommand };
+}
+
+/** Whether a model's id is one printable line. The list comes from the vendor, and ids become lines for a shell and for files. */
+function isPlain(id: string): boolean {
+  return visible(id) === id && !/[\s\u2028\u2029]/.test(id.replaceAll(" ", ""));
 }
 
 /** The chosen model, and the newest of each family beside it. */

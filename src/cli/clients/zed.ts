@@ -1,16 +1,19 @@
 import { join } from "node:path";
-import { type Client, exportKey, type Machine } from "./client.ts";
+import { type Client, exportKey, keyVariable, type Machine, type Target } from "./client.ts";
 
 /** Zed wants a number where the account's list says none. */
 const wantedTokens = 128_000;
 
-/** Zed: an OpenAI-compatible provider, whose key it reads from MILLRACE_API_KEY. */
+/**
+ * Zed: an OpenAI-compatible provider, whose key it reads from MILLRACE_API_KEY. `run` starts one with a data folder of its own, because
+ * Zed takes providers from its settings alone.
+ */
 export const zed: Client = {
   name: "zed",
   title: "Zed",
   programs: ["zed", "zeditor"],
   folder: configFolder,
-  edits: ({ url, models }, machine) => {
+  edits: (target, machine) => {
     return [
       {
         kind: "json",
@@ -18,23 +21,37 @@ export const zed: Client = {
         set: [
           {
             path: ["language_models", "openai_compatible", "Millrace"],
-            value: {
-              api_url: `${url}/v1`,
-              available_models: models.map(({ id, name, contextTokens, maxOutputTokens, images }) => ({
-                name: id,
-                display_name: name,
-                max_tokens: contextTokens ?? wantedTokens,
-                ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
-                capabilities: { tools: true, images, parallel_tool_calls: true, prompt_cache_key: false },
-              })),
-            },
+            value: provider(target),
           },
         ],
       },
     ];
   },
   notes: (target) => [`Start Zed from a shell with: ${exportKey(target)}`],
+  launch: (target, key, args, { ownFolder }) => {
+    const folder = join(ownFolder, "run", "zed");
+    const settings = { language_models: { openai_compatible: { Millrace: provider(target) } } };
+    return {
+      command: "zed",
+      args: ["--foreground", "--user-data-dir", folder, ...args],
+      env: { [keyVariable]: key },
+      files: [{ file: join(folder, "config", "settings.json"), text: `${JSON.stringify(settings, null, 2)}\n` }],
+    };
+  },
 };
+
+function provider({ url, models }: Target) {
+  return {
+    api_url: `${url}/v1`,
+    available_models: models.map(({ id, name, contextTokens, maxOutputTokens, images }) => ({
+      name: id,
+      display_name: name,
+      max_tokens: contextTokens ?? wantedTokens,
+      ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
+      capabilities: { tools: true, images, parallel_tool_calls: true, prompt_cache_key: false },
+    })),
+  };
+}
 
 function configFolder({ homeFolder, env, platform }: Machine): string {
   if (platform !== "win32") return join(homeFolder, ".config", "zed");

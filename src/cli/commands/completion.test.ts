@@ -34,7 +34,6 @@ const cases: readonly (readonly [typed: readonly string[], offered: readonly str
   ],
   [["serve", "--store", "m"], ["memory"]],
   [["service", "install", "--d"], ["--dry-run"]],
-  [["service", "restart", "--w"], []], // `restart` alone has --wait
   [["restart", "--w"], ["--wait"]],
 ];
 

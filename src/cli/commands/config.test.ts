@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { defineCommand } from "../command.ts";
 import { editToml } from "../config/edit-toml.ts";
+import { removedVariables } from "../config/removed-settings.ts";
 import { main } from "../main.ts";
 import { choice, explainedBy, flag, integer, texts } from "../options.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
@@ -26,14 +27,14 @@ function homeWith(text?: string) {
 }
 
 test("a setting is set, read, overridden by its variable, and removed again; comments stay", async () => {
-  const { file, run } = homeWith('# mine\n[acp]\nwarm = "5m" # long\n');
+  const { file, run } = homeWith('# mine\n[[agents]]\nname = "a" # first\ncommand = "a"\n');
   expect((await run(["config", "path"])).stdout).toBe(`${file}\n`);
   expect(await run(["config", "set", "serve.port", "42200"])).toMatchObject({ code: 0 });
   await run(["config", "set", "serve.log_level", "info"]);
   await run(["config", "set", "serve.dashboard_text", "true"]);
   await run(["config", "set", "serve.allow_host", "one", "two"]);
   expect(readFileSync(file, "utf8")).toBe(
-    '# mine\n[acp]\nwarm = "5m" # long\n\n[serve]\nallow_host = [ "one", "two" ]\ndashboard_text = true\nlog_level = "info"\nport = 42200\n',
+    '# mine\n[[agents]]\nname = "a" # first\ncommand = "a"\n\n[serve]\nallow_host = [ "one", "two" ]\ndashboard_text = true\nlog_level = "info"\nport = 42200\n',
   );
   expect((await run(["config", "get", "serve.port"])).stdout).toBe("42200\n");
   expect((await run(["config", "get", "port"], { MILLRACE_PORT: "7" })).stdout).toBe("7\n");
@@ -55,6 +56,19 @@ test("an unknown key is an error with the nearest one, in the file and on the co
     expect(stderr).toContain('hint: Did you mean "port"?');
   }
   expect((await homeWith().run(["config", "set", "serve.prot", "1"])).stderr).toContain("Did you mean serve.port?");
+});
+
+test("a setting that is none any more is named with what to do instead, in the file and on the command line", async () => {
+  const { run } = homeWith('[serve]\ntls_cert = "a.pem"\n');
+  const { code, stderr } = await run(["config", "check"]);
+  expect([code, stderr]).toEqual([64, expect.stringContaining("tls_cert of [serve] is no setting any more.")]);
+  expect(stderr).toContain("docs/reach.md");
+  const option = await homeWith().run(["serve", "--host", "0.0.0.0"]);
+  expect([option.code, option.stderr]).toEqual([64, expect.stringContaining("--host is no option any more.")]);
+  expect(option.stderr).toContain("docs/reach.md");
+  expect(removedVariables({ MILLRACE_HOST: "0.0.0.0", MILLRACE_PORT: "1", MILLRACE_TLS_KEY: "" })).toEqual([
+    expect.stringMatching(/^MILLRACE_HOST is no setting any more\. .*docs\/reach\.md/),
+  ]);
 });
 
 test("a wrong value is not written, and one in the file stops serve with its place", async () => {
@@ -100,7 +114,7 @@ test("the file sets options of serve for each command that takes them; variable 
 });
 
 test("a file whose line cannot be changed by itself is left alone", () => {
-  expect(editToml("[serve]\nport = 1 # why\n[acp]\n", "serve", "port", 2)).toBe("[serve]\nport = 2\n[acp]\n");
+  expect(editToml("[serve]\nport = 1 # why\n[other]\n", "serve", "port", 2)).toBe("[serve]\nport = 2\n[other]\n");
   expect(() => editToml("serve = { port = 1 }\n", "serve", "port", 2)).toThrow("cannot be changed by itself");
   expect(() => editToml('[serve]\nallow_host = [\n  "a",\n]\n', "serve", "allow_host", ["b"])).toThrow(
     "cannot be changed",

@@ -45,7 +45,7 @@ const schemaCommand = defineCommand({
   group: "Set up",
   options: {},
   examples: [],
-  run: (_, { out }) => Promise.resolve(out.json(configJsonSchema(serveCommand))),
+  run: (_, { out }) => Promise.resolve(out.write(`${JSON.stringify(configJsonSchema(serveCommand), null, 2)}\n`)),
 });
 
 const getCommand = defineCommand({

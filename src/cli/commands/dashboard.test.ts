@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
+import { signInPath } from "../../gateway/routes/signed-in.fake.ts";
 import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
@@ -33,17 +34,41 @@ describe("millrace dashboard", () => {
     const { home, url } = await homeWithGateway();
     const { code, stdout, stderr } = await dashboard(home);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/sign-in\?code=[\w-]{43}\n$/);
+    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#\/sign-in\/[\w-]{43}\n$/);
     expect(stdout.startsWith(`${url}/`)).toBe(true);
     expect(stderr).toContain("works once, within 2 minutes");
-    expect((await fetch(stdout.trim(), { redirect: "manual" })).status).toBe(303);
-    expect((await fetch(stdout.trim(), { redirect: "manual" })).status).toBe(403);
+    const use = () => fetch(signInPath(stdout.trim()), { method: "POST" });
+    expect((await use()).status).toBe(200);
+    expect((await use()).status).toBe(403);
   });
+
+  it.runIf(process.platform === "linux")(
+    "starts the browser with a file that only its user can read, and the link is in no process's arguments",
+    async () => {
+      const { home } = await homeWithGateway();
+      const [bin, seen] = [join(home, "bin"), join(home, "seen")];
+      mkdirSync(bin);
+      const script = `#!/bin/sh\nprintf '%s\\n' "$0" "$@" > '${seen}.new' && mv '${seen}.new' '${seen}'\n`;
+      writeFileSync(join(bin, "xdg-open"), script, { mode: 0o755 });
+      const io = fakeIo({ homeFolder: home, env: { PATH: `${bin}:${process.env["PATH"]}` } });
+      const onTerminal = { ...io, stdout: Object.assign(io.stdout, { isTTY: true }) };
+      expect(await main(["dashboard"], onTerminal, [dashboardCommand])).toBe(0);
+      await expect.poll(() => existsSync(seen)).toBe(true);
+      const argv = readFileSync(seen, "utf8");
+      const file = join(home, ".millrace", "dashboard.html");
+      expect(argv).toContain(`file://${file}`);
+      expect(argv).not.toContain("sign-in");
+      const [, link = ""] = /content="0;url=([^"]*)"/.exec(readFileSync(file, "utf8")) ?? [];
+      expect(io.written.stdout()).toContain(link);
+      expect(link).toContain("/#/sign-in/");
+      expect([statSync(file).mode & 0o777, statSync(join(home, ".millrace")).mode & 0o777]).toEqual([0o600, 0o700]);
+    },
+  );
 
   it("prints JSON", async () => {
     const { home } = await homeWithGateway();
     expect(JSON.parse((await dashboard(home, "--json")).stdout)).toEqual({
-      url: expect.stringContaining("/sign-in?code="),
+      url: expect.stringContaining("/#/sign-in/"),
       expires_in_seconds: 120,
     });
   });

@@ -1,17 +1,21 @@
 import { spawn } from "node:child_process";
+import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { defineCommand } from "../command.ts";
 import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
+import { linkFileIn } from "../gateway-process/session-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import type { Io } from "../terminal/io.ts";
 
-const linkSchema = z.object({ path: z.string().startsWith("/sign-in?code="), expires_in_seconds: z.number() });
+const linkSchema = z.object({ path: z.string().startsWith("/#/sign-in/"), expires_in_seconds: z.number() });
 
 export const dashboardCommand = defineCommand({
   ...outlines.dashboard,
   description:
-    "Opens the dashboard of the running gateway. The link signs in one browser, works once, and expires after two minutes. The session lasts twelve hours, even if the gateway restarts.",
+    "Opens the dashboard of the running gateway. The link signs in one tab of a browser, works once, and expires after two minutes. The session lasts twelve hours, even if the gateway restarts. The browser is started with the name of a file that only you can read, not with the link.",
   options: {
     print: flag("print the link and do not open it"),
     json: flag("print the link as JSON and do not open it"),
@@ -27,25 +31,36 @@ export const dashboardCommand = defineCommand({
         hint: "Start one with `millrace serve`, in another terminal.",
       });
     }
-    const response = await callGateway(gateway, "/v1/dashboard/link", { method: "POST", signal });
+    const response = await callGateway(gateway, "/dashboard/api/link", { method: "POST", signal });
     const link = linkSchema.parse(await response.json());
     const url = new URL(link.path, gateway.url).href;
     if (options.json) return out.json({ url, expires_in_seconds: link.expires_in_seconds });
     out.line(url);
     out.note(`The link works once, within ${Math.round(link.expires_in_seconds / 60)} minutes.`);
-    if (!options.print && out.isTerminal) await openInBrowser(url, io.platform);
+    if (options.print || !out.isTerminal) return;
+    const file = linkFileIn(settings.folder);
+    replaceFileSync(file, redirectTo(url)); // the gateway removes it once the link is used, or has expired
+    await openInBrowser(file, io);
+    out.note("If no page opens, follow the link yourself: some packaged browsers cannot read hidden folders.");
   },
 });
 
-/** Hands the link to the system's own opener, as an argument, never through a shell. That it fails is no failure: the link is printed. */
-async function openInBrowser(url: string, platform: NodeJS.Platform): Promise<void> {
+/** A page that leads a browser to the link. */
+export const redirectTo = (url: string): string =>
+  `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Millrace</title><meta http-equiv="refresh" content="0;url=${url}">\n`;
+
+/**
+ * Hands a file to the system's own opener, never through a shell. Other users can read a program's arguments, so the arguments name
+ * the file and not the link. A failure changes nothing: the link is printed as well.
+ */
+async function openInBrowser(file: string, { platform, env }: Pick<Io, "platform" | "env">): Promise<void> {
   const [program, ...args] = {
     darwin: ["open"],
     win32: ["rundll32", "url.dll,FileProtocolHandler"],
   }[platform as string] ?? ["xdg-open"];
   if (program === undefined) return;
   await new Promise<void>((resolve) => {
-    const opener = spawn(program, [...args, url], { stdio: "ignore", detached: true });
+    const opener = spawn(program, [...args, pathToFileURL(file).href], { stdio: "ignore", detached: true, env });
     opener.once("error", () => resolve());
     opener.once("spawn", () => {
       opener.unref();

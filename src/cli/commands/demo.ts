@@ -5,7 +5,7 @@ import type OpenAI from "openai";
 import { untilAborted } from "../../base/async.ts";
 import { startSimulator } from "../../simulator/start.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import type { Composed } from "../compose/compose.ts";
+import type { GatewayParts } from "../compose/compose.ts";
 import { readSettings } from "../compose/settings.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
@@ -53,7 +53,7 @@ export const demoCommand = defineCommand({
       io: { ...io, homeFolder: home },
       settings: readSettings({ env: {}, homeFolder: home }),
     };
-    let composed: Composed | undefined;
+    let composed: GatewayParts | undefined;
     try {
       out.line(
         `stand-in IDE   ${simulator.profile.productFolder} ${simulator.ideVersion}, pid ${simulator.pid}, port ${simulator.port}`,
@@ -64,9 +64,7 @@ export const demoCommand = defineCommand({
           redisUrl: gatewayOptions.redisUrl.initial,
           grace: 120_000,
           retention: gatewayOptions.retention.initial,
-          retentionCap: undefined,
           continuity: "on",
-          noImplicitJoin: false,
           ide: undefined,
           endpoint: undefined,
           tokenFile: undefined,
@@ -112,13 +110,13 @@ export const demoCommand = defineCommand({
   },
 });
 
-async function chooseModel({ models }: Composed, signal: AbortSignal): Promise<string> {
+async function chooseModel({ models }: GatewayParts, signal: AbortSignal): Promise<string> {
   const list = await models.list({ refresh: false }, signal);
   const callable = list.filter(({ disabledReason }) => disabledReason === undefined);
   return (callable.find(({ isDefault }) => isDefault) ?? callable[0])?.name ?? "";
 }
 
-interface Asked {
+interface DemoQuestion {
   readonly url: string;
   readonly key: string;
   readonly model: string;
@@ -126,7 +124,7 @@ interface Asked {
 }
 
 /** Asks with the openai SDK where it is installed, else over plain HTTP, and prints the answer as it comes. */
-async function answer(asked: Asked, { io, out, signal }: CommandContext): Promise<void> {
+async function answer(asked: DemoQuestion, { io, out, signal }: CommandContext): Promise<void> {
   const sdk = await loadSdk();
   out.line(
     `model          ${asked.model}, asked ${sdk === undefined ? "over HTTP (the openai package is not installed)" : "with the openai SDK"}`,
@@ -162,7 +160,7 @@ async function loadSdk(): Promise<Sdk | undefined> {
   }
 }
 
-async function* overSdk(Sdk: Sdk, asked: Asked, signal: AbortSignal): AsyncGenerator<string, void> {
+async function* overSdk(Sdk: Sdk, asked: DemoQuestion, signal: AbortSignal): AsyncGenerator<string, void> {
   const client = new Sdk({ baseURL: `${asked.url}/v1`, apiKey: asked.key });
   const stream = await client.chat.completions.create(
     { model: asked.model, stream: true, messages: [{ role: "user", content: asked.question }] },
@@ -174,7 +172,7 @@ async function* overSdk(Sdk: Sdk, asked: Asked, signal: AbortSignal): AsyncGener
   }
 }
 
-async function* overHttp(asked: Asked, signal: AbortSignal): AsyncGenerator<string, void> {
+async function* overHttp(asked: DemoQuestion, signal: AbortSignal): AsyncGenerator<string, void> {
   const { Secret } = await import("../../base/secret.ts");
   for await (const piece of ask(
     { url: asked.url, key: new Secret(asked.key) },

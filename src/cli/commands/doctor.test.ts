@@ -3,7 +3,6 @@ import { chmod, mkdir, readFile, rm, stat, utimes, writeFile } from "node:fs/pro
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { CascadeId } from "../../base/ids.ts";
 import { listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
@@ -67,7 +66,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
   it("prints JSON with every decision, and no secret", async () => {
     const { stdout } = await millrace(["doctor", "--json"], byHand());
     const report = JSON.parse(stdout) as { ides: unknown[]; trace: { stage: string }[]; findings: unknown[] };
-    expect(report.ides).toEqual([expect.objectContaining({ variant: "windsurf", signed_in: true, plan: "Pro" })]);
+    expect(report.ides).toEqual([expect.objectContaining({ variant: "devin", signed_in: true, plan: "Pro" })]);
     expect(report.trace.map(({ stage }) => stage)).toContain("probe");
     for (const secret of [simulator.csrfToken, simulator.apiKey]) expect(stdout).not.toContain(secret.reveal());
   });
@@ -116,22 +115,22 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
     expect(await readFile(join(folder, "turns.db"), "utf8")).toBe("no database");
   });
 
-  it("writes an archive without a single planted secret, and never over a file", async () => {
+  it("writes a report without a single planted secret, and never over a file", async () => {
     const settings = join(homeFolder, ".millrace");
     const key = readOrMakeKey(join(settings, "key"));
-    const archive = join(homeFolder, "doctor.tar.gz");
+    const file = join(homeFolder, "doctor.json");
     const planted = {
       MILLRACE_NOTE: `token ${simulator.csrfToken.reveal()} mail ann@example.org key sk-live-abcdefgh1234`,
     };
-    const { code } = await millrace(["doctor", "--bundle", archive], { ...byHand(), ...planted });
+    const { code } = await millrace(["doctor", "--report", file], { ...byHand(), ...planted });
     expect(code).toBe(0);
-    expect((await stat(archive)).mode & 0o077).toBe(0);
-    const text = gunzipSync(await readFile(archive)).toString("utf8");
+    expect((await stat(file)).mode & 0o077).toBe(0);
+    const text = await readFile(file, "utf8");
     const secrets = [simulator.csrfToken.reveal(), simulator.apiKey.reveal(), key.reveal(), homeFolder, hostname()];
     for (const secret of [...secrets, "ann@example.org", "sk-live-abcdefgh1234"]) expect(text).not.toContain(secret);
     expect(text).toContain("MILLRACE_NOTE");
     expect(text).toContain(String(simulator.port));
-    const again = await millrace(["doctor", "--bundle", archive], byHand());
+    const again = await millrace(["doctor", "--report", file], byHand());
     expect(again).toMatchObject({ code: 64 });
     expect(again.stderr).toContain("it is there already");
   });

@@ -1,14 +1,13 @@
 import { hostname, release, userInfo } from "node:os";
-import { join } from "node:path";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
+import { checkHosts } from "../agents/hosted-agents.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
 import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
 import { openOwnJournal, readCascades } from "../compose/own-cascades.ts";
-import { bundleFiles, writeSupportBundle } from "../doctor/bundle.ts";
 import { checkAgents } from "../doctor/check-agents.ts";
 import { checkBackend } from "../doctor/check-backend.ts";
 import { checkGateway } from "../doctor/check-gateway.ts";
@@ -20,12 +19,12 @@ import { checkStore } from "../doctor/check-store.ts";
 import { renderContract } from "../doctor/contract/render-contract.ts";
 import { verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
-import { checkReportPath, writeContract } from "../doctor/contract/write-contract.ts";
 import { exitCodeOfFindings, type Finding } from "../doctor/finding.ts";
-import { type Known, redactor } from "../doctor/redact.ts";
+import { type KnownNames, redactor } from "../doctor/redact.ts";
 import { render } from "../doctor/render.ts";
 import { assembleReport, type DoctorReport } from "../doctor/report.ts";
 import { sendQuestion } from "../doctor/send-question.ts";
+import { checkReportPath, writeReport } from "../doctor/write-report.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { readPlans } from "../limits/read-plan.ts";
 import { flag, text } from "../options.ts";
@@ -34,6 +33,7 @@ import { version } from "../package-files.ts";
 import { defaultPort, ownGatewayOptions } from "../serve/gateway-options.ts";
 import { overridesOf } from "../serve/ide-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { jsonText } from "../terminal/foreign-text.ts";
 
 const planLimitMs = 8_000;
 /** No clock is right that is before this; epoch ms. */
@@ -47,41 +47,43 @@ export const doctorCommand = defineCommand({
     send: flag("ask a model one short question; this uses some of your plan"),
     contract: flag("compare the IDE on this machine with what Millrace expects of it"),
     spend: flag("with --contract: send a few small prompts; this uses some of your plan"),
-    report: text("with --contract: write a report, without keys and names, to this file", "<file.json>"),
+    report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
     model: text("with --send or --spend: model to ask", "<name>", {
       short: "m",
       env: "MILLRACE_MODEL",
       defaultText: "the account's default",
     }),
-    bundle: text("write an archive for a bug report to this file, without keys, names and addresses", "<file.tar.gz>"),
     json: flag("print JSON"),
     ...ownGatewayOptions,
   },
   examples: [
     ["millrace doctor", "one screen"],
-    ["millrace doctor --bundle doctor.tar.gz", "to attach to a bug report"],
+    ["millrace doctor --report doctor.json", "to attach to a bug report"],
     ["millrace doctor --send", "test the whole way to a model"],
     ["millrace doctor --contract --report contract.json", "to attach to an issue: what differs from the documentation"],
   ],
   async run({ options }, context) {
     const { io, out } = context;
+    if (options.report !== undefined) checkReportPath(options.report);
     if (options.contract) return contract(options, context);
-    if (options.spend || options.report !== undefined) {
-      const name = options.spend ? "--spend" : "--report";
-      throw new MillraceError("invalid_request", `${name} works only with --contract.`, {
-        hint: `Use \`millrace doctor --contract ${name}\`.`,
+    if (options.spend) {
+      throw new MillraceError("invalid_request", "--spend works only with --contract.", {
+        hint: "Use `millrace doctor --contract --spend`.",
       });
     }
     const { report, known } = await examine(options, context);
-    if (options.bundle !== undefined) await bundle(options.bundle, report, known, context);
+    const settings = Object.entries(io.env).filter(([name]) => name.startsWith("MILLRACE_"));
+    const whole = { ...report, settings: Object.fromEntries(settings) };
+    if (options.report !== undefined) await writeReport(options.report, redactor(known)(jsonText(whole, 2)));
     if (options.json) out.json(report);
     else for (const line of render(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
-    if (options.bundle !== undefined)
-      out.note(`Written to ${join(options.bundle)}. Look through it before you send it.`);
+    if (options.report !== undefined) out.note(written(options.report));
     io.signal.throwIfAborted();
     return exitCodeOfFindings(report.findings);
   },
 });
+
+const written = (path: string) => `Written to ${path}. Look through it before you send it.`;
 
 /** A pipe searches whole lines. */
 function widthOf({ isTerminal, columns }: CommandContext["out"]): number {
@@ -94,19 +96,16 @@ async function contract(
   context: CommandContext,
 ): Promise<number> {
   const { io, out, signal } = context;
-  if (options.report !== undefined) checkReportPath(options.report);
   const finder = composeIdeFinder(io, overridesOf(io, options));
   try {
     const { report: seen, personal } = await runContract(options, finder, context);
     const known = await knownOf(await finder.find(signal), context);
     const report = withoutSecrets(seen, redactor({ ...known, secrets: [...known.secrets, ...personal] }));
-    if (options.report !== undefined) await writeContract(options.report, `${JSON.stringify(report, null, 2)}\n`);
+    if (options.report !== undefined) await writeReport(options.report, jsonText(report, 2));
     if (options.json) out.json(report);
     else
       for (const line of renderContract(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
-    if (options.report !== undefined) {
-      out.note(`Written to ${join(options.report)}. Look through it before you attach it to an issue.`);
-    }
+    if (options.report !== undefined) out.note(written(options.report));
     if (report.parts.length === 0) return exitCodes.unavailable;
     return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
   } finally {
@@ -122,7 +121,7 @@ type Options = Omit<Parameters<typeof sendQuestion>[0], "model"> & {
 async function examine(
   options: Options,
   context: CommandContext,
-): Promise<{ readonly report: DoctorReport; readonly known: Known }> {
+): Promise<{ readonly report: DoctorReport; readonly known: KnownNames }> {
   const { io, settings, signal } = context;
   const overrides = overridesOf(io, options);
   const schemas = composeSchemas(io);
@@ -147,9 +146,12 @@ async function examine(
       backend,
       gateway: await checkGateway(settings, defaultPort, version(), signal),
       key: await checkKey(settings, io.platform),
-      store: await (options.store === "redis" ? checkRedis(options.redisUrl, io.clock) : checkStore(settings)),
+      store: await (options.store === "redis" ? checkRedis(options.redisUrl) : checkStore(settings)),
       cascades: await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]),
-      more: options.send ? [await send(options, upstream, context)] : [],
+      more: [
+        ...(await checkHosts(settings.folder, io.platform)),
+        ...(options.send ? [await send(options, upstream, context)] : []),
+      ],
     });
     return { report, known: await knownOf(found, context) };
   } finally {
@@ -191,7 +193,10 @@ async function send(options: Options, { models }: Upstream, context: CommandCont
 }
 
 /** The values that must not be in an archive, in any file. */
-async function knownOf({ ides, agents }: DiscoveryResult, { io, settings, signal }: CommandContext): Promise<Known> {
+async function knownOf(
+  { ides, agents }: DiscoveryResult,
+  { io, settings, signal }: CommandContext,
+): Promise<KnownNames> {
   const secrets = ides.flatMap(({ endpoint, identity }) => [endpoint.csrfToken.reveal(), identity.apiKey.reveal()]);
   for (const agent of agents) {
     const key = await agent.readApiKey(signal);
@@ -204,21 +209,4 @@ async function knownOf({ ides, agents }: DiscoveryResult, { io, settings, signal
     // a key file that cannot be used is a finding already; its key is not known
   }
   return { secrets, home: io.homeFolder, user: userInfo().username, hostName: hostname() };
-}
-
-async function bundle(path: string, report: DoctorReport, known: Known, { io }: CommandContext): Promise<void> {
-  try {
-    await writeSupportBundle(path, bundleFiles(report, io.env, known), io.clock.now());
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException; // writing a file fails with nothing else
-    if (code === undefined) throw error;
-    throw new MillraceError(
-      "invalid_request",
-      `The archive ${path} cannot be written: ${code === "EEXIST" ? "it is there already" : code}.`,
-      {
-        hint: "Name another file.",
-        cause: error,
-      },
-    );
-  }
 }

@@ -1,63 +1,50 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import type { RedisAddress } from "../compose/redis-address.ts";
-import { findGateway } from "../gateway-process/gateway-client.ts";
-import { readHealth } from "../gateway-process/read-health.ts";
-import { createKey, revokeKey, rotateKey } from "../keys/change-keys.ts";
-import { type KeyRecord, keyState } from "../keys/key-record.ts";
-import type { KeyStore } from "../keys/key-store.ts";
-import { openKeyStore } from "../keys/open-key-store.ts";
-import { parseApis, parseBudget, parseExpiry } from "../keys/parse-limits.ts";
+import { readOrMakeKey, replaceKey } from "../gateway-process/key-file.ts";
+import { createKey, revokeKey } from "../keys/change-keys.ts";
+import { limitProblem } from "../keys/key-admission.ts";
+import { dayOf, type KeyRecord, keyState, startedOn } from "../keys/key-record.ts";
+import { readKeys } from "../keys/keys-file.ts";
+import { parseExpiry } from "../keys/parse-expiry.ts";
 import { sharedMost, spellTurnLimit } from "../keys/turn-limit.ts";
-import { explainedBy, flag, integer, text, texts } from "../options.ts";
+import { flag, integer, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { storeOptions } from "../store-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
 const json = flag("print JSON");
-/** Where the gateway keeps its keys: with a shared store, in it. */
-const where = explainedBy("serve", storeOptions);
 const nameArgument = { name: "name", summary: "name of the key", required: true, variadic: false } as const;
 
 const createCommand = defineCommand({
   name: "create",
-  summary: "Make a key for another person or program, and print it once",
+  summary: "Make a key for another program, and print it once",
   description:
     "Millrace keeps only a hash of the key, so it cannot show the key again. A running gateway accepts the key at once. A client with this key can start turns within the key's limits, and sees only its own turns.",
   group: "Set up",
   arguments: [nameArgument],
   options: {
     model: texts("a model that it may use; any model without this option", "<model>"),
-    api: texts("an API that it may use (openai-chat, anthropic-messages, ...); any API without this option", "<api>"),
-    budget: text('how much it may use: "50 turns/day", "2000000 tokens/month", "12.5 credits/day"', "<budget>"),
-    maxTurns: integer("how many of its turns may run at the same time; the others wait", "<number>", {
+    turnsPerDay: integer("how many turns it may start on one day (of UTC)", "<number>", {
       min: 1,
-      max: 10_000,
+      max: 1_000_000,
       initial: undefined,
     }),
     expires: text("when it ends: 30d, or the last day such as 2027-01-31", "<time>", { defaultText: "never" }),
-    ...where,
     json,
   },
   examples: [
-    ["millrace keys create ci --budget '200 turns/day' --expires 90d", "for a build server"],
-    ["millrace keys create ada --model claude-sonnet-4.6 --api anthropic-messages", "for one model and one API"],
+    ["millrace keys create ci --turns-per-day 200 --expires 90d", "for a build server"],
+    ["millrace keys create notes --model claude-sonnet-4.6", "for one model"],
   ],
-  async run({ options, args }, context) {
-    const { io, out } = context;
+  async run({ options, args }, { io, out, settings }) {
     const nowMs = io.clock.now();
     const name = nameOf(args);
     const limits = {
       models: [...options.model],
-      apis: parseApis(options.api),
-      ...(options.budget === undefined ? {} : { budget: parseBudget(options.budget) }),
-      ...(options.maxTurns === undefined ? {} : { maxTurns: options.maxTurns }),
+      ...(options.turnsPerDay === undefined ? {} : { turnsPerDay: options.turnsPerDay }),
       ...(options.expires === undefined ? {} : { expiresAtMs: parseExpiry(options.expires, nowMs) }),
     };
-    const { key, isFirst } = await withKeys(options, context, async (keys) => {
-      const others = (await keys.read()).filter((each) => keyState(each, nowMs) === "works");
-      return { key: await createKey(keys, name, limits, nowMs), isFirst: others.length === 0 };
-    });
+    const isFirst = readKeys(settings.keysFile).every((each) => keyState(each, nowMs) !== "works");
+    const key = createKey(settings.keysFile, name, limits, nowMs);
     if (options.json) return out.json({ name, key: key.reveal() });
     out.line(key.reveal());
     out.note("Save it now: Millrace stores only its hash.");
@@ -68,121 +55,99 @@ const createCommand = defineCommand({
   },
 });
 
-const listCommand = defineCommand({
-  name: "list",
-  summary: "List the keys and their limits",
-  group: "Look",
-  options: {
-    all: flag("show revoked keys too"),
-    wide: flag("show every column, however narrow the terminal is"),
-    ...where,
-    json,
-  },
-  examples: [["millrace keys list", "those that work, and those that have expired"]],
-  async run({ options }, context) {
-    const { io, out } = context;
-    const nowMs = io.clock.now();
-    const every = await withKeys(options, context, (keys) => keys.read());
-    const keys = every.filter(({ revokedAtMs }) => options.all || revokedAtMs === undefined);
-    if (options.json) return out.json({ data: keys.map((key) => shown(key, nowMs)) });
-    if (keys.length === 0) {
-      out.line("There are no keys for others.");
-      out.note("`millrace keys create <name>` makes one.");
-      return;
-    }
-    const columns: readonly Column[] = [
-      { title: "NAME", whole: true },
-      { title: "STATE" },
-      { title: "BUDGET", drop: 1 },
-      { title: "AT ONCE", drop: 3, align: "right" },
-      { title: "MODELS", drop: 2 },
-      { title: "APIS", drop: 3 },
-      { title: "EXPIRES", drop: 4 },
-    ];
-    const rows = keys.map((key) => [
-      key.name,
-      keyState(key, nowMs),
-      spellBudget(key) ?? "",
-      key.maxTurns === undefined ? "" : String(key.maxTurns),
-      key.models.join(", "),
-      key.apis.join(", "),
-      key.expiresAtMs === undefined ? "" : new Date(key.expiresAtMs).toISOString().slice(0, 16).replace("T", " "),
-    ]);
-    printTable(columns, rows, out, options.wide);
-    const gateway = await findGateway(context.settings, context.signal);
-    const limit = gateway && (await readHealth(gateway, context.signal)).turn_limit;
-    if (limit !== undefined) out.note(`Turns of all keys in the running gateway: ${spellTurnLimit(limit)}.`);
-  },
-});
+async function list(
+  own: { readonly file: string; readonly key?: string },
+  options: { readonly all: boolean; readonly wide: boolean; readonly json: boolean },
+  { io, out, settings, signal }: CommandContext,
+): Promise<void> {
+  const nowMs = io.clock.now();
+  const every = readKeys(settings.keysFile);
+  const keys = every.filter(({ revokedAtMs }) => options.all || revokedAtMs === undefined);
+  if (options.json) return out.json({ own, data: keys.map((key) => shown(key, nowMs)) });
+  out.line(`Your own key is in ${own.file}`);
+  if (keys.length === 0) return out.note("There are no other keys. `millrace keys create <name>` makes one.");
+  const columns: readonly Column[] = [
+    { title: "NAME", whole: true },
+    { title: "STATE" },
+    { title: "TODAY", drop: 1 },
+    { title: "MODELS", drop: 2 },
+    { title: "EXPIRES", drop: 3 },
+  ];
+  const rows = keys.map((key) => [
+    key.name,
+    keyState(key, nowMs),
+    spellTurns(key, nowMs),
+    key.models.join(", "),
+    key.expiresAtMs === undefined ? "" : new Date(key.expiresAtMs).toISOString().slice(0, 16).replace("T", " "),
+  ]);
+  printTable(columns, rows, out, options.wide);
+  for (const key of keys) {
+    const problem = key.revokedAtMs === undefined ? limitProblem(key) : undefined;
+    if (problem !== undefined) out.note(`${problem.message} ${problem.hint}`);
+  }
+  const [{ findGateway }, { readHealth }] = await Promise.all([
+    import("../gateway-process/gateway-client.ts"),
+    import("../gateway-process/read-health.ts"),
+  ]);
+  const gateway = await findGateway(settings, signal);
+  const limit = gateway && (await readHealth(gateway, signal)).turn_limit;
+  if (limit !== undefined) out.note(`Turns of all keys in the running gateway: ${spellTurnLimit(limit)}.`);
+}
 
 const revokeCommand = defineCommand({
   name: "revoke",
   summary: "End a key: it stops working at once",
   group: "Set up",
   arguments: [nameArgument],
-  description:
-    "A gateway that runs refuses the key from its next request on. With --store redis that holds for every gateway of the store, within a second.",
-  options: { ...where, json },
+  description: "A gateway that runs refuses the key from its next request on.",
+  options: { json },
   examples: [["millrace keys revoke ci", "the history keeps its name"]],
-  async run({ options, args }, context) {
-    const { io, out } = context;
+  async run({ options, args }, { io, out, settings }) {
     const name = nameOf(args);
-    await withKeys(options, context, (keys) => revokeKey(keys, name, io.clock.now()));
+    revokeKey(settings.keysFile, name, io.clock.now());
     if (options.json) out.json({ name, revoked: true });
     else out.line(`The key ${name} no longer works. Running answers continue.`);
   },
 });
 
-const rotateCommand = defineCommand({
-  name: "rotate",
-  summary: "Give a key a new value, and print it once",
-  description: "The old value stops working at once. The key keeps its turns, its limits and its used budget.",
-  group: "Set up",
-  arguments: [nameArgument],
-  options: { ...where, json },
-  examples: [["millrace keys rotate ci", "after others have seen its value"]],
-  async run({ options, args }, context) {
-    const { out } = context;
-    const name = nameOf(args);
-    const key = await withKeys(options, context, (keys) => rotateKey(keys, name));
-    if (options.json) return out.json({ name, key: key.reveal() });
-    out.line(key.reveal());
-    out.note("Save it now: Millrace stores only its hash. The old value no longer works.");
-  },
-});
-
-/** `millrace keys`: keys for others, beside the owner's. It works where they are kept, with or without a gateway. */
+/** `millrace keys`: the owner's key, and keys for other programs. It works on their files, with or without a gateway. */
 export const keysCommand = defineCommand({
   ...outlines.keys,
-  options: { ...where },
-  subcommands: [createCommand, listCommand, revokeCommand, rotateCommand],
-  examples: [["millrace keys create ci --budget '200 turns/day'", "a key for a build server"]],
-  run: (input, context: CommandContext) =>
-    listCommand.run({ ...input, options: { ...input.options, all: false, wide: false, json: false } }, context),
+  description:
+    "Lists the keys, and names the file of your own one. `--value` prints your own key. `--new` replaces it: the old one and every session of the dashboard end at once, also in a running gateway. Run `millrace setup` again for each client.",
+  options: {
+    value: flag("print your own key itself"),
+    new: flag("replace your own key by a new one; the old one ends at once"),
+    all: flag("show revoked keys too"),
+    wide: flag("show every column, however narrow the terminal is"),
+    json,
+  },
+  subcommands: [createCommand, revokeCommand],
+  examples: [
+    ["millrace keys", "your own key's file, and the keys of other programs"],
+    ["export OPENAI_API_KEY=$(millrace keys --value)", "for a tool that reads the key from a variable"],
+    ["millrace keys --new", "after others have seen the key"],
+    ["millrace keys create ci --turns-per-day 200", "a key for a build server"],
+  ],
+  async run({ options }, context) {
+    const { out, settings } = context;
+    const key = options.new ? replaceKey(settings.keyFile) : readOrMakeKey(settings.keyFile);
+    if (options.new) out.note("The old key no longer works. `millrace setup <client>` gives the new one to a client.");
+    if (options.value && !options.json) return out.line(key.reveal());
+    const own = { file: settings.keyFile, ...(options.value ? { key: key.reveal() } : {}) };
+    if (options.new && !options.json) return out.line(settings.keyFile);
+    await list(own, options, context);
+  },
 });
-
-/** Runs the work on the keys in the place that these options name, and returns its result. */
-async function withKeys<T>(
-  { store, redisUrl }: { readonly store: string; readonly redisUrl: RedisAddress },
-  { out, settings }: CommandContext,
-  work: (keys: KeyStore) => Promise<T>,
-): Promise<T> {
-  const redis = store === "redis" ? redisUrl : undefined;
-  const keys = await openKeyStore({ ...settings, redis, onProblem: ({ message }) => out.note(message) });
-  try {
-    return await work(keys);
-  } finally {
-    await keys.close();
-  }
-}
 
 function nameOf([name]: readonly string[]): string {
   if (name === undefined) throw new MillraceError("invalid_request", "The name of the key is missing.");
   return name;
 }
 
-function spellBudget({ budget }: KeyRecord): string | undefined {
-  return budget && `${budget.most} ${budget.unit}/${budget.period}`;
+function spellTurns(key: KeyRecord, nowMs: number): string {
+  const used = startedOn(dayOf(nowMs).day, key);
+  return key.turnsPerDay === undefined ? "" : `${used} of ${key.turnsPerDay} turns`;
 }
 
 /** A key as JSON; never its hash. */
@@ -194,9 +159,7 @@ function shown(key: KeyRecord, nowMs: number): unknown {
     created_at: instant(key.createdAtMs),
     expires_at: instant(key.expiresAtMs),
     revoked_at: instant(key.revokedAtMs),
-    budget: spellBudget(key) ?? null,
+    turns_per_day: key.turnsPerDay ?? null,
     models: key.models,
-    apis: key.apis,
-    max_turns: key.maxTurns ?? null,
   };
 }

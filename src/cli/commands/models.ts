@@ -63,7 +63,7 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
         );
         const gateway = options.refresh ? await findGateway(settings, signal) : undefined;
         if (gateway !== undefined) await callGateway(gateway, "/v1/models?refresh=1", { signal });
-        if (options.json) out.json(list);
+        if (options.json) out.json({ data: list });
         else await printModels(list, models, options, context);
       } finally {
         await upstream.agents.close();

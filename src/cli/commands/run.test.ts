@@ -52,9 +52,9 @@ describe.runIf(hasFileModes)("millrace run", () => {
   it("says what is missing", async () => {
     const { millrace } = await home();
     expect((await millrace(["run", "codex"], { PATH: "/nonexistent" })).stderr).toContain("Install Codex first");
-    expect((await millrace(["run", "zed"])).stderr).toContain("millrace setup zed");
+    expect((await millrace(["run", "crush"])).stderr).toContain("millrace setup crush");
     const listed = async (name: string) => /One of: (.*)\./.exec((await millrace(["run", name])).stderr)?.[1];
     expect(await listed("foo")).toMatch(/^opencode, codex/);
-    expect(await listed("foo")).toBe(await listed("zed"));
+    expect(await listed("foo")).toBe(await listed("crush"));
   });
 });

@@ -45,7 +45,7 @@ export const runCommand = defineCommand({
     }
     return withGateway(options, context, async (gateway) => {
       const { io, settings, signal } = context;
-      const keyCommand = `${millraceCommand(io)} key --value`;
+      const keyCommand = `${millraceCommand(io)} keys --value`;
       const target = await readTarget(gateway, gateway.url, options.model, { keyCommand, signal });
       const place = { ...io, ownFolder: settings.folder };
       return untilEnded(launch(target, gateway.key.reveal(), rest, place), client.title, context);

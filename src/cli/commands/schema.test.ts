@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -14,17 +14,12 @@ async function millrace(homeFolder: string, ...argv: readonly string[]) {
   return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
 }
 
-test("a build's schema is shown, compared and written out", async () => {
+test("the schema of the running build is shown", async () => {
   const home = mkdtempSync(join(tmpdir(), "millrace-schema-"));
   await using simulator = await startSimulator({ home, schemaSeed: 3 });
   const bundle = join(simulator.layout.extension, "dist", "extension.js");
-  const shown = await millrace(home, "schema", "show", "--json");
+  const shown = await millrace(home, "schema", "--json");
   expect(JSON.parse(shown.stdout)).toMatchObject({ file: bundle, verdict: "moved" });
-  expect(await millrace(home, "schema", "diff", bundle, bundle)).toMatchObject({ code: 0, stdout: "" });
-  const folder = join(home, "out");
-  const exported = await millrace(home, "schema", "export", "--file", bundle, "--out", folder);
-  expect(exported).toMatchObject({ code: 0, stdout: expect.stringContaining(folder) });
-  expect(existsSync(folder)).toBe(true);
 });
 
 test("what Millrace misses in a build comes first, then models that it does not know; the rest is cut to a screen", async () => {
@@ -38,7 +33,7 @@ test("what Millrace misses in a build comes first, then models that it does not 
       .replaceAll(/name:"planner_mode"/g, 'name:"planner_moods"')
       .replace(/(setEnumType\([^,]+,"exa\.codeium_common_pb\.Model",\[)/, '$1{no:9001,name:"MODEL_OF_TOMORROW"},'),
   );
-  const { stdout } = await millrace(home, "schema", "show", "--file", path);
+  const { stdout } = await millrace(home, "schema", "--file", path);
   const lines = stdout.split("\n");
   expect(lines[2]).toMatch(/^holds {5}\d+ messages, \d+ enums, 1 service$/);
   expect(lines.slice(3, 6)).toEqual([
@@ -50,17 +45,14 @@ test("what Millrace misses in a build comes first, then models that it does not 
     /and \d+ more; --all lists them\nmodels {4}1 that Millrace does not know by name\n {2}MODEL_OF_TOMORROW = 9001/,
   );
   expect(lines.length).toBeLessThan(40);
-  const diff = await millrace(home, "schema", "diff", older, path);
-  expect(diff.stdout).toContain("added    value    exa.codeium_common_pb.Model.MODEL_OF_TOMORROW  = 9001");
-  const all = await millrace(home, "schema", "show", "--file", path, "--all");
-  expect(all.stdout.split("\n").length).toBeGreaterThan(1_000);
+  const all = await millrace(home, "schema", "--file", path, "--all");
+  const differences = (lines[4]?.match(/\d+/g) ?? []).reduce((sum, count) => sum + Number(count), 0);
+  expect(all.stdout.split("\n").length).toBeGreaterThan(Math.max(differences, lines.length));
 });
 
-test("what is no bundle is refused with what to do, and so is a command without its folder", async () => {
+test("what is no bundle is refused with what to do", async () => {
   const home = mkdtempSync(join(tmpdir(), "millrace-schema-"));
   const path = join(home, "extension.js");
   writeFileSync(path, "const nothing = 1;");
-  expect((await millrace(home, "schema", "show", "--file", path)).code).toBe(64);
-  expect((await millrace(home, "schema", "export", "--file", path)).stderr).toContain("--out");
-  expect((await millrace(home, "schema")).code).toBe(64);
+  expect((await millrace(home, "schema", "--file", path)).code).toBe(64);
 });

@@ -1,120 +1,41 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve, sep } from "node:path";
+import { join } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
 import { ModelSchema } from "../../proto/windsurf/exa/codeium_common_pb.ts";
-import { diffSchemas, missingValues } from "../../schema/diff.ts";
 import type { BuildSchema } from "../../schema/open-schemas.ts";
-import { protoText } from "../../schema/proto-text.ts";
+import type { SchemaDifference } from "../../schema/reconcile.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
+import { spellCount } from "../doctor/spell.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { overridesOf } from "../serve/ide-options.ts";
-import { describeBuild } from "../terminal/describe-build.ts";
-
-const file = text("path of an `extension.js` (default: that of the running IDE)", "<path>", { short: "f" });
-
-const show = defineCommand({
-  name: "show",
-  summary: "Compare a build's schema with the one in Millrace",
-  group: "Look",
-  options: { file, all: flag("list every difference, not only the first"), json: flag("print JSON") },
-  examples: [["millrace schema show", "the IDE that runs now"]],
-  async run({ options }, context) {
-    const { out } = context;
-    const { path, schema } = await readBuild(options.file, context);
-    const { verdict, differences } = schema.reconciliation;
-    const models = schema.registry.getEnum(ModelSchema.typeName);
-    const newModels = models === undefined ? [] : missingValues(ModelSchema, models);
-    if (options.json) {
-      out.json({
-        file: path,
-        sha256: schema.digest,
-        verdict,
-        differences,
-        problems: schema.problems,
-        new_models: newModels,
-      });
-      return;
-    }
-    for (const line of describeBuild(path, schema, newModels, options.all)) out.line(line);
-  },
-});
-
-const diff = defineCommand({
-  name: "diff",
-  summary: "List the changes between two builds",
-  group: "Look",
-  options: { json: flag("print JSON") },
-  arguments: [
-    { name: "before", summary: "extension.js of one build", required: true, variadic: false },
-    { name: "after", summary: "extension.js of a later build", required: true, variadic: false },
-  ],
-  examples: [["millrace schema diff old/extension.js new/extension.js", "added, moved and removed"]],
-  async run({ options, args: [before = "", after = ""] }, context) {
-    const [old, now] = [await readBuild(before, context), await readBuild(after, context)];
-    const changes = diffSchemas(old.schema.registry, now.schema.registry);
-    if (options.json) context.out.json(changes);
-    else {
-      for (const { change, what, name, before: from, after: to } of changes) {
-        const later = change === "moved" ? to?.replace(/^.*= /, "") : to; // the type is the same
-        const values = [from, later].filter((value) => value !== undefined).join(" -> ");
-        context.out.line(`${change.padEnd(8)} ${what.padEnd(8)} ${name}${values === "" ? "" : `  ${values}`}`);
-      }
-      if (changes.length === 0) context.out.note("Nothing changed.");
-    }
-  },
-});
-
-const exportCommand = defineCommand({
-  name: "export",
-  summary: "Write a build's schema as .proto files",
-  group: "Look",
-  options: { file, out: text("the folder to write to", "<folder>", { short: "o" }) },
-  examples: [["millrace schema export --out windsurf-protos", "for any protobuf tool"]],
-  async run({ options }, context) {
-    if (options.out === undefined) {
-      throw new MillraceError("invalid_request", "There is no folder to write to.", {
-        hint: "Name one: --out <folder>.",
-      });
-    }
-    const folder = resolve(options.out);
-    const { schema } = await readBuild(options.file, context);
-    let written = 0;
-    for (const described of schema.registry.files) {
-      if (described.name.startsWith("google/")) continue;
-      const path = join(folder, `${described.name}.proto`);
-      // A bundle names its packages, and so its files: none of them may lead out of the folder.
-      if (!path.startsWith(folder + sep))
-        throw new MillraceError("invalid_request", `The build names a file outside of ${folder}.`);
-      mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(path, protoText(described));
-      written++;
-    }
-    context.out.line(`${written} files in ${folder}`);
-  },
-});
 
 export const schemaCommand = defineCommand({
   ...outlines.schema,
-  description: "Reads the protobuf schema from an IDE's extension.js. docs/schema.md describes how it is used.",
-  options: {},
-  examples: [],
-  subcommands: [show, diff, exportCommand],
-  run() {
-    throw new MillraceError("invalid_request", "The subcommand is missing.", {
-      hint: "show, diff or export; `millrace schema --help` lists them.",
-    });
+  description:
+    "Reads the protobuf schema from an IDE's extension.js and compares it with the one in Millrace. docs/schema.md describes how it is used.",
+  options: {
+    file: text("path of an `extension.js` (default: that of the running IDE)", "<path>", { short: "f" }),
+    all: flag("list every difference, not only the first"),
+    json: flag("print JSON"),
+  },
+  examples: [["millrace schema", "the IDE that runs now"]],
+  async run({ options }, context) {
+    const { io, out, signal } = context;
+    const file = options.file ?? (await bundleOfRunningIde(context));
+    const schema = await composeSchemas(io).read(file, signal);
+    const known = new Set(ModelSchema.values.map(({ name }) => name));
+    const newModels = (schema.registry.getEnum(ModelSchema.typeName)?.values ?? [])
+      .filter(({ name }) => !known.has(name))
+      .map(({ name, number }) => ({ name, number }));
+    if (options.json) {
+      const { digest: sha256, problems, reconciliation } = schema;
+      const { verdict, differences } = reconciliation;
+      return out.json({ file, sha256, verdict, differences, problems, newModels });
+    }
+    for (const line of describeBuild(file, schema, newModels, options.all)) out.line(line);
   },
 });
-
-async function readBuild(
-  given: string | undefined,
-  { io, signal }: CommandContext,
-): Promise<{ readonly path: string; readonly schema: BuildSchema }> {
-  const path = given ?? (await bundleOfRunningIde({ io, signal }));
-  return { path, schema: await composeSchemas(io).read(path, signal) };
-}
 
 async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "signal">): Promise<string> {
   const finder = composeIdeFinder(io, overridesOf(io, { ide: undefined, endpoint: undefined, tokenFile: undefined }));
@@ -132,4 +53,78 @@ async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "s
       hint: "Name the file: --file <path to extension.js>.",
     },
   );
+}
+
+/** How many of a kind are listed unless all are asked for. */
+const listed = 20;
+const severity: readonly SchemaDifference["kind"][] = ["missing", "changed", "moved"];
+const meanings = {
+  same: "the same fields and numbers; nothing has to be translated",
+  moved: "some numbers moved; the build's own are used",
+  broken: "something that Millrace needs is missing",
+} as const;
+
+/**
+ * Compares a build's schema with Millrace's, as lines: first missing fields that Millrace needs, then other missing, changed and
+ * moved fields, models that Millrace's enum does not have, and places that could not be read.
+ */
+function describeBuild(
+  path: string,
+  schema: BuildSchema,
+  newModels: readonly { readonly name: string; readonly number: number }[],
+  all: boolean,
+): readonly string[] {
+  const { verdict, differences } = schema.reconciliation;
+  const most = all ? Number.POSITIVE_INFINITY : listed;
+  const lines = [
+    `file      ${path}`,
+    `sha256    ${schema.digest}`,
+    `holds     ${countTypes(schema)}`,
+    `verdict   ${meanings[verdict]}`,
+  ];
+  if (differences.length > 0) {
+    const counts = severity.map((kind) => ({ kind, count: differences.filter((one) => one.kind === kind).length }));
+    const said = counts.filter(({ count }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
+    const sorted = differences.toSorted((a, b) => rank(a) - rank(b));
+    lines.push(`differs   ${said.join(", ")}`, ...cut(sorted.map(describeDifference), most));
+  }
+  if (newModels.length > 0) {
+    lines.push(`models    ${newModels.length} that Millrace does not know by name`);
+    lines.push(
+      ...cut(
+        newModels.map(({ name, number }) => `  ${name} = ${number}`),
+        most,
+      ),
+    );
+  }
+  if (schema.problems.length > 0) {
+    lines.push(`unread    ${spellCount(schema.problems.length, "place")} could not be read for certain`);
+    lines.push(
+      ...cut(
+        schema.problems.map(({ where, what }) => `  ${where}: ${what}`),
+        most,
+      ),
+    );
+  }
+  return lines;
+}
+
+function countTypes({ registry }: BuildSchema): string {
+  const types = [...registry].filter(({ typeName }) => !typeName.startsWith("google.protobuf."));
+  const count = (kind: "message" | "enum" | "service") => types.filter((type) => type.kind === kind).length;
+  return (["message", "enum", "service"] as const).map((kind) => spellCount(count(kind), kind)).join(", ");
+}
+
+function rank({ loadBearing, kind }: SchemaDifference): number {
+  return (loadBearing ? 0 : severity.length) + severity.indexOf(kind);
+}
+
+function describeDifference({ where, kind, ours, theirs, loadBearing }: SchemaDifference): string {
+  const values = ours === undefined ? "" : ` (${ours} here, ${theirs ?? "none"} there)`;
+  return `  ${kind.padEnd(8)} ${where}${values}${loadBearing ? ", which Millrace needs" : ""}`;
+}
+
+function cut(lines: readonly string[], most: number): readonly string[] {
+  if (lines.length <= most) return lines;
+  return [...lines.slice(0, most), `  and ${lines.length - most} more; --all lists them`];
 }

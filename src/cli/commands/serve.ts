@@ -1,10 +1,11 @@
 import { untilAborted } from "../../base/async.ts";
-import { readSocketAddress } from "../../gateway/http/socket-address.ts";
+import { MillraceError } from "../../base/errors.ts";
 import { defineCommand } from "../command.ts";
 import { openReload } from "../config/reload.ts";
+import { removedVariables } from "../config/removed-settings.ts";
 import { askConsent } from "../gateway-process/ask-consent.ts";
 import { startedBy, startInBackground } from "../gateway-process/background.ts";
-import { findGateway } from "../gateway-process/gateway-client.ts";
+import { lookForGateway } from "../gateway-process/gateway-client.ts";
 import { keepGatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { logFormats, openGatewayLog } from "../gateway-process/gateway-log.ts";
 import { keepKeyFile } from "../gateway-process/key-file.ts";
@@ -18,29 +19,18 @@ import { firstLines } from "../serve/first-lines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
 import { listenSomewhere } from "../serve/listen-somewhere.ts";
 import { openComposed } from "../serve/open-composed.ts";
-import { tlsOf } from "../serve/port-tls.ts";
 import { otlpReceiver } from "../telemetry/otlp-receiver.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 
 export const serveCommand = defineCommand({
   ...outlines.serve,
   description:
-    "Runs the gateway. It looks for the IDE at each request, so you can start, restart or update the IDE at any time. Clients need the key that `millrace key` shows.",
+    "Runs the gateway. It looks for the IDE at each request, so you can start, restart or update the IDE at any time. Clients need the key that `millrace keys` shows.",
   options: {
     ...gatewayOptions,
-    host: text("address to listen on", "<address>", { defaultText: "127.0.0.1", env: "MILLRACE_HOST" }),
-    tlsCert: text("serve over TLS with this certificate (PEM); read again when it changes", "<file>", {
-      env: "MILLRACE_TLS_CERT",
+    socket: text("listen on this Unix domain socket (mode 0600) in place of a port", "<path>", {
+      env: "MILLRACE_SOCKET",
     }),
-    tlsKey: text("the key of that certificate (PEM)", "<file>", { env: "MILLRACE_TLS_KEY" }),
-    allowCleartext: flag(
-      "allow --host to be an address that other machines can reach without TLS; key and prompts then travel unencrypted",
-    ),
-    socket: text(
-      "listen on this Unix domain socket (mode 0600), on Windows on this named pipe, in place of an address and port",
-      "<path>",
-      { env: "MILLRACE_SOCKET" },
-    ),
     allowHost: texts("also accept this name in the Host header", "<name>"),
     allowOrigin: texts("allow web pages of this origin to call the gateway", "<https://origin>"),
     dashboardText: flag("show the text of prompts and answers on the dashboard while they are kept", {
@@ -74,17 +64,19 @@ export const serveCommand = defineCommand({
       if (!options.json && !options.accept) await askConsent(options, context);
       return startInBackground(argv, context);
     }
-    const running = await findGateway(settings, signal);
+    const found = await lookForGateway(settings, signal);
+    const running = found === "stranger" ? undefined : found; // another program on the old port: this gateway takes another one
     const known = readGatewayFile(settings.gatewayFile);
     if (running !== undefined && options.port !== 0) {
       if (known !== undefined && new URL(running.url).port === String(options.port)) throw alreadyServes(known);
       out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
     }
-    const { host = "127.0.0.1", allowCleartext } = options;
-    const socket = options.socket === undefined ? undefined : readSocketAddress(options.socket, io.platform);
-    const givenTls = tlsOf(options, out);
-    let tls = givenTls;
-    const where = { host, allowCleartext, socket, tls: givenTls && (() => (tls ?? givenTls)()) };
+    const { socket } = options;
+    if (socket !== undefined && io.platform === "win32")
+      throw new MillraceError("invalid_request", "--socket works on Linux and macOS only.", {
+        hint: "Leave it out: Millrace then listens on 127.0.0.1.",
+      });
+    for (const removed of removedVariables(io.env)) out.note(removed);
     const log = openGatewayLog(io, settings, options);
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
@@ -94,12 +86,14 @@ export const serveCommand = defineCommand({
       otlp: otlpReceiver(options.otlpEndpoint, io.env),
     });
     const fixedBy = portReason(given, settings.folder);
-    const listening = await listenSomewhere(composed.gateway, { ...where, port: options.port, fixedBy }, context).catch(
-      async (error: unknown) => {
-        await composed.close();
-        throw error;
-      },
-    );
+    const listening = await listenSomewhere(
+      composed.gateway,
+      { host: "127.0.0.1", port: options.port, socket, fixedBy },
+      context,
+    ).catch(async (error: unknown) => {
+      await composed.close();
+      throw error;
+    });
     const base = socket === undefined ? listening.url : "http://localhost"; // what a client says over the socket
     const address = {
       url: listening.url,
@@ -115,20 +109,13 @@ export const serveCommand = defineCommand({
         `${settings.gatewayFile} cannot be written (${error instanceof Error ? error.message : String(error)}). Until it can, other commands do not find this gateway.`,
       );
     keepHeapSmall(composed.events, signal);
-    const keptKey = keepKeyFile(settings.keyFile, composed.key, io.clock, signal);
+    const keptKey = keepKeyFile(composed.ownerKey, io.clock, signal);
     const kept =
       socket === undefined // no URL leads to a socket
         ? keepGatewayFile(settings.gatewayFile, address, { clock: io.clock, onProblem }, signal)
         : undefined;
     if (options.json)
-      out.line(
-        JSON.stringify({
-          url: listening.url,
-          baseUrl: `${base}/v1`,
-          keyFile: settings.keyFile,
-          pid: process.pid,
-        }),
-      );
+      out.json({ url: listening.url, baseUrl: `${base}/v1`, keyFile: settings.keyFile, pid: process.pid }, "line");
     else {
       const at = { url: listening.url, base, socket, startedBy: address.startedBy };
       for await (const line of firstLines(composed, at, options, context)) out.prose(line);
@@ -136,11 +123,6 @@ export const serveCommand = defineCommand({
     const reload = openReload({ command: serveCommand, argv, io, file: settings.configFile, options }, [
       { of: ["logLevel"], apply: ({ logLevel }) => log.setLevel(logLevel as LogLevel | undefined) },
       { of: ["maxTurns"], apply: ({ maxTurns }) => composed.limitTurns(maxTurns as number | undefined) },
-      {
-        of: ["tlsCert", "tlsKey"],
-        isLive: (now) => givenTls !== undefined && now["tlsCert"] !== undefined && now["tlsKey"] !== undefined,
-        apply: (now) => (tls = tlsOf(now as typeof options, out)),
-      },
     ]);
     io.onHangUp?.(() => void reload().then((lines) => lines.forEach((line) => out.note(line))));
     if (!options.json && !options.accept) await askConsent(options, context);

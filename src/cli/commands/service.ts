@@ -1,50 +1,43 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { endHosts } from "../../backends/acp/host/hosted-child.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { commandRunner } from "../../ide/host/run-command.ts";
-import { withoutNpm } from "../clients/millrace-command.ts";
+import { hostsFolder } from "../agents/hosted-agents.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
-import { startedByVariable } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { managerOf } from "../service/manager-of.ts";
-import type { ServiceAction, ServiceManager, ServiceSpec } from "../service/service-plan.ts";
+import type { ServiceManager, ServiceSpec } from "../service/service-plan.ts";
+import { serviceSpec } from "../service/service-spec.ts";
 import { spellStep, takeSteps } from "../service/take-steps.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { logsCommand } from "./logs.ts";
 
-/** Variables of the shell that a service keeps: where Millrace's files are, and where programs are found. */
-const kept = ["PATH", "MILLRACE_HOME", "MILLRACE_CONFIG", "MILLRACE_KEY_FILE", "MILLRACE_LOG_KEY_FILE"];
 const waitMs = 20_000;
 const lookEveryMs = 100;
 
-const summaries: Readonly<Record<ServiceAction, string>> = {
+const summaries = {
   install: "Install the service and start it",
-  start: "Start the service",
-  stop: "Stop the service",
-  restart: "Restart the service",
   status: "Show whether the service is installed and answers",
   uninstall: "Stop the service and remove it",
-};
-
-const actions = Object.keys(summaries) as ServiceAction[]; // the record's own keys
+} as const;
+type Action = keyof typeof summaries;
 
 export const serviceCommand: Command = defineCommand({
   ...outlines.service,
   description:
-    "Runs the gateway as a service of your user: a systemd user unit, a launchd agent, or a task of Windows' Task Scheduler. The options of serve come from the configuration file. --dry-run shows every file and every command first.",
+    "Runs the gateway as a service of your user: a systemd user unit, a launchd agent, or a task of Windows' Task Scheduler. The options of serve come from the configuration file. --dry-run shows every file and every command first. `millrace stop`, `restart` and `logs` work for a service too.",
   options: {},
-  subcommands: [...actions.map(subcommand), logsCommand],
+  subcommands: (["install", "status", "uninstall"] as const).map(subcommand),
   examples: [
     ["millrace service install --dry-run", "what would be written and run"],
     ["millrace service install", "at every login from now on"],
-    ["millrace service logs --follow", "what it does"],
   ],
-  run: (input, context) => act("status", input.given.has("dryRun"), context),
+  run: (_, context) => act("status", false, context),
 });
 
-function subcommand(action: ServiceAction): Command {
+function subcommand(action: Action): Command {
   return defineCommand({
     name: action,
     summary: summaries[action],
@@ -55,7 +48,12 @@ function subcommand(action: ServiceAction): Command {
   });
 }
 
-async function act(action: ServiceAction, dryRun: boolean, context: CommandContext): Promise<number> {
+/** Starts or restarts an installed service, for `millrace restart`. */
+export async function restartService(context: CommandContext): Promise<number> {
+  return act("restart", false, context);
+}
+
+async function act(action: Action | "restart", dryRun: boolean, context: CommandContext): Promise<number> {
   const { io, out, signal } = context;
   const manager = managerOf(io.platform);
   if (manager === undefined) {
@@ -63,7 +61,7 @@ async function act(action: ServiceAction, dryRun: boolean, context: CommandConte
       hint: "`millrace serve --background` needs none.",
     });
   }
-  const spec = specOf(context);
+  const spec = serviceSpec(context);
   const steps = manager.steps(action, spec);
   if (dryRun) {
     for (const step of steps) {
@@ -73,13 +71,12 @@ async function act(action: ServiceAction, dryRun: boolean, context: CommandConte
     return exitCodes.ok;
   }
   if (action === "status") return status(manager, spec, context);
-  if (action !== "install" && action !== "uninstall" && !existsSync(manager.definition(spec))) throw notInstalled();
-  if (action === "install" || action === "start") await refuseBesideAnother(context);
+  if (action !== "install" && !existsSync(manager.definition(spec))) throw notInstalled();
+  if (action === "install") await refuseBesideAnother(context);
   await takeSteps(steps, commandRunner(io.env), signal);
-  if (action === "uninstall" || action === "stop") {
-    out.line(
-      action === "stop" ? "The service has stopped." : "The service is removed. Your turns, key and settings stay.",
-    );
+  if (action === "uninstall") {
+    await endHosts(hostsFolder(context.settings.folder)); // nobody would read their answers
+    out.line("The service is removed. Your turns, key and settings stay.");
     return exitCodes.ok;
   }
   const url = await untilServes(context);
@@ -88,7 +85,7 @@ async function act(action: ServiceAction, dryRun: boolean, context: CommandConte
       "upstream_timeout",
       `The service was started, but it does not answer after ${waitMs / 1000} s.`,
       {
-        hint: "`millrace service logs` shows why.",
+        hint: "`millrace logs` shows why.",
       },
     );
   }
@@ -110,27 +107,6 @@ async function status(manager: ServiceManager, spec: ServiceSpec, context: Comma
   out.line(`${manager.title.padEnd(11)} ${isRunning ? "runs it" : "does not run it"}`);
   out.line(`gateway     ${url === undefined ? "does not answer" : `serves on ${url}`}`);
   return isRunning && url !== undefined ? exitCodes.ok : exitCodes.negative;
-}
-
-function specOf({ io, settings }: CommandContext): ServiceSpec {
-  const script = process.argv[1];
-  if (script === undefined) throw new MillraceError("internal", "The program does not know its own file.");
-  const { env: own } = withoutNpm(io);
-  const env = kept.flatMap((name) => (own[name] ? [[name, own[name]] as const] : []));
-  return {
-    program: process.execPath,
-    args: [realpathSync(script), "serve"],
-    env: { ...Object.fromEntries(env), [startedByVariable]: "service" },
-    homeFolder: io.homeFolder,
-    folder: settings.folder,
-    configHome: io.env["XDG_CONFIG_HOME"],
-    user: windowsUser(io.env),
-    uid: process.getuid?.() ?? 0,
-  };
-}
-
-function windowsUser({ USERDOMAIN: domain, USERNAME: name }: CommandContext["io"]["env"]): string | undefined {
-  return domain === undefined || name === undefined ? undefined : `${domain}\\${name}`;
 }
 
 /** A gateway that the service did not start has the port: the service would end at once. */

@@ -4,6 +4,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import { challengeHeader, gatewayProof, proofHeader } from "../../base/node/gateway-proof.ts";
+import { Secret } from "../../base/secret.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { runCommand } from "./run.ts";
@@ -24,10 +26,12 @@ export const models = {
 };
 
 /** A home with a running gateway in it, and the command line over both. */
-export async function home() {
+export async function home(listed: object = models) {
   const server = createServer((request, response) => {
-    const body = request.url === "/health" ? { status: "ok", instance: "one" } : models;
-    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+    const body = request.url === "/health" ? { status: "ok" } : listed;
+    const challenge = String(request.headers[challengeHeader]);
+    const proof = gatewayProof(new Secret(key), challenge, { port, instance: "one" });
+    response.writeHead(200, { "content-type": "application/json", [proofHeader]: proof }).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo; // listening on TCP

@@ -63,14 +63,14 @@ describe("what setup writes", () => {
       "openai/model-a": { max_input_tokens: 200_000, max_output_tokens: 64_000 },
     });
     expect((await millrace(["setup", "copilot", "--model", "model-a"])).stdout).toMatch(
-      /MAX_PROMPT_TOKENS='136000'[^]*MAX_OUTPUT_TOKENS='64000'[^]*API_KEY_COMMAND='millrace key --value'/,
+      /MAX_PROMPT_TOKENS='136000'[^]*MAX_OUTPUT_TOKENS='64000'[^]*API_KEY_COMMAND='millrace keys --value'/,
     );
   });
 
   it("gives aider its key in one step, so that it is not empty", async () => {
     const { millrace } = await home();
     const { stderr } = await millrace(["setup", "aider", "--yes"]);
-    expect(stderr).toContain('export OPENAI_API_KEY="$(millrace key --value)"');
+    expect(stderr).toContain('export OPENAI_API_KEY="$(millrace keys --value)"');
   });
 
   it("is address, key and three models for any other client", async () => {
@@ -78,7 +78,7 @@ describe("what setup writes", () => {
     const { code, stdout } = await millrace(["setup", "generic"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`${url}/v1`);
-    expect(stdout).toContain("millrace key --value");
+    expect(stdout).toContain("millrace keys --value");
     expect(stdout).toContain("model-a, context 200000, output 64000");
   });
 

@@ -1,4 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
@@ -46,7 +48,7 @@ describe("millrace setup", () => {
       },
     });
     expect(parse(read(files["claude-code"] ?? ""))).toMatchObject({
-      apiKeyHelper: "millrace key --value",
+      apiKeyHelper: "millrace keys --value",
       env: { ANTHROPIC_BASE_URL: url },
     });
     expect(parseYaml(read(files["aider"] ?? ""))).toEqual({ "openai-api-base": `${url}/v1`, model: "openai/model-b" });
@@ -158,5 +160,35 @@ describe("millrace setup", () => {
     const unknown = await millrace(["setup", "emacs"]);
     expect([unknown.code, unknown.stderr]).toEqual([64, expect.stringContaining("opencode, codex, claude-code")]);
     expect((await millrace(["setup", "codex", "--undo"])).stderr).toContain("Nothing was set up");
+  });
+
+  it.runIf(process.platform !== "win32")("prints lines in which no model's id runs a command", async () => {
+    const ids = ["a'; touch ran; '", "$(touch ran)", "`touch ran`", 'b" ; touch ran; "', "c & touch ran"];
+    for (const id of ids) {
+      const { millrace, homeFolder } = await home({ data: [{ id, default: true }] });
+      const { stdout } = await millrace(["setup", "copilot"]);
+      const lines = stdout.split("\n").filter((line) => line.startsWith("  export "));
+      const script = `${lines.join("\n")}\nprintf %s "$COPILOT_MODEL"`;
+      expect(execFileSync("/bin/sh", ["-c", script], { cwd: homeFolder, encoding: "utf8" })).toBe(id);
+      expect(existsSync(join(homeFolder, "ran"))).toBe(false);
+      // Cline asks for each value, so no line is one for a shell, and the key is in no program's arguments.
+      const told = (await millrace(["setup", "cline"])).stdout;
+      expect(told).not.toMatch(/^ *cline auth .*(?:-m|-k)/m);
+    }
+  });
+
+  it("offers no model whose id is more than one printable line", async () => {
+    const odd = ["a\ntouch ran", "b\u001B]0;x\u0007", "c\u007F", "d\u202Egnp"];
+    const { millrace, read } = await home({ data: [...odd.map((id) => ({ id })), { id: "plain (thinking)" }] });
+    expect((await millrace(["setup", "copilot"])).stdout).toContain("COPILOT_MODEL='plain (thinking)'");
+    await millrace(["setup", "codex", "--yes"]);
+    expect(parseToml(read(files["codex"] ?? ""))).toMatchObject({ model: "plain (thinking)" });
+  });
+
+  it("writes TOML for Codex that holds any name", async () => {
+    const { millrace, read } = await home();
+    const model = 'odd\u007F"\\\u0085 name';
+    await millrace(["setup", "codex", "--yes", "--model", model]);
+    expect(parseToml(read(files["codex"] ?? ""))).toMatchObject({ model });
   });
 });

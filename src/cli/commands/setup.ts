@@ -12,6 +12,7 @@ import { withGateway } from "../gateway-process/reach-gateway.ts";
 import { explainedBy, flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
+import { askLine, canAsk, stepsNamed } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { lineDiff } from "../terminal/line-diff.ts";
 
@@ -34,6 +35,7 @@ export const setupCommand = defineCommand({
     ...explainedBy("serve", gatewayOptions),
   },
   examples: [
+    ["millrace setup", "lists the clients that are installed, and asks which"],
     ["millrace setup opencode", "shows the changes, asks, makes them"],
     ["millrace setup codex --model claude-opus-4.5 --yes", "without asking"],
     ["millrace setup --all", "every client that is installed"],
@@ -42,14 +44,16 @@ export const setupCommand = defineCommand({
   ],
   async run({ options, args }, context) {
     const { out, settings } = context;
-    const meant = meantBy(args[0], options, context);
+    const meant =
+      args[0] === undefined && !options.all ? await chosenHere(options, context) : meantBy(args[0], options, context);
+    if (meant.length === 0) return exitCodes.ok;
     if (options.undo) {
       const undone = meant.map((client) => ({ client, changes: planUndo(settings.folder, client.name) }));
       const changes = undone.flatMap((each) => each.changes);
       if (!(await agreed(changes, options, context))) return exitCodes.ok;
       for (const each of undone) {
         undoChanges(settings.folder, each.client.name, each.changes);
-        out.note(`${each.client.title} was not changed.`);
+        out.note(`${each.client.title} has its earlier settings again.`);
       }
       return exitCodes.ok;
     }
@@ -112,6 +116,26 @@ function meantBy(
   });
 }
 
+/** Without a name: the clients that are installed, or were set up, of which the user picks some. Throws `invalid_request` off a terminal. */
+async function chosenHere(options: Options, context: CommandContext): Promise<readonly Client[]> {
+  const { io, out } = context;
+  const found = meantBy(undefined, { ...options, all: true }, context);
+  const names = found.map(({ name }) => name).join(", ");
+  if (!canAsk(context)) {
+    throw new MillraceError("invalid_request", `Say which client. Found here: ${names}.`, {
+      hint: `Type \`millrace setup ${found[0]?.name ?? "generic"}\`, or \`millrace setup --all\`.`,
+    });
+  }
+  out.line(options.undo ? "Set up here:" : "Found here:");
+  for (const [at, { title }] of found.entries()) out.line(`  ${at + 1}.  ${title}`);
+  for (;;) {
+    const answer = await askLine("Which? [numbers such as 1 3, y for all, Enter for none]", io);
+    const chosen = stepsNamed(answer, found.length);
+    if (chosen !== undefined) return found.filter((_, at) => chosen.has(at + 1));
+    out.note(`${JSON.stringify(answer)} is not an answer. Type y, n, or numbers from 1 to ${found.length}.`);
+  }
+}
+
 async function targetOf(
   options: Options & Parameters<typeof withGateway>[0] & { readonly port: number },
   context: CommandContext,
@@ -120,7 +144,7 @@ async function targetOf(
   return withGateway(options, context, async (gateway) => {
     const running = await findGateway(settings, signal);
     const url = options.url ?? running?.url ?? `http://127.0.0.1:${options.port}`;
-    const keyCommand = `${millraceCommand(io)} key --value`;
+    const keyCommand = `${millraceCommand(io)} keys --value`;
     return readTarget(gateway, url, options.model, { keyCommand, allModels: options.allModels, signal });
   });
 }

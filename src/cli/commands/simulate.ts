@@ -5,8 +5,7 @@ import { simulateOptionsOf } from "../../simulator/command-options.ts";
 import { profileNames } from "../../simulator/profile.ts";
 import { runSimulate, type SimulateReady } from "../../simulator/run-simulate.ts";
 import { typedCommand } from "../clients/millrace-command.ts";
-import type { CommandContext } from "../command.ts";
-import { defineCommand } from "../command.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
 import { choice, duration, flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 
@@ -74,10 +73,7 @@ function announce(
   { simulator, description }: SimulateReady,
   { json, io, out }: Pick<CommandContext, "json" | "io" | "out">,
 ): void {
-  if (json) {
-    out.line(JSON.stringify(description));
-    return;
-  }
+  if (json) return out.json(description, "line");
   const { home, ideVersion, profile } = simulator;
   if (profile.devin?.editor === false) out.line("The devin CLI is installed in a stand-in home; no editor runs.");
   else

@@ -1,55 +1,186 @@
-import { MillraceError } from "../../base/errors.ts";
-import { defineCommand } from "../command.ts";
+import { lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
+import type { LimitsEnvelope } from "../../usage/envelope.ts";
+import { durationInWords } from "../../usage/pace-words.ts";
+import { type AccountEntry, readAccounts } from "../account/read-accounts.ts";
+import { hostJson, hostsFolder, spellHost } from "../agents/hosted-agents.ts";
+import { setUpClients } from "../clients/set-up-clients.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { spellAge } from "../doctor/spell.ts";
-import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { readPause } from "../gateway-process/pause-file.ts";
+import { type GatewayStatus, readGatewayStatus, readLimits } from "../gateway-process/read-status.ts";
 import { spellTurnLimit } from "../keys/turn-limit.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { unknownBackend } from "../terminal/top-picture.ts";
-import { readNow } from "./top.ts";
+import { ownGatewayOptions } from "../serve/gateway-options.ts";
+import { type IdeOptions, overridesOf } from "../serve/ide-options.ts";
+import { isServiceInstalled } from "../service/service-spec.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { watchScreen } from "../terminal/watch-screen.ts";
 
-/** A gateway that has just started knows the IDE after its first look, which takes seconds at most. */
-const againMs = 200;
-const mostTries = 15;
+const watchEveryMs = 2_000;
+const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
 
-/** `millrace status`: whether a gateway runs, in a few lines. */
+/** Everything that `millrace status` knows, read at one moment. */
+interface Status {
+  readonly atMs: number;
+  readonly gateway: GatewayStatus | undefined;
+  readonly pausedSince: string | null | undefined;
+  readonly accounts: readonly AccountEntry[];
+  readonly limits: LimitsEnvelope | undefined;
+  /** Agents whose hosts run, also those that a gateway which ended has left. */
+  readonly agents: Awaited<ReturnType<typeof lookAtHosts>>;
+  readonly clients: readonly string[];
+  /** Undefined where this system has no manager that Millrace knows. */
+  readonly hasService: boolean | undefined;
+}
+
 export const statusCommand = defineCommand({
   ...outlines.status,
   description:
-    "Says whether your gateway runs, where prompts go, and how many turns run and wait. Exits with 0 if it answers, with 69 if it does not run. `millrace doctor` checks more.",
-  options: { json: flag("print JSON") },
-  examples: [["millrace status", "is it running?"]],
+    "Shows the gateway, the account, what is left of the plan, where prompts go, the turns, the clients that are set up, the service, and the last failure. Keys are never shown. Exits with 0 if a gateway runs, with 69 if not. `millrace doctor` checks more.",
+  options: {
+    watch: flag("refresh every two seconds"),
+    json: flag("print JSON"),
+    ide,
+    home,
+    pid,
+    endpoint,
+    tokenFile,
+  },
+  examples: [
+    ["millrace status", "everything in eight lines"],
+    ["millrace status --watch", "the same, live"],
+  ],
   async run({ options }, context) {
-    const { io, out, settings, signal } = context;
-    let now = await readNow(context);
-    for (let tries = 0; now.backend === undefined && tries < mostTries; tries++) {
-      await io.clock.sleep(againMs, signal); // the gateway looks for the IDE meanwhile
-      now = await readNow(context);
+    const { out } = context;
+    const read = () => readStatus(options, context);
+    if (options.watch && out.canRedraw) {
+      await watchScreen({ read, draw: (status) => statusLines(status, context), everyMs: watchEveryMs }, context);
+      return exitCodes.ok;
     }
-    const file = readGatewayFile(settings.gatewayFile);
-    if (file === undefined) throw new MillraceError("unavailable", "The gateway is being stopped.");
-    const upMs = now.atMs - file.startedAtMs;
-    if (options.json)
-      return out.json({
-        url: now.url,
-        pid: file.pid,
-        version: file.version,
-        up_ms: upMs,
-        paused: now.paused,
-        running: now.running,
-        waiting: now.waiting,
-        turn_limit: now.turnLimit ?? null,
-        store_weak: now.storeWeak,
-        backend: now.backend ?? null,
-      });
-    out.prose(`Millrace ${file.version} serves on ${now.url} (process ${file.pid}, for ${spellAge(upMs)})`);
-    if (now.paused) out.prose(`  ${out.style("yellow", "PAUSED")}         no prompt is sent until \`millrace resume\``);
-    out.prose(`  prompts go to  ${now.backend ?? unknownBackend}`);
-    out.prose(
-      `  turns          ${now.running} running, ${now.waiting} waiting, ${now.ended} ended since it started, ${now.failed} of them failed`,
-    );
-    if (now.turnLimit !== undefined && now.turnLimit.why !== "alone")
-      out.prose(`  limit          ${spellTurnLimit(now.turnLimit)}`);
-    for (const why of now.storeWeak) out.prose(`  ${out.style("yellow", "store")}          ${why}`);
+    const status = await read();
+    if (options.json) out.json(encodeStatus(status));
+    else for (const line of statusLines(status, context)) out.prose(line);
+    return status.gateway === undefined ? exitCodes.unavailable : exitCodes.ok;
   },
 });
+
+/** Asks the gateway, the IDEs and Millrace's own files. Starts nothing. */
+export async function readStatus(options: IdeOptions, context: CommandContext): Promise<Status> {
+  const { io, settings, signal } = context;
+  const finder = composeIdeFinder(io, overridesOf(io, options));
+  try {
+    const [gateway, accounts, limits] = await Promise.all([
+      readGatewayStatus(context),
+      readAccounts(finder, signal),
+      readLimits(finder, context),
+    ]);
+    const pause = readPause(settings.pauseFile);
+    return {
+      atMs: io.clock.now(),
+      gateway,
+      pausedSince: pause && (pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString()),
+      accounts,
+      limits,
+      agents: await lookAtHosts(hostsFolder(settings.folder)),
+      clients: setUpClients(settings.folder),
+      hasService: isServiceInstalled(context),
+    };
+  } finally {
+    finder.close();
+  }
+}
+
+/** The eight lines, and one more where something is to do. */
+export function statusLines(status: Status, { out }: Pick<CommandContext, "out">): readonly string[] {
+  const { gateway, clients, hasService, pausedSince } = status;
+  const rows: (readonly [title: string, text: string])[] = [
+    ["gateway", spellGateway(status)],
+    ["account", spellAccounts(status.accounts)],
+    ["left", spellLeft(status)],
+    [
+      "prompts",
+      pausedSince === undefined
+        ? `go to ${gateway?.backend ?? "the IDE, once a gateway runs"}`
+        : `${out.style("yellow", "PAUSED")}: no prompt is sent until \`millrace resume\``,
+    ],
+    ...(gateway === undefined ? [] : [["turns", spellTurns(gateway)] as const]),
+    ...(status.agents.length === 0 ? [] : [["agents", status.agents.map(spellHost).join(", ")] as const]),
+    ["clients", clients.length === 0 ? "none is set up: `millrace setup` does it" : `${clients.join(", ")} set up`],
+    ...(hasService === undefined ? [] : [["service", hasService ? "installed" : "not installed"] as const]),
+    ...(gateway === undefined ? [] : [["last failure", spellFailure(gateway.lastFailure, status.atMs)] as const]),
+    ...status.accounts.flatMap(({ todo }) => (todo === null ? [] : [["to do", todo] as const])).slice(0, 1),
+  ];
+  return rows.map(([title, text]) => `${out.style("dim", title.padEnd(13))}${text}`);
+}
+
+function spellGateway({ gateway, atMs }: Status): string {
+  if (gateway === undefined) return "does not run; `millrace serve --background` starts it";
+  const { file, url } = gateway;
+  if (file === undefined) return `is being stopped (${url})`;
+  const how = file.startedBy === undefined || file.startedBy === "terminal" ? "on a terminal" : file.startedBy;
+  return `${file.version} serves on ${url} (process ${file.pid}, ${how}, for ${spellAge(atMs - file.startedAtMs)})`;
+}
+
+function spellAccounts(accounts: readonly AccountEntry[]): string {
+  const [first] = accounts.toSorted((a, b) => Number(b.signed_in) - Number(a.signed_in));
+  if (first === undefined) return "no editor and no agent program was found";
+  const product = `${first.product}${first.stand_in ? ", a stand-in" : ""}`;
+  if (!first.signed_in) return `no account is signed in to ${product}`;
+  const others = accounts.filter(({ signed_in: signedIn }) => signedIn).length - 1;
+  const more = others === 0 ? "" : `, and ${others} more (--json shows all)`;
+  const plan = first.plan === null ? null : `${first.plan}${first.cascade_denied ? " (without Cascade)" : ""}`;
+  const who = [first.name, plan].filter((part) => part !== null).join(", ") || "signed in";
+  return `${who} in ${product}${more}${first.key_refused === null ? "" : `; refused: ${first.key_refused}`}`;
+}
+
+function spellLeft({ limits, atMs }: Status): string {
+  const windows = (limits?.data ?? []).flatMap((of) => of.windows.filter(({ scope }) => scope !== "model"));
+  const parts = windows.flatMap(({ label, state, utilization, remaining, unit, resets_at: reset }) => {
+    if (state === "unlimited") return [`${label}: unlimited`];
+    if (utilization === null && remaining === null) return [];
+    const left = utilization === null ? `${remaining ?? 0} ${unit}` : `${Math.floor((1 - utilization) * 100)} %`;
+    const inMs = reset === null ? 0 : Date.parse(reset) - atMs;
+    return [`${label}: ${left}${inMs > 60_000 ? `, resets in ${durationInWords(inMs)}` : ""}`];
+  });
+  return parts.length === 0 ? (limits?.errors[0]?.message ?? "not known") : parts.join("; ");
+}
+
+function spellTurns({ running, waiting, ended, failed, turnLimit }: GatewayStatus): string {
+  const limit = turnLimit === undefined || turnLimit.why === "alone" ? "" : `; ${spellTurnLimit(turnLimit)}`;
+  return `${running} running, ${waiting} waiting, ${ended} ended since it started, ${failed} of them failed${limit}`;
+}
+
+function spellFailure(failure: GatewayStatus["lastFailure"], nowMs: number): string {
+  if (failure === null) return "none of the newest turns";
+  const { id, model, reason, at } = failure;
+  return `${reason}, ${model}, ${spellAge(nowMs - Date.parse(at))} ago (\`millrace tail ${id.slice(-8)}\`)`;
+}
+
+function encodeStatus({ gateway, pausedSince, accounts, limits, agents, clients, hasService }: Status): object {
+  return {
+    gateway: gateway === undefined ? null : encodeGateway(gateway),
+    paused: pausedSince !== undefined,
+    paused_since: pausedSince ?? null,
+    accounts,
+    limits: limits?.data ?? [],
+    agents: agents.map(hostJson),
+    clients,
+    service_installed: hasService ?? null,
+  };
+}
+
+function encodeGateway({ url, file, backend, turnLimit, lastFailure, ...counts }: GatewayStatus): object {
+  return {
+    url,
+    pid: file?.pid ?? null,
+    version: file?.version ?? null,
+    started_by: file?.startedBy ?? "terminal",
+    started_at: file === undefined ? null : new Date(file.startedAtMs).toISOString(),
+    prompts_go_to: backend ?? null,
+    turn_limit: turnLimit ?? null,
+    ...counts,
+    last_failure: lastFailure,
+  };
+}

@@ -1,6 +1,6 @@
 import { statusLineFormats } from "../../usage/status-line.ts";
 import { defineCommand } from "../command.ts";
-import { choice, text } from "../options.ts";
+import { choice, ideChoice, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { drawStatusLine } from "../terminal/draw-status-line.ts";
 
@@ -11,7 +11,7 @@ export const statuslineCommand = defineCommand({
   options: {
     format: choice("program that shows the line", statusLineFormats, "plain"),
     template: text("text with placeholders to print instead", "<text>"),
-    ide: text("show only this IDE: windsurf, windsurf-next or antigravity", "<ide>"),
+    ide: ideChoice("show only this IDE", ["devin", "devin-next", "antigravity"]),
     window: text("show only this limit, by its name in `millrace usage`", "<id>"),
   },
   examples: [
@@ -21,7 +21,7 @@ export const statuslineCommand = defineCommand({
   ],
   run({ options }, { out, settings, io }) {
     const line = drawStatusLine(settings.folder, options, io.clock.now());
-    if (line !== "") out.line(line);
+    if (line !== "") out.write(`${line}\n`); // some forms are coloured
     return Promise.resolve();
   },
 });

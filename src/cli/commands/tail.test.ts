@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import { gatewayProof, proofHeader } from "../../base/node/gateway-proof.ts";
+import { Secret } from "../../base/secret.ts";
 import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
@@ -33,6 +35,8 @@ async function cuttingProxy(
     const upstream = connect(port, "127.0.0.1");
     let left = Infinity;
     client.on("data", (chunk) => {
+      const challenge = /^x-millrace-challenge: (.+)\r$/im.exec(chunk.toString("latin1"))?.[1];
+      if (challenge !== undefined) return void client.end(provenHealth(challenge));
       if (chunk.includes("/events")) left = cutsAfter[streams++] ?? Infinity;
       upstream.write(chunk);
     });
@@ -51,12 +55,19 @@ async function cuttingProxy(
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
+  /** The gateway's own proof names its own port, so the proxy makes one of its own. */
+  function provenHealth(challenge: string): string {
+    const at = { port: (server.address() as AddressInfo).port, instance: "instance-test" };
+    const proof = gatewayProof(new Secret(fakeKey), challenge, at);
+    return `HTTP/1.1 200 OK\r\n${proofHeader}: ${proof}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
+  }
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams: () => streams }; // it listens on TCP
 }
 
 /** A gateway with one turn, behind a proxy, and a home that leads there. */
 async function begin(
   options: {
+    readonly says?: readonly TurnEventBody[];
     readonly ends?: TurnEventBody;
     readonly cutsAfter?: readonly number[];
     readonly change?: (text: string) => string;
@@ -64,7 +75,7 @@ async function begin(
 ) {
   const home = mkdtempSync(join(tmpdir(), "millrace-tail-"));
   const { gateway, turns, request } = fakeGateway({ clock: systemClock });
-  turns.script = () => [...answer, ...(options.ends === undefined ? [] : [options.ends])];
+  turns.script = () => [...answer, ...(options.says ?? []), ...(options.ends === undefined ? [] : [options.ends])];
   const listening = await gateway.listen({ host: "127.0.0.1", port: 0 });
   onTestFinished(() => listening.close());
   const proxy = await cuttingProxy(Number(new URL(listening.url).port), options.cutsAfter ?? [], options.change);
@@ -85,6 +96,30 @@ async function tail(home: string, ...argv: readonly string[]) {
 }
 
 describe("millrace tail", () => {
+  test("shows a turn on a terminal without what its model and its error wrote for the terminal", async () => {
+    const attack = "\u001B]52;c;cm0=\u0007\u001B]8;;x\u001B\\\u001BP+q\u001B\\\u009B2Jsafe\rEVIL\u001B]0;t\u0007";
+    const { home } = await begin({
+      says: [
+        { type: "thinking", delta: attack },
+        { type: "text", delta: attack },
+        { type: "tool_call", callId: "call-9", name: attack, argumentsDelta: attack, done: true },
+      ],
+      ends: { type: "failed", error: { code: "upstream_failed", message: attack, hint: attack } },
+    });
+    for (const more of [[], ["--json"], ["--list"]]) {
+      const io = fakeIo({ homeFolder: home });
+      const screen = {
+        ...io,
+        stdout: Object.assign(io.stdout, { isTTY: true, columns: 400 }),
+        stderr: Object.assign(io.stderr, { isTTY: true }),
+      };
+      await main(["tail", ...more], screen, [tailCommand]);
+      const shown = io.written.stdout() + io.written.stderr();
+      const own = new RegExp(String.raw`\u001B\[(?:\d*m|2K)|\r(?=\u001B\[2K)`, "g");
+      expect(shown.replaceAll(own, "").replaceAll("\n", "")).not.toMatch(/\p{Control}/u);
+    }
+  });
+
   test("shows the newest turn: the answer on stdout, the rest on stderr", async () => {
     const { home, turnId } = await begin({ ends: finished });
     const { code, stdout, stderr } = await tail(home);
@@ -92,8 +127,8 @@ describe("millrace tail", () => {
     expect(stderr.split("\n").slice(0, 4)).toEqual([
       `${turnId}  test-model  unknown client  finished`,
       "hm",
-      '[calls look {"at":1}]',
       "",
+      '[calls look {"at":1}]',
     ]);
   });
 
@@ -111,9 +146,9 @@ describe("millrace tail", () => {
     const events = stdout
       .trimEnd()
       .split("\n")
-      .map((line) => JSON.parse(line) as { readonly eventId: string; readonly type: string });
+      .map((line) => JSON.parse(line) as { readonly event_id: string; readonly type: string });
     expect(code).toBe(0);
-    expect(events.map(({ eventId }) => eventId)).toEqual(["a1", "a2", "a3", "a4", "a5", "a6", "a7"]);
+    expect(events.map(({ event_id: id }) => id)).toEqual(["a1", "a2", "a3", "a4", "a5", "a6", "a7"]);
     expect(proxy.streams()).toBe(5);
   });
 

@@ -18,7 +18,7 @@ import { showTurns, type Turn } from "../terminal/turn-list.ts";
 export const tailCommand = defineCommand({
   ...outlines.tail,
   description:
-    "Shows one turn, the newest by default. The answer goes to stdout, thinking and other events go to stderr. With --follow it continues until the turn ends, even if the gateway restarts. It does not change the turn: it neither keeps it running nor cancels it. A turn of `millrace chat` is encrypted with its own key, so it can be shown only until chat has received the answer.",
+    "Shows one turn, the newest by default. The answer goes to stdout, thinking and other events go to stderr. With --follow it continues until the turn ends, even if the gateway restarts. It does not change the turn: it neither keeps it running nor cancels it. A turn of `millrace chat` is encrypted; its key is kept for you for a day, unless you chat with --no-record.",
   options: {
     last: flag("show the newest turn (the default)"),
     list: flag(`list the newest turns, ${mostTurns} at most`),
@@ -33,7 +33,7 @@ export const tailCommand = defineCommand({
     ["millrace tail 2vg9ncb2", "one of them, by the end of its id"],
   ],
   async run({ options, args }, context) {
-    const { io, out, settings, signal } = context;
+    const { out, settings, signal } = context;
     const [id] = args;
     if ([id !== undefined, options.last, options.list].filter(Boolean).length > 1) {
       throw new MillraceError("invalid_request", "Use only one of: an id, --last, --list.", {
@@ -49,7 +49,7 @@ export const tailCommand = defineCommand({
     if (options.list) {
       const listed = await listTurns(gateway, context);
       if (!options.json) showTurns(listed, options.wide, context);
-      else for (const { turn } of listed) io.stdout.write(`${JSON.stringify(turn)}\n`);
+      else for (const { turn } of listed) out.json(turn, "line");
       return exitCodes.ok;
     }
     const { turn, own } = await pickTurn(id, gateway, context);
@@ -61,7 +61,7 @@ export const tailCommand = defineCommand({
     try {
       for await (const event of events) {
         last = event;
-        if (shown === undefined) io.stdout.write(`${JSON.stringify(event)}\n`);
+        if (shown === undefined) out.json(event, "line");
         else shown.add(event);
       }
     } finally {

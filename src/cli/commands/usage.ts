@@ -4,9 +4,10 @@ import { spendDimensions } from "../../usage/history/history.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { parseSince } from "../../usage/since.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
+import { checkLimits, exitCodeOf, type Floor, spellChecked } from "../limits/check-limits.ts";
 import { readLimitsFile } from "../limits/limits-file.ts";
 import type { LimitsSource, OpenLimitsSource } from "../limits/limits-source.ts";
-import { choice, flag, text } from "../options.ts";
+import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { csv } from "../terminal/csv.ts";
 import { wrapLine } from "../terminal/display-width.ts";
@@ -22,6 +23,7 @@ interface UsageOptions {
   readonly watch: boolean;
   readonly models: boolean;
   readonly since: string | undefined;
+  readonly ide: string | undefined;
   readonly by: (typeof spendDimensions)[number] | undefined;
 }
 
@@ -30,27 +32,44 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.usage,
     description:
-      "Shows the limits of every running IDE, when each resets, and whether it lasts until then. The tick in a bar marks an even pace. With --since or --by it shows what the gateway's turns used. `~` marks numbers that are partly estimated.",
+      "Shows the limits of every running IDE, when each resets, and whether it lasts until then. The tick in a bar marks an even pace. With --since or --by it shows what the gateway's turns used. `~` marks numbers that are partly estimated. With --min-remaining it is a check for scripts: it exits with 0 if every limit has that share left, with 1 if one has less, with 75 if the reading is older than --max-age, with 69 if nothing is known, and with 64 if there is no such limit.",
     options: {
       since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
       by: choice("sum the use by", spendDimensions, undefined, { defaultText: "model" }),
       models: flag("also show the limits of single models"),
       watch: flag("refresh every five seconds"),
+      ide: ideChoice("only this IDE", ["devin", "devin-next", "antigravity"]),
+      minRemaining: integer("check that this share is left, in percent, as an exit code", "<percent>", {
+        min: 0,
+        max: 100,
+        initial: undefined,
+      }),
+      window: text("with --min-remaining: check only this limit, by its name in --json, such as weekly", "<id>"),
+      maxAge: duration("with --min-remaining: refuse a reading that is older than this", undefined, {
+        defaultText: "the reading's own time to expire",
+      }),
       csv: flag("print CSV"),
-      json: flag("print JSON, the same as GET /v1/limits and GET /v1/usage"),
+      json: flag("print JSON, as GET /v1/limits and GET /v1/usage"),
     },
     examples: [
       ["millrace usage", "what is left now"],
       ["millrace usage --since 7d --by project", "what each project cost this week"],
       ["millrace usage --since 30d --by day --csv", "for a spreadsheet"],
+      ["millrace usage --min-remaining 15 --window weekly && ./nightly.sh", "run the script only if 15 % are left"],
     ],
     async run({ options }, context) {
       checkOptions(options, context);
       if (options.watch) return watch(options, openSource, context);
       const source = await openSource(context);
       try {
+        if (options.minRemaining !== undefined)
+          return guard(
+            { ...options, minRemaining: options.minRemaining },
+            await source.limits(context.signal),
+            context,
+          );
         if (options.since !== undefined || options.by !== undefined) await report(options, source, context);
-        else show(options, await limitsOf(source, context, !options.json && !options.csv), context);
+        else show(options, await limitsOf(source, context, !options.json && !options.csv, options.ide), context);
       } finally {
         source.close();
       }
@@ -68,20 +87,36 @@ function checkOptions(options: UsageOptions, { out }: CommandContext): void {
     throw clash("--watch needs a terminal.", "Run `millrace usage --json` repeatedly instead.");
 }
 
+function guard(options: Floor & { readonly json: boolean }, limits: LimitsEnvelope, { out }: CommandContext): number {
+  const checked = checkLimits(limits, options);
+  if (options.json) out.json({ data: checked });
+  else for (const entry of checked) out.note(spellChecked(entry, options));
+  return exitCodeOf(checked);
+}
+
 /** The limits, for people also those that a gateway noted last; throws why there are none when there is nothing to show. */
 async function limitsOf(
   source: LimitsSource,
   { signal, settings }: CommandContext,
   takesOld: boolean,
+  ide: string | undefined,
 ): Promise<LimitsEnvelope> {
-  const limits = await source.limits(signal);
+  const limits = onlyOf(await source.limits(signal), ide);
   const [error] = limits.errors;
   if (limits.data.length > 0) return limits;
   const noted = takesOld ? readLimitsFile(settings.folder)?.data : undefined;
   if (noted !== undefined && noted.length > 0) return { ...limits, data: noted.map((of) => ({ ...of, stale: true })) };
   if (error === undefined)
     throw new MillraceError("ide_not_running", "No IDE answered, so there are no limits to show.");
-  throw MillraceError.fromRecord({ ...error, code: error.code as MillraceError["code"] }); // codes are ours
+  const hint =
+    error.code === "ide_not_running"
+      ? "Start Devin Desktop and open a folder. `millrace doctor` shows where Millrace looked."
+      : error.hint;
+  throw MillraceError.fromRecord({ ...error, hint, code: error.code as MillraceError["code"] }); // codes are ours
+}
+
+function onlyOf(limits: LimitsEnvelope, ide: string | undefined): LimitsEnvelope {
+  return ide === undefined ? limits : { ...limits, data: limits.data.filter((of) => of.ide === ide) };
 }
 
 function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandContext): void {
@@ -121,7 +156,7 @@ async function watch(options: UsageOptions, openSource: OpenLimitsSource, contex
   const read = async () => {
     source ??= await openSource(context);
     try {
-      return await limitsOf(source, context, true);
+      return await limitsOf(source, context, true, options.ide);
     } catch (error) {
       source.close();
       source = undefined;

@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { agentOfModel } from "../../backends/agent-backend.ts";
 import type { OpenBackends } from "../../backends/open-backend.ts";
 import type { Emitter } from "../../base/emitter.ts";
+import type { Secret } from "../../base/secret.ts";
 import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
-import { openIdempotent } from "../../gateway/idempotent/open-idempotent.ts";
 import type { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import { type OpenGateway, openGateway } from "../../gateway/open-gateway.ts";
-import { defaultMostOpen, type PauseState, type StoreState } from "../../gateway/options.ts";
+import type { PauseState, StoreState } from "../../gateway/options.ts";
+import { openStreams } from "../../gateway/streams/open-streams.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
-import type { StreamTurns } from "../../turns/attach/attachment.ts";
+import type { StreamTurns } from "../../turns/attach.ts";
 import type { Meter } from "../../usage/meter.ts";
 import { agentStats, type ComposedAgents } from "../agents/compose-agents.ts";
 import { consentBook } from "../gateway-process/consent-book.ts";
 import { healthDetails } from "../gateway-process/health-details.ts";
-import { keyInFile } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { sessionFile } from "../gateway-process/session-file.ts";
 import type { ComposedKeys } from "../keys/compose-keys.ts";
@@ -26,8 +26,6 @@ import type { OpenedStore } from "./compose-store.ts";
 import type { ModelsWithWindows } from "./context-windows.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import type { GatewayLifecycle } from "./lifecycle.ts";
-import { streamQuotasOf } from "./stream-quotas.ts";
-import { wholeNumber } from "./whole-number.ts";
 
 export interface GatewayParts extends ModelsWithWindows {
   readonly options: ComposeOptions;
@@ -43,21 +41,22 @@ export interface GatewayParts extends ModelsWithWindows {
   readonly turns: StreamTurns;
   readonly meter: Meter;
   readonly keys: ComposedKeys;
+  /** The owner's key, as it is now. */
+  readonly ownerKey: () => Secret;
   readonly limitNow: () => TurnLimit;
 }
 
 /** The HTTP side of a gateway over its parts. */
 export function composeGateway(parts: GatewayParts): OpenGateway {
   const { options, instance, events, metrics, schemas, finder, agents, backends, opened, turns, meter } = parts;
-  const { io, log, folder, storeFile, redis, retention, key, keyFile } = options;
+  const { io, log, folder, storeFile, redis, retention, key } = options;
   const { clock } = io;
   return openGateway({
     turns,
     events,
     meter,
-    rpc: openIdempotent(turns, streamQuotasOf(io.env, retention.windowMs)),
+    rpc: openStreams(turns, { retainedMs: retention.windowMs }),
     metrics,
-    mostOpen: wholeNumber(io.env, "MILLRACE_OPEN_REQUESTS", defaultMostOpen),
     storeState: () => describeStore(opened),
     pauseState: () => describePause(options.pauseFile),
     turnLimit: () => parts.limitNow(),
@@ -82,7 +81,7 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     log,
     instance,
     keys: [{ name: "owner", key }],
-    ...(keyFile === undefined ? {} : { keyInFile: keyInFile(keyFile, clock) }),
+    ownerKey: parts.ownerKey,
     callerOf: (given) => parts.keys.callerOf(given),
     issuedKeys: () => parts.keys.shown(),
     keyNameOf: (caller) => parts.keys.nameOf(caller),
@@ -105,8 +104,7 @@ function describeStore(opened: OpenedStore): StoreState {
     degraded: error !== undefined,
     why: error?.message ?? null,
     hint: error?.hint ?? null,
-    weaknesses: opened.weaknesses(),
-    damaged: damage === undefined ? null : { copy: damage.copy ?? null, lost_keys: damage.lostKeys },
+    damaged: damage ?? null,
   };
 }
 

@@ -20,11 +20,11 @@ const nobody: IdeFinder = {
   close() {},
 };
 
-function parts(env: Readonly<Record<string, string>> = {}) {
+function parts() {
   const folder = mkdtempSync(join(tmpdir(), "millrace-meter-"));
   const events = new Emitter<TurnLifecycle & StoreLifecycle & UsageLifecycle>();
   const fake = fakeTurns({ events });
-  const io = { clock: fake.clock, env };
+  const io = { clock: fake.clock, env: {} };
   return {
     fake,
     folder,
@@ -68,12 +68,5 @@ describe("the meter of a gateway", () => {
     const { folder } = parts();
     markAsked(folder, 1_750_000_000_000);
     expect(lastAsked(folder)).toBe(1_750_000_000_000);
-  });
-
-  it.each(["0", "-1", "soon", "1.5"])("refuses to keep the history for %s days", (days) => {
-    const { options } = parts({ MILLRACE_USAGE_DAYS: days });
-    expect(() => composeMeter(options)).toThrow(
-      expect.objectContaining({ code: "invalid_request", message: expect.stringContaining("MILLRACE_USAGE_DAYS") }),
-    );
   });
 });

@@ -4,14 +4,12 @@ import { Emitter } from "../../base/emitter.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
-import type { CallRepair } from "../../turns/tools/call-desk.ts";
+import type { CallRepair } from "../../turns/tools/calls.ts";
 import { encodeLimits } from "../../usage/envelope.ts";
 import { type FallbackHistory, openFallbackHistory } from "../../usage/history/fallback-history.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { type Meter, openMeter } from "../../usage/meter.ts";
-import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
-import { type SharingHistory, sharingHistory } from "../../usage/shared/sharing-history.ts";
 import { openUsageRecorder, type TurnSource } from "../../usage/usage-recorder.ts";
 import { lastAsked, writeLimitsFile } from "../limits/limits-file.ts";
 import { openOwnHistory } from "../limits/open-own-history.ts";
@@ -32,29 +30,21 @@ export interface OwnMeterParts extends MeterParts {
   /** Whether nothing else is in the file, so that a damaged one may be moved away. */
   readonly ownsFile: boolean;
   readonly events: Emitter<UsageLifecycle & StoreLifecycle>;
-  /** Where gateways share their turns. */
-  readonly shared?: SharedUsage | undefined;
 }
 
 /** A lock of another program is waited for this long in a gateway, where everything waits with it; ms. */
 const openTimeoutMs = 250;
 
-/**
- * A meter over the running IDEs, with its history in the log's file, or in memory as long as that cannot be used.
- *
- * @throws MillraceError `invalid_request` for settings that cannot be.
- */
+/** A meter over the running IDEs, with its history in the log's file, or in memory as long as that cannot be used. */
 export function composeMeter(parts: OwnMeterParts): {
   readonly meter: Meter;
-  readonly history: FallbackHistory & Partial<Pick<SharingHistory, "catchUp">>;
+  readonly history: FallbackHistory;
 } {
-  const { io, storeFile, ownsFile, events, shared } = parts;
+  const { io, storeFile, ownsFile, events } = parts;
   const { clock } = io;
   const ownFile = ownsFile && storeFile !== undefined ? { ownFile: { clock, events } } : {};
-  const open = () => openOwnHistory(io.env, storeFile, { openTimeoutMs, ...ownFile });
-  const own = openFallbackHistory({ open, clock, events });
-  const history = shared === undefined ? own : sharingHistory({ history: own, shared, clock });
-  events.on("store_restored", () => history.reopen()); // it is in the same file as the log
+  const open = () => openOwnHistory(storeFile, { openTimeoutMs, ...ownFile });
+  const history = openFallbackHistory({ open, clock, events });
   return { meter: meterOver(history, parts), history };
 }
 

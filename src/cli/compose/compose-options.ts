@@ -38,7 +38,6 @@ export interface ComposeOptions extends AskingOptions {
   /** Where spans are sent; nowhere by default. */
   readonly otlp?: OtlpReceiver | undefined;
   readonly retention: Retention;
-  readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */
   readonly continuityIdleMs: number | undefined;
   /** Whether the dashboard may show the texts of prompts and answers. */

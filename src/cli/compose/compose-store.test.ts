@@ -15,14 +15,12 @@ test("a store whose key is lost reports once how many turns cannot be read", asy
   const logKeyFile = join(folder, "log-key");
   const start = async () => {
     const events = new Emitter<StoreLifecycle>();
-    for (const name of ["store_failed", "store_restored", "store_damaged"] as const)
-      events.on(name, () => expect.unreachable());
+    for (const name of ["store_failed", "store_damaged"] as const) events.on(name, () => expect.unreachable());
     const { store, unreadableTurns } = await openStore({
       storeFile: join(folder, "turns.db"),
       redis: undefined,
       logKeyFile,
       retention: defaultRetention,
-      owner: "me",
       clock: new FakeClock(),
       events,
     });

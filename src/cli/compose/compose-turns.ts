@@ -1,21 +1,20 @@
 import type { Backends } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
+import { estimateTokens } from "../../base/token-estimate.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { LogStore } from "../../log/store.ts";
-import type { StreamTurns } from "../../turns/attach/attachment.ts";
+import type { StreamTurns } from "../../turns/attach.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import { openTurns } from "../../turns/open-turns.ts";
-import { estimateTokens } from "../../turns/prompt/estimate.ts";
+import type { Admission, TurnsOptions } from "../../turns/options.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
-import type { Admission } from "../../turns/start/admission.ts";
-import type { RefusalsOptions } from "../../turns/start/refusals.ts";
-import type { TurnLimits } from "../../turns/start/turn-queue.ts";
-import type { CanTakeOver } from "../../turns/supervise/left-to-others.ts";
+import type { TurnLimits } from "../../turns/queue.ts";
+import type { RefusalsOptions } from "../../turns/refusals.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { LimitsSnapshot } from "../../usage/limits.ts";
 import { quotaReset } from "../../usage/quota-reset.ts";
-import { ownerIsGone } from "../gateway-process/owner.ts";
+import { machineOf, ownerIsGone } from "../gateway-process/owner.ts";
 import { trajectoryNotes } from "./own-cascades.ts";
 
 export interface TurnParts {
@@ -26,39 +25,35 @@ export interface TurnParts {
   readonly journal: CascadeJournal;
   /** Names this process in the store and the journal. */
   readonly owner: string;
-  /** Whether a turn of another gateway can go on here. */
-  readonly canTakeOver: CanTakeOver;
+  /** As `TurnsOptions.account`, where gateways of several machines share the store. */
+  readonly account: TurnsOptions["account"];
   /** The server's own word on whether a model may be asked now. */
   readonly limitOf: RefusalsOptions["limitOf"];
   readonly contextTokens: (modelUid: string) => number | undefined;
   readonly admission: Admission;
   readonly limits: TurnLimits;
   readonly graceMs: number;
-  readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */
   readonly continuityIdleMs: number | undefined;
 }
 
 /** The turns of a gateway, with prompts laid out for their models. */
 export function composeTurns(parts: TurnParts): StreamTurns {
-  const { clock, store, backends, events, journal, owner, limitOf, contextTokens, graceMs, implicitJoins } = parts;
-  const { continuityIdleMs: idleMs, canTakeOver } = parts;
+  const { clock, store, backends, events, journal, owner, limitOf, contextTokens, graceMs } = parts;
+  const { continuityIdleMs: idleMs } = parts;
   return openTurns({
     store,
     backends,
     clock,
     events,
     graceMs,
-    implicitJoins,
+    implicitJoins: true,
     owner,
     ownerIsGone: (other) => ownerIsGone(other, owner),
-    canTakeOver,
-    layout: (request, model, continues) =>
-      layoutPrompt(
-        request,
-        { ...model, contextTokens: contextTokens(model.uid) },
-        continues === undefined ? {} : { continues },
-      ).prompt,
+    ...(parts.account === undefined ? {} : { account: parts.account }),
+    isElsewhere: (other) => machineOf(other) !== machineOf(owner),
+    layout: (request, model, options) =>
+      layoutPrompt(request, { ...model, contextTokens: contextTokens(model.uid) }, options).prompt,
     countTokens: estimateTokens,
     resetOf: quotaResets(events, clock),
     limitOf,

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ToolWay } from "../../backends/acp/tools/native-knowledge.ts";
 import type { IdeTools } from "../../backends/cascade/settings.ts";
 import type { BackendMode } from "../../backends/choose-backend.ts";
 import type { ServerSource } from "../../backends/current-server.ts";
@@ -29,6 +30,8 @@ export interface AskingOptions {
   readonly acpCommand: readonly string[] | undefined;
   /** Whether the IDE's agent may look things up while it answers over Cascade; `read` by default. */
   readonly ideTools?: IdeTools | undefined;
+  /** How a client's tools reach an agent; `auto` by default. */
+  readonly toolWay?: ToolWay | undefined;
 }
 
 export interface UpstreamOptions extends AskingOptions {
@@ -62,7 +65,9 @@ export function composeUpstream(options: UpstreamOptions): Upstream {
   const { owner = ownerName(randomUUID()) } = options;
   const journal = openOwnJournal(settings);
   const servers = promptServers(finder);
-  const agents = composeAgents({ io, finder, config, command, folder, journal, owner });
+  const leavesAgents = options.owner !== undefined; // a gateway has a name of its own
+  const tools = options.toolWay;
+  const agents = composeAgents({ io, finder, config, command, folder, journal, owner, leavesAgents, tools });
   const catalogue = createCatalogue();
   const backends = openBackends({
     ...servers,

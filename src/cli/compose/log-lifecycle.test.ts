@@ -17,7 +17,7 @@ test("events of a gateway's life become log lines, with a stack only for unexpec
   const error = new MillraceError("degraded", "The disk is full.", { hint: "Make room." });
   events.emit("store_failed", { error });
   events.emit("store_recovered", {});
-  events.emit("store_damaged", { copy: "turns.db.damaged-1", lostKeys: 2 });
+  events.emit("store_damaged", { copy: "turns.db.damaged-1" });
   events.emit("history_failed", { error });
   events.emit("history_recovered", {});
   events.emit("turn_problem", { event: "turn_adopt_failed", turnId: "turn_1" as TurnId, error: "odd" });
@@ -25,7 +25,7 @@ test("events of a gateway's life become log lines, with a stack only for unexpec
   expect(lines).toEqual([
     ["error", "store_degraded", { store: "redis", why: "The disk is full.", hint: "Make room." }],
     ["info", "store_healed", { store: "redis" }],
-    ["error", "store_damaged", { store: "redis", copy: "turns.db.damaged-1", lost_keys: 2 }],
+    ["error", "store_damaged", { store: "redis", copy: "turns.db.damaged-1" }],
     ["error", "usage_degraded", { file: "turns.db", why: "The disk is full.", hint: "Make room." }],
     ["info", "usage_healed", { file: "turns.db" }],
     ["warn", "turn_adopt_failed", { turnId: "turn_1", error: "odd" }],

@@ -1,7 +1,6 @@
 import type { EventSource } from "../../base/emitter.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { Ide } from "../../ide/ide.ts";
-import { storeWeaknesses } from "../../log/weakness.ts";
 import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
 import type { GatewayLifecycle } from "./lifecycle.ts";
 
@@ -18,15 +17,7 @@ export function logLifecycle(
     log.write("error", "store_degraded", { store, why, hint }),
   );
   events.on("store_recovered", () => log.write("info", "store_healed", { store }));
-  events.on("store_restored", () => log.write("warn", "store_restored", { store }));
-  events.on("store_damaged", ({ copy, lostKeys }) =>
-    log.write("error", "store_damaged", { store, copy, lost_keys: lostKeys }),
-  );
-  events.on("store_weakened", ({ weaknesses }) => {
-    const why = weaknesses.map((each) => storeWeaknesses[each]).join(" ");
-    if (weaknesses.length === 0) log.write("info", "store_strong", { store });
-    else log.write("warn", "store_weak", { store, weaknesses, why });
-  });
+  events.on("store_damaged", ({ copy }) => log.write("error", "store_damaged", { store, copy }));
   events.on("history_failed", ({ error: { message: why, hint } }) =>
     log.write("error", "usage_degraded", { file, why, hint }),
   );

@@ -5,7 +5,7 @@ import type { CascadeId } from "../../base/ids.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { type CascadeJournal, type LastAsk, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Ide } from "../../ide/ide.ts";
-import type { TrajectoryNotes } from "../../turns/supervise/archive-orphaned-trajectories.ts";
+import type { TrajectoryNotes } from "../../turns/orphaned-trajectories.ts";
 import type { Settings } from "./settings.ts";
 
 /** A conversation in an IDE that Millrace began. */

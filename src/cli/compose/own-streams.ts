@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
 import { isMillraceError } from "../../base/errors.ts";
 import { openFileRecordStore } from "../../client/node/file-record-store.ts";
+import type { RecordStore } from "../../client/records/record-store.ts";
 import { observe } from "../../client/stream/observe.ts";
 import type { ConnectionChange, StreamPass } from "../../client/stream/reliable-stream.ts";
 import { linkTo, readStreamNote } from "../chat/chat-streams.ts";
+import { openPastChats } from "../chat/past-chats.ts";
 import type { CommandContext } from "../command.ts";
 import type { GatewayClient } from "../gateway-process/gateway-client.ts";
 
@@ -14,11 +16,20 @@ export interface OwnStream {
   readonly createdAtMs: number;
 }
 
-/** The streams whose keys are at hand, newest first, including those that another process continues. Unreadable records are skipped. */
-export async function listOwnStreams({ settings, io }: CommandContext): Promise<readonly OwnStream[]> {
+/**
+ * The streams whose keys are at hand, newest first: those that have not ended, also of other processes, and those whose answers have
+ * arrived. Unreadable records are skipped.
+ */
+export async function listOwnStreams(context: CommandContext): Promise<readonly OwnStream[]> {
+  const { settings, io } = context;
   const folder = settings.streamsFolder;
   if (!existsSync(folder)) return []; // there was no chat yet
-  const store = await openFileRecordStore({ folder, clock: io.clock });
+  const stores = [await openFileRecordStore({ folder, clock: io.clock }), await openPastChats(context)];
+  const found = (await Promise.all(stores.map(streamsIn))).flat();
+  return found.sort((a, b) => b.createdAtMs - a.createdAtMs);
+}
+
+async function streamsIn(store: RecordStore): Promise<readonly OwnStream[]> {
   const found: OwnStream[] = [];
   for (const streamKey of await store.list()) {
     try {
@@ -30,7 +41,7 @@ export async function listOwnStreams({ settings, io }: CommandContext): Promise<
       if (!isMillraceError(error)) throw error; // its owner gets the error
     }
   }
-  return found.sort((a, b) => b.createdAtMs - a.createdAtMs);
+  return found;
 }
 
 /** The turn that a stream is at, as the gateway lists it; undefined where it knows none of this stream. */

@@ -29,7 +29,7 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">): Settings {
   const folder = io.env["MILLRACE_HOME"] || join(io.homeFolder, ".millrace");
   return {
     folder,
-    configFile: io.env["MILLRACE_CONFIG"] || join(folder, "config.toml"),
+    configFile: join(folder, "config.toml"),
     keyFile: io.env["MILLRACE_KEY_FILE"] || join(folder, "key"),
     pauseFile: join(folder, "paused"),
     keysFile: join(folder, "keys.json"),

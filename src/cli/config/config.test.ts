@@ -16,8 +16,8 @@ describe("config.toml", () => {
   it("is read from its file", () => {
     const folder = mkdtempSync(join(tmpdir(), "millrace-config-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
-    writeFileSync(join(folder, "config.toml"), '[acp]\nclient_name = "windsurf"\n');
-    expect(readConfig(join(folder, "config.toml")).acp.client_name).toBe("windsurf");
+    writeFileSync(join(folder, "config.toml"), '[serve]\nlog_level = "info"\n');
+    expect(readConfig(join(folder, "config.toml")).serve).toEqual({ log_level: "info" });
   });
 
   it("names agents with their command, as text or as words, and what they get of the environment", () => {
@@ -32,7 +32,6 @@ describe("config.toml", () => {
       [[agents]]
       name = "goose-2"
       command = ["C:\\\\Program Files\\\\goose.exe", "acp"]
-      client_name = "zed"
     `);
     expect(agents).toEqual([
       {
@@ -41,21 +40,18 @@ describe("config.toml", () => {
         env: ["OPENAI_API_KEY"],
         set: { OPENCODE_CONFIG: "/etc/opencode.json" },
       },
-      { name: "goose-2", command: ["C:\\Program Files\\goose.exe", "acp"], env: [], set: {}, client_name: "zed" },
+      { name: "goose-2", command: ["C:\\Program Files\\goose.exe", "acp"], env: [], set: {} },
     ]);
-  });
-
-  it("sets the styles, the client's name and how long a program stays warm", () => {
-    expect(parse('[acp]\ntext = "ask"\ntools = "summarizer"\nwarm = "90s"\n').acp).toEqual({
-      text: "ask",
-      tools: "summarizer",
-      warm: 90_000,
-    });
   });
 
   it.each([
     ["agent = []", 'config.toml: there is no setting "agent".', 'Did you mean "agents"?'],
-    ['[acp]\ntxt = "ask"', '[acp] has no setting "txt"', 'Did you mean "text"?'],
+    ['[acp]\ntext = "ask"', "config.toml: [acp] is no setting any more.", "acp_command of [serve]"],
+    [
+      '[[agents]]\nname = "a"\ncommand = "a"\nclient_name = "b"',
+      "client_name of agent 1 is no setting any more.",
+      "Leave it out",
+    ],
     [
       '[[agents]]\nname = "a"\ncommand = "a"\nenvironment = []',
       'agent 1 has no setting "environment"',
@@ -67,9 +63,7 @@ describe("config.toml", () => {
     ['[[agents]]\nname = "a"\ncommand = ""', "command of agent 1 is empty", "docs/"],
     ['[[agents]]\nname = "a"\ncommand = "a \'b"', "command of agent 1 has a quote that is not closed", "docs/"],
     ['[[agents]]\nname = "a"\ncommand = 7', "command of agent 1 must be a command", "docs/"],
-    ['[acp]\ntext = "loud"', "text of [acp] must be one of ask, summarizer", "docs/"],
-    ['[acp]\nwarm = "long"', "warm of [acp] must be a time", "docs/"],
-    ["[acp\n", "line 1 is not TOML", "docs/"],
+    ["[serve\n", "line 1 is not TOML", "docs/"],
     [
       '[[agents]]\nname = "a"\ncommand = "a"\n[[agents]]\nname = "a"\ncommand = "b"',
       'two agents are named "a"',

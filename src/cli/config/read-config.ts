@@ -4,9 +4,10 @@ import type { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { editDistance } from "../../models/nearest.ts";
 import { type Config, configSchema, knownKeys } from "./config-schema.ts";
+import { insteadOf } from "./removed-settings.ts";
 
 /** The configuration without a file. */
-export const noConfig: Config = { acp: {}, agents: [] };
+export const noConfig: Config = { agents: [] };
 
 /**
  * Reads `config.toml`. A file that does not exist sets nothing.
@@ -56,6 +57,8 @@ function problem(issue: z.core.$ZodIssue): string {
   if (issue.code === "unrecognized_keys") {
     const [key = ""] = issue.keys;
     const where = tableOf(path);
+    if (insteadOf(removedKey(where, key)) !== undefined)
+      return `${where === "" ? `[${key}]` : `${key} of ${spell(path)}`} is no setting any more`;
     return where === "" ? `there is no setting "${key}"` : `${spell(path)} has no setting "${key}"`;
   }
   return `${spell(path)} ${issue.message}`;
@@ -64,10 +67,17 @@ function problem(issue: z.core.$ZodIssue): string {
 function suggestion(issue: z.core.$ZodIssue | undefined): string | undefined {
   if (issue?.code !== "unrecognized_keys") return undefined;
   const [key = ""] = issue.keys;
+  const instead = insteadOf(removedKey(tableOf(issue.path.map(String)), key));
+  if (instead !== undefined) return instead;
   const known = knownKeys[tableOf(issue.path.map(String))] ?? [];
   const [nearest] = known.toSorted((a, b) => editDistance(key, a) - editDistance(key, b));
   const near = nearest !== undefined && editDistance(key, nearest) <= Math.max(2, Math.floor(key.length / 2));
   return near ? `Did you mean "${nearest}"?` : `The settings there are ${known.join(", ")}.`;
+}
+
+/** The name of `removed-settings.ts` for a key outside of `[serve]`. */
+function removedKey(table: string, key: string): string {
+  return table === "" ? `[${key}]` : `${table}.${key}`;
 }
 
 /** `agents.0.set` → `agents`: the table whose keys are known. */

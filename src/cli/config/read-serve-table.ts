@@ -4,6 +4,7 @@ import type { Command } from "../command.ts";
 import type { OptionSpec } from "../options.ts";
 import type { Config, SettingValue } from "./config-schema.ts";
 import { readConfig } from "./read-config.ts";
+import { insteadOf } from "./removed-settings.ts";
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 
@@ -74,6 +75,11 @@ function parseValue(spec: OptionSpec<unknown>, value: SettingValue, where: strin
 }
 
 function unknownKey(key: string, known: readonly string[], file: string): MillraceError {
+  const instead = insteadOf(key);
+  if (instead !== undefined)
+    return new MillraceError("invalid_request", `${file}: ${key} of [serve] is no setting any more.`, {
+      hint: instead,
+    });
   const [nearest] = known.toSorted((a, b) => editDistance(key, a) - editDistance(key, b));
   const isNear = nearest !== undefined && editDistance(key, nearest) <= Math.max(2, Math.floor(key.length / 2));
   return new MillraceError("invalid_request", `${file}: [serve] has no setting "${key}".`, {

@@ -25,7 +25,6 @@ function running(text: string, argv: readonly string[] = [], env: Record<string,
         applied.push(maxTurns);
       },
     },
-    { of: ["tlsCert", "tlsKey"], isLive: () => false, apply: () => applied.push("tls") },
   ]);
   const to = async (changed: string) => {
     writeFileSync(file, changed);
@@ -40,9 +39,11 @@ test("what can change in a running gateway changes at once, and the rest is name
   const { to, applied } = running(before);
   expect(await to(before)).toBe("FILE sets nothing that the gateway does not have already.");
   expect(
-    await to('[serve]\nport = 42300\nmax_turns = 5\nlog_level = "debug"\ntls_cert = "a.pem"\n[acp]\nwarm = "5m"\n'),
+    await to(
+      '[serve]\nport = 42300\nmax_turns = 5\nlog_level = "debug"\nsocket = "a.sock"\n[[agents]]\nname = "a"\ncommand = "a"\n',
+    ),
   ).toBe(
-    "FILE was read again. In effect now: log_level, max_turns.\nRestart the gateway to change: port, tls_cert, [acp]. Its turns go on after the restart.",
+    "FILE was read again. In effect now: log_level, max_turns.\nRestart the gateway to change: port, socket, [agents]. Its turns go on after the restart.",
   );
   expect(applied).toEqual(["debug", 5]);
 });

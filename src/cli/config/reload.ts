@@ -10,13 +10,11 @@ import { parseServeTable, tomlKey } from "./read-serve-table.ts";
 type Options = Readonly<Record<string, unknown>>;
 
 /** Options that a running gateway takes over when it reads its file again. */
-export const liveOptions = ["logLevel", "maxTurns", "tlsCert", "tlsKey"] as const;
+export const liveOptions = ["logLevel", "maxTurns"] as const;
 
 /** Options that a running gateway can change, and how it does that. */
 export interface LiveSetting {
   readonly of: readonly (typeof liveOptions)[number][];
-  /** Whether a running gateway can take over these values; any without it. */
-  readonly isLive?: (options: Options) => boolean;
   /** Throws a MillraceError where the new values cannot be used. */
   readonly apply: (options: Options) => void;
 }
@@ -52,9 +50,9 @@ export function openReload(
     }
     const changed = Object.keys(wanted).filter((name) => !isDeepStrictEqual(wanted[name], running[name]));
     const applied: string[] = [];
-    for (const { of, isLive, apply } of live) {
+    for (const { of, apply } of live) {
       const names: readonly string[] = of.filter((name) => changed.includes(name));
-      if (names.length === 0 || isLive?.(wanted) === false) continue;
+      if (names.length === 0) continue;
       try {
         apply(wanted);
       } catch (error) {
@@ -67,12 +65,7 @@ export function openReload(
       for (const name of names) running[name] = wanted[name];
       applied.push(...names.map(tomlKey));
     }
-    const later = [
-      ...changed.map(tomlKey),
-      ...(["acp", "agents"] as const)
-        .filter((table) => !isDeepStrictEqual(now[table], config[table]))
-        .map((table) => `[${table}]`),
-    ];
+    const later = [...changed.map(tomlKey), ...(isDeepStrictEqual(now.agents, config.agents) ? [] : ["[agents]"])];
     const overridden = Object.keys({ ...now.serve, ...config.serve }).filter(
       (key) => !isDeepStrictEqual(now.serve?.[key], config.serve?.[key]) && ![...applied, ...later].includes(key),
     );

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Command } from "../command.ts";
 import { kebab } from "../parser.ts";
-import { configSchema, tables } from "./config-schema.ts";
+import { agentSchema, configSchema } from "./config-schema.ts";
 import { settingKeys } from "./read-serve-table.ts";
 
 /** One setting, as the page and `millrace config get` show it. */
@@ -58,8 +58,7 @@ export function configJsonSchema({ options }: Command): unknown {
   });
   const whole = z.strictObject({
     ...configSchema.shape,
-    acp: tables.acp.optional(),
-    agents: z.array(tables.agent).optional(),
+    agents: z.array(agentSchema).optional(),
     serve: z.strictObject(Object.fromEntries(serve)).optional(),
   });
   return { title: "Millrace config.toml", ...z.toJSONSchema(whole, { io: "input" }) };

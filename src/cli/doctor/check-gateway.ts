@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { Settings } from "../compose/settings.ts";
-import { findGateway } from "../gateway-process/gateway-client.ts";
+import { lookForGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import type { Finding } from "./finding.ts";
 
@@ -24,13 +24,21 @@ export async function checkGateway(
   signal: AbortSignal,
 ): Promise<GatewayCheck> {
   const written = readGatewayFile(settings.gatewayFile);
-  const running = await runningGateway(settings, signal);
+  const found = await runningGateway(settings, signal);
+  const running = found === "stranger" ? undefined : found?.url;
   const none = { running: false, url: null, version: null, pid: null };
   if (running === undefined || written === undefined) {
     const findings: Finding[] = [
       { area: "gateway", level: "note", what: "No gateway runs", todo: "Start it with `millrace serve`." },
     ];
-    if (written !== undefined)
+    if (written !== undefined && found === "stranger")
+      findings.push({
+        area: "gateway",
+        level: "warning",
+        what: `Another program answers at ${written.url}, where your gateway was. It gets no key from Millrace`,
+        todo: "Run `millrace serve`. Other clients cannot check who answers: stop that program, or set them up again.",
+      });
+    else if (written !== undefined)
       findings.push({
         area: "gateway",
         level: "note",
@@ -58,9 +66,9 @@ export async function checkGateway(
   return { running: true, url: running, version: written.version, pid: written.pid, findings };
 }
 
-async function runningGateway(settings: Settings, signal: AbortSignal): Promise<string | undefined> {
+async function runningGateway(settings: Settings, signal: AbortSignal): ReturnType<typeof lookForGateway> {
   try {
-    return (await findGateway(settings, signal))?.url;
+    return await lookForGateway(settings, signal);
   } catch (error) {
     if (isMillraceError(error)) return undefined; // its key file cannot be used: the check of the key says so
     throw error;

@@ -30,6 +30,8 @@ export interface IdeReport {
   readonly schema?: SchemaReport;
   readonly signed_in: boolean;
   readonly plan: string | null;
+  /** The account's plan does not allow Cascade. */
+  readonly cascade_denied?: true;
   /** Why the server could not be asked. */
   readonly problem?: string;
 }
@@ -98,7 +100,8 @@ async function report(
     const limited = deadline(signal, askLimitMs);
     const server = await finder.connect(ide, limited);
     const capabilities = await server.capabilities(limited);
-    return { ...known, capabilities, schema, plan: asksPlan && ide.signedIn ? await planOf(server, limited) : null };
+    const plan = asksPlan && ide.signedIn ? await planOf(server, limited) : null;
+    return { ...known, capabilities, schema, plan, ...(server.cascadeDenied === true ? { cascade_denied: true } : {}) };
   } catch (error) {
     if (signal.aborted) throw error;
     return {
@@ -177,7 +180,16 @@ function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readon
 }
 
 function problemsOf(
-  { product, pid, problem, capabilities, schema, signed_in: signedIn, uptime_ms: uptimeMs }: IdeReport,
+  {
+    product,
+    pid,
+    problem,
+    capabilities,
+    schema,
+    cascade_denied: denied,
+    signed_in: signedIn,
+    uptime_ms: uptimeMs,
+  }: IdeReport,
   all: readonly IdeReport[],
   hasAgent: boolean,
 ): readonly Finding[] {
@@ -203,6 +215,14 @@ function problemsOf(
           },
     );
   }
+  if (capabilities?.cascade === true && denied === true) {
+    const what = `${name}: the account's plan does not allow Cascade`;
+    findings.push(
+      hasAgent
+        ? { area: "account", level: "note", what: `${what}; its agent is asked over ACP` }
+        : { area: "account", level: "error", what, todo: "Install the Devin CLI and run `devin auth login`." },
+    );
+  }
   // If no IDE has an account, that is already an error.
   if (!signedIn && all.some((other) => other.signed_in && other.variant !== "antigravity")) {
     findings.push({ area: "ide", level: "note", what: `${name}: no account is signed in there, so it is not used` });
@@ -225,7 +245,7 @@ function schemaFindings(name: string, schema: SchemaReport | undefined): readonl
   switch (schema.verdict) {
     case "broken": {
       const what = `${name} speaks a schema without what Millrace needs: ${schema.load_bearing.join(", ")}`;
-      return [{ area, level: "error", what, todo: "Update Millrace; `millrace schema show` has all of it." }];
+      return [{ area, level: "error", what, todo: "Update Millrace; `millrace schema` has all of it." }];
     }
     case "unreadable":
       return [

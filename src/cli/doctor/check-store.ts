@@ -1,6 +1,6 @@
 import { readdir, statfs } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { inspectSqliteLog, type LogFileState } from "../../log/sqlite/inspect-sqlite-log.ts";
+import { inspectLogFile, type LogFileState } from "../../log/sqlite/inspect-file.ts";
 import type { Settings } from "../compose/settings.ts";
 import type { Finding } from "./finding.ts";
 import { spellBytes, spellCount } from "./spell.ts";
@@ -19,7 +19,7 @@ const tooFewBytes = 100 * 1024 ** 2;
 /** Size and soundness of the event log, and the room it has. */
 export async function checkStore(settings: Settings): Promise<StoreCheck> {
   const file = settings.storeFile;
-  const state = await inspectSqliteLog(file);
+  const state = await inspectLogFile(file);
   const freeBytes = await freeAt(dirname(file));
   const bytes = state.kind === "missing" ? 0 : state.bytes;
   return {
@@ -46,7 +46,7 @@ function findingOf(file: string, state: LogFileState): Finding {
         area: "store",
         level: "error",
         what: `The store ${file} is damaged: ${state.why}`,
-        todo: "Restart the gateway. It renames the damaged files and continues with the part that can be read.",
+        todo: "Restart the gateway. It renames the damaged files and begins a new log.",
       };
     case "foreign":
       return {

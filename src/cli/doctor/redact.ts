@@ -1,5 +1,5 @@
 /** Known values that must not leave the machine. */
-export interface Known {
+export interface KnownNames {
   /** API keys, CSRF tokens, the gateway's key. */
   readonly secrets: readonly string[];
   readonly home: string;
@@ -25,7 +25,7 @@ const longWord = /\b[A-Za-z0-9_+/=-]{40,}/g;
  * the form of a key, a token or an address. UUIDs become `[id 1]`, `[id 2]`, the same id for the same UUID, because old keys and
  * tokens are UUIDs too. In doubt it removes too much.
  */
-export function redactor(known: Known): (text: string) => string {
+export function redactor(known: KnownNames): (text: string) => string {
   const ids = new Map<string, string>();
   const exact = known.secrets.filter((secret) => secret.length >= 4).toSorted((a, b) => b.length - a.length);
   const words: readonly (readonly [string, string])[] = [

@@ -41,7 +41,7 @@ export async function askConsent(
     if (accept !== true) {
       out.note(spellConsent(ide.product));
       if (!(await askYes("Do you agree?", io))) {
-        out.note("Millrace sends no prompt there. Type `millrace accept` to allow it.");
+        out.note("Millrace sends no prompt there. Type `millrace init --accept` to allow it.");
         continue;
       }
     }

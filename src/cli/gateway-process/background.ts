@@ -20,12 +20,7 @@ export function startedBy(env: Readonly<Record<string, string | undefined>>): St
 
 /** The last line that a gateway prints at its start. */
 export function howToStop(by: StartedBy): string {
-  const how = {
-    terminal: "Ctrl-C stops it",
-    background: "`millrace stop` stops it",
-    service: "`millrace service stop` stops it",
-  };
-  return `${how[by]}. A turn that still runs continues at the next start.`;
+  return `${by === "terminal" ? "Ctrl-C" : "`millrace stop`"} stops it. A turn that still runs continues at the next start.`;
 }
 
 const lookEveryMs = 50;

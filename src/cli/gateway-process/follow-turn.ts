@@ -55,7 +55,7 @@ export async function* followTurn(
       }
       return; // it has nothing more: the cursor was the end
     } catch (error) {
-      if (signal.aborted || !(error instanceof Lost)) throw error;
+      if (signal.aborted || !(error instanceof TurnLoss)) throw error;
       fruitless++;
       const waitMs = waitBefore(fruitless, backoff, random);
       if (waitMs === undefined) throw error.cause;
@@ -79,15 +79,15 @@ function checkEnd(end: TurnEvent, { count, digest }: EventChain): void {
 }
 
 /** The connection is gone, and another one may bring the rest. */
-class Lost extends Error {
-  override readonly name = "Lost";
+class TurnLoss extends Error {
+  override readonly name = "TurnLoss";
 }
 
-function lost(cause: unknown): Lost {
-  return new Lost("the connection to the gateway is gone", { cause });
+function lost(cause: unknown): TurnLoss {
+  return new TurnLoss("the connection to the gateway is gone", { cause });
 }
 
-/** One connection. Returns only when the gateway reports the end; throws `Lost` otherwise. */
+/** One connection. Returns only when the gateway reports the end; throws `TurnLoss` otherwise. */
 async function* followOnce(
   gateway: GatewayClient | undefined,
   { turnId, cursor }: { readonly turnId: string; readonly cursor: string },
@@ -121,7 +121,7 @@ async function* followOnce(
       if (parsed.eventId !== cursor) yield { event: parsed as unknown as TurnEvent, data }; // our own gateway writes them
     }
   } catch (error) {
-    if (signal.aborted || error instanceof Lost || error instanceof z.ZodError) throw error;
+    if (signal.aborted || error instanceof TurnLoss || error instanceof z.ZodError) throw error;
     throw lost(gone);
   }
   throw lost(gone);

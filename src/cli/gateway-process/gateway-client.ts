@@ -1,37 +1,66 @@
 import { createParser } from "eventsource-parser";
 import { z } from "zod";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
+import { identifyListener } from "../../base/node/gateway-proof.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { Settings } from "../compose/settings.ts";
 import { version } from "../package-files.ts";
 import { readGatewayFile } from "./gateway-file.ts";
 import { readKey } from "./key-file.ts";
 
-/** A gateway that runs and is ours: it answered with the instance it wrote down. */
+/** A gateway that runs and is ours: it proved that it knows the key. */
 export interface GatewayClient {
   readonly url: string;
   readonly key: Secret;
+  /** It runs inside this process, so no other program can have its port. */
+  readonly isOwn?: boolean;
 }
 
-const healthSchema = z.object({ instance: z.string().optional() });
 const handshakeMs = 2000;
 
-/** The running gateway of this user, if there is one. A foreign listener on its port is not taken for it. */
-export async function findGateway(settings: Settings, signal: AbortSignal): Promise<GatewayClient | undefined> {
+/** The running gateway of this user; `stranger` if another program answers at its address; undefined if none answers. Never sends the key. */
+export async function lookForGateway(
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<GatewayClient | "stranger" | undefined> {
   const address = readGatewayFile(settings.gatewayFile);
   const key = readKey(settings.keyFile);
   if (address === undefined || key === undefined) return undefined;
-  try {
-    // Without the key: the program that listens there may not be our gateway.
-    const response = await fetch(`${address.url}/health`, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(handshakeMs)]),
-    });
-    const health = healthSchema.safeParse(await response.json());
-    return health.success && health.data.instance === address.instance ? { url: address.url, key } : undefined;
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return undefined; // refused, reset or not HTTP: it is gone
-  }
+  const listener = await identifyListener(address, key, handshakeMs, signal);
+  if (listener === "ours") return { url: address.url, key };
+  return listener === "stranger" ? "stranger" : undefined;
+}
+
+/**
+ * The running gateway of this user, if there is one.
+ *
+ * @throws MillraceError `unavailable` if another program answers at its address: that program gets no key.
+ */
+export async function findGateway(settings: Settings, signal: AbortSignal): Promise<GatewayClient | undefined> {
+  const found = await lookForGateway(settings, signal);
+  if (found !== "stranger") return found;
+  const port = new URL(readGatewayFile(settings.gatewayFile)?.url ?? "http://127.0.0.1").port;
+  throw new MillraceError("unavailable", `Another program answers on port ${port}, where your gateway was.`, {
+    hint: "Your key was not sent to it. Run `millrace serve`: it takes another port, or names the program to stop.",
+  });
+}
+
+/** The same gateway for a further request, proved again. Throws `upstream_failed` if it is gone. */
+export async function sameGateway(
+  gateway: GatewayClient,
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<GatewayClient> {
+  const now = gateway.isOwn === true ? gateway : await findGateway(settings, signal);
+  if (now === undefined) throw notAnswering(gateway.url, new Error("no program listens there"));
+  return now;
+}
+
+function notAnswering(url: string, cause?: unknown): MillraceError {
+  return new MillraceError("upstream_failed", `The gateway at ${url} does not answer.`, {
+    hint: "Start it with `millrace serve`.",
+    cause,
+  });
 }
 
 const gatewayErrorSchema = z.object({
@@ -58,10 +87,7 @@ export async function callGateway(
     response = await fetch(new URL(path, gateway.url), { ...init, headers });
   } catch (error) {
     if (init.signal.aborted) throw error;
-    throw new MillraceError("upstream_failed", `The gateway at ${gateway.url} does not answer.`, {
-      hint: "Start it with `millrace serve`.",
-      cause: error,
-    });
+    throw notAnswering(gateway.url, error);
   }
   if (!response.ok) throw await readError(response);
   return response;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { Settings } from "../compose/settings.ts";
+import { visible } from "../terminal/foreign-text.ts";
 import type { Io } from "../terminal/io.ts";
 import { startedBy } from "./background.ts";
 import { type LogLevel, logLevels, openLogLines } from "./log-lines.ts";
@@ -36,7 +37,8 @@ export function openGatewayLog(
   { logLevel, logFormat, logFile }: LogWishes,
 ): LevelledLog {
   const file = logFile ?? (startedBy(io.env) === "terminal" ? undefined : defaultLogFile(settings));
-  const target = file === undefined ? io.stderr : openRotatedFile(file);
+  const screen = { write: (line: string) => io.stderr.write(visible(line)) };
+  const target = file === undefined ? screen : openRotatedFile(file);
   const isForPeople = (logFormat ?? (file === undefined && io.stderr.isTTY === true ? "people" : "json")) === "people";
   const usual = isForPeople || file !== undefined ? "info" : "warn";
   const lines = isForPeople ? openPeopleLines(target, io.clock, "debug") : openLogLines({ stderr: target }, "debug");

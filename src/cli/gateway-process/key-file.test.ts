@@ -1,10 +1,10 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { hasFileModes, modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
-import { keepKeyFile, keyInFile, readKey, readOrMakeKey } from "./key-file.ts";
+import { followKeyFile, keepKeyFile, readKey, readOrMakeKey, replaceKey } from "./key-file.ts";
 
 const folder = () => join(mkdtempSync(join(tmpdir(), "millrace-key-")), "state");
 
@@ -37,33 +37,49 @@ test.runIf(hasFileModes)(
   },
 );
 
-test("a running gateway's key file comes back when it is deleted, and one that stands there is left alone", async () => {
+test.runIf(hasFileModes)("a key in a folder that others may write to is refused with what to type", () => {
   const file = join(folder(), "key");
-  const key = readOrMakeKey(file);
+  readOrMakeKey(file);
+  chmodSync(dirname(file), 0o777);
+  expect(() => readKey(file)).toThrow(/others may replace it.*mode 777/);
+  expect(() => readKey(file)).toThrow(expect.objectContaining({ hint: `Run \`chmod go-w ${dirname(file)}\`.` }));
+  chmodSync(dirname(file), 0o1777);
+  expect(readKey(file)).toBeDefined();
+});
+
+test.runIf(hasFileModes && process.getuid?.() === 0)("a key that belongs to another user is refused", () => {
+  const file = join(folder(), "key");
+  readOrMakeKey(file);
+  chownSync(file, 65_534, 65_534);
+  expect(() => readKey(file)).toThrow(/it belongs to another user/);
+});
+
+test("a deleted key comes back as another key, at the next request or within a second", async () => {
+  const file = join(folder(), "key");
+  const first = readOrMakeKey(file);
+  const ownerKey = followKeyFile(file, first);
+  expect(ownerKey().reveal()).toBe(first.reveal());
+  rmSync(dirname(file), { recursive: true });
+  expect(ownerKey().reveal()).not.toBe(first.reveal());
+  const second = ownerKey().reveal();
+  expect(readKey(file)?.reveal()).toBe(second);
+
   const clock = new FakeClock();
   const stop = new AbortController();
-  const keeping = keepKeyFile(file, key, clock, stop.signal);
-  rmSync(dirname(file), { recursive: true });
-  await clock.advance(1_000);
-  expect(readKey(file)?.reveal()).toBe(key.reveal());
+  const keeping = keepKeyFile(ownerKey, clock, stop.signal);
   rmSync(file);
-  const other = readOrMakeKey(file);
   await clock.advance(1_000);
-  expect(readKey(file)?.reveal()).toBe(other.reveal());
+  expect([first.reveal(), second]).not.toContain(readKey(file)?.reveal());
   stop.abort();
   await keeping;
 });
 
-test("the file's key is read at most once a second, and a file that cannot be used opens nothing", async () => {
+test("a replaced key counts at once, and a file that cannot be used changes nothing", () => {
   const file = join(folder(), "key");
-  const clock = new FakeClock();
-  const now = keyInFile(file, clock);
-  expect(now()).toBeUndefined();
-  const made = readOrMakeKey(file);
-  expect(now()).toBeUndefined();
-  await clock.advance(1_000);
-  expect(now()?.reveal()).toBe(made.reveal());
+  const ownerKey = followKeyFile(file, readOrMakeKey(file));
+  ownerKey();
+  const made = replaceKey(file);
+  expect(ownerKey().reveal()).toBe(made.reveal());
   writeFileSync(file, "short\n");
-  await clock.advance(1_000);
-  expect(now()).toBeUndefined();
+  expect(ownerKey().reveal()).toBe(made.reveal());
 });

@@ -1,21 +1,12 @@
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { chmodSync, closeSync, constants, existsSync, linkSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { fileProblem } from "../../base/node/file-problem.ts";
+import { fileVersion, readOwnFile, UnusableFile } from "../../base/node/own-file.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { Secret } from "../../base/secret.ts";
 
 /** The shortest key that is accepted from a file, in characters. */
@@ -29,29 +20,37 @@ export function readOrMakeKey(file: string): Secret {
   return readKey(file) ?? makeKey(file);
 }
 
-/** The key if there is one. Throws `degraded` where the file is there but cannot be used: too open, empty, unreadable. */
+/** The key if there is one. Throws `degraded` where the file is there but cannot be used: another user's, too open, empty, unreadable. */
 export function readKey(file: string): Secret | undefined {
-  let descriptor: number;
+  let text: string | undefined;
   try {
-    descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+    text = readOwnFile(file)?.trim();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // fs throws nothing else
-    throw unusable(file, "it cannot be read", error);
+    if (error instanceof UnusableFile) throw unusable(file, error.message, error.todo, error);
+    throw unusable(file, "it cannot be read", `Look at it: \`ls -l ${file}\`.`, error);
   }
+  if (text !== undefined && text.length < minimumLength)
+    throw unusable(file, `it holds fewer than ${minimumLength} characters`, "`millrace keys --new` makes a good one.");
+  return text === undefined ? undefined : new Secret(text);
+}
+
+/** A new key in place of the old one, which ends. Throws `degraded` where the file cannot be written. */
+export function replaceKey(file: string): Secret {
+  const key = newKey();
   try {
-    const { mode } = fstatSync(descriptor);
-    if (process.platform !== "win32" && (mode & 0o077) !== 0)
-      throw unusable(file, `others may read it (mode ${(mode & 0o777).toString(8)})`);
-    const value = readFileSync(descriptor, "utf8").trim();
-    if (value.length < minimumLength) throw unusable(file, `it holds fewer than ${minimumLength} characters`);
-    return new Secret(value);
-  } finally {
-    closeSync(descriptor);
+    replaceFileSync(file, `${key.reveal()}\n`);
+  } catch (error) {
+    throw unwritable(file, error);
   }
+  return key;
+}
+
+function newKey(): Secret {
+  return new Secret(`mr_${randomBytes(32).toString("base64url")}`);
 }
 
 function makeKey(file: string): Secret {
-  const key = new Secret(`mr_${randomBytes(32).toString("base64url")}`);
+  const key = newKey();
   return writeKey(file, key) ? key : (readKey(file) ?? key);
 }
 
@@ -77,52 +76,55 @@ function writeKey(file: string, key: Secret): boolean {
     linkSync(draft, file); // fails if another process was first; then its key counts
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST" && existsSync(file)) return false; // fs throws nothing else
-    throw unusable(file, "it cannot be written", error);
+    throw unwritable(file, error);
   } finally {
     rmSync(draft, { force: true });
   }
   return true;
 }
 
-/** How often a running gateway looks for its key's file; ms. A row of docs/retries.md. */
-const keepEveryMs = 1_000;
+/** How often a running gateway looks for its key's file when no request asks; ms. A row of docs/retries.md. */
+const lookEveryMs = 1_000;
 
 /**
- * Restores a deleted key file while the gateway runs, until the signal aborts. Otherwise a deleted folder would leave a gateway
- * whose key cannot be looked up. An existing file is not changed. Never rejects.
+ * The owner's key in a running gateway: always the key of the file. A replaced file ends the old key at the next request. A deleted
+ * file ends it too: a new key is made, and written in its place. A file that cannot be used, or no place for a new one, changes nothing.
  */
-export async function keepKeyFile(file: string, key: Secret, clock: Clock, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    await bestEffort(clock.sleep(keepEveryMs, signal));
-    if (signal.aborted || existsSync(file)) continue;
-    try {
-      writeKey(file, key);
-    } catch {
-      // a disk without room, or a folder that is not writable: the next look tries again
-    }
-  }
-}
-
-/** Reads the file's key when asked, at most once a second: for a gateway that is shown a key that it does not know. */
-export function keyInFile(file: string, clock: Clock): () => Secret | undefined {
-  let readAtMs = Number.NEGATIVE_INFINITY;
-  let known: Secret | undefined;
+export function followKeyFile(file: string, first: Secret): () => Secret {
+  let key = first;
+  let seen: string | undefined;
   return () => {
-    const nowMs = clock.monotonic();
-    if (nowMs - readAtMs < keepEveryMs) return known;
-    readAtMs = nowMs;
+    const version = fileVersion(file);
+    if (version === seen && version !== undefined) return key;
     try {
-      known = readKey(file);
+      key = readOrMakeKey(file);
+      seen = fileVersion(file);
     } catch {
-      known = undefined; // a file that others may read, or that holds nothing: it opens nothing
+      seen = version; // `millrace doctor` says why it cannot be used
     }
-    return known;
+    return key;
   };
 }
 
-function unusable(file: string, why: string, cause?: unknown): MillraceError {
-  return new MillraceError("degraded", `The key file ${file} cannot be used: ${why}.`, {
-    hint: `Run \`chmod 600 ${file}\`. If it holds no key, restore the right one: the gateway rejects every other key.`,
+/** Asks for the key each second, so that a deleted file is replaced without a request as well. Never rejects. */
+export async function keepKeyFile(ownerKey: () => Secret, clock: Clock, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await bestEffort(clock.sleep(lookEveryMs, signal));
+    if (!signal.aborted) ownerKey();
+  }
+}
+
+function unwritable(file: string, cause: unknown): MillraceError {
+  const problem = fileProblem(cause);
+  if (problem !== undefined) return problem;
+  return unusable(
+    file,
+    "it cannot be written",
+    `Look at its folder: \`ls -ld ${dirname(file)}\`. It must be yours.`,
     cause,
-  });
+  );
+}
+
+function unusable(file: string, why: string, hint: string, cause?: unknown): MillraceError {
+  return new MillraceError("degraded", `The key file ${file} cannot be used: ${why}.`, { hint, cause });
 }

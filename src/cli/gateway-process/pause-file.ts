@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { MillraceError } from "../../base/errors.ts";
+import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
-import type { Admission } from "../../turns/start/admission.ts";
+import type { Admission } from "../../turns/options.ts";
 
 /** Since when no prompt may be sent. */
 export interface Pause {
@@ -20,9 +21,21 @@ export function readPause(file: string): Pause | undefined {
   }
 }
 
-/** Pauses every gateway of this folder, now and after each start. Nothing happens if it is paused. */
+/**
+ * Pauses every gateway of this folder, now and after each start. Nothing happens if it is paused.
+ *
+ * @throws MillraceError `degraded` where the file cannot be written; then stopping the gateway is what is left.
+ */
 export function pause(file: string, nowMs: number): void {
-  if (readPause(file) === undefined) replaceFileSync(file, `${new Date(nowMs).toISOString()}\n`);
+  try {
+    if (readPause(file) === undefined) replaceFileSync(file, `${new Date(nowMs).toISOString()}\n`);
+  } catch (cause) {
+    const why = fileProblem(cause)?.message ?? `${file} cannot be written.`;
+    throw new MillraceError("degraded", `Nothing was paused: ${why}`, {
+      hint: "`millrace stop` stops the gateway, and with it all prompts.",
+      cause,
+    });
+  }
 }
 
 /** Ends the pause. False if there was none. Throws where the file stays. */

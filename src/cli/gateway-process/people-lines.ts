@@ -65,9 +65,7 @@ function spellRequest(fields: Fields): string | undefined {
 const sentences: Readonly<Record<string, (fields: Fields) => string>> = {
   store_degraded: ({ why, hint }) => `The log of turns cannot be written: ${asText(why)} ${asText(hint)}`,
   store_healed: () => "The log of turns is written again.",
-  store_restored: () => "The file of the log was taken away while the gateway ran. It was put back.",
-  store_damaged: ({ copy, lost_keys: lost }) =>
-    `The log of turns was damaged. It is kept as ${asText(copy)}, and a new one was begun. ${asText(lost)} idempotency keys are lost.`,
+  store_damaged: ({ copy }) => `The log of turns was damaged. It is kept as ${asText(copy)}, and a new one was begun.`,
   usage_degraded: ({ why, hint }) => `The usage history cannot be written: ${asText(why)} ${asText(hint)}`,
   usage_healed: () => "The usage history is written again.",
   usage_set_aside: ({ copy }) =>

@@ -19,7 +19,7 @@ export async function withGateway<T>(
   try {
     const listening = await listenSomewhere(composed.gateway, { host: "127.0.0.1", port: 0 }, context);
     try {
-      return await use({ url: listening.url, key: readOrMakeKey(context.settings.keyFile) });
+      return await use({ url: listening.url, key: readOrMakeKey(context.settings.keyFile), isOwn: true });
     } finally {
       await listening.close();
     }

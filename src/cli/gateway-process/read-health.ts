@@ -4,7 +4,6 @@ import { callGateway, type GatewayClient } from "./gateway-client.ts";
 const healthSchema = z.looseObject({
   paused: z.unknown().optional(),
   turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
-  store: z.looseObject({ weak: z.array(z.looseObject({ why: z.string(), todo: z.string() })).optional() }).optional(),
   details: z
     .looseObject({
       backend: z.looseObject({

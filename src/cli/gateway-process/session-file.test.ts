@@ -1,14 +1,15 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { openSessions } from "../../gateway/dashboard/dashboard-sessions.ts";
-import { sessionFile } from "./session-file.ts";
+import { linkFileIn, sessionFile } from "./session-file.ts";
 
-const headersOf = (cookie: string) =>
-  new Headers({ cookie: `millrace_session=${cookie}`, "sec-fetch-site": "same-origin" });
+const headersOf = (session: string) => new Headers({ "x-millrace-session": session });
+const open = (clock: FakeClock, file: string) =>
+  openSessions(clock, new AbortController().signal, () => "key", sessionFile(file));
 
 function signIn(sessions: ReturnType<typeof openSessions>): string {
   const session = sessions.redeem(sessions.newCode());
@@ -17,29 +18,29 @@ function signIn(sessions: ReturnType<typeof openSessions>): string {
 }
 
 describe("the dashboard's sessions in a file", () => {
-  it("outlive the gateway for their twelve hours, as digests that no cookie can be made of", async () => {
+  it("outlive the gateway for their twelve hours, as digests that no secret can be made of", async () => {
     const file = join(mkdtempSync(join(tmpdir(), "millrace-sessions-")), "own", "sessions.json");
     const clock = new FakeClock();
-    const cookie = signIn(openSessions(clock, sessionFile(file)));
+    const secret = signIn(open(clock, file));
     expect(modeOf(file, 0o600)).toBe(0o600);
-    expect(readFileSync(file, "utf8")).not.toContain(cookie);
+    expect(readFileSync(file, "utf8")).not.toContain(secret);
     const { digest } = sessionFile(file).load()[0] ?? { digest: "" };
     await clock.advance(3_600_000);
-    const restarted = openSessions(clock, sessionFile(file));
-    expect(restarted.isSignedIn(headersOf(cookie))).toBe(true);
+    const restarted = open(clock, file);
+    expect(restarted.isSignedIn(headersOf(secret))).toBe(true);
     expect(restarted.isSignedIn(headersOf(digest))).toBe(false);
     await clock.advance(11 * 3_600_000 + 1);
-    expect(openSessions(clock, sessionFile(file)).isSignedIn(headersOf(cookie))).toBe(false);
+    expect(open(clock, file).isSignedIn(headersOf(secret))).toBe(false);
   });
 
   it("end by signing out, also for the next gateway", () => {
     const file = join(mkdtempSync(join(tmpdir(), "millrace-sessions-")), "sessions.json");
     const clock = new FakeClock();
-    const sessions = openSessions(clock, sessionFile(file));
+    const sessions = open(clock, file);
     const [one, other] = [signIn(sessions), signIn(sessions)];
     sessions.end(headersOf(one));
-    const restarted = openSessions(clock, sessionFile(file));
-    expect([one, other].map((cookie) => restarted.isSignedIn(headersOf(cookie)))).toEqual([false, true]);
+    const restarted = open(clock, file);
+    expect([one, other].map((secret) => restarted.isSignedIn(headersOf(secret)))).toEqual([false, true]);
   });
 
   it("are none where the file is not ours, or cannot be written", () => {
@@ -47,8 +48,30 @@ describe("the dashboard's sessions in a file", () => {
     const file = join(folder, "sessions.json");
     writeFileSync(file, '[{"digest":"short"}]');
     expect(sessionFile(file).load()).toEqual([]);
-    const unwritable = sessionFile(join(file, "below-a-file"));
-    const sessions = openSessions(new FakeClock(), unwritable);
+    const sessions = open(new FakeClock(), join(file, "below-a-file"));
     expect(sessions.isSignedIn(headersOf(signIn(sessions)))).toBe(true);
+  });
+
+  it("remove the file that leads to a link when the link is used, when it has expired, and when a gateway starts", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-sessions-"));
+    const clock = new FakeClock();
+    const exists = () => existsSync(linkFileIn(folder));
+    const lead = () => writeFileSync(linkFileIn(folder), "a page");
+    lead();
+    const sessions = open(clock, join(folder, "sessions.json"));
+    expect(exists()).toBe(false);
+    const code = sessions.newCode();
+    lead();
+    expect([sessions.redeem("made-up"), exists()]).toEqual([undefined, true]);
+    sessions.redeem(code);
+    expect(exists()).toBe(false);
+    sessions.newCode();
+    lead();
+    await clock.advance(60_000);
+    sessions.newCode();
+    await clock.advance(60_002);
+    expect(exists()).toBe(true); // the second link still works
+    await clock.advance(60_000);
+    expect(exists()).toBe(false);
   });
 });

@@ -1,9 +1,15 @@
 import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { z } from "zod";
-import { replaceFileSync } from "../../base/node/replace-file.ts";
+import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
 import type { SessionStore } from "../../gateway/dashboard/dashboard-sessions.ts";
 
 const kept = z.array(z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), madeAtMs: z.number() }));
+
+/** The file in Millrace's own folder that leads a browser to the dashboard's one-time link. */
+export function linkFileIn(folder: string): string {
+  return join(folder, "dashboard.html");
+}
 
 /**
  * The dashboard's sessions in a file (0600), as digests: an open page stays signed in after a restart of the gateway. If the file
@@ -25,5 +31,6 @@ export function sessionFile(file: string): SessionStore {
         // the session lives in memory, and ends with the gateway
       }
     },
+    removeLinkFile: () => removeIfThere(linkFileIn(dirname(file))),
   };
 }

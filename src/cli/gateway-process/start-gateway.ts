@@ -20,7 +20,7 @@ export interface StartGatewayOptions {
   readonly graceMs?: number;
   /** How long an answer can be read again after its end, ms; two hours by default. */
   readonly retentionMs?: number;
-  /** Whether the user agreed that prompts go to the IDE; `millrace accept` asks for it otherwise. */
+  /** Whether the user agreed that prompts go to the IDE; `millrace init --accept` asks for it otherwise. */
   readonly accept?: boolean;
   /** Variables and home folder as the command line sees them; those of this process by default. */
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -69,8 +69,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     logKeyFile,
     storeFile: options.storeFile,
     graceMs: options.graceMs ?? 120_000,
-    retention: retentionOf(options.retentionMs ?? defaultRetention.windowMs, undefined),
-    implicitJoins: true,
+    retention: retentionOf(options.retentionMs ?? defaultRetention.windowMs),
     continuityIdleMs,
     dashboardText: false,
     allowedHosts: [],

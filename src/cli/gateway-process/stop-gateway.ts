@@ -1,10 +1,9 @@
-import { readFileSync } from "node:fs";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { processExists } from "../../base/node/process-exists.ts";
+import { processRuns } from "../../base/node/process-exists.ts";
 import { removeIfThere } from "../../base/node/replace-file.ts";
 import type { CommandContext } from "../command.ts";
-import { findGateway } from "./gateway-client.ts";
+import { lookForGateway } from "./gateway-client.ts";
 import { type GatewayFile, readGatewayFile } from "./gateway-file.ts";
 import { findPortHolder } from "./port-holder.ts";
 
@@ -12,7 +11,7 @@ const lookEveryMs = 50;
 
 /**
  * Stops this user's gateway and waits for its end. Answers where it was; undefined if none runs. A process gets a signal only after
- * `/health` answered with the instance that the gateway's file names, and the system does not name another process at that port.
+ * the gateway proved that it knows the key, and the system does not name another process at that port.
  *
  * @throws MillraceError `upstream_timeout`: it does not answer, or still runs after `waitMs`.
  */
@@ -22,11 +21,12 @@ export async function stopGateway(
 ): Promise<GatewayFile | undefined> {
   const address = readGatewayFile(settings.gatewayFile);
   if (address === undefined) return undefined;
-  if (!isAlive(address.pid)) {
+  if (!processRuns(address.pid)) {
     removeIfThere(settings.gatewayFile); // left by one that was killed
     return undefined;
   }
-  if ((await findGateway(settings, signal)) === undefined) {
+  const found = await lookForGateway(settings, signal);
+  if (found === undefined || found === "stranger") {
     const holder = await findPortHolder(Number(new URL(address.url).port), io.platform, signal);
     if (holder?.pid !== address.pid) {
       removeIfThere(settings.gatewayFile);
@@ -50,7 +50,7 @@ export async function stopGateway(
   }
   process.kill(address.pid, "SIGTERM");
   const giveUpAtMs = io.clock.monotonic() + waitMs;
-  while (isAlive(address.pid)) {
+  while (processRuns(address.pid)) {
     if (io.clock.monotonic() > giveUpAtMs) {
       throw new MillraceError("upstream_timeout", `The gateway (process ${address.pid}) is still stopping.`, {
         hint: "Wait and look again: `millrace stop`.",
@@ -60,14 +60,4 @@ export async function stopGateway(
     await bestEffort(io.clock.sleep(lookEveryMs, signal));
   }
   return address;
-}
-
-/** A process that has ended, and that its parent has not collected, still has its id on Linux. */
-function isAlive(pid: number): boolean {
-  if (!processExists(pid)) return false;
-  try {
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return processExists(pid); // not Linux, or just gone
-  }
 }

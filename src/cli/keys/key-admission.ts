@@ -1,37 +1,52 @@
-import { MillraceError } from "../../base/errors.ts";
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isDegraded, MillraceError } from "../../base/errors.ts";
 import type { NewTurn } from "../../log/store.ts";
-import type { Admission } from "../../turns/start/admission.ts";
+import type { Admission } from "../../turns/options.ts";
 import type { IssuedKeys } from "./issued-keys.ts";
-import type { KeyBudgets } from "./key-budget.ts";
-import type { KeyRecord } from "./key-record.ts";
+import { dayOf, type KeyRecord, startedOn, unknownLimits } from "./key-record.ts";
+import { changeKeys } from "./keys-file.ts";
 
 export interface KeyAdmissionOptions {
   readonly keys: Pick<IssuedKeys, "keyOf">;
-  readonly budgets: Pick<KeyBudgets, "hold">;
+  /** The caller whose turns have no limits. */
+  readonly owner: string;
+  /** The file of the keys. It holds the count, so two gateways of one home count together, and a restart forgets nothing. */
+  readonly file: string;
+  readonly clock: Pick<Clock, "now">;
   /** The name of a model's UID. */
   readonly nameOf: (uid: string) => string;
 }
 
 const nothing = () => {};
 
-/** Checks each turn against the limits of its key: APIs, models, budget. The owner's key has none. */
-export function keyAdmission({ keys, budgets, nameOf }: KeyAdmissionOptions): Admission {
+/** Checks each turn against the limits of its key: models, and turns a day. The owner's key has none. */
+export function keyAdmission({ keys, owner, file, clock, nameOf }: KeyAdmissionOptions): Admission {
   return {
     admit(turn) {
+      if (turn.caller === owner) return nothing;
       const key = keys.keyOf(turn.caller);
-      if (key === undefined) return nothing;
-      checkApi(key, turn);
+      if (key === undefined) throw new MillraceError("unauthenticated", "The key of this turn is no longer there.");
+      checkLimits(key);
       checkModel(key, turn, nameOf(turn.modelUid));
-      return budgets.hold(key, turn.turnId);
+      return key.turnsPerDay === undefined ? nothing : countTurn(file, key.id, clock.now());
     },
   };
 }
 
-function checkApi({ name, apis }: KeyRecord, { dialect }: NewTurn): void {
-  if (apis.length === 0 || apis.some((api) => api === dialect)) return;
-  throw new MillraceError("model_not_allowed", `The key ${name} may not use this API (${dialect}).`, {
-    hint: `It may use: ${apis.join(", ")}.`,
-  });
+/** What a key that has an unknown limit cannot do, and what its owner types. Undefined for any other key. */
+export function limitProblem(key: KeyRecord): { readonly message: string; readonly hint: string } | undefined {
+  const limits = unknownLimits(key);
+  if (limits.length === 0) return undefined;
+  return {
+    message: `The key ${key.name} starts no turn: its limit ${limits.join(", ")} no longer counts.`,
+    hint: `Make it anew: \`millrace keys revoke ${key.name}\`, then \`millrace keys create ${key.name} --turns-per-day <number>\`.`,
+  };
+}
+
+function checkLimits(key: KeyRecord): void {
+  const problem = limitProblem(key);
+  if (problem !== undefined) throw new MillraceError("model_not_allowed", problem.message, { hint: problem.hint });
 }
 
 function checkModel({ name, models }: KeyRecord, { modelUid, request }: NewTurn, modelName: string): void {
@@ -41,4 +56,44 @@ function checkModel({ name, models }: KeyRecord, { modelUid, request }: NewTurn,
     hint: `It may use: ${models.join(", ")}.`,
     param: "model",
   });
+}
+
+/**
+ * Counts a turn that is about to start. The lock of the file makes check and count one step. The returned function takes the turn
+ * back; where the file cannot be written then, the turn stays counted.
+ */
+function countTurn(file: string, id: string, nowMs: number): () => void {
+  const { day, endsAtMs } = dayOf(nowMs);
+  const takeBack = async () =>
+    changeKey(file, id, (key) => {
+      const turns = startedOn(day, key);
+      return turns === 0 ? key : { ...key, started: { day, turns: turns - 1 } };
+    });
+  try {
+    changeKey(file, id, (key) => {
+      const turns = startedOn(day, key);
+      if (turns < (key.turnsPerDay ?? Infinity)) return { ...key, started: { day, turns: turns + 1 } };
+      throw new MillraceError(
+        "quota_exhausted",
+        `The key ${key.name} has used its ${key.turnsPerDay} turns for today.`,
+        {
+          hint: `It can start turns again at ${new Date(endsAtMs).toISOString()}. The owner of the gateway can make a key with more turns.`,
+          resetsAtMs: endsAtMs,
+          retryAfterMs: endsAtMs - nowMs,
+        },
+      );
+    });
+  } catch (cause) {
+    if (!isDegraded(cause)) throw cause;
+    throw new MillraceError("unavailable", "The turns of this key cannot be counted now.", {
+      hint: "Try again in a moment. If that does not help, the owner of the gateway can type `millrace keys` to see the reason.",
+      retryAfterMs: 5_000,
+      cause,
+    });
+  }
+  return () => void bestEffort(takeBack());
+}
+
+function changeKey(file: string, id: string, change: (key: KeyRecord) => KeyRecord): void {
+  changeKeys(file, (keys) => keys.map((key) => (key.id === id ? change(key) : key)));
 }

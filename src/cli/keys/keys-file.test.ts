@@ -1,33 +1,48 @@
 import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { hasFileModes, modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Secret } from "../../base/secret.ts";
-import { createKey, revokeKey, rotateKey } from "./change-keys.ts";
+import { createKey, revokeKey } from "./change-keys.ts";
 import { openIssuedKeys } from "./issued-keys.ts";
-import { describeKeyStore } from "./key-store.conformance.ts";
-import { openKeysFile, readKeys } from "./keys-file.ts";
+import { changeKeys, readKeys } from "./keys-file.ts";
 
 const newFile = () => join(mkdtempSync(join(tmpdir(), "millrace-keys-")), "state", "keys.json");
-const free = { models: [], apis: [] };
+const free = { models: [] };
 
 function opened(file = newFile()) {
   const clock = new FakeClock();
   const problems: string[] = [];
   const keys = openIssuedKeys({ file, clock, onProblem: ({ message }) => problems.push(message) });
-  return { file, store: openKeysFile(file), clock, keys, problems };
+  return { file, clock, keys, problems };
 }
 
-describeKeyStore("a file", async () => {
-  const file = newFile();
-  return { open: async () => openKeysFile(file) };
+test("a key is made with 256 random bits, and its file does not hold its value", () => {
+  const { file } = opened();
+  expect(readKeys(file)).toEqual([]);
+  const key = createKey(file, "ci", free, 1);
+  expect(key.reveal()).toMatch(/^mrk_[\w-]{43}$/);
+  expect(readKeys(file)).toMatchObject([{ name: "ci", createdAtMs: 1 }]);
+  expect(readFileSync(file, "utf8")).not.toContain(key.reveal().slice(4));
 });
 
-test("the file holds salted hashes that only its user may read", async () => {
-  const { file, store } = opened();
-  const made = [await createKey(store, "ci", free, 1), await createKey(store, "ada", free, 2)];
+test("a name that works already, or that means somebody else, is refused; that of a revoked key is free", () => {
+  const { file } = opened();
+  createKey(file, "ci", free, 1);
+  expect(() => createKey(file, "ci", free, 2)).toThrow(/a key called ci already/);
+  for (const name of ["owner", "dashboard", "", "a b", "../x"])
+    expect(() => createKey(file, name, free, 2)).toThrow(/cannot be called/);
+  revokeKey(file, "ci", 3);
+  createKey(file, "ci", free, 4);
+  expect(readKeys(file).map(({ revokedAtMs }) => revokedAtMs)).toEqual([3, undefined]);
+  expect(() => revokeKey(file, "nobody", 5)).toThrow(/no key called "nobody"/);
+});
+
+test("the file holds salted hashes that only its user may read", () => {
+  const { file } = opened();
+  const made = [createKey(file, "ci", free, 1), createKey(file, "ada", free, 2)];
   const text = readFileSync(file, "utf8");
   for (const key of made) expect(text).not.toContain(key.reveal().slice(4));
   expect(modeOf(file, 0o600)).toBe(0o600);
@@ -35,40 +50,37 @@ test("the file holds salted hashes that only its user may read", async () => {
   expect(a?.salt).not.toBe(b?.salt);
 });
 
-test("a gateway that runs knows a new key at once, and a revoked or rotated one no more", async () => {
-  const { store, keys } = opened();
+test("a gateway that runs knows a new key at once, and a revoked one no more", () => {
+  const { file, keys } = opened();
   expect(keys.callerOf(new Secret("mrk_unknown"))).toBeUndefined();
-  const made = await createKey(store, "ci", free, 1);
+  const made = createKey(file, "ci", free, 1);
   const caller = keys.callerOf(made);
   expect(caller).toMatchObject({ name: "ci", owner: false });
-  const rotated = await rotateKey(store, "ci");
+  revokeKey(file, "ci", 2);
   expect(keys.callerOf(made)).toBeUndefined();
-  expect(keys.callerOf(rotated)).toEqual(caller); // its turns stay its own
-  await revokeKey(store, "ci", 2);
-  expect(keys.callerOf(rotated)).toBeUndefined();
   expect(keys.keyOf(caller?.digest ?? "")?.name).toBe("ci");
 });
 
-test("a name that was given anew does not reach the turns of the key before it", async () => {
-  const { store, keys } = opened();
-  const before = keys.callerOf(await createKey(store, "ci", free, 1));
-  await revokeKey(store, "ci", 2);
-  const after = keys.callerOf(await createKey(store, "ci", free, 3));
+test("a name that was given anew does not reach the turns of the key before it", () => {
+  const { file, keys } = opened();
+  const before = keys.callerOf(createKey(file, "ci", free, 1));
+  revokeKey(file, "ci", 2);
+  const after = keys.callerOf(createKey(file, "ci", free, 3));
   expect(after?.name).toBe(before?.name);
   expect(after?.digest).not.toBe(before?.digest);
 });
 
 test("a key ends at its expiry", async () => {
-  const { store, clock, keys } = opened();
-  const key = await createKey(store, "ci", { ...free, expiresAtMs: clock.now() + 1000 }, clock.now());
+  const { file, clock, keys } = opened();
+  const key = createKey(file, "ci", { ...free, expiresAtMs: clock.now() + 1000 }, clock.now());
   expect(keys.callerOf(key)).toBeDefined();
   await clock.advance(1000);
   expect(keys.callerOf(key)).toBeUndefined();
 });
 
-test.runIf(hasFileModes)("a file that others may read opens nothing, and is reported once", async () => {
-  const { file, store, keys, problems } = opened();
-  const key = await createKey(store, "ci", free, 1);
+test.runIf(hasFileModes)("a file that others may read opens nothing, and is reported once", () => {
+  const { file, keys, problems } = opened();
+  const key = createKey(file, "ci", free, 1);
   chmodSync(file, 0o644);
   expect(keys.callerOf(key)).toBeUndefined();
   expect(keys.callerOf(key)).toBeUndefined();
@@ -77,11 +89,34 @@ test.runIf(hasFileModes)("a file that others may read opens nothing, and is repo
   expect(keys.callerOf(key)).toBeDefined();
 });
 
-test("a damaged file is an error for the owner, who could lose keys by writing over it", async () => {
-  const { file, store, keys, problems } = opened();
-  await createKey(store, "ci", free, 1);
+test("a damaged file is an error for the owner, who could lose keys by writing over it", () => {
+  const { file, keys, problems } = opened();
+  createKey(file, "ci", free, 1);
   writeFileSync(file, '{"version":1,"keys":[{"name":"ci"}]}', { mode: 0o600 });
-  await expect(createKey(store, "ada", free, 2)).rejects.toThrow(/it is damaged/);
+  expect(() => createKey(file, "ada", free, 2)).toThrow(/it is damaged/);
   expect(keys.callerOf(new Secret("mrk_any"))).toBeUndefined();
   expect(problems).toHaveLength(1);
+});
+
+test.runIf(hasFileModes)(
+  "a file in a folder that others may write to opens nothing, because they could replace it",
+  () => {
+    const { file, keys, problems } = opened();
+    const key = createKey(file, "ci", free, 1);
+    chmodSync(dirname(file), 0o777);
+    expect(keys.callerOf(key)).toBeUndefined();
+    expect(problems).toEqual([expect.stringMatching(/others may replace it/)]);
+    expect(() => createKey(file, "ada", free, 2)).toThrow(/others may replace it/);
+    chmodSync(dirname(file), 0o700);
+    createKey(file, "ada", free, 3);
+    expect(keys.callerOf(key)?.name).toBe("ci");
+  },
+);
+
+test("a change of the file keeps members that this version does not know", () => {
+  const { file } = opened();
+  createKey(file, "ci", free, 1);
+  changeKeys(file, (keys) => keys.map((key) => ({ ...key, budget: { most: 5 } })));
+  createKey(file, "ada", free, 2);
+  expect(readKeys(file)[0]).toMatchObject({ name: "ci", budget: { most: 5 } });
 });

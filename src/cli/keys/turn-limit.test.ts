@@ -9,7 +9,6 @@ const key: KeyRecord = {
   salt: "s",
   hash: "0".repeat(64),
   models: [],
-  apis: [],
 };
 
 test("an owner who is alone has no limit, and a key that works for others makes it four", () => {

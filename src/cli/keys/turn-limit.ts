@@ -13,9 +13,9 @@ export interface TurnLimit {
 }
 
 /** `set` is the owner's setting: 0 for any number, undefined where there is none. */
-export function turnLimit(set: number | undefined, keys: readonly KeyRecord[], nowMs: number): TurnLimit {
+export function turnLimit(set: number | undefined, keys: Iterable<KeyRecord>, nowMs: number): TurnLimit {
   if (set !== undefined) return { most: set === 0 ? undefined : set, why: "set" };
-  const isShared = keys.some((key) => keyState(key, nowMs) === "works");
+  const isShared = [...keys].some((key) => keyState(key, nowMs) === "works");
   return isShared ? { most: sharedMost, why: "shared" } : { most: undefined, why: "alone" };
 }
 

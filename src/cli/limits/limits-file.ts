@@ -2,6 +2,7 @@ import { closeSync, openSync, readFileSync, statSync, utimesSync } from "node:fs
 import { join } from "node:path";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
+import { visible } from "../terminal/foreign-text.ts";
 
 /*
  * The running gateway's last reading of the limits, in a file. Some status lines are drawn every second; they read this file
@@ -25,7 +26,8 @@ export function writeLimitsFile(folder: string, limits: LimitsEnvelope): void {
 /** The limits that a gateway wrote; undefined without any. Only Millrace writes this file, so its form is not checked again. */
 export function readLimitsFile(folder: string): LimitsEnvelope | undefined {
   try {
-    const parsed: unknown = JSON.parse(readFileSync(limitsFile(folder), "utf8"));
+    const shown = (_: string, value: unknown) => (typeof value === "string" ? visible(value) : value);
+    const parsed: unknown = JSON.parse(readFileSync(limitsFile(folder), "utf8"), shown); // names of the vendor's
     const isOurs = typeof parsed === "object" && parsed !== null && "data" in parsed && Array.isArray(parsed.data);
     return isOurs ? (parsed as LimitsEnvelope) : undefined; // written by writeLimitsFile, whole or not at all
   } catch {

@@ -4,10 +4,13 @@ import type { CommandContext } from "../command.ts";
 import type { LocalMeter } from "./limits-source.ts";
 import { openOwnHistory } from "./open-own-history.ts";
 
-/** For one command, when no gateway runs: it asks the IDEs itself, and reads and adds to the same history. */
-export function openLocalMeter({ io, settings }: CommandContext): LocalMeter {
+/**
+ * For one command, when no gateway runs: it asks the IDEs itself, and reads and adds to the same history. `shared`: a finder of the
+ * caller, who closes it.
+ */
+export function openLocalMeter({ io, settings }: CommandContext, shared?: IdeFinder): LocalMeter {
   const overrides = parseOverrides(io.env);
-  const history = openOwnHistory(io.env, settings.storeFile);
+  const history = openOwnHistory(settings.storeFile);
   let finder: IdeFinder | undefined;
   return {
     history,
@@ -16,8 +19,8 @@ export function openLocalMeter({ io, settings }: CommandContext): LocalMeter {
         import("../compose/compose-ide.ts"),
         import("../compose/compose-meter.ts"),
       ]);
-      finder ??= composeIdeFinder(io, overrides);
-      return meterOver(history, { io, finder, folder: settings.folder });
+      const used = shared ?? (finder ??= composeIdeFinder(io, overrides));
+      return meterOver(history, { io, finder: used, folder: settings.folder });
     },
     close() {
       finder?.close();

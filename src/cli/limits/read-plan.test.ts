@@ -65,6 +65,14 @@ describe("reading the plans", () => {
     expect(invalidated).toEqual(["old"]);
   });
 
+  it("never asks a stand-in beside a real IDE, as no prompt goes there either", async () => {
+    const standIn = { ...ide("windsurf", "stand-in"), standIn: true } as const;
+    const beside = finderOf([standIn, ide("windsurf-next", "next"), ide("windsurf", "old")]);
+    await readPlans(beside.finder, clock, signal);
+    expect(beside.connected.toSorted()).toEqual(["next", "old"]);
+    expect(await readPlans(finderOf([standIn]).finder, clock, signal)).toMatchObject([{ standIn: true }]);
+  });
+
   const saved = (variant: SavedPlan["variant"]): SavedPlan => ({
     variant,
     build: "3.10.48",

@@ -8,22 +8,32 @@ import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import { readAntigravityPlan } from "../../usage/antigravity-calls.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "../../usage/plan-answer.ts";
 import type { MessagesLeft } from "../../usage/windsurf-plan.ts";
+import { promptable, realFirst } from "../serve/servers.ts";
 
 /**
- * Asks every running IDE for its plan: the newest of each product. If a product's IDE does not run or does not report the plan,
- * the plan that its app saved is used. An IDE that fails becomes a failed answer beside the others, and the finder searches
- * again. A build that only lacks the call has not failed.
+ * Asks every running IDE for its plan: the newest of each product, and a stand-in only where no real one runs. If a product's IDE
+ * does not run or does not report the plan, the plan that its app saved is used. An IDE that fails becomes a failed answer beside the
+ * others, and the finder searches again. A build that only lacks the call has not failed.
  *
  * @throws MillraceError `ide_not_running` when none runs and none saved a plan.
  */
 export async function readPlans(finder: IdeFinder, clock: Clock, signal: AbortSignal): Promise<readonly PlanAnswer[]> {
   const found = await finder.find(signal);
-  // In order of preference, newest first: the first IDE of a product is the chosen one.
-  const chosen = [...Map.groupBy(found.ides, ({ variant }) => variant).values()].flatMap((ofVariant) => {
-    const ide = ofVariant.find(({ signedIn }) => signedIn) ?? ofVariant[0];
-    return ide === undefined ? [] : [ide];
-  });
-  const asked = await Promise.all(chosen.map((ide) => askOrFail(finder, ide, clock, signal)));
+  // In order of preference, newest first: the first IDE of a product is the chosen one. The same rule chooses where prompts go.
+  const [antigravity, prompted] = [found.ides.filter(({ variant }) => variant === "antigravity"), promptable(found)];
+  const chosen = [...Map.groupBy([...prompted, ...realFirst(antigravity)], ({ variant }) => variant).values()].flatMap(
+    (ofVariant) => {
+      const ide = ofVariant.find(({ signedIn }) => signedIn) ?? ofVariant[0];
+      return ide === undefined ? [] : [ide];
+    },
+  );
+  const asked = await Promise.all(
+    chosen.map(async (ide): Promise<PlanAnswer> => {
+      const answer = await askOrFail(finder, ide, clock, signal);
+      const isForeign = ide.standIn === true && found.isNamed !== true; // the one that the user named is the IDE that he means
+      return isForeign && answer.type !== "failed" && answer.type !== "saved" ? { ...answer, standIn: true } : answer;
+    }),
+  );
   const told = new Set(asked.filter(tellsLimits).map(({ ide }) => ide));
   const saved = (await (found.readSavedPlans?.(signal) ?? [])).filter(({ variant }) => !told.has(variant));
   if (asked.length === 0 && saved.length === 0) throw noPlan(found);
@@ -83,7 +93,13 @@ async function readPlan(finder: IdeFinder, ide: Ide, clock: Clock, signal: Abort
   }
   const userStatus = await server.getUserStatus(signal);
   const messages = await messagesLeft(server, userStatus, signal);
-  return { type: "windsurf", ide: variant, build, userStatus, ...(messages === undefined ? {} : { messages }) };
+  return {
+    type: "windsurf",
+    ide: variant,
+    build,
+    userStatus,
+    ...(messages === undefined ? {} : { messages }),
+  };
 }
 
 /** Messages left for the first model of the IDE's list. Left out if the build does not report them. */

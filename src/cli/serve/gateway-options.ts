@@ -3,13 +3,13 @@ import type { AskingOptions } from "../compose/compose-upstream.ts";
 import type { RedisAddress } from "../compose/redis-address.ts";
 import { type LogLevel, logLevels } from "../gateway-process/log-lines.ts";
 import { sharedMost } from "../keys/turn-limit.ts";
-import { choice, commandLine, duration, explainedBy, flag, integer, text } from "../options.ts";
+import { choice, commandLine, duration, explainedBy, flag, ideChoice, integer, text } from "../options.ts";
 import { storeOptions } from "../store-options.ts";
 
 export const defaultPort = 42_100;
 
 /** How long an idle trajectory is kept for the next turn of its conversation. */
-export const continuityIdleMs = 300_000;
+export const continuityIdleMs = 600_000;
 
 /** Options that every command which runs a gateway has. */
 export const gatewayOptions = {
@@ -25,7 +25,7 @@ export const gatewayOptions = {
     defaultText: "2m",
   }),
   maxTurns: integer(
-    "how many turns may run at the same time in one IDE; the others wait in a queue that is fair across keys; 0 is no limit",
+    "how many turns may run at the same time in one IDE; the others wait in a queue, first come, first served; 0 is no limit",
     "<number>",
     { min: 0, max: 10_000, initial: undefined },
     { env: "MILLRACE_MAX_TURNS", defaultText: `no limit; ${sharedMost} while a key for others works` },
@@ -34,17 +34,10 @@ export const gatewayOptions = {
     env: "MILLRACE_RETENTION",
     defaultText: "2h",
   }),
-  retentionCap: duration("maximum time a finished answer is kept, even if it is still being read", undefined, {
-    env: "MILLRACE_RETENTION_CAP",
-    defaultText: "2h, or --retention if that is longer",
-  }),
   continuity: choice("reuse the IDE's conversation for follow-up messages", ["on", "off"], "on", {
     env: "MILLRACE_CONTINUITY",
   }),
-  noImplicitJoin: flag("do not merge identical requests that lack an idempotency key", {
-    env: "MILLRACE_NO_IMPLICIT_JOIN",
-  }),
-  ide: choice("use only this IDE", ["windsurf", "windsurf-next"], undefined, { env: "MILLRACE_IDE_VARIANT" }),
+  ide: ideChoice("use only this IDE", ["devin", "devin-next"], { env: "MILLRACE_IDE_VARIANT" }),
   home: text("use only the IDE whose home folder this is, for example a stand-in", "<folder>", {
     env: "MILLRACE_IDE_ONLY_HOME",
   }),
@@ -76,7 +69,7 @@ export const gatewayOptions = {
     env: "MILLRACE_ACP_COMMAND",
   }),
   accept: flag(
-    "agree once, in place of `millrace accept`, that prompts go to the IDE and use the plan of its account",
+    "agree once, in place of `millrace init --accept`, that prompts go to the IDE and use the plan of its account",
     {
       env: "MILLRACE_ACCEPT",
     },
@@ -98,9 +91,7 @@ export interface GatewayCommandOptions extends AskingOptions {
   readonly grace: number;
   readonly maxTurns?: number | undefined;
   readonly retention: number;
-  readonly retentionCap: number | undefined;
   readonly continuity: "on" | "off";
-  readonly noImplicitJoin: boolean;
   readonly ide: "windsurf" | "windsurf-next" | undefined;
   readonly home?: string | undefined;
   readonly pid?: number | undefined;

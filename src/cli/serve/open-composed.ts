@@ -1,6 +1,6 @@
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { CommandContext } from "../command.ts";
-import { type Composed, compose } from "../compose/compose.ts";
+import { compose, type GatewayParts } from "../compose/compose.ts";
 import { readConfig } from "../config/read-config.ts";
 import { spellCount } from "../doctor/spell.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
@@ -23,7 +23,7 @@ export async function openComposed(
     readonly log?: GatewayLog;
     readonly otlp?: OtlpReceiver | undefined;
   } = {},
-): Promise<Composed> {
+): Promise<GatewayParts> {
   const asked = overridesOf(io, options);
   const overrides = extra.onlyHome === undefined ? asked : { ...asked, onlyHome: extra.onlyHome };
   const composed = await compose({
@@ -33,6 +33,7 @@ export async function openComposed(
     backend: options.backend,
     acpCommand: options.acpCommand,
     ideTools: options.ideTools,
+    toolWay: options.continuity === "on" ? undefined : "prose", // a prompt that waits is a conversation that is kept
     log: extra.log ?? openLogLines(io, options.logLevel ?? "warn"),
     key: readOrMakeKey(settings.keyFile),
     keyFile: settings.keyFile,
@@ -45,15 +46,14 @@ export async function openComposed(
     mostTurns: options.maxTurns,
     pauseFile: settings.pauseFile,
     accept: options.accept ?? false,
-    retention: retentionOf(options.retention, options.retentionCap),
-    implicitJoins: !options.noImplicitJoin,
+    retention: retentionOf(options.retention),
     dashboardText: extra.dashboardText ?? false,
     otlp: extra.otlp,
     continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,
     allowedHosts: extra.allowedHosts ?? [],
     allowedOrigins: extra.allowedOrigins ?? [],
   });
-  if (composed.damage !== undefined) out.note(describeDamage(composed.damage));
+  if (composed.damage !== undefined) out.note(describeDamage(composed.damage.copy));
   if (composed.unreadableTurns > 0)
     out.note(
       `The key of the log (${settings.logKeyFile}) was missing, so Millrace made a new one. ${spellCount(composed.unreadableTurns, "turn")} of the old key cannot be read. If you have the old key: stop, put it back, and start again.`,

@@ -66,9 +66,13 @@ export function choosePrompted(result: DiscoveryResult): Ide {
 }
 
 export function promptable({ ides }: Pick<DiscoveryResult, "ides">): readonly Ide[] {
-  const candidates = ides.filter(({ variant }) => variant !== "antigravity");
-  const real = candidates.filter(({ standIn }) => standIn !== true);
-  return real.length > 0 ? real : candidates;
+  return realFirst(ides.filter(({ variant }) => variant !== "antigravity"));
+}
+
+/** Without the stand-ins, if any real IDE is among them. */
+export function realFirst(ides: readonly Ide[]): readonly Ide[] {
+  const real = ides.filter(({ standIn }) => standIn !== true);
+  return real.length > 0 ? real : ides;
 }
 
 /** The product's name for the user; the name of a stand-in includes that fact. */

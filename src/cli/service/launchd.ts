@@ -22,10 +22,6 @@ export const launchd: ServiceManager = {
         ];
       case "uninstall":
         return [unload, { kind: "remove", file: definition(spec) }];
-      case "start":
-        return [launchctl("kickstart", service)];
-      case "stop":
-        return [launchctl("kill", "SIGTERM", service)];
       case "restart":
         return [launchctl("kickstart", "-k", service)];
       case "status":

@@ -15,7 +15,7 @@ export interface ServiceSpec {
   readonly uid: number;
 }
 
-export type ServiceAction = "install" | "start" | "stop" | "restart" | "status" | "uninstall";
+export type ServiceAction = "install" | "restart" | "status" | "uninstall";
 
 /** One thing to do to the system, as data, so that it can be shown first. */
 export type ServiceStep =

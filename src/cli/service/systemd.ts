@@ -25,14 +25,12 @@ export const systemd: ServiceManager = {
         return [
           { kind: "run", program: "systemctl", args: ["--user", "disable", "--now", unit], mayFail: true },
           { kind: "remove", file: definition(spec) },
-          systemctl("daemon-reload"),
+          { kind: "run", program: "systemctl", args: ["--user", "daemon-reload"], mayFail: true },
         ];
       case "status":
         return [systemctl("is-active", unit)];
-      case "start":
-      case "stop":
       case "restart":
-        return [systemctl(action, unit)];
+        return [systemctl("restart", unit)];
       default:
         return action satisfies never;
     }
@@ -47,7 +45,7 @@ function definition({ configHome, homeFolder }: ServiceSpec): string {
 
 /**
  * The unit's text. A wrong command line (64) or a port in use (73) would fail again, so neither is restarted. Only the gateway gets
- * SIGTERM: it ends its agents itself.
+ * a signal: it ends its agents itself, or leaves them to the next one.
  */
 export function systemdUnit({ program, args, env }: ServiceSpec): string {
   const command = [program, ...args].map((word) => quoted(word).replaceAll("$", "$$$$")).join(" ");
@@ -63,7 +61,7 @@ ${Object.entries(env)
 Restart=on-failure
 RestartSec=5
 RestartPreventExitStatus=64 73
-KillMode=mixed
+KillMode=process
 TimeoutStopSec=30
 
 [Install]

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
 import { replaceFile } from "../../base/node/replace-file.ts";
@@ -7,25 +7,31 @@ import type { ServiceStep } from "./service-plan.ts";
 
 const limitMs = 60_000;
 
-/** Takes the steps one after the other, and returns the output of the last command. Throws `degraded` at the first that fails. */
+/**
+ * Takes the steps one after the other, and returns the output of the last command. If one fails, the files that were written before it
+ * are removed again, so that nothing is half installed. Throws `degraded` with the words of the command that failed.
+ */
 export async function takeSteps(
   steps: readonly ServiceStep[],
   run: RunCommand,
   signal: AbortSignal,
 ): Promise<CommandOutput> {
   let last: CommandOutput = { stdout: "", exitCode: 0 };
+  const written: string[] = [];
   for (const step of steps) {
     if (step.kind === "remove") rmSync(step.file, { force: true });
     else if (step.kind === "write") {
+      if (!existsSync(step.file)) written.push(step.file);
       mkdirSync(dirname(step.file), { recursive: true });
       await replaceFile(step.file, Buffer.from(step.text, step.encoding ?? "utf8"));
     } else {
-      const answer = await run(step.program, step.args, { limitMs }, signal);
+      const answer = await run(step.program, step.args, { limitMs, withStderr: true }, signal);
       if (answer.ok) last = answer.value;
       if (step.mayFail === true || (answer.ok && answer.value.exitCode === 0)) continue;
-      const why = answer.ok ? `it ended with ${answer.value.exitCode}` : answer.why;
-      throw new MillraceError("degraded", `\`${spellStep(step)}\` failed: ${why}.`, {
-        hint: "Run it yourself to see why. `millrace serve --background` needs no service.",
+      for (const file of written) rmSync(file, { force: true });
+      const why = answer.ok ? answer.value.stderr?.trim() || `it ended with ${answer.value.exitCode}` : answer.why;
+      throw new MillraceError("degraded", `\`${spellStep(step)}\` failed: ${why.replace(/\.$/, "")}.`, {
+        hint: `${written.length > 0 ? "Nothing was installed. " : ""}Where there is no service manager (a container, WSL, ssh), use \`millrace serve --background\`.`,
       });
     }
   }

@@ -26,10 +26,6 @@ export const taskScheduler: ServiceManager = {
           { kind: "remove", file: definition },
           { kind: "remove", file: scriptOf(spec) },
         ];
-      case "start":
-        return [schtasks("/Run", "/TN", task)];
-      case "stop":
-        return [schtasks("/End", "/TN", task)];
       case "restart":
         return [
           { kind: "run", program: "schtasks", args: ["/End", "/TN", task], mayFail: true },

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline/promises";
+import { visible } from "./foreign-text.ts";
 import type { Io } from "./io.ts";
 import type { Output } from "./output.ts";
 
@@ -12,16 +13,31 @@ export async function askYes(question: string, io: Io): Promise<boolean> {
   return isYes(await askLine(`${question} [y/N]`, io));
 }
 
-export const isYes = (answer: string) => /^y(?:es)?$/i.test(answer);
+const isYes = (answer: string) => /^y(?:es)?$/i.test(answer);
 
 /** Asks on the terminal for one line. Ctrl-C and the end of the input are an empty one. */
 export async function askLine(question: string, { stdin, stderr, signal }: Io): Promise<string> {
   const reader = createInterface({ input: stdin, output: stderr, terminal: false }); // so that Ctrl-C stays a signal
   const ended = new Promise<string>((resolve) => reader.once("close", () => resolve("")));
   try {
-    const answer = reader.question(`${question} `, { signal }).catch(() => "");
+    const answer = reader.question(`${visible(question)} `, { signal }).catch(() => "");
     return (await Promise.race([answer, ended])).trim();
   } finally {
     reader.close();
   }
+}
+
+/** The numbers of the steps that an answer names, 1 for the first; undefined for an answer that is not understood whole. */
+export function stepsNamed(answer: string, count: number): ReadonlySet<number> | undefined {
+  const upTo = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  if (isYes(answer)) return new Set(upTo(1, count));
+  if (/^(?:no?)?$/i.test(answer)) return new Set();
+  const words = answer.split(/[\s,]+/).filter((word) => word !== "");
+  const ranges = words.map((word) => /^(\d{1,3})(?:-(\d{1,3}))?$/.exec(word));
+  const numbers = ranges.flatMap((range) => {
+    const first = Number(range?.[1] ?? 0);
+    const last = Number(range?.[2] ?? first);
+    return first >= 1 && first <= last && last <= count ? upTo(first, last) : [0];
+  });
+  return numbers.includes(0) ? undefined : new Set(numbers);
 }

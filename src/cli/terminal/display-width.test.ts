@@ -1,7 +1,9 @@
-import { stripVTControlCharacters, styleText } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cutTo, displayWidth, padEndTo, padStartTo, wrapLine, wrapProse } from "./display-width.ts";
+import { openStyleMarks, withoutMarks } from "./foreign-text.ts";
+
+const { mark } = openStyleMarks();
 
 describe("the width of a text on a terminal", () => {
   it.each([
@@ -20,7 +22,7 @@ describe("the width of a text on a terminal", () => {
     ["a\u200Bb", 2],
     ["█░│", 3],
     ["…", 1],
-    [styleText("green", "ahead", { validateStream: false }), 5],
+    [mark("green", "ahead"), 5],
   ])("%j takes %i columns", (text, columns) => {
     expect(displayWidth(text)).toBe(columns);
   });
@@ -63,14 +65,14 @@ describe("a line that is wrapped", () => {
     const line = fc
       .tuple(fc.nat(6), fc.array(fc.tuple(word, fc.boolean()), { maxLength: 12 }))
       .map(([indent, words]) => {
-        const styled = words.map(([text, isRed]) => (isRed ? styleText("red", text, { validateStream: false }) : text));
+        const styled = words.map(([text, isRed]) => (isRed ? mark("red", text) : text));
         return " ".repeat(indent) + styled.join(" ");
       });
     fc.assert(
       fc.property(line, fc.integer({ min: 2, max: 60 }), (text, width) => {
         const lines = wrapLine(text, width);
         for (const one of lines) expect(displayWidth(one)).toBeLessThanOrEqual(width);
-        const letters = (all: string) => stripVTControlCharacters(all).replaceAll(" ", "");
+        const letters = (all: string) => withoutMarks(all).replaceAll(" ", "");
         expect(letters(lines.join(""))).toBe(letters(text));
       }),
     );

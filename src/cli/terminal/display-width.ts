@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from "node:util";
+import { visible, withoutMarks } from "./foreign-text.ts";
 
 // Not `string-width`, which makes a segmenter as it loads: `statusline` runs at each prompt of a shell. `wrap-ansi` is built on it, and
 // does not indent the lines that follow.
@@ -8,19 +8,19 @@ let graphemes: Intl.Segmenter | undefined;
 /** Letters of one column each: Latin, and the characters that tables and bars are drawn with. */
 const plain = /^[\x20-\x7E\xA0-\xAC\xAE-\xFF\u2010-\u2027\u2500-\u259F]*$/;
 
-/** Characters that no terminal shows: controls, joiners, marks on another letter. */
-const invisible = /^[\p{Control}\p{Format}\p{Mark}\p{Surrogate}\p{Default_Ignorable_Code_Point}]+$/u;
+/** Characters that no terminal shows: controls, joiners, marks on another letter, marks of style. */
+const invisible = /^[\uFDD0-\uFDEF\p{Control}\p{Format}\p{Mark}\p{Surrogate}\p{Default_Ignorable_Code_Point}]+$/u;
 /** Scripts whose letters take two columns, and the full-width forms of others. Source: Unicode UAX 11, East Asian Width. */
 const wide =
   /^(?:[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Bopomofo}\p{Script=Yi}\u3000-\u303E\uFF01-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}|.\uFE0F)/u;
 /** Half-width forms of the scripts above. */
 const narrow = /^[\uFF61-\uFFDC]/;
-/** Styling, which takes no room. */
-const escape = new RegExp(String.raw`\u001B\[[\d;]*m`, "g");
+/** Marks of style, which take no room. */
+const marks = /[\uFDD0-\uFDEF]+/g;
 
 /** How many columns of a terminal a text takes: styling none, wide letters and emoji two. */
 export function displayWidth(text: string): number {
-  const shown = stripVTControlCharacters(text);
+  const shown = visible(withoutMarks(text));
   if (plain.test(shown)) return shown.length;
   return lettersOf(shown).reduce((width, letter) => width + widthOf(letter), 0);
 }
@@ -35,15 +35,15 @@ export function padStartTo(text: string, width: number): string {
   return " ".repeat(Math.max(0, width - displayWidth(text))) + text;
 }
 
-/** A text without styling, cut to `width` columns (1 at least); `…` replaces the rest. */
+/** A text cut to `width` columns (1 at least); `…` replaces the rest, but for its marks of style. */
 export function cutTo(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let cut = "";
-  for (const letter of lettersOf(text)) {
+  for (const letter of lettersOf(visible(text))) {
     if (displayWidth(cut + letter) >= width) break;
     cut += letter;
   }
-  return `${cut}…`;
+  return `${cut}…${(visible(text).slice(cut.length).match(marks) ?? []).join("")}`;
 }
 
 /**
@@ -102,7 +102,7 @@ function piecesOf(word: string, room: number): readonly string[] {
   if (displayWidth(word.trimEnd()) <= room) return [word];
   const pieces: string[] = [];
   let at = 0;
-  for (const { index, 0: style } of word.matchAll(escape)) {
+  for (const { index, 0: style } of word.matchAll(marks)) {
     pieces.push(...lettersOf(word.slice(at, index)), style);
     at = index + style.length;
   }

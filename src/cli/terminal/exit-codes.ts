@@ -48,7 +48,6 @@ const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   upstream_timeout: exitCodes.unavailable,
   cancelled: exitCodes.interrupted,
   unavailable: exitCodes.tryAgain,
-  log_damaged: exitCodes.cannotCreate,
   expired: exitCodes.unavailable,
   degraded: exitCodes.cannotCreate,
   internal: exitCodes.internal,

@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import { systemClock } from "../../base/clock.ts";
 import type { Io } from "./io.ts";
 
-/** An `Io` in memory: what a command wrote is read back from `stdout()` and `stderr()`. */
+/** An `Io` in memory: what a command wrote is read back from `stdout()` and `stderr()`. Its commands find IDEs in its own home only. */
 export function fakeIo(options: {
   readonly homeFolder: string;
   readonly env?: Io["env"];
@@ -20,7 +20,7 @@ export function fakeIo(options: {
     stdin,
     stdout,
     stderr,
-    env: options.env ?? {},
+    env: { MILLRACE_IDE_ONLY_HOME: options.homeFolder, ...options.env },
     platform: process.platform,
     homeFolder: options.homeFolder,
     clock: systemClock,

@@ -52,3 +52,11 @@ test("a terminal breaks text between words, and keeps the lines of code", () => 
 test("a line over several rows is drawn again from its first row", () => {
   expect(print([`# ${"x".repeat(18)}\n`], {}, true)).toContain("\u001B[2A\r\u001B[J\u001B[1mxxx");
 });
+
+test("a model's own sequences do nothing on a terminal, in text, in code and in parts", () => {
+  const deltas = ["**a\u001B]5", "2;c;YQ==\u0007**\n```\n\u009B2Jsafe\rEVIL\n", "\u001B", "[2J"];
+  const own = /\r\u001B\[J|\u001B\[(?:\d+A|1m|2m|22m|36m|39m)/g; // oxlint-disable-line no-control-regex
+  const text = print(deltas, {}, true).replaceAll(own, "");
+  expect(text).not.toMatch(/[\0-\u0009\u000B-\u001F\u007F-\u009F]/); // oxlint-disable-line no-control-regex
+  expect(print(deltas, {}, false)).toBe(deltas.join(""));
+});

@@ -1,8 +1,6 @@
 import { displayWidth, wrapLine } from "./display-width.ts";
+import { visible } from "./foreign-text.ts";
 import type { Output } from "./output.ts";
-
-/** To the start of the line `rows` rows up, and away with everything below it. */
-const redraw = (rows: number) => `${rows > 0 ? `\u001B[${rows}A` : ""}\r\u001B[J`;
 
 /**
  * Prints Markdown on a terminal as it arrives: text appears at once without styles and breaks between words, and each line is drawn
@@ -29,7 +27,7 @@ export class MarkdownPrinter {
 
   add(delta: string): void {
     if (!this.#isStyled) return this.#out.write(delta);
-    const [first = "", ...rest] = delta.split("\n");
+    const [first = "", ...rest] = visible(delta).split("\n");
     this.#grow(first);
     for (const next of rest) {
       this.#complete();
@@ -82,7 +80,7 @@ export class MarkdownPrinter {
     const goesOn =
       rows.length === this.#rows.length && rows[at]?.startsWith(last) === true && isSame(rows, this.#rows, at);
     if (goesOn) this.#out.write(rows[at]?.slice(last.length) ?? "");
-    else this.#out.write(redraw(this.#height) + rows.join("\n"));
+    else this.#out.redraw(this.#height, rows.join("\n"));
     this.#rows = rows;
     this.#height = rows.reduce((sum, row) => sum + Math.max(1, Math.ceil(displayWidth(row) / this.#out.columns)), -1);
     this.#canRedraw = this.#height < (this.#out.rows ?? 24) - 1;

@@ -59,3 +59,66 @@ test("colours a terminal only, and none under NO_COLOR", () => {
   expect(outputTo(false).out.style("bold", "x")).toBe("x");
   expect(outputTo(true, { NO_COLOR: "1" }).out.style("bold", "x")).toBe("x");
 });
+
+const attack = "\u001B]52;c;YQ==\u0007\u009B2Jsafe\rEVIL";
+const shown = "␛]52;c;YQ==␇\uFFFD2Jsafe␍EVIL";
+
+test("a terminal gets foreign text without its controls, from every verb that prints", () => {
+  const { out, written } = outputTo(true, { NO_COLOR: "1" }, 200);
+  out.line(attack);
+  out.prose(attack);
+  out.row(attack);
+  out.write(attack);
+  out.note(attack);
+  out.talk(attack);
+  out.problem({ message: attack, hint: attack });
+  expect(written.screen.split(shown).length - 1).toBe(8);
+  // oxlint-disable-next-line no-control-regex
+  expect(written.screen).not.toMatch(/[\0-\u0009\u000B-\u001F\u007F-\u009F]/);
+  out.json({ attack });
+  // oxlint-disable-next-line no-control-regex
+  expect(written.screen).not.toMatch(/[\0-\u0009\u000B-\u001F\u007F-\u009F]/);
+});
+
+test("styles and moves of the cursor are added after that", () => {
+  const { out, written } = outputTo(true, {}, 200);
+  out.line(out.style("bold", attack));
+  out.status(attack);
+  out.redraw(1, attack);
+  out.picture([out.style("red", attack)]);
+  const own = [
+    "\u001B[1m",
+    "\u001B[22m",
+    "\r\u001B[2K",
+    "\u001B[1A\r\u001B[J",
+    "\u001B[H",
+    "\u001B[2K",
+    "\u001B[31m",
+    "\u001B[39m",
+  ];
+  let rest = written.screen;
+  for (const code of [...own, "\u001B[J"]) {
+    expect(rest).toContain(code);
+    rest = rest.replaceAll(code, "");
+  }
+  expect(rest.replaceAll(shown, "").trim()).toBe("");
+});
+
+test("a pipe gets the bytes of an answer, and notes without controls", () => {
+  const { out, written } = outputTo(false);
+  out.write(attack);
+  out.note(attack);
+  expect([written.stdout, written.stderr]).toEqual([attack, `${shown}\n`]);
+});
+
+test("JSON has one style: names of members in snake_case, IDEs by today's names, texts of others unchanged", () => {
+  const { out, written } = outputTo(false);
+  const ofModels = { "gpt-5.2:high": 1, MODEL_X: 2 };
+  out.json(
+    { data: [{ eventId: "a1", ide: "windsurf", product: "windsurf", ofModels }], variant: "windsurf-next" },
+    "line",
+  );
+  expect(written.stdout).toBe(
+    '{"data":[{"event_id":"a1","ide":"devin","product":"windsurf","of_models":{"gpt-5.2:high":1,"MODEL_X":2}}],"variant":"devin-next"}\n',
+  );
+});

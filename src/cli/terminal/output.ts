@@ -1,12 +1,11 @@
 import type { Writable } from "node:stream";
-import { styleText } from "node:util";
 import { cutTo, wrapProse } from "./display-width.ts";
-
-type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+import { jsonText, openStyleMarks, type Style } from "./foreign-text.ts";
 
 /**
- * Where a command writes: results to `out`, notes to `err`. Colour only on a terminal without NO_COLOR. If both are the same
- * screen, a note begins on a new line; output to a file or a pipe gets no extra line break.
+ * The only place of the command line that prints: results to `out`, notes to `err`. Models, clients and files write much of what is
+ * printed, so all controls in it become visible; styles and cursor moves are added after that. Colour only on a terminal without
+ * NO_COLOR. If both are the same screen, a note begins on a new line; output to a file or a pipe gets no extra line break.
  */
 export interface Output {
   /** A line of result. */
@@ -15,10 +14,18 @@ export interface Output {
   prose(text: string): void;
   /** A line of a list: cut where a terminal ends, whole elsewhere. */
   row(text: string): void;
-  /** Text of the result as it comes, without a line end. */
+  /** Text of the result as it comes, without a line end. A file or a pipe gets its very bytes. */
   write(text: string): void;
-  /** A value as JSON, two spaces deep, on stdout. */
-  json(value: unknown): void;
+  /** A value as JSON on stdout: two spaces deep, or on one line. No control in it is raw. */
+  json(value: unknown, form?: "line"): void;
+  /** Goes to the start of the line `rows` rows up, erases all below it, and writes the text. Only where `canRedraw`. */
+  redraw(rows: number, text: string): void;
+  /** The terminal's other screen, without a cursor; with false, the first screen as it was. */
+  otherScreen(isOn: boolean): void;
+  /** One picture in place of the last, line by line. */
+  picture(lines: readonly string[]): void;
+  /** What an editor of input lines draws for the user's own typing, unchanged. */
+  echo(chunk: string | Uint8Array): void;
   /** A line of talk, on stderr. */
   note(text: string): void;
   /** An error and the next step, on stderr. */
@@ -31,7 +38,7 @@ export interface Output {
   status(text: string): void;
   /** How many times talk broke an unfinished line of the result. */
   readonly breaks: number;
-  /** Styled for stdout. */
+  /** Styled for stdout, by marks that take no room and that only this output turns into codes. */
   style(style: Style | readonly Style[], text: string): string;
   readonly isTerminal: boolean;
   /** Whether the text on the screen can be drawn again: a terminal that moves its cursor. */
@@ -61,19 +68,21 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
   const isUnfinished = { stdout: false, stderr: false };
   let breaks = 0;
   let isStatusShown = false;
+  const { mark, toTerminal } = openStyleMarks();
   const status = (text: string) => {
     if (!hasStatus || (text === "" && !isStatusShown)) return;
     if (text !== "" && (isUnfinished.stderr || (isOneScreen && isUnfinished.stdout))) return;
-    stderr.write(`\r\u001B[2K${cutTo(text, Math.max(1, (stderr.columns || 80) - 1))}`);
+    stderr.write(`\r\u001B[2K${toTerminal(cutTo(text, Math.max(1, (stderr.columns || 80) - 1)))}`);
     isStatusShown = text !== "";
   };
-  const write = (text: string) => {
+  const put = (text: string) => {
     if (text === "") return;
     status("");
     if (isOneScreen && isUnfinished.stderr) talk("\n");
     stdout.write(text);
     isUnfinished.stdout = !text.endsWith("\n");
   };
+  const print = (text: string) => put(toTerminal(text));
   const talk = (text: string) => {
     if (text === "") return;
     status("");
@@ -82,7 +91,7 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
       breaks++;
     }
     if (isOneScreen) isUnfinished.stdout = false;
-    stderr.write(text);
+    stderr.write(toTerminal(text));
     isUnfinished.stderr = !text.endsWith("\n");
   };
   const proseFor = (stream: Stream, text: string) =>
@@ -91,30 +100,34 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
     if (isUnfinished.stderr) talk("\n");
     talk(`${proseFor(stderr, text)}\n`);
   };
-  const mark = (style: Style, text: string) =>
-    colours(stderr) ? styleText(["bold", style], text, { validateStream: false }) : text;
+  const label = (style: Style, text: string) => (colours(stderr) ? mark(["bold", style], text) : text);
   return {
-    line: (text = "") => write(`${text}\n`),
-    prose: (text) => write(`${proseFor(stdout, text)}\n`),
-    row: (text) => write(`${isTerminal ? cutTo(text, columns()) : text}\n`),
-    write,
-    json: (value) => write(`${JSON.stringify(value, null, 2)}\n`),
+    line: (text = "") => print(`${text}\n`),
+    prose: (text) => print(`${proseFor(stdout, text)}\n`),
+    row: (text) => print(`${isTerminal ? cutTo(text, columns()) : text}\n`),
+    write: (text) => (isTerminal ? print(text) : put(text)),
+    json: (value, form) => put(`${jsonText(value, form === "line" ? undefined : 2)}\n`),
+    redraw: (rows, text) => put(`${rows > 0 ? `\u001B[${rows}A` : ""}\r\u001B[J${toTerminal(text)}`),
+    otherScreen: (isOn) => put(isOn ? "\u001B[?1049h\u001B[?25l" : "\u001B[?25h\u001B[?1049l"),
+    picture: (lines) =>
+      put(`\u001B[H${lines.map((line) => `\u001B[2K${toTerminal(line.replaceAll("\n", " "))}`).join("\r\n")}\u001B[J`),
+    echo: (chunk) => void stdout.write(chunk),
     note,
     problem: ({ message, hint }) => {
-      note(`${mark("red", "error:")} ${message}`);
-      if (hint !== "") note(`${mark("cyan", "hint:")} ${hint}`);
+      note(`${label("red", "error:")} ${message}`);
+      if (hint !== "") note(`${label("cyan", "hint:")} ${hint}`);
     },
     talk,
     endLine: () => {
       status("");
-      if (isUnfinished.stdout) write("\n");
+      if (isUnfinished.stdout) put("\n");
       if (isUnfinished.stderr) talk("\n");
     },
     status,
     get breaks() {
       return breaks;
     },
-    style: (style, text) => (hasColour ? styleText([style].flat(), text, { validateStream: false }) : text),
+    style: (style, text) => (hasColour ? mark(style, text) : text),
     isTerminal,
     canRedraw: isTerminal && env["TERM"] !== "dumb",
     get columns() {

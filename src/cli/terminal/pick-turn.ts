@@ -61,7 +61,7 @@ async function wholeId(end: string, gateway: GatewayClient, signal: AbortSignal)
 
 /** Why a turn failed, as a code: the gateway knows it of an encrypted turn too. */
 async function failureOf(id: string, gateway: GatewayClient, signal: AbortSignal): Promise<string | undefined> {
-  const response = await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}/summary`, { signal });
+  const response = await callGateway(gateway, `/dashboard/api/turns/${encodeURIComponent(id)}/summary`, { signal });
   return summarySchema.parse(await response.json()).reason ?? undefined;
 }
 

@@ -12,12 +12,15 @@ export type ShownEvent = { readonly eventId: string } & (
 export class ShownTurn {
   readonly #out: Output;
   #arguments = "";
+  #isThinking = false;
 
   constructor(out: Output) {
     this.#out = out;
   }
 
   add(event: ShownEvent): void {
+    if (event.type === "text" && this.#isThinking) this.#out.talk("\n\n"); // the thought is over
+    if (event.type === "text" || event.type === "thinking") this.#isThinking = event.type === "thinking";
     switch (event.type) {
       case "text":
         return this.#out.write(event.delta);

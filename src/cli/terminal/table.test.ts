@@ -60,3 +60,7 @@ test("no line is wider than a terminal of ten columns or more", () => {
     ),
   );
 });
+
+test("a cell of a stranger's words stays in its line, without controls", () => {
+  expect(print(80, false, [["a\nb\u001B[2J", "1", "c\rd", "e"]])[1]).toBe("a b␛[2J    1  c␍d    e");
+});

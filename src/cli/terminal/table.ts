@@ -1,4 +1,5 @@
 import { cutTo, displayWidth, padEndTo, padStartTo } from "./display-width.ts";
+import { visible } from "./foreign-text.ts";
 import type { Output } from "./output.ts";
 
 /** A column of a table. */
@@ -16,15 +17,16 @@ const gap = 2;
 const narrowest = 8;
 
 /**
- * Prints a table with a header. On a terminal it is never wider than that: the least important columns leave first, then the widest
+ * Prints a table with a header. A line end in a cell becomes a blank. On a terminal it is never wider than that: the least important columns leave first, then the widest
  * column is cut. With `wide`, in a pipe and in a file every column is whole.
  */
 export function printTable(
   columns: readonly Column[],
-  rows: readonly (readonly string[])[],
+  cells: readonly (readonly string[])[],
   out: Pick<Output, "line" | "style" | "isTerminal" | "columns">,
   wide = false,
 ): void {
+  const rows = cells.map((row) => row.map((cell) => visible(cell).replace(/\s+/g, " ")));
   const used = columns
     .map((column, at) => ({ column, at }))
     .filter(({ at }) => rows.some((row) => (row[at] ?? "") !== ""));
@@ -33,11 +35,11 @@ export function printTable(
   const widths = new Map(used.map(({ column, at }) => [at, widthOf(at, column.title)]));
   const room = out.isTerminal && !wide ? out.columns : Number.POSITIVE_INFINITY;
   const shown = fit(used, widths, room);
-  const line = (cells: readonly string[]) =>
+  const line = (row: readonly string[]) =>
     shown
       .map(({ column, at }) => {
         const width = widths.get(at) ?? 0;
-        const cell = cutTo(cells[at] ?? "", width);
+        const cell = cutTo(row[at] ?? "", width);
         return column.align === "right" ? padStartTo(cell, width) : padEndTo(cell, width);
       })
       .join(" ".repeat(gap))
@@ -46,10 +48,10 @@ export function printTable(
   for (const row of rows) out.line(line(row));
 }
 
-type Used = readonly { readonly column: Column; readonly at: number }[];
+type PlacedColumns = readonly { readonly column: Column; readonly at: number }[];
 
 /** The columns that stay. Narrows the widest one in `widths` where nothing else helps. */
-function fit(used: Used, widths: Map<number, number>, room: number): Used {
+function fit(used: PlacedColumns, widths: Map<number, number>, room: number): PlacedColumns {
   let shown = used;
   const total = () => shown.reduce((sum, { at }) => sum + (widths.get(at) ?? 0), 0) + gap * (shown.length - 1);
   while (total() > room) {

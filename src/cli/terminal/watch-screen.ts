@@ -3,13 +3,7 @@ import { toMillraceError } from "../../base/errors.ts";
 import type { CommandContext } from "../command.ts";
 import { displayWidth, wrapLine } from "./display-width.ts";
 
-/** The terminal's other screen, without a cursor; the earlier text comes back with the first one. */
-const enter = "\u001B[?1049h\u001B[?25l";
-const leave = "\u001B[?25h\u001B[?1049l";
-/** To the corner; away with a line; away with all below. */
-const [home, eraseLine, eraseBelow] = ["\u001B[H", "\u001B[2K", "\u001B[J"];
-
-export interface Watched<T> {
+export interface WatchSource<T> {
   readonly read: () => Promise<T>;
   /** Lines for the terminal's current width. */
   readonly draw: (value: T) => readonly string[];
@@ -21,7 +15,7 @@ export interface Watched<T> {
  * picture stays. After the first picture, a failed reading is reported below it and retried. Throws the error of the first reading.
  */
 export async function watchScreen<T>(
-  { read, draw, everyMs }: Watched<T>,
+  { read, draw, everyMs }: WatchSource<T>,
   { out, io, signal }: Pick<CommandContext, "out" | "io" | "signal">,
 ): Promise<void> {
   let value = await read();
@@ -30,10 +24,10 @@ export async function watchScreen<T>(
     const drawn = draw(value);
     return problem === undefined ? drawn : [...drawn, "", ...wrapLine(problem, out.columns)];
   };
-  out.write(enter);
+  out.otherScreen(true);
   try {
     for (;;) {
-      out.write(frame(lines(), out));
+      out.picture(frame(lines(), out));
       let isDue = false;
       const pause = new AbortController();
       const either = AbortSignal.any([signal, pause.signal]);
@@ -52,21 +46,19 @@ export async function watchScreen<T>(
       }
     }
   } finally {
-    out.write(leave);
+    out.otherScreen(false);
     for (const line of lines()) out.line(line);
   }
 }
 
-/** One picture in place of the last; no line is wider than the terminal, and no more of them than it has rows. */
+/** The lines of one picture: none is wider than the terminal, and there are no more of them than it has rows. */
 function frame(
   lines: readonly string[],
   { columns, rows }: { readonly columns: number; readonly rows: number | undefined },
-): string {
+): readonly string[] {
   const fitting = lines.flatMap((line) => (displayWidth(line) <= columns ? [line] : wrapLine(line, columns)));
   const left = rows === undefined ? 0 : fitting.length - rows;
-  const shown =
-    left <= 0
-      ? fitting
-      : [...fitting.slice(0, (rows ?? 1) - 1), ...wrapLine(`… ${left + 1} more`, columns).slice(0, 1)];
-  return home + shown.map((line) => eraseLine + line).join("\r\n") + eraseBelow;
+  return left <= 0
+    ? fitting
+    : [...fitting.slice(0, (rows ?? 1) - 1), ...wrapLine(`… ${left + 1} more`, columns).slice(0, 1)];
 }

@@ -164,21 +164,4 @@ describe("a history whose file cannot be used at the start", () => {
     expect(opened.resumptions("turn_1")).toHaveLength(1);
     expect(opened.spend(all)).toMatchObject([{ turns: 2 }]);
   });
-
-  it("continues with the file at its path once it may open it", () => {
-    const kept = open();
-    kept.addTurn(turn(1));
-    const copy = join(folder, "copy.db");
-    const reader = new DatabaseSync(file);
-    reader.prepare("VACUUM INTO ?").run(copy);
-    reader.close();
-    for (const each of ["", "-wal", "-shm"]) rmSync(file + each, { force: true });
-    renameSync(copy, file);
-    kept.reopen();
-    kept.addTurn(turn(2));
-    const there = openHistory({ file, keepDays: 400 });
-    expect([there.turn("turn_1"), there.turn("turn_2")].map((found) => found?.turnId)).toEqual(["turn_1", "turn_2"]);
-    there.close();
-    expect(told).toEqual([]);
-  });
 });

@@ -22,8 +22,6 @@ export interface FallbackHistoryOptions {
 export interface FallbackHistory extends UsageHistory {
   /** Tries a history that failed again, until the signal aborts; never rejects. */
   heal(signal: AbortSignal): Promise<void>;
-  /** Opens the file at its path again, because the open file is no longer at that path. */
-  reopen(): void;
 }
 
 /**
@@ -111,11 +109,6 @@ export function openFallbackHistory({ open, clock, events }: FallbackHistoryOpti
         degradedBy = undefined;
         events?.emit("history_recovered", {});
       }
-    },
-    reopen() {
-      primary?.close();
-      primary = undefined;
-      if (degradedBy === undefined) attempt(tryOpen);
     },
     close() {
       primary?.close();

@@ -43,13 +43,16 @@ export interface FinishedTurn {
 /** The products that prompts go to. */
 const prompted: readonly IdeVariant[] = ["windsurf", "windsurf-next"];
 
-type Described = Pick<TurnRecord, "turnId" | "createdAtMs" | "dialect" | "request" | "modelUid" | "client" | "project">;
+type TurnDescription = Pick<
+  TurnRecord,
+  "turnId" | "createdAtMs" | "dialect" | "request" | "modelUid" | "client" | "project"
+>;
 
 /**
  * The history's row of a turn, from its record and the outline of its log; undefined while the turn has not ended. Pure: the same log
  * gives the same row in every process.
  */
-export function finishedTurn(record: Described, events: readonly OutlinedEvent[]): FinishedTurn | undefined {
+export function finishedTurn(record: TurnDescription, events: readonly OutlinedEvent[]): FinishedTurn | undefined {
   const last = events.findLast(endsTurn);
   if (last === undefined) return undefined;
   const started = events.find((event) => event.type === "started");

@@ -63,7 +63,7 @@ export interface TurnUse extends FinishedTurn {
 }
 
 /** The known cost of turns through the gateway in a time. */
-export interface Explained {
+export interface ExplainedCost {
   readonly turns: number;
   readonly creditsHundredths: number;
   readonly unknownTurns: number;
@@ -117,7 +117,7 @@ export interface UsageHistory {
    * Cost of turns that ended from `fromMs` (exclusive) to `toMs` (inclusive). Turns without a noted IDE count for both Windsurfs,
    * because Antigravity never gets a prompt.
    */
-  explained(ide: IdeVariant, fromMs: number, toMs: number): Explained;
+  explained(ide: IdeVariant, fromMs: number, toMs: number): ExplainedCost;
   /** Thins old readings and removes expired ones. Bounded work; call it now and then. */
   sweep(nowMs: number): void;
   close(): void;

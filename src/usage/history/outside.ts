@@ -1,5 +1,5 @@
 import { type LimitsSnapshot, type LimitUnit, sameReset, tidy } from "../limits.ts";
-import type { Explained } from "./history.ts";
+import type { ExplainedCost } from "./history.ts";
 
 /** A plan's loss in a time, and the gateway's share of it. Amounts are in the window's unit. */
 export interface OutsideUse {
@@ -27,7 +27,7 @@ export interface OutsideUse {
 export function outsideUse(
   readings: readonly LimitsSnapshot[],
   windowId: string,
-  explainedIn: (fromMs: number, toMs: number) => Explained,
+  explainedIn: (fromMs: number, toMs: number) => ExplainedCost,
 ): OutsideUse | undefined {
   const told = readings.flatMap((reading) => {
     const window = reading.windows.find((candidate) => candidate.id === windowId);

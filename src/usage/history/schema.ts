@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../../base/errors.ts";
-import { applicationId } from "../../log/sqlite/schema.ts";
+import { applicationId } from "../../log/sqlite/open-file.ts";
 
 /**
  * The usage tables, one script a version, applied in order. They are in the event log's file under names of their own and with a

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
-import { inspectSqliteLog } from "../../log/sqlite/inspect-sqlite-log.ts";
-import { openSqliteLog } from "../../log/sqlite/open-sqlite-log.ts";
+import { openFileLog } from "../../log/memory-log.fake.ts";
+import { inspectLogFile } from "../../log/sqlite/inspect-file.ts";
 import { turnFake } from "./history.fake.ts";
 import type { UsageHistory } from "./history.ts";
 import { now, openedHistory } from "./opened-history.fake.ts";
@@ -46,11 +46,12 @@ describe("a store that cannot be used", () => {
 
   it("is the event log's too, whichever of the two comes first", async () => {
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
-    expect(await inspectSqliteLog(file)).toMatchObject({ kind: "sound", turns: 0 });
-    const { store, setAside } = await openSqliteLog({ path: file, clock: new FakeClock() });
-    expect(setAside).toBeUndefined();
+    expect(await inspectLogFile(file)).toMatchObject({ kind: "sound", turns: 0 });
+    const onSetAside = () => expect.unreachable();
+    const store = await openFileLog({ path: file, clock: new FakeClock(), onSetAside });
+    expect(store.degradedBy).toBeUndefined();
     await store.close();
-    expect(await inspectSqliteLog(file)).toMatchObject({ kind: "sound", turns: 0 });
+    expect(await inspectLogFile(file)).toMatchObject({ kind: "sound", turns: 0 });
     history.close();
     history = openHistory({ file, keepDays: 400 });
     expect(history.turn("turn_1")).toBeDefined();

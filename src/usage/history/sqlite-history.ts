@@ -1,14 +1,13 @@
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
-import { forgetLog, hasLostCommits } from "../../log/sqlite/damage.ts";
 import { LockPatience, lockTimeoutMs } from "../../log/sqlite/lock-patience.ts";
 import { isDamaged, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
-import type { Explained, TurnUse, UsageHistory } from "./history.ts";
+import type { ExplainedCost, TurnUse, UsageHistory } from "./history.ts";
 import { openModelNames } from "./model-name-rows.ts";
 import { payingWindow, standingAfter } from "./plan-standing.ts";
 import { openResumptions } from "./resumption-rows.ts";
@@ -145,7 +144,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
         const row = statements.turn.get(turnId);
         return row === undefined ? undefined : turnOf(row as Row);
       }),
-    explained: (ide: IdeVariant, fromMs: number, toMs: number): Explained =>
+    explained: (ide: IdeVariant, fromMs: number, toMs: number): ExplainedCost =>
       guarded(() => {
         const row = statements.explained.get(fromMs, toMs, ide);
         return {
@@ -161,7 +160,6 @@ export function openHistory(options: HistoryOptions): UsageHistory {
 
 function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOptions): DatabaseSync {
   if (file !== ":memory:") {
-    spareDamagedLog(file);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     closeSync(openSync(file, "a", 0o600));
   }
@@ -179,15 +177,6 @@ function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOpti
     setAside();
     return openFile({ file, keepDays: 0, openTimeoutMs });
   }
-}
-
-/** Opening a file would make SQLite merge or delete a damaged WAL beside it: the gateway copies that first. */
-function spareDamagedLog(file: string): void {
-  if (!existsSync(file)) forgetLog(file);
-  if (!hasLostCommits({ DatabaseSync }, file)) return;
-  throw new MillraceError("degraded", `The store (${file}) is damaged.`, {
-    hint: "Start the gateway. It renames the damaged files and continues with the part that can be read.",
-  });
 }
 
 function prepare(db: DatabaseSync) {

@@ -1,10 +1,10 @@
 import { readAbilities } from "../../../backends/acp/abilities.ts";
 import { type AgentLook, type AgentReply, repliedSessionId } from "../../../backends/acp/process/look-at-agent.ts";
 import { readSessionOptions, type SessionOffer } from "../../../backends/acp/session/session-options.ts";
-import { type Assumption, differs, judged, ok, type Seen, unknown } from "./assumption.ts";
+import { type Assumption, differs, judged, type Observation, ok, unknown } from "./assumption.ts";
 
 /** The answers of the agent program, started as each of the two types that Millrace uses. */
-export interface AgentSeen {
+export interface AgentObservation {
   readonly agent: AgentLook;
   readonly summarizer: AgentLook;
 }
@@ -14,7 +14,7 @@ const sessions = "acp.md, Sessions";
 const noSuchSession = -32016;
 
 /** The assumptions about the agent program. */
-export const agentAssumptions: readonly Assumption<AgentSeen>[] = [
+export const agentAssumptions: readonly Assumption<AgentObservation>[] = [
   {
     id: "agent.initialize",
     sentence: "The agent answers initialize with protocol version 1.",
@@ -156,21 +156,21 @@ export const agentAssumptions: readonly Assumption<AgentSeen>[] = [
   },
 ];
 
-function ofAnswer(answer: AgentReply, judge: (result: unknown) => Seen): Seen {
+function ofAnswer(answer: AgentReply, judge: (result: unknown) => Observation): Observation {
   if (answer.ok) return read(() => judge(answer.result));
   return answer.code === undefined ? unknown(answer.why) : differs(answer.why);
 }
 
-function whereAnswered(answer: AgentReply, judge: (result: unknown) => Seen): Seen {
+function whereAnswered(answer: AgentReply, judge: (result: unknown) => Observation): Observation {
   return answer.ok ? read(() => judge(answer.result)) : unknown(answer.why);
 }
 
-function ofOptions(answer: AgentReply, judge: (options: SessionOffer) => Seen): Seen {
+function ofOptions(answer: AgentReply, judge: (options: SessionOffer) => Observation): Observation {
   return whereAnswered(answer, (result) => judge(readSessionOptions(result)));
 }
 
 /** The readers throw where an answer has another form than they know. */
-function read(judge: () => Seen): Seen {
+function read(judge: () => Observation): Observation {
   try {
     return judge();
   } catch {
@@ -178,7 +178,8 @@ function read(judge: () => Seen): Seen {
   }
 }
 
-const yes = (holds: boolean, name: string): Seen => judged(holds, `${name} is ${holds ? "offered" : "not offered"}`);
+const yes = (holds: boolean, name: string): Observation =>
+  judged(holds, `${name} is ${holds ? "offered" : "not offered"}`);
 
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
 import type { Backend } from "../../../backends/backend.ts";
 import { eventsOf } from "../../../backends/batches.ts";
@@ -8,8 +9,8 @@ import type { TurnEventBody, Usage } from "../../../log/event.ts";
 import { layoutPrompt } from "../../../turns/prompt/layout.ts";
 import { planAnswer } from "../../../turns/tools/answer-plan.ts";
 import { PlannedAnswer } from "../../../turns/tools/planned-answer.ts";
-import { type AssumptionVerdict, differs, type Seen, unknown } from "./assumption.ts";
-import { type CallSeen, type PromptCase, promptCases } from "./prompt-cases.ts";
+import { type AssumptionVerdict, differs, type Observation, unknown } from "./assumption.ts";
+import { type CallObservation, type PromptCase, promptCases } from "./prompt-cases.ts";
 
 /** One way to send the prompts: a style of the agent, or Cascade. */
 export interface AskedWay {
@@ -55,11 +56,12 @@ async function askOnce(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<StyleResult> {
+  const seed = randomUUID();
   const uid = (model ?? "default") as ModelUid; // "default" is the agent's own choice
-  const { prompt } = layoutPrompt(one.request, { uid, number: undefined, contextTokens: undefined });
-  const plan = planAnswer(one.request, "contract");
+  const { prompt } = layoutPrompt(one.request, { uid, number: undefined, contextTokens: undefined }, { seed });
+  const plan = planAnswer(one.request, seed);
   const answer = plan === undefined ? undefined : new PlannedAnswer(plan, { mayAskAgain: false });
-  const told = new Told();
+  const told = new ProbeAnswer();
   const stop = new AbortController();
   const limited = AbortSignal.any([signal, stop.signal]);
   const limit = deadline(signal, promptLimitMs);
@@ -85,12 +87,12 @@ async function askOnce(
 }
 
 /** Collects the answer that a reader of the turn would hold. */
-class Told {
+class ProbeAnswer {
   usage: Usage | undefined;
   finished = false;
   #problem: string | undefined = "it did not answer in time";
   #text = "";
-  readonly #calls = new Map<string, CallSeen>();
+  readonly #calls = new Map<string, CallObservation>();
   #read: readonly string[] = [];
 
   note(raw: TurnEventBody, read: readonly TurnEventBody[]): void {
@@ -109,7 +111,7 @@ class Told {
     if (raw.type === "finished" && read.includes(raw)) this.#text = raw.text;
   }
 
-  judge(one: PromptCase): Seen {
+  judge(one: PromptCase): Observation {
     if (!this.finished) return unknown(this.#problem ?? "");
     const seen = one.judge(this.#text, [...this.#calls.values()]);
     if (this.#read.length === 0) return seen;

@@ -5,7 +5,7 @@ export type Certainty = "several sources" | "one source" | "inferred" | "not set
 export type AssumptionVerdict = "ok" | "differs" | "unknown";
 
 /** The evidence for one assumption, in a few words. Holds no secret, no name of an account and no session. */
-export interface Seen {
+export interface Observation {
   readonly verdict: AssumptionVerdict;
   readonly seen: string;
 }
@@ -18,12 +18,12 @@ export interface Assumption<S> {
   /** A page of docs/wire and its heading. */
   readonly source: string;
   readonly certainty: Certainty;
-  check(seen: S): Seen;
+  check(seen: S): Observation;
 }
 
-export const ok = (seen: string): Seen => ({ verdict: "ok", seen });
-export const differs = (seen: string): Seen => ({ verdict: "differs", seen });
-export const unknown = (seen: string): Seen => ({ verdict: "unknown", seen });
+export const ok = (seen: string): Observation => ({ verdict: "ok", seen });
+export const differs = (seen: string): Observation => ({ verdict: "differs", seen });
+export const unknown = (seen: string): Observation => ({ verdict: "unknown", seen });
 
 /** `ok` or `differs`, with the same words. */
-export const judged = (holds: boolean, seen: string): Seen => (holds ? ok(seen) : differs(seen));
+export const judged = (holds: boolean, seen: string): Observation => (holds ? ok(seen) : differs(seen));

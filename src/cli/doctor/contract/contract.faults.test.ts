@@ -157,7 +157,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     ]);
   });
 
-  it("says that --spend and --report belong to --contract, and asks nothing", async () => {
+  it("says that --spend belongs to --contract, and asks nothing", async () => {
     const { simulator, contract } = await machine({ profile: "devin-cli" });
     expect((await contract("--spend")).stderr).toContain("--spend works only with --contract");
     expect(simulator.agentReport().calls).toEqual({});

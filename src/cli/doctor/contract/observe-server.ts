@@ -10,29 +10,29 @@ import { type ProbeResult, probePort } from "../../../language-server/probe/prob
 import type { UserStatus } from "../../../proto/windsurf/exa/codeium_common_pb.ts";
 
 /** The answer to a call, or the reason why there is none. */
-export type Called<T> =
+export type CallResult<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly why: string; readonly reason: UpstreamReason | undefined };
 
 /** The answers of one language server to calls that start nothing. */
-export interface ServerSeen {
+export interface ServerObservation {
   readonly build: string;
   readonly signedIn: boolean;
   /** The empty request of the discovery. */
-  readonly probe: Called<ProbeResult>;
+  readonly probe: CallResult<ProbeResult>;
   /** `GetUnleashData` with our metadata and the account's key. */
-  readonly ping: Called<true>;
-  readonly status: Called<UserStatus>;
+  readonly ping: CallResult<true>;
+  readonly status: CallResult<UserStatus>;
   /** Both calls for the limit of a model of the account. */
-  readonly limit: Called<MessageLimit | undefined>;
+  readonly limit: CallResult<MessageLimit | undefined>;
   /** Asked with requests that the server cannot read, so that it never runs them. */
-  readonly capabilities: Called<Capabilities>;
+  readonly capabilities: CallResult<Capabilities>;
 }
 
 const callLimitMs = 20_000;
 
 /** Asks a server, one call after the other. Throws only the signal's reason. */
-export async function observeServer(finder: IdeFinder, ide: Ide, signal: AbortSignal): Promise<ServerSeen> {
+export async function observeServer(finder: IdeFinder, ide: Ide, signal: AbortSignal): Promise<ServerObservation> {
   const connected = await called(() => finder.connect(ide, deadline(signal, callLimitMs)), signal);
   const facts = { build: ide.build, signedIn: ide.signedIn };
   if (!connected.ok) {
@@ -60,7 +60,7 @@ export async function observeServer(finder: IdeFinder, ide: Ide, signal: AbortSi
   };
 }
 
-async function called<T>(call: () => Promise<T>, signal: AbortSignal): Promise<Called<T>> {
+async function called<T>(call: () => Promise<T>, signal: AbortSignal): Promise<CallResult<T>> {
   try {
     return { ok: true, value: await call() };
   } catch (error) {

@@ -1,10 +1,10 @@
 import type { PromptForm } from "../../../backends/backend.ts";
 import { isObject } from "../../../base/json.ts";
 import type { ResponseFormat, Tool, TurnRequest } from "../../../log/request.ts";
-import { judged, type Seen } from "./assumption.ts";
+import { judged, type Observation } from "./assumption.ts";
 
 /** A call as a client of the gateway would get it. */
-export interface CallSeen {
+export interface CallObservation {
   readonly name: string;
   readonly arguments: string;
 }
@@ -15,7 +15,7 @@ export interface PromptCase {
   /** "a plain answer", for people. */
   readonly what: string;
   readonly request: TurnRequest;
-  judge(text: string, calls: readonly CallSeen[]): Seen;
+  judge(text: string, calls: readonly CallObservation[]): Observation;
 }
 
 const weather: Tool = {

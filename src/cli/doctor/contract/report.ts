@@ -1,5 +1,5 @@
 import type { StyleResult } from "./ask-styles.ts";
-import type { Assumption, AssumptionVerdict, Seen } from "./assumption.ts";
+import type { Assumption, AssumptionVerdict, Observation } from "./assumption.ts";
 
 /** One assumption and the evidence for it. */
 export interface CheckedAssumption {
@@ -41,7 +41,7 @@ export function checkAll<S>(assumptions: readonly Assumption<S>[], seen: S): rea
 }
 
 /** All verdicts of a report, the prompts' included. */
-export function verdictsOf({ parts, prompts }: ContractReport): readonly Seen[] {
+export function verdictsOf({ parts, prompts }: ContractReport): readonly Observation[] {
   return [...parts.flatMap(({ checks }) => checks), ...(prompts ?? [])];
 }
 

@@ -12,7 +12,6 @@ import { journalled } from "../../agents/journalled.ts";
 import { vendorProgram } from "../../agents/vendor-program.ts";
 import type { CommandContext } from "../../command.ts";
 import { openOwnJournal } from "../../compose/own-cascades.ts";
-import { readConfig } from "../../config/read-config.ts";
 import { ownerName } from "../../gateway-process/owner.ts";
 import { version } from "../../package-files.ts";
 import { nameWithKind, promptable } from "../../serve/servers.ts";
@@ -88,9 +87,8 @@ async function programOf(
   { io, settings, signal }: CommandContext,
   missing: string[],
 ): Promise<Program | undefined> {
-  const config = readConfig(settings.configFile);
-  const parts: SpecParts = { io, config, folder: settings.folder };
-  const command = acpCommand ?? config.acp.command;
+  const parts: SpecParts = { io, folder: settings.folder };
+  const command = acpCommand;
   if (command !== undefined) {
     return { product: "The agent program of the settings", version: null, spec: namedVendorSpec(command, parts) };
   }

@@ -1,9 +1,9 @@
 import { isWithoutCascade } from "../../../language-server/product-name.ts";
-import { type Assumption, differs, judged, ok, type Seen, unknown } from "./assumption.ts";
-import type { Called, ServerSeen } from "./observe-server.ts";
+import { type Assumption, differs, judged, type Observation, ok, unknown } from "./assumption.ts";
+import type { CallResult, ServerObservation } from "./observe-server.ts";
 
 /** The assumptions about the language server of a running editor. */
-export const serverAssumptions: readonly Assumption<ServerSeen>[] = [
+export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
   {
     id: "server.probe",
     sentence: "GetUnleashData or Heartbeat answers an empty request, in the form of gRPC or of Connect.",
@@ -102,20 +102,20 @@ export const serverAssumptions: readonly Assumption<ServerSeen>[] = [
 ];
 
 /** A refused call differs from the assumption; a call that did not get through is no evidence. */
-function ofCall<T>(call: Called<T>, judge: (value: T) => Seen): Seen {
+function ofCall<T>(call: CallResult<T>, judge: (value: T) => Observation): Observation {
   if (call.ok) return judge(call.value);
   return silent.has(call.reason) ? unknown(call.why) : differs(call.why);
 }
 
 const silent: ReadonlySet<unknown> = new Set([undefined, "connection_refused", "connection_lost", "unavailable"]);
 
-function whereAnswered<T>(call: Called<T>, judge: (value: T) => Seen): Seen {
+function whereAnswered<T>(call: CallResult<T>, judge: (value: T) => Observation): Observation {
   return call.ok ? judge(call.value) : unknown(call.why);
 }
 
 function withCascade(
-  call: ServerSeen["capabilities"],
-  judge: (value: { readonly steps: boolean; readonly transcript: boolean }) => Seen,
-): Seen {
+  call: ServerObservation["capabilities"],
+  judge: (value: { readonly steps: boolean; readonly transcript: boolean }) => Observation,
+): Observation {
   return whereAnswered(call, (value) => (value.cascade ? judge(value) : unknown("Cascade is gone here")));
 }

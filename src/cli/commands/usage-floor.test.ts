@@ -4,16 +4,20 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import { antigravityAnswer, fakeLimits, runAt, windsurfAnswer } from "../limits/limits-source.fake.ts";
-import { guardCommand } from "./guard.ts";
+import { usageCommand } from "./usage.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-guard-"));
 
+/** A check for ten percent, unless the test says how many. */
+const floorIn = (argv: readonly string[]) =>
+  argv.includes("--min-remaining") ? argv : ["--min-remaining", "10", ...argv];
+
 async function guard(argv: readonly string[], answers: readonly PlanAnswer[]) {
   const source = fakeLimits({ answers: () => Promise.resolve(answers) });
-  return runAt(["guard", ...argv], guardCommand(source.open), { homeFolder, clock: source.clock });
+  return runAt(["usage", ...floorIn(argv)], usageCommand(source.open), { homeFolder, clock: source.clock });
 }
 
-describe("millrace guard", () => {
+describe("millrace usage --min-remaining", () => {
   it.each<[readonly string[], string, number]>([
     [["--min-remaining", "15", "--window", "weekly"], "quota", 0],
     [["--min-remaining", "81", "--window", "weekly"], "quota", 0],
@@ -46,9 +50,9 @@ describe("millrace guard", () => {
     const answers = [windsurfAnswer("quota"), antigravityAnswer("fractions")];
     const { code, stderr } = await guard(["--min-remaining", "50"], answers);
     expect(code).toBe(1);
-    expect(stderr).toContain("windsurf weekly: 81 % left, enough.");
+    expect(stderr).toContain("devin weekly: 81 % left, enough.");
     expect(stderr).toContain("antigravity 3p-5h: 40 % left, less than 50 %.");
-    expect((await guard(["--min-remaining", "50", "--ide", "windsurf"], answers)).code).toBe(0);
+    expect((await guard(["--min-remaining", "50", "--ide", "devin"], answers)).code).toBe(0);
   });
 
   it("refuses a reading that is older than --max-age, with a code of its own", async () => {
@@ -65,21 +69,18 @@ describe("millrace guard", () => {
       };
     };
     const run = (...argv: readonly string[]) =>
-      runAt(["guard", ...argv], guardCommand(late), { homeFolder, clock: source.clock });
+      runAt(["usage", ...floorIn(argv)], usageCommand(late), { homeFolder, clock: source.clock });
     expect(await run("--max-age", "10m", "--window", "weekly")).toMatchObject({
       code: 75,
-      stderr: "windsurf weekly: read 20 min ago, longer than --max-age allows.\n",
+      stderr: "devin weekly: read 20 min ago, longer than --max-age allows.\n",
     });
     expect(await run("--max-age", "30m")).toMatchObject({ code: 0 });
-    expect((await run("--help")).stdout).toContain("75 if the reading is older than --max-age");
   });
 
   it("prints JSON", async () => {
     const { stdout } = await guard(["--json", "--window", "weekly"], [windsurfAnswer("quota")]);
     expect(JSON.parse(stdout)).toEqual({
-      data: [
-        { ide: "windsurf", window: "weekly", remaining_percent: 81, enough: true, age_seconds: 0, too_old: false },
-      ],
+      data: [{ ide: "devin", window: "weekly", remaining_percent: 81, enough: true, age_seconds: 0, too_old: false }],
     });
   });
 });

@@ -1,13 +1,9 @@
 import { MillraceError } from "../../base/errors.ts";
 import type { LimitsEnvelope, LimitsWindowEnvelope } from "../../usage/envelope.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
-import { type Command, defineCommand } from "../command.ts";
-import type { OpenLimitsSource } from "../limits/limits-source.ts";
-import { duration, flag, integer, text } from "../options.ts";
-import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 
-interface Checked {
+interface LimitVerdict {
   readonly ide: string;
   readonly window: string;
   readonly remaining_percent: number | null;
@@ -17,61 +13,31 @@ interface Checked {
   readonly too_old: boolean;
 }
 
-/** `millrace guard`: whether enough of the limit is left, as an exit code for scripts. */
-export function guardCommand(openSource: OpenLimitsSource): Command {
-  return defineCommand({
-    ...outlines.guard,
-    description:
-      "For scripts. Exits with 0 if every limit has at least the given share left, and with 1 if one has less. Exits with 75 if the reading is older than --max-age, with 69 if Millrace does not know (no IDE, no reading, or a reading that expired), and with 64 if there is no such limit.",
-    options: {
-      minRemaining: integer("share that must be left, in percent", "<percent>", {
-        min: 0,
-        max: 100,
-        initial: 10,
-      }),
-      maxAge: duration("refuse a reading that is older than this, with exit code 75", undefined, {
-        defaultText: "the reading's own time to expire, then 69",
-      }),
-      window: text("check only this limit, by its name in `millrace usage --json`, such as weekly", "<id>"),
-      ide: text("show only this IDE: windsurf, windsurf-next or antigravity", "<ide>"),
-      json: flag("print JSON"),
-    },
-    examples: [
-      ["millrace guard --min-remaining 15 --window weekly && ./nightly.sh", "run the script only if 15 % are left"],
-      ["millrace guard --max-age 10m", "the reading must be at most ten minutes old"],
-    ],
-    async run({ options }, context) {
-      const source = await openSource(context);
-      try {
-        const checked = check(await source.limits(context.signal), options);
-        if (options.json) context.out.json({ data: checked });
-        else for (const entry of checked) context.out.note(sentence(entry, options));
-        if (checked.some(({ enough }) => enough === false)) return exitCodes.negative;
-        if (checked.some((entry) => entry.too_old)) return exitCodes.tryAgain;
-        return checked.some(({ enough }) => enough === null) ? exitCodes.unavailable : exitCodes.ok;
-      } finally {
-        source.close();
-      }
-    },
-  });
-}
-
-interface Asked {
+/** How much has to be left of which limits, for `millrace usage --min-remaining`. */
+export interface Floor {
+  /** Percent. */
   readonly minRemaining: number;
+  /** The oldest reading that counts, ms; without it, the reading's own time to expire. */
   readonly maxAge: number | undefined;
+  readonly ide: string | undefined;
+  /** One limit by its id. */
+  readonly window: string | undefined;
 }
 
-function check(
-  limits: LimitsEnvelope,
-  asked: Asked & { readonly ide: string | undefined; readonly window: string | undefined },
-): readonly Checked[] {
-  const known = ["windsurf", "windsurf-next", "antigravity"];
-  if (asked.ide !== undefined && !known.includes(asked.ide)) throw unknown("IDE", asked.ide, known);
+/** The exit code for a script: 0 enough, 1 not, 75 too old a reading, 69 not known. */
+export function exitCodeOf(checked: readonly LimitVerdict[]): number {
+  if (checked.some(({ enough }) => enough === false)) return exitCodes.negative;
+  if (checked.some((entry) => entry.too_old)) return exitCodes.tryAgain;
+  return checked.some(({ enough }) => enough === null) ? exitCodes.unavailable : exitCodes.ok;
+}
+
+/** Whether enough is left of each limit. Throws `invalid_request` for an unknown IDE or limit, `ide_not_running` without a reading. */
+export function checkLimits(limits: LimitsEnvelope, asked: Floor): readonly LimitVerdict[] {
   const read = limits.data.filter((of) => asked.ide === undefined || of.ide === asked.ide);
   if (read.length === 0) {
     const [error] = limits.errors;
     throw new MillraceError("ide_not_running", error?.message ?? "No IDE answered.", {
-      hint: error?.hint ?? "Start it.",
+      hint: "Start it, then try again.",
     });
   }
   const windows = read.flatMap((of) => of.windows.map((window) => ({ of, window })));
@@ -110,13 +76,17 @@ function remainingPercent(window: LimitsWindowEnvelope, nowMs: number): number |
   return undefined;
 }
 
-function sentence({ ide, window, remaining_percent: left, enough, ...read }: Checked, { minRemaining }: Asked): string {
-  const name = `${ide} ${window}`;
+/** One checked limit in words. */
+export function spellChecked(
+  { ide, window, remaining_percent: left, enough, ...read }: LimitVerdict,
+  { minRemaining }: Floor,
+): string {
+  const name = `${ide.replace("windsurf", "devin")} ${window}`;
   const age = read.age_seconds < 60 ? `${read.age_seconds} s` : durationInWords(read.age_seconds * 1000);
   if (read.too_old) return `${name}: read ${age} ago, longer than --max-age allows.`;
   if (enough === null) return `${name}: not known.`;
   if (left === null) return `${name}: unlimited.`;
-  return `${name}: ${left} % left, ${enough ? "enough" : `less than ${minRemaining} %`}.`;
+  return `${name}: ${Math.floor(left * 10) / 10} % left, ${enough ? "enough" : `less than ${minRemaining} %`}.`;
 }
 
 function unknown(what: string, given: string, known: readonly string[]): MillraceError {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { MillraceError } from "../../../base/errors.ts";
+import { MillraceError } from "../../base/errors.ts";
 
 /** Throws `invalid_request` where a report cannot go there, before anything is spent on it. */
 export function checkReportPath(path: string): void {
@@ -8,9 +8,9 @@ export function checkReportPath(path: string): void {
 }
 
 /** Writes a report that is clean already (0600); a file that is there is not replaced. Throws `invalid_request`. */
-export async function writeContract(path: string, text: string): Promise<void> {
+export async function writeReport(path: string, text: string): Promise<void> {
   try {
-    await writeFile(path, text, { mode: 0o600, flag: "wx" });
+    await writeFile(path, `${text}\n`, { mode: 0o600, flag: "wx" });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // writing a file fails with nothing else
     if (code === undefined) throw error;

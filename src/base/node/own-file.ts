@@ -1,0 +1,66 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** Why a file of secrets cannot be used, and the command that mends it. */
+export class UnusableFile extends Error {
+  readonly todo: string;
+
+  constructor(why: string, todo: string, cause?: unknown) {
+    super(why, { cause });
+    this.todo = todo;
+  }
+}
+
+/**
+ * The text of a file that only this user may read and replace; undefined if there is none. Links are not followed. Windows has no
+ * modes and no user ids here, so there the file is only read.
+ *
+ * @throws UnusableFile if it belongs to another user, others may read it, or others may replace it in its folder.
+ */
+export function readOwnFile(file: string): string | undefined {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // fs throws nothing else
+    throw new UnusableFile(
+      "it cannot be read",
+      `Run \`ls -l ${file}\`: it must be a file of yours, not a link.`,
+      error,
+    );
+  }
+  try {
+    if (process.platform !== "win32") checkOwner(file, fstatSync(descriptor));
+    return readFileSync(descriptor, "utf8");
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const stickyBit = 0o1000;
+
+function checkOwner(file: string, { mode, uid }: Stats): void {
+  if (!isOwn(uid))
+    throw new UnusableFile("it belongs to another user", `Look who made it: \`ls -l ${file}\`. Then remove it.`);
+  if ((mode & 0o077) !== 0)
+    throw new UnusableFile(`others may read it (mode ${(mode & 0o777).toString(8)})`, `Run \`chmod 600 ${file}\`.`);
+  const folder = dirname(file);
+  const of = statSync(folder);
+  if (!isOwn(of.uid) && of.uid !== 0)
+    throw new UnusableFile(`the folder ${folder} belongs to another user`, "Set MILLRACE_HOME to a folder of yours.");
+  if ((of.mode & 0o022) !== 0 && (of.mode & stickyBit) === 0)
+    throw new UnusableFile(
+      `others may replace it, because they may write to ${folder} (mode ${(of.mode & 0o777).toString(8)})`,
+      `Run \`chmod go-w ${folder}\`.`,
+    );
+}
+
+function isOwn(uid: number): boolean {
+  return uid === process.getuid?.();
+}
+
+/** Changes whenever the file is replaced or written; undefined without a file. */
+export function fileVersion(file: string): string | undefined {
+  const stat = statSync(file, { throwIfNoEntry: false, bigint: true });
+  return stat && `${stat.ino} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.size}`;
+}

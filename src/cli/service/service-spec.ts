@@ -1,0 +1,38 @@
+import { existsSync, realpathSync } from "node:fs";
+import { MillraceError } from "../../base/errors.ts";
+import { withoutNpm } from "../clients/millrace-command.ts";
+import type { CommandContext } from "../command.ts";
+import { startedByVariable } from "../gateway-process/background.ts";
+import { managerOf } from "./manager-of.ts";
+import type { ServiceSpec } from "./service-plan.ts";
+
+/** Variables of the shell that a service keeps: where Millrace's files are, and where programs are found. */
+const kept = ["PATH", "MILLRACE_HOME", "MILLRACE_KEY_FILE", "MILLRACE_LOG_KEY_FILE"];
+
+/** Whether the gateway is installed as a service; undefined on a system without a manager that Millrace knows. */
+export function isServiceInstalled(context: Pick<CommandContext, "io" | "settings">): boolean | undefined {
+  const manager = managerOf(context.io.platform);
+  return manager && existsSync(manager.definition(serviceSpec(context)));
+}
+
+/** The service that would run this very program for this user. */
+export function serviceSpec({ io, settings }: Pick<CommandContext, "io" | "settings">): ServiceSpec {
+  const script = process.argv[1];
+  if (script === undefined) throw new MillraceError("internal", "The program does not know its own file.");
+  const { env: own } = withoutNpm(io);
+  const env = kept.flatMap((name) => (own[name] ? [[name, own[name]] as const] : []));
+  return {
+    program: process.execPath,
+    args: [realpathSync(script), "serve"],
+    env: { ...Object.fromEntries(env), [startedByVariable]: "service" },
+    homeFolder: io.homeFolder,
+    folder: settings.folder,
+    configHome: io.env["XDG_CONFIG_HOME"],
+    user: windowsUser(io.env),
+    uid: process.getuid?.() ?? 0,
+  };
+}
+
+function windowsUser({ USERDOMAIN: domain, USERNAME: name }: CommandContext["io"]["env"]): string | undefined {
+  return domain === undefined || name === undefined ? undefined : `${domain}\\${name}`;
+}

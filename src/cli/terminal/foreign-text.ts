@@ -1,0 +1,72 @@
+import { inspect } from "node:util";
+import { inJsonStyle } from "./json-style.ts";
+
+/** Controls that a terminal obeys (C0 but tab and line feed, DEL, C1), and marks that change the order in which text is shown. */
+const controls = new RegExp(String.raw`[\0-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]`, "g");
+
+/**
+ * A text without anything that a terminal obeys. Models, clients, agents and files write what Millrace prints. Each control becomes a
+ * visible character (`␛`), so the rest of a sequence is plain text. The `\r` of a line end is dropped. Each character is judged alone,
+ * so a sequence that comes in two parts does not pass either. Applying it twice changes nothing.
+ * Source: ECMA-48, 5.3 and 5.6; Unicode UAX 9, 2.1 and 2.2.
+ */
+export function visible(text: string): string {
+  return text.replace(/\r(?=\n|$)/g, "").replace(controls, (control) => {
+    const code = control.charCodeAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code); // the pictures of C0
+    return code === 0x7f ? "␡" : "\uFFFD";
+  });
+}
+
+/** A value as JSON in our style in which no control is raw: `JSON.stringify` leaves DEL, C1 and the marks of direction as they are. */
+export function jsonText(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, inJsonStyle, indent) ?? "null";
+  return text.replace(controls, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+
+/** Characters that no text has: Unicode keeps 32 of them for a program's own use. Source: Unicode 16, 23.7, Noncharacters. */
+const noncharacters = /[\uFDD0-\uFDEF]+/g;
+const [firstMark, markLength] = [0xfdd0, 16];
+const styles: readonly Style[] = ["bold", "dim", "red", "green", "yellow", "cyan"];
+
+/**
+ * Styles as marks in a text, which take no room. Only the writer turns marks into codes of the terminal, after it has made foreign text
+ * visible. A mark begins with a random word, so foreign text cannot hold one.
+ */
+export interface StyleMarks {
+  readonly mark: (names: Style | readonly Style[], text: string) => string;
+  /** The text for a terminal: foreign controls visible, our marks as codes. */
+  readonly toTerminal: (text: string) => string;
+}
+
+/** Marks with a word of their own. */
+export function openStyleMarks(): StyleMarks {
+  const random = [...crypto.getRandomValues(new Uint8Array(markLength))];
+  const word = String.fromCharCode(...random.map((byte) => firstMark + (byte & 31)));
+  const codes = new Map<string, string>();
+  const marks = new Map<Style, readonly [string, string]>();
+  for (const [at, style] of styles.entries()) {
+    const both = [0, 1].map((end) => word + String.fromCharCode(firstMark + at * 2 + end));
+    for (const [end, mark] of both.entries()) codes.set(mark, `\u001B[${inspect.colors[style]?.[end]}m`);
+    marks.set(style, [both[0] ?? "", both[1] ?? ""]);
+  }
+  const ours = new RegExp(`${word}.`, "g");
+  return {
+    mark: (names, text) =>
+      [names].flat().reduceRight((inner, name) => {
+        const [begin, end] = marks.get(name) ?? ["", ""];
+        return begin + inner + end;
+      }, text),
+    toTerminal: (text) =>
+      visible(text)
+        .replace(ours, (mark) => codes.get(mark) ?? "")
+        .replace(noncharacters, ""),
+  };
+}
+
+/** A text without marks of style. */
+export function withoutMarks(text: string): string {
+  return text.replace(noncharacters, "");
+}

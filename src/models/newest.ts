@@ -1,0 +1,55 @@
+import type { AccountModel } from "./account-models.ts";
+import { shapeOf } from "./model-shape.ts";
+
+/** The names of families that stand for their newest model, as the vendor's own program reads them. Source: docs/wire/models.md, "Short names". */
+const shortNames: ReadonlySet<string> = new Set(["opus", "sonnet", "haiku", "swe", "gpt", "codex", "gemini"]);
+
+/** Smaller models, and previews of a size: the short name of a family means them only where it has nothing else. */
+const lesser: ReadonlySet<string> = new Set(["mini", "nano", "lite", "flash", "oss", "turbo", "slow"]);
+
+interface Candidate {
+  readonly base: string;
+  readonly version: readonly number[];
+  /** Words beside the family and its version. */
+  readonly extra: readonly string[];
+}
+
+/**
+ * The family and version that a short name means among these models: `opus` → `claude-opus-4-7`. Undefined for any other name, and where
+ * no model may be called. Of equal versions, the one with the fewest other words, then the first of the list.
+ */
+export function newestOf(models: readonly AccountModel[], name: string): string | undefined {
+  const word = name.trim().toLowerCase();
+  if (!shortNames.has(word)) return undefined;
+  const candidates = models
+    .filter(({ disabledReason }) => disabledReason === undefined)
+    .flatMap((model) => candidateOf(shapeOf(model.name).base, word) ?? []);
+  const full = candidates.filter(({ extra }) => !extra.some((other) => lesser.has(other)));
+  const [best] = (full.length > 0 ? full : candidates).toSorted(
+    (a, b) => compare(b.version, a.version) || a.extra.length - b.extra.length,
+  );
+  return best?.base;
+}
+
+/** A base that has the word, with its version behind the word or else before it; a base of another short name is no candidate. */
+function candidateOf(base: string, word: string): Candidate | undefined {
+  const tokens = base.split("-");
+  const at = tokens.indexOf(word);
+  if (at < 0) return undefined;
+  const isNumber = (token: string) => /^\d{1,2}[a-z]?$/.test(token);
+  const behind = tokens.slice(at + 1);
+  const end = behind.findIndex((token) => !isNumber(token));
+  const after = end < 0 ? behind : behind.slice(0, end);
+  const version = (after.length > 0 ? after : tokens.filter(isNumber)).map((token) => Number.parseInt(token, 10));
+  const extra = tokens.filter((token) => token !== word && !isNumber(token) && token !== "claude");
+  const isOthers = extra.some((token) => shortNames.has(token) && !(word === "codex" && token === "gpt"));
+  return isOthers ? undefined : { base, version, extra };
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  for (let i = 0; i < Math.max(a.length, b.length); i++) {
+    const difference = (a[i] ?? 0) - (b[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
