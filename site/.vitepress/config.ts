@@ -2,7 +2,6 @@ import { copyFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defineConfig } from "vitepress";
 import { anchorOf } from "../../scripts/docs/anchor.ts";
-import { guides } from "./guides.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** Files that pages link to and that are no pages. */
@@ -62,7 +61,7 @@ export default defineConfig({
           page("Check this machine", "doctor"),
         ],
       },
-      { text: "Guides", items: [page("All clients", "clients"), ...guides(root)] },
+      { text: "Clients", items: [page("Guides", "guides"), page("What was tried", "clients")] },
       {
         text: "Streams and resuming",
         items: [
@@ -76,6 +75,7 @@ export default defineConfig({
         text: "Running it",
         items: [
           page("Configuration", "configuration"),
+          page("Reach it from elsewhere", "reach"),
           page("Agents that speak ACP", "agents"),
           page("The stand-in IDE", "simulator"),
           page("How an IDE is found", "discovery"),
@@ -103,7 +103,6 @@ export default defineConfig({
           page("A tour of the code", "tour"),
           page("The turn machine", "turn-machine"),
           page("Schemas out of a build", "schema"),
-          page("The long suites", "long-suites"),
           page("Glossary", "glossary"),
         ],
       },
