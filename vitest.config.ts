@@ -32,6 +32,7 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
+          globalSetup: ["test/support/foreign-stand-in.ts"],
           include: ["test/e2e/**/*.test.ts"],
           environment: "node",
           expect,
@@ -61,7 +62,7 @@ export default defineConfig({
       },
       {
         test: {
-          name: "model",
+          name: "search",
           include: ["test/model/**/*.test.ts"],
           environment: "node",
           expect,

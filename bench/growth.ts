@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { type GatewayProcess } from "../test/support/gateway-process.ts";
 import { costOf } from "./gateway/process-cost.ts";
 import type { Growth } from "./load/answer.ts";
-import { askChat, askCompletions, askMessages, askResponses } from "./load/ask.ts";
+import { askChat, askMessages, askResponses } from "./load/ask.ts";
 import { type Spread, spread } from "./load/figures.ts";
 import { openWorld } from "./load/gateway.ts";
 import { measureLogSize } from "./load/log-size.ts";
@@ -52,7 +52,6 @@ const dialects: Readonly<Record<string, Ask>> = {
   "Chat Completions": askChat,
   Responses: askResponses,
   Messages: askMessages,
-  Completions: askCompletions,
 };
 
 const sections: Readonly<Record<string, readonly Case[]>> = {

@@ -19,6 +19,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   shared: () => import("./shared.ts"),
   "wrong-key": () => import("./wrong-key.ts"),
   acp: () => import("./acp.ts"),
+  input: () => import("./input.ts"),
 };
 
 const name = process.argv[2]?.startsWith("-") === false ? process.argv.splice(2, 1)[0] : undefined;

@@ -2,10 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../src/base/clock.ts";
-import { openRedisLog } from "../src/log/redis/open-redis-log.ts";
-import { encodeKey } from "../src/log/sealing/keys.ts";
-import { sealedCodec } from "../src/log/sealing/sealed-codec.ts";
-import { openSqliteLog } from "../src/log/sqlite/open-sqlite-log.ts";
+import { openFileLog, openSharedLog } from "../src/log/memory-log.fake.ts";
 import type { LogStore } from "../src/log/store.ts";
 import { newTurn } from "../src/log/turn.fake.ts";
 import { startRedis } from "./log/redis.ts";
@@ -17,7 +14,6 @@ import { startRedis } from "./log/redis.ts";
  */
 const clock = systemClock;
 const never = new AbortController().signal;
-const codec = sealedCodec(encodeKey(crypto.getRandomValues(new Uint8Array(32))));
 const folder = mkdtempSync(join(tmpdir(), "millrace-shared-bench-"));
 const redis = await startRedis();
 if (redis === undefined) throw new Error("redis-server is not installed");
@@ -25,7 +21,7 @@ const { url } = redis;
 const delta = "A sentence of ordinary length.";
 
 try {
-  const sqlite = (await openSqliteLog({ path: join(folder, "log.db"), clock, codec })).store;
+  const sqlite = await openFileLog({ path: join(folder, "log.db"), clock });
   console.log(
     "turns at once: 20 a gateway; 40 events each; lag: from the append to a reader's read at the next gateway",
   );
@@ -49,7 +45,7 @@ try {
 }
 
 async function withGateways(count: number, work: (all: readonly LogStore[]) => Promise<void>): Promise<void> {
-  const open = () => openRedisLog({ url, clock, codec });
+  const open = () => openSharedLog({ url, clock });
   const all = await Promise.all(Array.from({ length: count }, open));
   await work(all);
   for (const store of all) await store.close();
@@ -79,8 +75,7 @@ async function run(all: readonly LogStore[], turns: number, events: number, read
       const read = async () => {
         let cursor = record.lastEventId;
         for (let seen = 0; seen < events; ) {
-          await elsewhere.untilPast(record.turnId, cursor, never);
-          const page = await elsewhere.readAfter(record.turnId, cursor, { limit: 100 });
+          const page = await elsewhere.readAfter(record.turnId, cursor, { limit: 100, wait: never });
           for (const event of page.events) {
             lagsMs.push(performance.now() - (writtenAt[seen++] ?? performance.now()));
             cursor = event.eventId;

@@ -72,7 +72,7 @@ function casesOf(bin: string, label: string, limited: boolean): readonly Case[] 
   return [
     command(["--version"], 5),
     command(["--help"], 5),
-    command(["key"], 5),
+    command(["keys"], 5),
     command(["statusline"], 5),
     command(["usage", "--help"]),
     command(["serve", "--help"]),

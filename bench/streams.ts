@@ -6,14 +6,10 @@ import { runInNewContext } from "node:vm";
 import type { Backend } from "../src/backends/backend.ts";
 import { systemClock } from "../src/base/clock.ts";
 import { startOfLog } from "../src/base/ids.ts";
-import { clearCodec, type LogCodec } from "../src/log/medium/codec.ts";
-import { openMemoryLog } from "../src/log/memory/open-memory-log.ts";
+import { openMemoryLog } from "../src/log/live.ts";
+import { openFileLog, openSharedLog } from "../src/log/memory-log.fake.ts";
 import { readAll } from "../src/log/read-all.ts";
-import { readTurn } from "../src/log/read-turn.ts";
-import { openRedisLog } from "../src/log/redis/open-redis-log.ts";
-import { encodeKey } from "../src/log/sealing/keys.ts";
-import { sealedCodec } from "../src/log/sealing/sealed-codec.ts";
-import { openSqliteLog } from "../src/log/sqlite/open-sqlite-log.ts";
+import { eachOf, readTurn } from "../src/log/read-turn.ts";
 import type { LogStore } from "../src/log/store.ts";
 import { openTurns } from "../src/turns/open-turns.ts";
 import { plainLayout } from "../src/turns/turns.fake.ts";
@@ -32,7 +28,6 @@ const clock = systemClock;
 const never = new AbortController().signal;
 
 const folder = mkdtempSync(join(tmpdir(), "millrace-bench-"));
-const sealed = sealedCodec(encodeKey(crypto.getRandomValues(new Uint8Array(32))));
 let files = 0;
 
 interface Store {
@@ -40,17 +35,12 @@ interface Store {
   readonly open: () => Promise<LogStore>;
 }
 
-const sqliteAt = (path: string, codec: LogCodec) => async () => (await openSqliteLog({ path, clock, codec })).store;
 const freshFile = () => join(folder, `log-${++files}.db`);
 const redis = await startRedis();
 const stores: readonly Store[] = [
-  { name: "memory, as it is", open: async () => openMemoryLog({ clock }) },
-  { name: "memory, sealed", open: async () => openMemoryLog({ clock, codec: sealed }) },
-  { name: "SQLite, as it is", open: sqliteAt(freshFile(), clearCodec) },
-  { name: "SQLite, sealed", open: sqliteAt(freshFile(), sealed) },
-  ...(redis === undefined
-    ? []
-    : [{ name: "Redis, sealed", open: () => openRedisLog({ url: redis.url, clock, codec: sealed }) }]),
+  { name: "memory", open: () => openMemoryLog({ clock }) },
+  { name: "SQLite", open: () => openFileLog({ path: freshFile(), clock }) },
+  ...(redis === undefined ? [] : [{ name: "Redis", open: () => openSharedLog({ url: redis.url, clock }) }]),
 ];
 
 try {
@@ -69,19 +59,13 @@ try {
     console.log(`  ${name.padEnd(18)} ${show(one)}/s (x${ratio} slower)   ${show(many)}/s   ${show(whole)}/s`);
     await store.close();
   }
-  for (const [name, codec] of [
-    ["as it is", clearCodec],
-    ["sealed", sealed],
-  ] as const) {
-    const file = freshFile();
-    const store = await sqliteAt(file, codec)();
-    const { bytes, events } = await bytesPerEvent(store, codec);
-    await store.close();
-    const inFile = statSync(file).size / events;
-    console.log(
-      `bytes per event, ${name}: ${bytes.toFixed(0)} in its record for a delta of ${delta.length}, ${inFile.toFixed(0)} in the file (${events} events)`,
-    );
-  }
+  const file = freshFile();
+  const store = await openFileLog({ path: file, clock });
+  const events = await appendOneByOne(store, 4_000).then(() => 4_000);
+  await store.close();
+  console.log(
+    `bytes per event: ${(statSync(file).size / events).toFixed(0)} in the file for a delta of ${delta.length}`,
+  );
   await acknowledgements();
   await resumption();
   await followers(2_000);
@@ -93,21 +77,10 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** What a record's columns hold; the file adds its pages and its index. */
-async function bytesPerEvent(store: LogStore, codec: LogCodec) {
-  const { turnId, writer } = await begun(store);
-  const events = 4_000;
-  for (let i = 0; i < events; i++) await writer.append([{ type: "text", delta }], clock.now());
-  const turn = codec.newTurn(turnId, undefined).codec;
-  const place = { seq: 1, epoch: 1, kind: "text" as const, atMs: 1 };
-  const row = turn.encode(place, JSON.stringify({ body: { type: "text", delta } }), new Uint8Array(16));
-  return { bytes: row.payload.length + row.mac.length, events };
-}
-
 /** Client messages made durable, beside the same in memory. */
 async function acknowledgements(): Promise<void> {
-  const memory = openMemoryLog({ clock, codec: sealed });
-  const sqlite = await sqliteAt(freshFile(), sealed)();
+  const memory = await openMemoryLog({ clock });
+  const sqlite = await openFileLog({ path: freshFile(), clock });
   for (const [streams, each] of [
     [1, 300],
     [100, 20],
@@ -120,7 +93,7 @@ async function acknowledgements(): Promise<void> {
   await sqlite.close();
 }
 
-/** What `npm run test:model` searches. */
+/** What `npm test -- search model` searches. */
 function searchModel(): void {
   const startedAt = performance.now();
   const { ours, publishedOnes, without } = runAll();
@@ -134,7 +107,7 @@ function searchModel(): void {
 
 /** From asking again with a cursor to the first event that it lacks, in a turn of 5,000 events. */
 async function resumption(): Promise<void> {
-  const store = await sqliteAt(freshFile(), sealed)();
+  const store = await openFileLog({ path: freshFile(), clock });
   const { turnId, writer } = await begun(store);
   const batch = Array.from({ length: 100 }, () => ({ type: "text", delta }) as const);
   for (let i = 0; i < 50; i++) await writer.append(batch, clock.now());
@@ -144,7 +117,7 @@ async function resumption(): Promise<void> {
   for (let cut = 0; cut < 1_000; cut++) {
     const cursor = ids[(cut * 1_733) % (ids.length - 1)] ?? startOfLog; // all over the turn, in no order
     const startedAt = performance.now();
-    for await (const event of readTurn(store, { turnId, after: cursor }, never)) {
+    for await (const event of eachOf(readTurn(store, { turnId, after: cursor }, never))) {
       tookMs.push(performance.now() - startedAt);
       if (event.eventId <= cursor) resent += 1;
       break;
@@ -159,14 +132,14 @@ async function resumption(): Promise<void> {
 }
 
 async function followers(count: number): Promise<void> {
-  const store = await sqliteAt(freshFile(), sealed)();
+  const store = await openFileLog({ path: freshFile(), clock });
   const { turnId, writer } = await begun(store);
   await writer.append([started()], clock.now());
   const leaving = new AbortController();
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   const reading = Array.from({ length: count }, async () => {
-    for await (const _event of readTurn(store, { turnId, after: startOfLog }, leaving.signal));
+    for await (const _event of eachOf(readTurn(store, { turnId, after: startOfLog }, leaving.signal)));
   });
   await systemClock.sleep(500, never);
   collectGarbage();
@@ -179,7 +152,7 @@ async function followers(count: number): Promise<void> {
 
 /** Turns that a process left behind, until each has been adopted and finished by the next one. */
 async function recovery(turns: number): Promise<void> {
-  const open = sqliteAt(freshFile(), sealed);
+  const open = () => openFileLog({ path: freshFile(), clock });
   const before = await open();
   for (let turn = 0; turn < turns; turn++) {
     const { writer } = await begun(before);

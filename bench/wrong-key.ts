@@ -1,6 +1,6 @@
-import { rawClient, say } from "../src/gateway/idempotent/raw-client.fake.ts";
+import { rawClient, say } from "../src/gateway/streams/raw-client.fake.ts";
 import { startSimulator } from "../src/simulator/start.ts";
-import { startGatewayProcess } from "../test/support/gateway-process.ts";
+import { startGatewayProcess, withLimits } from "../test/support/gateway-process.ts";
 import { pinnedTo } from "../test/support/pinned.ts";
 import { quantile } from "./gateway/curve.ts";
 
@@ -17,7 +17,7 @@ await using simulator = await startSimulator({ plan: { unlimited: true } });
 const gateway = await startGatewayProcess({
   home: simulator.home,
   args: pinnedTo(simulator),
-  env: { MILLRACE_STREAMS_ATTACHES: "1000000" },
+  ...withLimits({ attachesPerMinute: 1_000_000 }),
 });
 try {
   const client = rawClient(gateway);

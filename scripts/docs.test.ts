@@ -5,6 +5,6 @@ import { generatedPages } from "./docs.ts";
 
 const root = join(import.meta.dirname, "..");
 
-test.each(Object.entries(await generatedPages()))("%s is current: `npm run docs` writes it", (file, text) => {
+test.each(Object.entries(await generatedPages()))("%s is current: `npm run generate` writes it", (file, text) => {
   expect(readFileSync(join(root, file), "utf8")).toBe(text);
 });

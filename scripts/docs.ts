@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { cliPage } from "./docs/cli-page.ts";
-import { guidePages } from "./docs/guide-pages.ts";
+import { guidePage } from "./docs/guide-page.ts";
 import { manPage } from "./docs/man-page.ts";
 import { troubleshootingPage } from "./docs/troubleshooting.ts";
 
@@ -11,14 +11,14 @@ const root = join(import.meta.dirname, "..");
 export async function generatedPages(): Promise<Readonly<Record<string, string>>> {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly version: string };
   return {
-    "docs/troubleshooting.md": troubleshootingPage(root),
+    "docs/troubleshooting.md": troubleshootingPage(),
     "docs/cli.md": await cliPage(),
-    ...guidePages(root),
+    "docs/guides.md": guidePage(),
     "man/millrace.1": await manPage(version),
   };
 }
 
-/** `npm run docs` writes them; `scripts/docs.test.ts` checks that they are current. */
+/** `npm run generate` writes them; `scripts/docs.test.ts` checks that they are current. */
 if (import.meta.main) {
   for (const [file, text] of Object.entries(await generatedPages())) {
     mkdirSync(dirname(join(root, file)), { recursive: true });

@@ -1,14 +1,13 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { clients } from "../src/cli/clients/clients.ts";
 import { startSimulator } from "../src/simulator/start.ts";
 import { record } from "./pictures/record.ts";
 import { terminalSvg } from "./pictures/terminal-svg.ts";
 
 /**
- * `npm run docs:pictures`: runs the built Millrace against the stand-in IDE in a real terminal, and draws what it shows. It needs `npm run build`
- * and `npm run docs:site` before it (the terminal's emulator is installed in `site/`), and Linux.
+ * `npm run generate -- pictures`: runs the built Millrace against the stand-in IDE in a real terminal, and draws what it shows. It needs `npm run build`
+ * and `npm run generate -- site` before it (the terminal's emulator is installed in `site/`), and Linux.
  */
 const root = join(import.meta.dirname, "..");
 const images = join(root, "docs/images");
@@ -49,14 +48,6 @@ try {
     wide,
     "A terminal: millrace serve, a question with its answer, and what is left of the plan, with the stand-in IDE",
   );
-  for (const { name, title, edits } of clients.filter((client) => client.name !== "generic")) {
-    const typed = edits === undefined ? `millrace setup ${name}` : `millrace setup ${name} --dry-run`;
-    const frames = (await record([typed], { columns: 92, height: 40, env, places })).slice(-1);
-    writeFileSync(
-      join(images, `setup-${name}.svg`),
-      terminalSvg(frames, { columns: 92, title: `A terminal: what millrace setup ${name} writes for ${title}` }),
-    );
-  }
   await record(["millrace stop"], { ...wide, env, places });
 } finally {
   await simulator.stop();

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bundledTitles, sbomOf } from "./bundle/sbom.ts";
 
-/** `npm run sbom`, after `npm run build`: writes `dist/sbom.cdx.json`, the libraries whose code is in the package, as CycloneDX. */
+/** `npm run generate -- sbom`, after `npm run build`: writes `dist/sbom.cdx.json`, the libraries whose code is in the package, as CycloneDX. */
 const root = join(import.meta.dirname, "..");
 const whole = execFileSync("npm", ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"], {
   cwd: root,

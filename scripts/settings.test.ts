@@ -5,7 +5,7 @@ import { settingsFiles } from "./settings.ts";
 
 const root = join(import.meta.dirname, "..");
 
-test.each(Object.entries(settingsFiles()))("%s is current: `npm run settings` writes it", (file, text) => {
+test.each(Object.entries(settingsFiles()))("%s is current: `npm run generate` writes it", (file, text) => {
   expect(readFileSync(join(root, file), "utf8")).toBe(text);
 });
 

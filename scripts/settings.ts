@@ -2,11 +2,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { z } from "zod";
 import { serveCommand } from "../src/cli/commands/serve.ts";
-import { tables } from "../src/cli/config/config-schema.ts";
+import { agentSchema } from "../src/cli/config/config-schema.ts";
 import { environmentOnly } from "../src/cli/config/environment-only.ts";
 import { configJsonSchema, serveSettings } from "../src/cli/config/settings-list.ts";
 
-/** The generated files, by their place in the repository. `npm run settings` writes them. */
+/** The generated files, by their place in the repository. `npm run generate` writes them. */
 export function settingsFiles(): Readonly<Record<string, string>> {
   return {
     "docs/settings.md": page(),
@@ -23,7 +23,7 @@ function page(): string {
   );
   return `# Settings
 
-<!-- Generated from the options of the commands: npm run settings -->
+<!-- Generated from the options of the commands: npm run generate -->
 
 Every setting of the gateway. An option on the command line wins over its variable, the variable over \`config.toml\`, the file over the default.
 \`millrace config get\` shows what holds and why, \`millrace config set serve.port 42200\` changes the file, \`millrace config check\` checks it. An unknown key
@@ -38,17 +38,11 @@ The keys stand under \`[serve]\`. Other commands that start a gateway take them 
 |---|---|---|---|---|---|
 ${serve.join("\n")}
 
-## acp
-
-The keys stand under \`[acp]\`.
-
-${tableOf(tables.acp, "acp")}
-
 ## agents
 
 The keys stand under \`[[agents]]\`, once for each agent of your own.
 
-${tableOf(tables.agent, "agents")}
+${tableOf(agentSchema, "agents")}
 
 ## Variables without an option
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { deadLinks } from "./docs/built-links.ts";
 
-/** `npm run docs:site`: builds the documentation site into `site/dist` and checks every link of the built pages. */
+/** `npm run generate -- site`: builds the documentation site into `site/dist` and checks every link of the built pages. */
 const site = join(import.meta.dirname, "../site");
 const vitepress = join(site, "node_modules/vitepress/bin/vitepress.js");
 

@@ -33,7 +33,7 @@ const workflow = z.looseObject({
 describe.each(readdirSync(folder))("%s", (file) => {
   const text = readFileSync(join(folder, file), "utf8");
   const { jobs } = workflow.parse(parse(text));
-  const steps = Object.values(jobs).flatMap((each) => each.steps.map((one) => ({ ...one, job: each })));
+  const steps = Object.values(jobs).flatMap((each) => each.steps);
 
   test("pins every action by its commit, and says which version that is", () => {
     const uses = text.split("\n").filter((line) => line.includes("uses:"));
@@ -42,12 +42,10 @@ describe.each(readdirSync(folder))("%s", (file) => {
   });
 
   test("names only scripts that exist", () => {
-    const named = steps.flatMap(({ run = "", job: { strategy } }) =>
-      [...run.matchAll(/npm run (?:-s )?(\S+)(?: (\{.*?\}\}))?/g)].flatMap(([, name = ""]) =>
-        name === "${{" ? (strategy?.matrix["suite"] ?? []) : [name],
-      ),
+    const named = steps.flatMap(({ run = "" }) =>
+      [...run.matchAll(/npm run (?:-s )?(\S+)/g)].map(([, name = ""]) => name),
     );
-    expect(named.length).toBeGreaterThan(1);
+    expect(named.length).toBeGreaterThan(0);
     for (const name of named) expect(Object.keys(scripts)).toContain(name);
   });
 

@@ -141,7 +141,7 @@ export const requirements = [
   { id: "http.anthropic-models", sentence: "Claude Code gets the list in its shape, with ids that it shows." },
   {
     id: "http.body-size",
-    sentence: "Bodies of 32 MB are taken; 413 comes in the caller's shape; charset is fine.",
+    sentence: "Bodies of 32 MB are taken if images make them large; 413 comes in the caller's shape; charset is fine.",
   },
   { id: "http.early-abort", sentence: "A client that leaves before the first byte is noticed." },
   { id: "http.unsupported", sentence: "Unsupported routes answer JSON that names what there is." },

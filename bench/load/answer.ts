@@ -34,7 +34,7 @@ export function endsAtMs(firstAtMs: number, { characters, charactersPerSecond }:
 }
 
 /** What a reader saw of one answer. */
-export interface Seen {
+export interface Observation {
   readonly askedAtMs: number;
   /** Each time the text grew: how long it was then. */
   readonly points: readonly { readonly atMs: number; readonly length: number }[];
@@ -50,7 +50,7 @@ export interface Lags {
 }
 
 /** Throws when the text is not whole. `stamp` is the beginning of the text that was read. */
-export function lagsOf(seen: Seen, stamp: string, growth: Growth): Lags {
+export function lagsOf(seen: Observation, stamp: string, growth: Growth): Lags {
   const firstAtMs = Number(/^@(\d+\.\d+)/.exec(stamp)?.[1]);
   const last = seen.points.at(-1)?.length ?? 0;
   if (Number.isNaN(firstAtMs) || last !== growth.characters) throw new Error(`an answer of ${last} characters`);

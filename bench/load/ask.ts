@@ -41,14 +41,6 @@ export function askMessages(gateway: GatewayProcess, name: string, taking: Takin
   return drain(gateway, { path: "/v1/messages", body, end: "message_stop" }, taking);
 }
 
-export function askCompletions(gateway: GatewayProcess, name: string, taking: Taking = {}): Promise<void> {
-  return drain(
-    gateway,
-    { path: "/v1/completions", body: { model, stream: true, prompt: name }, end: "[DONE]" },
-    taking,
-  );
-}
-
 /** Reads an answer to its end, or as long as the client stays; throws when the end does not come. */
 async function drain(
   gateway: GatewayProcess,

@@ -1,13 +1,9 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../../src/base/clock.ts";
-import { clearCodec } from "../../src/log/medium/codec.ts";
-import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
-import { openRedisLog } from "../../src/log/redis/open-redis-log.ts";
-import { encodeKey } from "../../src/log/sealing/keys.ts";
-import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
-import { openSqliteLog } from "../../src/log/sqlite/open-sqlite-log.ts";
-import { migrations } from "../../src/log/sqlite/schema.ts";
+import { openMemoryLog } from "../../src/log/live.ts";
+import { openFileLog, openSharedLog } from "../../src/log/memory-log.fake.ts";
+import { openSqliteRows } from "../../src/log/sqlite.ts";
 import type { LogStore } from "../../src/log/store.ts";
 import { newTurn } from "../../src/log/turn.fake.ts";
 import { startRedis } from "./redis.ts";
@@ -28,33 +24,28 @@ export interface Appending {
 
 const delta = "A sentence of ordinary length.";
 
-/** The bare loop first, then each store, not sealed and sealed. Redis is left out where its server is not installed. */
+/** The bare loop first, then each store. Redis is left out where its server is not installed. */
 export async function appendings(folder: string): Promise<readonly (readonly [string, Appending])[]> {
   const clock = systemClock;
-  const sealed = sealedCodec(encodeKey(crypto.getRandomValues(new Uint8Array(32))));
   const file = (name: string) => join(folder, `${name}-${process.hrtime.bigint()}.db`);
-  const ways: [string, Appending][] = [["bare inserts", bare(file("bare"))]];
-  for (const [name, codec] of [
-    ["", clearCodec],
-    [", sealed", sealed],
-  ] as const) {
-    // A new one each time: what it holds of the rounds before would make every collection longer, also while the others are measured.
-    const inMemory: Appending = {
-      run: (shape) => over(openMemoryLog({ clock, codec })).run(shape),
-      close: async () => {},
-    };
-    ways.push([`memory${name}`, inMemory]);
-    ways.push([`SQLite${name}`, over((await openSqliteLog({ path: file("log"), clock, codec })).store)]);
-    const redis = await startRedis();
-    if (redis === undefined) continue;
-    const store = over(await openRedisLog({ url: redis.url, clock, codec }));
-    const close = async () => {
-      await store.close();
-      await redis.stop();
-    };
-    ways.push([`Redis${name}`, { ...store, close }]);
-  }
-  return ways;
+  // A new one each time: what it holds of the rounds before would make every collection longer, also while the others are measured.
+  const inMemory: Appending = {
+    run: async (shape) => over(await openMemoryLog({ clock })).run(shape),
+    close: async () => {},
+  };
+  const ways: [string, Appending][] = [
+    ["bare inserts", await bare(file("bare"))],
+    ["memory", inMemory],
+    ["SQLite", over(await openFileLog({ path: file("log"), clock }))],
+  ];
+  const redis = await startRedis();
+  if (redis === undefined) return ways;
+  const store = over(await openSharedLog({ url: redis.url, clock }));
+  const close = async () => {
+    await store.close();
+    await redis.stop();
+  };
+  return [...ways, ["Redis", { ...store, close }]];
 }
 
 /** Each turn appends its events one append after the other, so the group commit gets one append of each turn at a time. */
@@ -76,13 +67,12 @@ function over(store: LogStore): Appending {
 }
 
 /** The same rows into the same table, in transactions as large as a group commit's, and nothing else. */
-function bare(path: string): Appending {
+async function bare(path: string): Promise<Appending> {
+  await (await openSqliteRows({ path })).close(); // makes the tables
   const database = new DatabaseSync(path);
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON");
-  database.exec(migrations.join("\n"));
-  const columns = "turn, seq, epoch, kind, at_ms, payload, mac, outline";
-  const insert = database.prepare(`INSERT INTO events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
-  const [payload, mac, nothing] = [new Uint8Array(90), new Uint8Array(16), new Uint8Array(0)];
+  const insert = database.prepare("INSERT INTO entries (n, seq, bytes) VALUES (?, ?, ?)");
+  const bytes = new Uint8Array(120);
   let before = 0;
   return {
     run({ turns, events, eventsAnAppend }) {
@@ -90,9 +80,7 @@ function bare(path: string): Appending {
       return measured(turns * events, async () => {
         for (let at = 0; at < events; at += eventsAnAppend) {
           database.exec("BEGIN IMMEDIATE");
-          for (const number of numbers)
-            for (let i = 0; i < eventsAnAppend; i++)
-              insert.run(number, at + i, 1, "text", systemClock.now(), payload, mac, nothing);
+          for (const number of numbers) for (let i = 0; i < eventsAnAppend; i++) insert.run(number, at + i, bytes);
           database.exec("COMMIT");
         }
       });

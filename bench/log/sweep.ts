@@ -1,6 +1,4 @@
-import { encodeKey } from "../../src/log/sealing/keys.ts";
-import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
-import { openSqliteLog } from "../../src/log/sqlite/open-sqlite-log.ts";
+import { openFileLog } from "../../src/log/memory-log.fake.ts";
 import type { LogWriter } from "../../src/log/store.ts";
 import { newTurn, SettableClock } from "../../src/log/turn.fake.ts";
 import { quantile } from "../gateway/curve.ts";
@@ -20,8 +18,7 @@ interface Running {
 /** Turns write while the same file loses its expired turns, beside the same without. */
 export async function measureSweep(path: string, turns: number) {
   const clock = new SettableClock(Date.now());
-  const codec = sealedCodec(encodeKey(crypto.getRandomValues(new Uint8Array(32))));
-  const { store } = await openSqliteLog({ path, clock, codec });
+  const store = await openFileLog({ path, clock });
   const begin = async () => {
     const { writer } = await store.create(
       newTurn({ createdAtMs: clock.now(), idempotencyKey: crypto.randomUUID() }),

@@ -1,11 +1,5 @@
 import { toBinary } from "@bufbuild/protobuf";
-import {
-  type RawAttach,
-  rawClient,
-  say,
-  type TierName,
-  tierNames,
-} from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { type RawAttach, rawClient, say, type TierName, tierNames } from "../../src/gateway/streams/raw-client.fake.ts";
 import { StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSchema } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import { CuttingProxy } from "../../test/cut/cutting-proxy.ts";
 import type { GatewayProcess } from "../../test/support/gateway-process.ts";

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 /** What belongs to a gateway, and to nothing that is run often. */
-const heavy = ["serve.js", "open-redis-log.js", "read-schema.js", "node:sqlite", "redis"];
+const heavy = ["serve.js", "redis-rows.js", "read-schema.js", "node:sqlite", "redis"];
 
 test("the check sees what is loaded later as well", () => {
   expect([...loads(programs, "bin.js")]).toEqual(expect.arrayContaining(heavy));
@@ -26,8 +26,14 @@ test("the plugin runs inside OpenCode: it can load no SQLite, and nothing of a g
 });
 
 test("the key and the status line are shown without what a gateway is made of", () => {
-  for (const chunk of ["key.js", "statusline-fast.js"])
+  for (const chunk of ["keys.js", "statusline-fast.js"])
     expect(heavy.filter((name) => loads(programs, chunk).has(name))).toEqual([]);
+});
+
+test("a host of an agent loads no library and nothing of a gateway, because one runs beside each agent", () => {
+  const loaded = [...loads(programs, "agent-host.js")];
+  expect(loaded.filter((name) => heavy.includes(name) || /zod|pino|hono/.test(name))).toEqual([]);
+  expect(loaded.filter((name) => name.endsWith(".js")).length).toBeLessThan(10); // small chunks, by who shares them
 });
 
 test("no chunk asks for a file of a library that was not bundled", () => {
@@ -44,7 +50,7 @@ test("the text of a program takes one byte a character, and has no comments that
 });
 
 test("what is started by its file name is there", () => {
-  const started = ["bin.js", "simulated-server.js", "simulated-agent.js", "schema-worker.js"];
+  const started = ["bin.js", "simulated-server.js", "simulated-agent.js", "agent-host.js", "schema-worker.js"];
   expect(started.filter((name) => !existsSync(join(programs, name)))).toEqual([]);
 });
 

@@ -9,6 +9,8 @@ const programs = {
   bin: "src/cli/bin.ts",
   "simulated-server": "src/simulator/main.ts",
   "simulated-agent": "src/simulator/acp/main.ts",
+  "agent-host": "src/backends/acp/host/main.ts",
+  "tool-relay": "src/backends/acp/tools/relay-program.ts",
   "schema-worker": "src/schema/schema-worker.ts",
   gateway: "src/index.ts",
   simulator: "src/simulator/index.ts",

@@ -10,15 +10,15 @@ export interface HelpEntry {
   readonly usage: string;
   readonly summary: string;
   readonly description: string;
-  readonly arguments: readonly Described[];
-  readonly options: readonly Described[];
+  readonly arguments: readonly Definition[];
+  readonly options: readonly Definition[];
   /** Options that another command's help explains, by that command. */
   readonly elsewhere: ReadonlyMap<string, readonly string[]>;
   readonly examples: Command["examples"];
 }
 
 /** A term and what it means. */
-type Described = readonly [term: string, meaning: string];
+type Definition = readonly [term: string, meaning: string];
 
 /** The help of the program itself, then of each command and of its subcommands, in the order of the help. */
 export async function helpEntries(): Promise<readonly [HelpEntry, ...HelpEntry[]]> {
@@ -48,7 +48,7 @@ function entryOf(program: Program, command: Command | undefined, name: string): 
   const options = help
     .visibleOptions(program)
     .filter(({ long }) => command === undefined || long !== "--help") // each command has it
-    .map((option): Described => [help.optionTerm(option), help.optionDescription(option)]);
+    .map((option): Definition => [help.optionTerm(option), help.optionDescription(option)]);
   const elsewhere = Map.groupBy(
     Object.entries(command?.options ?? {}).filter(([, { explainedBy }]) => explainedBy !== undefined),
     ([, { explainedBy = "" }]) => explainedBy,
@@ -60,7 +60,7 @@ function entryOf(program: Program, command: Command | undefined, name: string): 
     description: program.description(),
     arguments: help
       .visibleArguments(program)
-      .map((argument): Described => [help.argumentTerm(argument), help.argumentDescription(argument)]),
+      .map((argument): Definition => [help.argumentTerm(argument), help.argumentDescription(argument)]),
     options,
     elsewhere: new Map([...elsewhere].map(([of, named]) => [of, named.map(([option]) => `--${kebab(option)}`)])),
     examples: command?.examples ?? [],

@@ -5,7 +5,7 @@ import { type HelpEntry, helpEntries } from "./help-entries.ts";
 export async function manPage(version: string): Promise<string> {
   const [program, ...commands] = await helpEntries();
   return `${[
-    `.\\" Written by npm run docs from the source of --help.`,
+    `.\\" Written by npm run generate from the source of --help.`,
     `.TH MILLRACE 1 "" "millrace ${version}" "Millrace"`,
     ".SH NAME",
     "millrace \\- serve the models of your AI IDE on 127.0.0.1",

@@ -2,7 +2,6 @@ import { defaultHints, type ErrorCode } from "../../src/base/errors.ts";
 import { exitCodeFor } from "../../src/cli/terminal/exit-codes.ts";
 import { encodeAnthropicError } from "../../src/gateway/dialects/anthropic-messages/errors.ts";
 import { openAiErrors } from "../../src/gateway/dialects/openai-errors.ts";
-import { type ErrorMessage, errorMessages } from "./error-messages.ts";
 
 /** Why each error happens, for a person who has just seen it. */
 const causes: Readonly<Record<ErrorCode, string>> = {
@@ -29,63 +28,39 @@ const causes: Readonly<Record<ErrorCode, string>> = {
     "Someone ended the turn: the client, the IDE, a newer request of the same session, or the end of the grace time.",
   degraded: "Millrace cannot write its files: the disk is full, read-only or locked. Answers continue from memory.",
   unavailable: "The gateway is stopping, restarting, or has too many open requests. The turn is not lost.",
-  log_damaged: "The stored events of this turn are damaged, so Millrace cannot tell whether its prompt was sent.",
   expired: "The answer was kept for its time (two hours by default, `--retention`) and was then deleted.",
   internal: "A bug in Millrace.",
 };
 
 const codes = Object.keys(defaultHints) as readonly ErrorCode[]; // its type says so
 
-/** `docs/troubleshooting.md`, from the error table and the messages in the sources below `root`. */
-export function troubleshootingPage(root: string): string {
-  const messages = errorMessages(root, new Set(codes));
+/** `docs/troubleshooting.md`, from the error table. */
+export function troubleshootingPage(): string {
   return `${[
     "# Troubleshooting",
     "",
-    "<!-- Written by `npm run docs` from the sources. Change the sources, not this page. -->",
+    "<!-- Written by `npm run generate` from the sources. Change the sources, not this page. -->",
     "",
-    "Search this page for the message that you see. `…` stands for a name, a number or a path. Every error has a code, a message and a hint:",
-    "the hint says what to do next. [retries.md](retries.md) says which failed requests may be sent again, and `millrace doctor` looks at your machine.",
+    "Every error has a code, a message and a hint: the message says what happened in this case, the hint what to do next. This page says what each code",
+    "means in general. [retries.md](retries.md) says which failed requests may be sent again, and `millrace doctor` looks at your machine.",
     "",
     "## Codes",
     "",
-    "| code | OpenAI APIs | Anthropic API | exit code of a command | what it means |",
-    "|---|---|---|---|---|",
+    "| code | OpenAI APIs | Anthropic API | exit code of a command |",
+    "|---|---|---|---|",
     ...codes.map(codeRow),
     "",
     "A failure after which no prompt may follow has status 422 (402 for a quota) from its second time on, because many clients retry every 429 and 5xx.",
     "In the stream protocol errors have other names: [stream-protocol.md](stream-protocol.md).",
-    ...codes.flatMap((code) => section(code, messages)),
+    ...codes.flatMap(section),
   ].join("\n")}\n`;
 }
 
 function codeRow(code: ErrorCode): string {
   const anthropic = encodeAnthropicError({ code, message: "", hint: "" }, "").status;
-  return `| [\`${code}\`](#${code}) | ${openAiErrors[code].status} | ${anthropic} | ${exitCodeFor({ code, param: undefined })} | ${causes[code]} |`;
+  return `| [\`${code}\`](#${code}) | ${openAiErrors[code].status} | ${anthropic} | ${exitCodeFor({ code, param: undefined })} |`;
 }
 
-function section(code: ErrorCode, messages: readonly ErrorMessage[]): readonly string[] {
-  const rows = rowsOf(messages.filter((message) => message.code === code));
-  return [
-    "",
-    `## ${code}`,
-    "",
-    causes[code],
-    "",
-    `**What to do:** ${defaultHints[code]}`,
-    ...(rows.length === 0 ? [] : ["", "| message | what to do |", "|---|---|", ...rows]),
-  ];
-}
-
-/** One row for each message; "as above" where the code's own hint is shown. */
-function rowsOf(messages: readonly ErrorMessage[]): readonly string[] {
-  const rows = messages.map(
-    ({ code, message, hint }) =>
-      `| ${cell(message)} | ${hint === undefined || hint === defaultHints[code] ? "as above" : cell(hint)} |`,
-  );
-  return [...new Set(rows)].toSorted((a, b) => a.localeCompare(b, "en"));
-}
-
-function cell(text: string): string {
-  return text.replaceAll("\n", " ").replaceAll("|", "\\|").replaceAll("<", "&lt;");
+function section(code: ErrorCode): readonly string[] {
+  return ["", `## ${code}`, "", causes[code], "", `**What to do:** ${defaultHints[code]}`];
 }

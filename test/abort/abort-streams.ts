@@ -6,14 +6,13 @@ import {
   rawClient,
   say,
   type TierName,
-} from "../../src/gateway/idempotent/raw-client.fake.ts";
-import { headersOf, newNames, type StreamNames } from "../../src/gateway/idempotent/stream-world.fake.ts";
+} from "../../src/gateway/streams/raw-client.fake.ts";
+import { headersOf, newNames, type StreamNames } from "../../src/gateway/streams/stream-world.fake.ts";
 import {
   StreamUnifiedChatResponseWithToolsSchema as ChunkSchema,
   StreamEnd_Outcome,
 } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { AbortWorld } from "./abort-world.ts";
-import { type Leaving, sayAndLeave } from "./leaving-client.ts";
 import { longAnswer, type Step, steps } from "./stream-steps.ts";
 
 /** How the abort is said. */
@@ -24,9 +23,6 @@ export const ways = [
   "afresh, with a number",
   "lost, and again",
   "twice",
-  "afresh, and gone: its call is reset",
-  "afresh, and gone: FIN",
-  "afresh, and gone: RST",
 ] as const;
 export type Way = (typeof ways)[number];
 
@@ -48,9 +44,6 @@ interface Aborted extends Case {
 export function everyCase(tiers: readonly TierName[], all: readonly Way[] = ways): readonly Case[] {
   return tiers.flatMap((tier) => steps.flatMap((step) => all.map((way) => ({ tier, step, way }))));
 }
-
-/** How long after its last byte a client leaves that stays for no answer; ms. */
-const staysMs = [0, 1, 5];
 
 /**
  * Aborts each of these streams, some at a time, and then looks at what became of them: answers what broke. With `dies` the
@@ -94,13 +87,6 @@ async function aborted(world: AbortWorld, one: Case): Promise<Aborted> {
     await heard(own, abort.seqno);
     return own;
   };
-  /** As an original client: nothing but an abort, and nobody to hear what becomes of it. */
-  const andGone = async (how: Leaving["how"]) => {
-    const afterMs = staysMs[steps.indexOf(step) % staysMs.length] ?? 0;
-    void own.cut();
-    await sayAndLeave(tier, world.gateway, names, [plain], { afterMs, how });
-    return own;
-  };
   const done = async (last: RawAttach): Promise<Aborted> => ({ ...one, names, sent, last });
   switch (way) {
     case "here":
@@ -123,12 +109,6 @@ async function aborted(world: AbortWorld, one: Case): Promise<Aborted> {
           .endInput().ended;
       });
       return done(await afresh(numbered));
-    case "afresh, and gone: its call is reset":
-      return done(await andGone("call"));
-    case "afresh, and gone: FIN":
-      return done(await andGone("fin"));
-    case "afresh, and gone: RST":
-      return done(await andGone("rst"));
     default:
       return way satisfies never;
   }

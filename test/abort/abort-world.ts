@@ -1,5 +1,5 @@
-import { type RawAttach, rawClient, type TierName } from "../../src/gateway/idempotent/raw-client.fake.ts";
-import { headersOf, type StreamNames } from "../../src/gateway/idempotent/stream-world.fake.ts";
+import { type RawAttach, rawClient, type TierName } from "../../src/gateway/streams/raw-client.fake.ts";
+import { headersOf, type StreamNames } from "../../src/gateway/streams/stream-world.fake.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { CuttingProxy } from "../cut/cutting-proxy.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";

@@ -1,4 +1,4 @@
-import { type MessageInit, type RawAttach, say } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { type MessageInit, type RawAttach, say } from "../../src/gateway/streams/raw-client.fake.ts";
 
 const model = "claude-sonnet-4.6";
 

@@ -1,15 +1,17 @@
 import { strict as assert } from "node:assert";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI, { APIError } from "openai";
 import { installPackages, versionOf } from "../clients/install.ts";
 import { type GatewayProcess, millrace, startGatewayProcess } from "../support/gateway-process.ts";
-import { type ModelServer, startModelServer } from "./model-server.ts";
+import { type LoopTool, loopApis, runLoop } from "../support/tool-loop.ts";
+import { startModelServer } from "./model-server.ts";
 
 /*
- * `npm run test:agents`: a real ACP agent (OpenCode's published package, `opencode acp`) that config.toml names, a local
- * OpenAI-compatible server as its model, a real gateway process, and the real openai SDK in front. Docs: docs/agents.md.
+ * `npm test -- programs agents`: real ACP agents (published packages) that config.toml names, each with the settings of an owner who allowed it
+ * everything; a local server as their model, a real gateway process, and the real openai SDK in front. Docs: docs/agents.md.
  */
 const packages = await installPackages(join(import.meta.dirname, "package.json"));
 const home = mkdtempSync(join(tmpdir(), "millrace-agents-"));
@@ -17,38 +19,140 @@ const model = await startModelServer();
 const patience = () => AbortSignal.timeout(120_000);
 let failed = 0;
 
-/** The agent's configuration, and Millrace's that names the agent. */
-function configure({ url }: ModelServer): void {
-  const opencode = join(home, "opencode.json");
-  writeFileSync(
-    opencode,
-    JSON.stringify({
-      autoupdate: false,
-      share: "disabled",
-      enabled_providers: ["mock"],
-      model: "mock/m1",
-      small_model: "mock/m1",
-      provider: {
-        mock: {
-          npm: "@ai-sdk/openai-compatible",
-          options: { baseURL: url, apiKey: "local" },
-          models: { m1: { name: "M 1" }, m2: { name: "M 2" } },
+/** A real agent, and the configuration of an owner who allowed it everything. */
+interface AgentPackage {
+  readonly name: string;
+  readonly npm: string;
+  readonly bin: string;
+  readonly args: readonly string[];
+  readonly set: Readonly<Record<string, string>>;
+  /** Files of the owner, below the home folder. */
+  readonly files: Readonly<Record<string, string>>;
+  /** The model to ask, as the agent names it. */
+  readonly model: string;
+  /** Its tool that runs a command, and the tool's input. */
+  readonly tool: string;
+  readonly input: (command: string) => object;
+}
+
+const command = (line: string) => ({ command: line });
+const owned: readonly AgentPackage[] = [
+  {
+    name: "opencode",
+    npm: "opencode-ai",
+    bin: "opencode",
+    args: ["acp"],
+    model: "mock/m1",
+    tool: "bash",
+    set: { OPENCODE_CONFIG: join(home, "opencode.json"), OPENCODE_DISABLE_MODELS_FETCH: "1" },
+    files: {
+      "opencode.json": JSON.stringify({
+        autoupdate: false,
+        share: "disabled",
+        enabled_providers: ["mock"],
+        model: "mock/m1",
+        small_model: "mock/m1",
+        permission: { edit: "allow", bash: "allow" },
+        agent: { plan: { permission: { edit: "allow", bash: "allow" } } },
+        provider: {
+          mock: {
+            npm: "@ai-sdk/openai-compatible",
+            options: { baseURL: `${model.url}/v1`, apiKey: "local" },
+            models: { m1: { name: "M 1" }, m2: { name: "M 2" } },
+          },
         },
-      },
-    }),
-  );
+      }),
+    },
+    input: (line) => ({ command: line, description: "a command" }),
+  },
+  {
+    name: "codex",
+    npm: "@zed-industries/codex-acp",
+    bin: "codex-acp",
+    args: [],
+    model: "default",
+    tool: "shell_command",
+    input: command,
+    set: { OPENAI_API_KEY: "local" },
+    files: {
+      ".codex/config.toml": [
+        'approval_policy = "never"',
+        'sandbox_mode = "danger-full-access"',
+        'model = "mock-m1"',
+        'model_provider = "mock"',
+        "[model_providers.mock]",
+        'name = "mock"',
+        `base_url = "${model.url}/v1"`,
+        'wire_api = "responses"',
+        'env_key = "OPENAI_API_KEY"',
+      ].join("\n"),
+    },
+  },
+  {
+    name: "claude",
+    npm: "@zed-industries/claude-agent-acp",
+    bin: "claude-agent-acp",
+    args: [],
+    model: "default",
+    tool: "Bash",
+    input: command,
+    set: { ANTHROPIC_API_KEY: "local", ANTHROPIC_BASE_URL: model.url, IS_SANDBOX: "1" },
+    files: {
+      ".claude/settings.json": JSON.stringify({
+        permissions: { defaultMode: "bypassPermissions", allow: ["Bash(*)", "Write(*)"] },
+      }),
+    },
+  },
+  {
+    name: "gemini",
+    npm: "@google/gemini-cli",
+    bin: "gemini",
+    args: ["--acp"],
+    model: "default",
+    tool: "run_shell_command",
+    input: command,
+    set: { GEMINI_API_KEY: "local", GOOGLE_GEMINI_BASE_URL: model.url },
+    files: {
+      ".gemini/settings.json": JSON.stringify({
+        general: { defaultApprovalMode: "auto_edit" },
+        tools: { allowed: ["run_shell_command", "write_file"] },
+        security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
+      }),
+      ".gemini/policies/all.toml": '[[rule]]\ntoolName = "*"\ndecision = "allow"\npriority = 999\n',
+    },
+  },
+  {
+    name: "qwen",
+    npm: "@qwen-code/qwen-code",
+    bin: "qwen",
+    args: ["--acp"],
+    model: "default",
+    tool: "run_shell_command",
+    input: (line: string) => ({ command: line, is_background: false }),
+    set: { OPENAI_API_KEY: "local", OPENAI_BASE_URL: `${model.url}/v1`, OPENAI_MODEL: "m1" },
+    files: {
+      ".qwen/settings.json": JSON.stringify({
+        permissions: { allow: ["run_shell_command", "write_file"] },
+        tools: { approvalMode: "yolo" },
+        security: { auth: { selectedType: "openai" }, folderTrust: { enabled: false } },
+      }),
+    },
+  },
+];
+
+/** The owners' files, and Millrace's that names the agents. */
+function configure(): void {
+  const entries = owned.map(({ name, bin, args, set, files }) => {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(home, path)), { recursive: true });
+      writeFileSync(join(home, path), text);
+    }
+    const words = [join(packages, "node_modules/.bin", bin), ...args];
+    const variables = Object.entries(set).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+    return `[[agents]]\nname = "${name}"\ncommand = ${JSON.stringify(words)}\nset = { ${variables.join(", ")} }\n`;
+  });
   mkdirSync(join(home, ".millrace"), { recursive: true, mode: 0o700 });
-  const bin = join(packages, "node_modules/.bin/opencode");
-  writeFileSync(
-    join(home, ".millrace/config.toml"),
-    [
-      "[[agents]]",
-      'name = "opencode"',
-      `command = [${JSON.stringify(bin)}, "acp"]`,
-      `set = { OPENCODE_CONFIG = ${JSON.stringify(opencode)}, OPENCODE_DISABLE_MODELS_FETCH = "1" }`,
-      "",
-    ].join("\n"),
-  );
+  writeFileSync(join(home, ".millrace/config.toml"), entries.join("\n"));
 }
 
 async function check(sentence: string, run: () => Promise<void>): Promise<void> {
@@ -84,16 +188,32 @@ async function stream(gateway: GatewayProcess, content: string, key: string): Pr
   });
 }
 
-configure(model);
-process.stderr.write(`OpenCode ${versionOf(packages, "opencode-ai")}\n`);
+const step: LoopTool = {
+  name: "step",
+  parameters: { type: "object", properties: { at: { type: "string" } }, required: ["at"] },
+};
+
+/** How many prompts the gateway has sent to an agent. */
+async function prompts(agent: string): Promise<number> {
+  const headers = { authorization: `Bearer ${gateway.key}` };
+  const metrics = await (await fetch(`${gateway.url}/metrics`, { headers })).text();
+  return Number(new RegExp(`^millrace_agent_prompts\\{agent="${agent}"\\} (\\d+)`, "m").exec(metrics)?.[1]);
+}
+
+configure();
+for (const { npm } of owned) process.stderr.write(`${npm} ${versionOf(packages, npm)}\n`);
 let gateway = await startGatewayProcess({ home });
 try {
   await check("its models are listed as opencode/<model>", async () => {
-    const { data } = await clientOf(gateway).models.list();
-    assert.deepEqual(
-      data.map(({ id }) => id).filter((id) => id.startsWith("opencode/mock/")),
-      ["opencode/mock/m1", "opencode/mock/m2"],
-    );
+    // the first start of OpenCode on a machine takes longer than the gateway waits: its models come with a later list
+    const patience = AbortSignal.timeout(120_000);
+    let listed: string[] = [];
+    while (listed.length === 0 && !patience.aborted) {
+      const { data } = await clientOf(gateway).models.list();
+      listed = data.map(({ id }) => id).filter((id) => id.startsWith("opencode/mock/"));
+      await sleep(listed.length === 0 ? 1_000 : 0);
+    }
+    assert.deepEqual(listed, ["opencode/mock/m1", "opencode/mock/m2"]);
   });
   await check("a streamed answer comes whole, with the agent's usage, from one prompt", async () => {
     const create = clientOf(gateway).chat.completions.create({
@@ -124,13 +244,40 @@ try {
       ["m2"],
     );
   });
-  await check("a tool of the agent's own that writes ends the turn, and writes nothing", async () => {
-    const file = join(home, "written-by-the-agent.txt");
-    const json = JSON.stringify({ filePath: file, content: "x" });
-    const asked = clientOf(gateway).chat.completions.create(ask(`For gamma use the tool write with ${json} now.`));
-    await assert.rejects(asked, (error: unknown) => error instanceof APIError);
-    assert.equal(existsSync(file), false);
-  });
+  for (const agent of owned) {
+    const asked = agent.model === "default" ? undefined : `${agent.name}/${agent.model}`;
+    const anyModel = async () =>
+      asked ??
+      (await clientOf(gateway).models.list()).data.find(({ id }) => id.startsWith(`${agent.name}/`))?.id ??
+      agent.name;
+    await check(`${agent.name}: a plain answer, although its owner's settings are not in force`, async () => {
+      const answer = await clientOf(gateway).chat.completions.create(ask("Please count to 5.", await anyModel()));
+      assert.equal(answer.choices[0]?.message.content, "1, 2, 3, 4, 5");
+    });
+    await check(`${agent.name}: a command that its owner allowed and a model asks for does not run`, async () => {
+      const file = join(home, `written-by-${agent.name}.txt`);
+      const json = JSON.stringify(agent.input(`touch ${file}`));
+      const question = ask(`Please use the tool ${agent.tool} with ${json} now`, await anyModel());
+      await clientOf(gateway)
+        .chat.completions.create(question)
+        .catch((error: unknown) => assert(error instanceof APIError));
+      assert.equal(existsSync(file), false);
+    });
+  }
+  for (const agent of owned.filter(({ name }) => name === "opencode")) {
+    for (const api of loopApis) {
+      await check(`${agent.name}: a loop of 30 rounds over ${api.name} is one prompt`, async () => {
+        const before = await prompts(agent.name);
+        const { rounds, text } = await runLoop(api, gateway, {
+          model: `${agent.name}/${agent.model}`,
+          question: 'Please use the tool step with {"at":"here"} 30 times, then count to 3.',
+          tool: step,
+        });
+        assert.equal(`${rounds.length} rounds, ${text}`, "30 rounds, 1, 2, 3");
+        assert.equal((await prompts(agent.name)) - before, 1);
+      });
+    }
+  }
   await check("a gateway killed in the middle of an answer never asks again", async () => {
     const question = "Please hold and count to 9 for delta.";
     const cut = await stream(gateway, question, "delta");

@@ -14,15 +14,6 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
     await picture(page, "degraded");
   });
 
-  it("warns that the shared store may lose answers, and says what helps", async () => {
-    const { page } = await open({ weaknesses: ["replica_gone", "not_persistent"] });
-    const alert = page.getByRole("alert").filter({ hasText: "The store may lose answers." });
-    await alert.waitFor();
-    expect(await alert.innerText()).toMatch(/follows it no more.*Start the replica again\..*`?appendonly yes/s);
-    expect(await alert.getAttribute("class")).toBe("banner warn");
-    expect(await accessibilityViolations(page)).toEqual([]);
-  });
-
   it("shows the IDEs found, with doctor's verdicts and what to do", async () => {
     const { page } = await open();
     const ides = page.locator("section[aria-labelledby=ides]");
@@ -119,7 +110,7 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
 
   it("shows the keys of others with what they may and have used, and no page of keys without any", async () => {
     const nowMs = Date.now();
-    const key = { createdAtMs: nowMs - 9e8, expiresAtMs: undefined, revokedAtMs: undefined, apis: [], models: [] };
+    const key = { createdAtMs: nowMs - 9e8, expiresAtMs: undefined, revokedAtMs: undefined, models: [] };
     const resetsAtMs = nowMs + 5 * 3_600_000 + 60_000;
     const keys: readonly IssuedKey[] = [
       {
@@ -127,20 +118,18 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
         name: "ci",
         caller: "1",
         state: "works",
-        maxTurns: 2,
         models: ["swe-1.5"],
         expiresAtMs: nowMs + 40 * 86_400_000,
-        budget: { most: 200, unit: "turns", period: "day", used: 174, resetsAtMs },
+        turnsPerDay: { most: 200, used: 174, resetsAtMs },
       },
-      { ...key, name: "ada", caller: "2", state: "works", maxTurns: undefined, budget: undefined },
+      { ...key, name: "ada", caller: "2", state: "works", turnsPerDay: undefined },
     ];
     const { page } = await open({ keys }, { viewport: { width: 1200, height: 400 } });
     await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Keys" }).click();
     const ci = page.getByRole("article", { name: "Key ci" });
     await ci.getByText("174 of 200 turns").waitFor();
     expect(await ci.innerText()).toMatch(/expires in 39 d[\s\S]*resets in 5 h/);
-    await ci.getByText("0 of 2").waitFor();
-    await page.getByRole("article", { name: "Key ada" }).getByText("No budget").waitFor();
+    await page.getByRole("article", { name: "Key ada" }).getByText("No limit of turns").waitFor();
     await picture(page, "keys");
     await docPicture(page, "dashboard-keys");
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -170,7 +159,7 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
       .getByRole("alert")
       .filter({ hasText: "You have not agreed yet that prompts go to Devin Desktop." });
     await banner.waitFor();
-    expect(await banner.innerText()).toMatch(/They use the plan\..*millrace accept/s);
+    expect(await banner.innerText()).toMatch(/They use the plan\..*millrace init --accept/s);
     await picture(page, "consent");
     expect(await accessibilityViolations(page)).toEqual([]);
     await banner.getByRole("button", { name: "I agree" }).click();

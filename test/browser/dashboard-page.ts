@@ -51,6 +51,7 @@ export function describeDashboard(subject: string, body: (open: Open) => void): 
         expect(complaints.filter((text) => !mayComplain.test(text))).toEqual([]);
       });
       await page.goto(await world.link());
+      await page.getByRole("button", { name: "Sign out" }).waitFor();
       return { page, world };
     });
   });

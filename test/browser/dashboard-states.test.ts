@@ -24,28 +24,19 @@ interface State {
 
 const nowMs = Date.now();
 const day = 86_400_000;
-const someKey = { createdAtMs: nowMs - 10 * day, expiresAtMs: undefined, revokedAtMs: undefined, apis: [], models: [] };
-const budget = { most: 200, unit: "turns", period: "day", used: 174, resetsAtMs: nowMs + 5 * 3_600_000 } as const;
+const someKey = { createdAtMs: nowMs - 10 * day, expiresAtMs: undefined, revokedAtMs: undefined, models: [] };
+const turnsPerDay = { most: 200, used: 174, resetsAtMs: nowMs + 5 * 3_600_000 };
 const keys: readonly IssuedKey[] = [
-  { ...someKey, name: "ci", caller: "1", state: "works", maxTurns: 2, models: ["swe-1.5"], budget },
-  { ...someKey, name: "ada", caller: "2", state: "works", maxTurns: undefined, budget: undefined },
+  { ...someKey, name: "ci", caller: "1", state: "works", models: ["swe-1.5"], turnsPerDay },
+  { ...someKey, name: "ada", caller: "2", state: "works", turnsPerDay: undefined },
   {
     ...someKey,
     name: "a-colleague-with-a-long-name-and-several-models",
     caller: "3",
     state: "expired",
-    maxTurns: 1,
     expiresAtMs: nowMs - day,
     models: ["claude-opus-4.5:high", "claude-opus-4.5:low", "swe-1.5", "gpt-6-pro"],
-    apis: ["openai-chat", "anthropic-messages"],
-    budget: {
-      ...budget,
-      most: 1_500_000,
-      unit: "tokens",
-      period: "month",
-      used: 1_500_000,
-      resetsAtMs: nowMs + 7 * day,
-    },
+    turnsPerDay: { ...turnsPerDay, most: 1_500_000, used: 1_500_000 },
   },
   {
     ...someKey,
@@ -53,8 +44,7 @@ const keys: readonly IssuedKey[] = [
     caller: "4",
     state: "revoked",
     revokedAtMs: nowMs - day,
-    maxTurns: undefined,
-    budget: undefined,
+    turnsPerDay: undefined,
   },
 ];
 
@@ -169,9 +159,9 @@ const states: readonly State[] = [
   },
   {
     name: "banner-store-damaged",
-    part: { damaged: { copy: "/home/ada/.millrace/turns.db.damaged-20260102", lost_keys: 3 } },
-    enter: (page) => page.getByText("The log was damaged, and part of it is lost.").waitFor(),
-    shows: /kept as \/home\/ada.*one of the 3 idempotency keys that are lost fails/s,
+    part: { damaged: { copy: "/home/ada/.millrace/turns.db.damaged-20260102" } },
+    enter: (page) => page.getByText("The log was damaged, so a new one was begun.").waitFor(),
+    shows: /kept as \/home\/ada.*under an earlier idempotency key may be asked once more/s,
   },
   {
     name: "banner-ide-gone",
@@ -211,8 +201,7 @@ const states: readonly State[] = [
     mayComplain: /40[13]/,
     async enter(page, world) {
       await page.getByText("live", { exact: true }).waitFor();
-      await page.context().clearCookies();
-      await page.goto(`${world.url}/sign-in?code=made-up`);
+      await page.goto(`${world.url}/#/sign-in/made-up`);
       await page.getByText("This link was already used, or has expired.").waitFor();
     },
     shows: /: Millrace\s(?![^]*Millrace)[^]*millrace dashboard/, // the name stands there once

@@ -215,7 +215,7 @@ describeDashboard("the dashboard's turns", (open) => {
     const curl = () => page.evaluate("navigator.clipboard.readText()");
     await expect
       .poll(curl)
-      .toMatch(/^curl -N -H "Authorization: Bearer \$\(millrace key --value\)" "http:.*\/events"$/);
+      .toMatch(/^curl -N -H "Authorization: Bearer \$\(millrace keys --value\)" "http:.*\/events"$/);
   });
 
   it("shows the end of each running turn's text where texts are shown, and of none where they are not", async () => {

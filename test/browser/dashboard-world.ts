@@ -8,11 +8,9 @@ import type { KeptSession } from "../../src/gateway/dashboard/dashboard-sessions
 import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
 import { openGateway } from "../../src/gateway/open-gateway.ts";
 import type { StoreState } from "../../src/gateway/options.ts";
-import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
+import { openMemoryLog } from "../../src/log/memory-log.fake.ts";
 import { encodeKey } from "../../src/log/sealing/keys.ts";
-import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
 import { plainRequest } from "../../src/log/turn.fake.ts";
-import type { StoreWeakness } from "../../src/log/weakness.ts";
 import { FakeModels } from "../../src/models/models.fake.ts";
 import type { TurnLifecycle } from "../../src/turns/lifecycle.ts";
 import { asking, fakeTurns } from "../../src/turns/turns.fake.ts";
@@ -58,8 +56,6 @@ export async function dashboardWorld(options: {
   readonly keys?: readonly IssuedKey[];
   /** What is wrong with the log's file. */
   readonly degradedBy?: MillraceError;
-  /** Why the shared store may lose answers. */
-  readonly weaknesses?: readonly StoreWeakness[];
   /** The log was damaged when the gateway opened it. */
   readonly damaged?: StoreState["damaged"];
   /** Whether the only IDE has no account signed in. */
@@ -106,8 +102,7 @@ export async function dashboardWorld(options: {
   };
   const events = new Emitter<TurnLifecycle & UsageLifecycle>();
   const meter = openMeter({ readPlan, history, clock, events });
-  const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(3)));
-  const turns = fakeTurns({ events, clock, store: openMemoryLog({ clock, codec }) });
+  const turns = fakeTurns({ events, clock, store: openMemoryLog({ clock }) });
   const recorder = openUsageRecorder({ turns: turns.turns, meter, events });
   events.on("turn_started", ({ turnId }) => recorder.watch(turnId));
   let sessions: readonly KeptSession[] = [];
@@ -135,12 +130,12 @@ export async function dashboardWorld(options: {
         save: (kept) => {
           sessions = kept;
         },
+        removeLinkFile: () => undefined,
       },
       storeState: () => ({
         degraded: options.degradedBy !== undefined,
         why: options.degradedBy?.message ?? null,
         hint: options.degradedBy?.hint ?? null,
-        weaknesses: options.weaknesses ?? [],
         damaged: options.damaged ?? null,
       }),
       ides: () => Promise.resolve(hasIdes ? someIdes(now) : withoutUsableIde(now, options.signedOut === true)),
@@ -198,7 +193,7 @@ export async function dashboardWorld(options: {
       attachment.close();
     },
     async link() {
-      const response = await fetch(`${url}/v1/dashboard/link`, { method: "POST", headers });
+      const response = await fetch(`${url}/dashboard/api/link`, { method: "POST", headers });
       const { path } = (await response.json()) as { readonly path: string };
       return `${url}${path}`;
     },

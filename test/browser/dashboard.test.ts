@@ -1,4 +1,11 @@
-import { expect, it } from "vitest";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect, it, onTestFinished } from "vitest";
+import { redirectTo } from "../../src/cli/commands/dashboard.ts";
 import { patienceMs } from "../support/world.ts";
 import { accessibilityViolations } from "./chromium.ts";
 import { describeDashboard, docPicture, hasNoSideScroll, picture } from "./dashboard-page.ts";
@@ -14,13 +21,45 @@ describeDashboard("the dashboard", (open) => {
     await page.getByText("millrace dashboard").waitFor();
   });
 
+  it("opens by a file that leads to the link, as `millrace dashboard` makes it", async () => {
+    const { page, world } = await open();
+    const file = join(mkdtempSync(join(tmpdir(), "millrace-link-")), "dashboard.html");
+    writeFileSync(file, redirectTo(await world.link()), { mode: 0o600 });
+    const tab = await page.context().newPage();
+    await tab.goto(pathToFileURL(file).href);
+    await tab.getByText("live", { exact: true }).waitFor();
+    expect(tab.url()).toBe(`${world.url}/`);
+  });
+
+  it("gives its session to no other port of this host, and keeps it in this tab", async () => {
+    const { page, world } = await open({}, { mayComplain: /404/ });
+    await page.getByText("live", { exact: true }).waitFor();
+    const session = String(await page.evaluate("sessionStorage.getItem('millrace-session')"));
+    expect(session).toMatch(/^[\w-]{43}$/);
+    const received: string[] = [];
+    const other = createServer((request, response) => {
+      received.push(JSON.stringify([request.url, request.headers]));
+      response.setHeader("content-type", "text/html").end("<title>another program</title>");
+    });
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void other.close());
+    await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+    expect(await page.evaluate("[sessionStorage.length, localStorage.length, document.cookie]")).toEqual([0, 0, ""]);
+    expect(received.length).toBeGreaterThan(0);
+    expect(received.join()).not.toContain(session);
+    await page.goto(world.url);
+    await page.getByText("live", { exact: true }).waitFor();
+    const tab = await page.context().newPage();
+    await tab.goto(world.url);
+    await tab.getByText("millrace dashboard").waitFor();
+  });
+
   it("says that a link was used, and leaves nothing of it in the address", async () => {
     const { page, world } = await open({}, { mayComplain: /403/ });
     const link = await world.link();
     await page.goto(link);
     await page.getByText("live", { exact: true }).waitFor();
-    await page.context().clearCookies();
-    for (const stale of [link, `${world.url}/sign-in?code=made-up`]) {
+    for (const stale of [link, `${world.url}/#/sign-in/made-up`]) {
       await page.goto(stale);
       await page.getByRole("alert").filter({ hasText: "already used, or has expired" }).waitFor();
       expect(page.url()).toBe(`${world.url}/`);
@@ -109,7 +148,7 @@ describeDashboard("the dashboard", (open) => {
   it("asks to sign in when the session is over, and opens again by a new link", async () => {
     const { page, world } = await open({}, { mayComplain: /401/ });
     await page.getByText("live", { exact: true }).waitFor();
-    await page.context().clearCookies();
+    await page.evaluate("sessionStorage.clear()");
     await page.getByRole("button", { name: "Read again" }).click();
     await page.getByRole("heading", { level: 1, name: "Millrace" }).waitFor();
     await picture(page, "sign-in");

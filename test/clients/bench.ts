@@ -58,7 +58,7 @@ export interface BenchOptions {
 }
 
 /** A prompt as the stand-in took it. */
-export interface Reached {
+export interface ModelInput {
   readonly text: string;
   readonly images: readonly unknown[];
 }
@@ -126,7 +126,7 @@ export class Bench {
   }
 
   /** What reached the model since the start: through the agent, or through the language server. */
-  async reached(): Promise<{ readonly prompts: readonly Reached[]; readonly cancels: number }> {
+  async reached(): Promise<{ readonly prompts: readonly ModelInput[]; readonly cancels: number }> {
     if (!this.acp) {
       const { messages, cancels } = await this.ide.report();
       return { prompts: messages, cancels: cancels.length };
@@ -218,7 +218,7 @@ export class Bench {
     const patience = AbortSignal.timeout(240_000);
     const begun = (await this.reached()).prompts.length;
     if (this.acp) {
-      const isLong = ({ text }: Reached) => text.includes("size=60000");
+      const isLong = ({ text }: ModelInput) => text.includes("size=60000");
       await this.ide.untilAgent(({ prompts: sent }) => sent.slice(begun).some(isLong), patience);
       return;
     }

@@ -18,7 +18,7 @@ import { shapeOf } from "./shape.ts";
 import { type Row, sectionOf, sections, type Travelled, withSections } from "./table.ts";
 
 /*
- * `npm run test:clients [-- --only codex,pi] [--failures all] [--update] [--acp]`: drives real clients against a real gateway process and the stand-in
+ * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--update] [--acp]`: drives real clients against a real gateway process and the stand-in
  * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. With `--only` it writes the
  * failures alone, and each cell that was not driven stays: so the table can be measured client by client.
  */

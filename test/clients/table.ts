@@ -67,7 +67,7 @@ export function sectionOf(page: string, name: string): string {
 }
 
 function marksOf(name: string): readonly [string, string] {
-  return [`<!-- written by test:clients: ${name} -->`, `<!-- end of ${name} -->`];
+  return [`<!-- written by programs clients: ${name} -->`, `<!-- end of ${name} -->`];
 }
 
 /** The page with each of the parts in place of what stood between its marks. Throws where a part has no marks. */

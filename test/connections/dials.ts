@@ -37,12 +37,15 @@ export function dialsOfRecord(text: string): readonly Dial[] {
 
 /**
  * The dials that lead elsewhere than to these loopback ports, or to any without them. `localhost` may be looked up: that is read from a file. The system's
- * cache of names is a socket of this machine which every such look-up tries.
+ * cache of names is a socket of this machine which every such look-up tries. Agents' hosts and relays listen on sockets in the gateway's own folder.
  */
 export function foreign(dials: readonly Dial[], ports?: ReadonlySet<number>): readonly Dial[] {
   return dials.filter(({ kind, what }) => {
     if (kind === "name") return what !== "localhost" && what !== "127.0.0.1" && what !== "::1";
-    if (kind === "unix") return what !== "/var/run/nscd/socket";
+    if (kind === "unix")
+      return (
+        what !== "/var/run/nscd/socket" && !/\/\.millrace\/(?:agents\/[\w.-]+|acp\/[\w.-]+\/relay\.sock)$/.test(what)
+      );
     const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(what) ?? [];
     return !["127.0.0.1", "::1", "localhost"].includes(host) || ports?.has(Number(port)) === false;
   });

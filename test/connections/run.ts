@@ -9,7 +9,7 @@ import { dialsOfTrace, foreign } from "./dials.ts";
 import { hasNetworks, ownNetwork, tracing } from "./own-network.ts";
 
 /**
- * `npm run test:network`: runs the end-to-end tests in a network that has nothing but its loopback, traces every process, and lists
+ * `npm test -- search network`: runs the end-to-end tests in a network that has nothing but its loopback, traces every process, and lists
  * every address that was dialled, also in vain. Exits 1 if one is no loopback address, or a test fails. Arguments are those of Vitest,
  * such as the name of a file.
  */

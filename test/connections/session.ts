@@ -60,7 +60,7 @@ async function useAll(ide: Simulator, served: GatewayProcess, model: string): Pr
     ["usage"],
     ["cascades", "list"],
     ["status"],
-    ["key"],
+    ["keys"],
     ["config", "check"],
   ])
     await millrace(argv, { home: ide.home, ...watched });

@@ -11,7 +11,7 @@ import {
   type Received,
   RuleBroken,
   readTurnLog,
-  TurnFailed,
+  toldFailure,
   withLeft,
 } from "./crash-client.ts";
 import type { Lives } from "./lives.ts";
@@ -73,7 +73,7 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
   let cursor = -1;
   const followed = createFollower((sequence, id, data) => {
     const { delta = "", isEnd = false, failure } = readResponsesEvent(data);
-    if (failure !== undefined) throw new TurnFailed(failure);
+    if (failure !== undefined) throw toldFailure(failure);
     if (sequence <= cursor) return; // what a reader who comes back needs to understand the rest
     if (sequence !== cursor + 1) throw new RuleBroken(`event ${sequence} follows event ${cursor}`);
     cursor = sequence;

@@ -85,8 +85,20 @@ export function plainPrompt({ name, answer }: Question): string {
   return `${name}. [[sim: text="${answer}"]]`;
 }
 
-/** A connection that was refused or cut: what `fetch` makes of a dead gateway. */
+/** What a failure that a client was told means to it: the turn's end, or only that of the gateway, after which it asks again. */
+export function toldFailure(failure: string): Error {
+  return isStopping(failure) ? new GatewayStops() : new TurnFailed(failure);
+}
+
+export function isStopping(said: string): boolean {
+  return said.includes("The gateway is stopping. The turn continues");
+}
+
+class GatewayStops extends Error {}
+
+/** A connection that was refused or cut: what `fetch` makes of a dead gateway. Or the gateway said that it stops. */
 export function isCut(error: unknown): boolean {
+  if (error instanceof GatewayStops) return true;
   return error instanceof TypeError && /fetch failed|terminated/.test(error.message);
 }
 

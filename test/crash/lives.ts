@@ -48,10 +48,11 @@ export class Lives {
     return this.#living;
   }
 
-  /** `kill -9`, now. The next `start` replaces it. */
-  async kill(): Promise<void> {
+  /** `kill -9`, or an end in order, now. The next `start` replaces it. */
+  async kill(signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<void> {
     const living = await this.#living;
-    await living.kill();
+    if (signal === "SIGKILL") await living.kill();
+    else await living.stop();
     this.#deaths++;
   }
 

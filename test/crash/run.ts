@@ -5,16 +5,16 @@ import type { CrashClient } from "./crash-client.ts";
 import { CrashWorld, type Fate, type Outcome } from "./scenario.ts";
 
 /**
- * `npm run test:crash`: kills real gateways, with real files and a real simulator, until it hurts. First, for every way of
+ * `npm test -- search crash`: kills real gateways, with real files and a real simulator, until it hurts. First, for every way of
  * asking, one turn for every write to the store, killed before and after it; then many turns of all kinds at once, killed three
  * times each batch, at random writes, at calls to the IDE and at random times, with clients that are killed themselves. All of it
- * over Cascade and over ACP, where the agent is killed too, alone or with the gateway.
+ * over Cascade and over ACP, where the agent and its host are killed too, alone or with the gateway.
  *
  * Exits 1 if any promise was broken, 2 if some turns only ended as failed and said so, or stalled: an answer that is late
  * because nothing moved for `CRASH_PATIENCE` seconds (120) is told apart from one that is lost or wrong. An answer that its agent
  * left cut is no fault: it fails by name and keeps what had arrived. `CRASH_BACKEND=ACP` picks one backend, `CRASH_CLIENTS` clients by a part of their
  * names, `CRASH_TURNS` sets how many turns the second half has (500), `CRASH_WRITES=0` leaves the first half out,
- * `CRASH_SEED` repeats a run, `CRASH_WORLDS` sets how many run side by side (4), `CRASH_PART=2/3` runs one part of three.
+ * `CRASH_FATES=gateway` kills gateways alone, half of them with SIGTERM. `CRASH_SEED` repeats a run, `CRASH_WORLDS` sets how many run side by side (4), `CRASH_PART=2/3` runs one part of three.
  */
 const turnsWanted = Number(process.env["CRASH_TURNS"] ?? "500");
 const seed = Number(process.env["CRASH_SEED"] ?? String(Date.now() % 1_000_000));
@@ -25,6 +25,7 @@ const clients = crashClients.filter(({ name }) => name.includes(wanted));
 const batchSize = 25;
 const short = 60;
 const long = 400;
+const gatewaysAlone = process.env["CRASH_FATES"] === "gateway";
 const wantedBackend = process.env["CRASH_BACKEND"] ?? "";
 const backends = upstreamNames.filter((name) => name.includes(wantedBackend));
 
@@ -114,17 +115,19 @@ function batchOf(plan: Plan) {
 
 function fate(backend: UpstreamName): Fate {
   const luck = random();
-  const rpcs = callsOf[backend];
-  const rpc = rpcs[Math.floor(random() * rpcs.length)] ?? rpcs[0];
-  const most = rpc === "session/load" ? 5 : batchSize; // that one is called after a death only
+  const rpcs = callsOf[backend].filter((name) => !gatewaysAlone || name !== "session/load");
+  const rpc = rpcs[Math.floor(random() * rpcs.length)] ?? callsOf[backend][0];
+  const most = rpc === "session/load" ? 5 : batchSize; // that one is called after an agent's death only
   const nth = 1 + Math.floor(random() * most);
-  if (backend === "ACP" && luck < 0.3) return { kind: "agent", rpc, nth, alone: luck < 0.2 };
-  if (luck < 0.5) {
+  if (backend === "ACP" && luck < 0.3 && !gatewaysAlone)
+    return { kind: random() < 0.5 ? "agent" : "host", rpc, nth, alone: luck < 0.2 };
+  const signal = random() < 0.5 ? ({ signal: "SIGTERM" } as const) : {};
+  if (luck < 0.5 && !gatewaysAlone) {
     const when = random() < 0.5 ? "before" : "after";
     return { kind: "write", when, write: 1 + Math.floor(random() * batchSize * 20) };
   }
-  if (luck < 0.75) return { kind: "call", rpc, nth };
-  return { kind: "time", afterMs: Math.floor(random() * 3_000) };
+  if (luck < 0.75) return { kind: "call", rpc, nth, ...signal };
+  return { kind: "time", afterMs: Math.floor(random() * 3_000), ...signal };
 }
 
 function count({ turns, deaths, broken }: Outcome, { backend, fates }: Plan): void {

@@ -9,12 +9,12 @@ export type Fate =
   | { readonly kind: "none" }
   /** It dies at a write of its own. */
   | ({ readonly kind: "write" } & Death)
-  /** It is killed so long after the turns were asked for. */
-  | { readonly kind: "time"; readonly afterMs: number }
+  /** It is killed so long after the turns were asked for; `SIGTERM`: it is stopped in order. */
+  | { readonly kind: "time"; readonly afterMs: number; readonly signal?: "SIGTERM" }
   /** It is killed when the simulator has seen the nth such call of this batch. */
-  | { readonly kind: "call"; readonly rpc: string; readonly nth: number }
-  /** The agent is killed then, alone or with the gateway. */
-  | { readonly kind: "agent"; readonly rpc: string; readonly nth: number; readonly alone: boolean };
+  | { readonly kind: "call"; readonly rpc: string; readonly nth: number; readonly signal?: "SIGTERM" }
+  /** The agent or its host is killed then, alone or with the gateway. */
+  | { readonly kind: "agent" | "host"; readonly rpc: string; readonly nth: number; readonly alone: boolean };
 
 /** What came of one question. */
 export interface TurnOutcome {
@@ -108,7 +108,8 @@ export class CrashWorld implements AsyncDisposable {
       if (fell === "lives on") await lives.kill();
       await lives.start(next);
     }
-    const turns = await Promise.all(asked.map((one) => this.#judge(one, lives)));
+    const mayCut = this.#upstream.cuts && fates.some(({ kind }) => kind === "agent" || kind === "host");
+    const turns = await Promise.all(asked.map((one) => this.#judge(one, lives, mayCut)));
     const broken: string[] = [];
     await this.#upstream
       .untilTidy(() => progress.note("a call upstream"), progress.signal)
@@ -129,7 +130,7 @@ export class CrashWorld implements AsyncDisposable {
     };
   }
 
-  async #judge({ client, question, received }: Asked, lives: Lives): Promise<TurnOutcome> {
+  async #judge({ client, question, received }: Asked, lives: Lives, mayCut: boolean): Promise<TurnOutcome> {
     const about = { client: client.name, name: question.name };
     try {
       const got = await received;
@@ -148,7 +149,7 @@ export class CrashWorld implements AsyncDisposable {
       const what = `${error instanceof Error ? error.message : String(error)}; ${await seen(lives, question.name)}`;
       const unclear = { ...nothing, broken: [], failed: undefined, cut: undefined, stalled: undefined };
       if (error instanceof Stalled) return { ...unclear, stalled: what };
-      if (error instanceof TurnFailed && error.left !== undefined && this.#upstream.cuts) {
+      if (error instanceof TurnFailed && error.left !== undefined && mayCut) {
         const broken = await checkCut(await lives.current(), error.left, question, client).catch((why) => [
           String(why),
         ]);
@@ -169,15 +170,17 @@ export class CrashWorld implements AsyncDisposable {
         break;
       case "time":
         await new Promise((resolve) => setTimeout(resolve, fate.afterMs));
-        await lives.kill();
+        await lives.kill(fate.signal);
         break;
       case "call":
         await this.#untilCalled(fate, before, signal);
-        await lives.kill();
+        await lives.kill(fate.signal);
         break;
       case "agent":
+      case "host":
         await this.#untilCalled(fate, before, signal);
-        this.#upstream.killAgent();
+        if (fate.kind === "agent") this.#upstream.killAgent();
+        else await this.#upstream.killHosts();
         if (fate.alone) return "lives on";
         await lives.kill();
         break;

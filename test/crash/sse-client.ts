@@ -6,6 +6,7 @@ import {
   eventOf,
   isCut,
   isRefused,
+  isStopping,
   isStoredFailure,
   plainPrompt,
   type Question,
@@ -14,6 +15,7 @@ import {
   readLogByKey,
   readTurnLog,
   TurnFailed,
+  toldFailure,
   withLeft,
 } from "./crash-client.ts";
 import type { Lives } from "./lives.ts";
@@ -105,7 +107,7 @@ async function askUntilAnswered(
   const take = ({ id, data }: EventSourceMessage) => {
     if (end.reached && data !== "[DONE]") throw new RuleBroken(`an event after the end: ${data}`);
     const { delta = "", isEnd = false, failure } = dialect.read(data);
-    if (failure !== undefined) throw new TurnFailed(failure);
+    if (failure !== undefined) throw toldFailure(failure);
     progress.note(`an event of ${question.name}`);
     text += delta;
     end.reached ||= isEnd;
@@ -133,7 +135,7 @@ async function askUntilAnswered(
       if (!response.ok || response.body === null) {
         const said = await response.text();
         if (isStoredFailure(response.status, said)) throw new TurnFailed(said);
-        if (isRefused(response) && wireIds.length === 0) {
+        if (isStopping(said) || (isRefused(response) && wireIds.length === 0)) {
           await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
           continue;
         }

@@ -10,7 +10,7 @@ import { startReliableStream } from "../../src/client/stream/start-stream.ts";
 import type { StreamEvent } from "../../src/client/stream/stream-event.ts";
 import type { StreamOptions } from "../../src/client/stream/stream-options.ts";
 import type { Tier } from "../../src/client/tiers/tier.ts";
-import { detailsOf, rawClient } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { detailsOf, rawClient } from "../../src/gateway/streams/raw-client.fake.ts";
 import { StreamEnd_Outcome } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import {

@@ -1,6 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { type RawAttach, rawClient, say, type TierName } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { type RawAttach, rawClient, say, type TierName } from "../../src/gateway/streams/raw-client.fake.ts";
 import { StreamUnifiedChatResponseWithToolsSchema as ChunkSchema } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { CutWorld } from "./cut-world.ts";
 import { type Cut, CuttingProxy } from "./cutting-proxy.ts";

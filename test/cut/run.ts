@@ -1,4 +1,4 @@
-import { tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { tierNames } from "../../src/gateway/streams/raw-client.fake.ts";
 import { say, table } from "../support/long-suite.ts";
 import { type UpstreamName, upstreamNames } from "../support/upstream.ts";
 import { cutTierDown, cutTierUp } from "./cut-tiers.ts";
@@ -7,7 +7,7 @@ import { everyByte, type Places } from "./places.ts";
 import { surfaces } from "./surfaces.ts";
 
 /**
- * `npm run test:cut`: cuts the connection between client and gateway after every byte of a streamed answer and of its request,
+ * `npm test -- search cut`: cuts the connection between client and gateway after every byte of a streamed answer and of its request,
  * by FIN and by RST, in every dialect that streams events and every tier of the idempotent protocol, and holds what the client
  * has at the end against the uncut stream. Then the same over ACP after every 23rd byte: how a connection is cut does not depend on the
  * backend, and how an answer grows does (`CUT_ACP_STEP`; 0 leaves it out). Exits 1 if any differs. `CUT_STEP` cuts after every so many bytes only;

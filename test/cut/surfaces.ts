@@ -32,7 +32,6 @@ export const surfaces: readonly Surface[] = [
     stream: true,
     messages: [{ role: "user", content }],
   })),
-  surface("openai-completions", "/v1/completions", (prompt) => ({ stream: true, prompt })),
   surface("openai-responses", "/v1/responses", (input) => ({ stream: true, input })),
   surface("anthropic-messages", "/v1/messages", (content) => ({
     stream: true,

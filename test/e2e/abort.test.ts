@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { tierNames } from "../../src/gateway/streams/raw-client.fake.ts";
 import { abortStreams, everyCase, ways } from "../abort/abort-streams.ts";
 import { AbortWorld } from "../abort/abort-world.ts";
 import { cancelTurns, everyCancel } from "../abort/cancel-turns.ts";

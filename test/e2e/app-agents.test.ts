@@ -11,9 +11,9 @@ it("the app's own agents are neither taken for an IDE, nor asked, nor ended", as
   const typesOf = own.map((one) => one.arguments.join(" ")).toSorted();
   expect(typesOf).toEqual(["acp", "acp --agent-type summarizer"]);
 
-  const { stdout } = await millrace(["account", "--json"], { home });
-  const { data } = JSON.parse(stdout) as { data: { what: string; signed_in: boolean }[] };
-  expect(data.map((one) => [one.what, one.signed_in])).toEqual([
+  const { stdout } = await millrace(["status", "--json"], { home });
+  const { accounts } = JSON.parse(stdout) as { accounts: { what: string; signed_in: boolean }[] };
+  expect(accounts.map((one) => [one.what, one.signed_in])).toEqual([
     ["editor", true],
     ["agent program", true],
   ]);
@@ -36,7 +36,7 @@ it("the app's own agents are neither taken for an IDE, nor asked, nor ended", as
   expect(sessions.filter(({ pid }) => isOwn(pid))).toEqual([]);
   expect(ide.prompts()).toHaveLength(1);
 
-  await served.kill();
+  await served.stop();
   await ide.untilAgent(({ processes }) => processes.filter(({ running }) => running).length === 2, patience());
   for (const { pid } of own) expect(processExists(pid)).toBe(true);
 });

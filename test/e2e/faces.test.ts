@@ -1,9 +1,10 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { toBinary } from "@bufbuild/protobuf";
+import { Ollama } from "ollama";
 import { expect, test } from "vitest";
 import { nodeLink } from "../../src/client/node/node-link.ts";
 import { startReliableStream } from "../../src/client/stream/start-stream.ts";
-import { rawClient, say, tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { rawClient, say, tierNames } from "../../src/gateway/streams/raw-client.fake.ts";
 import { StreamUnifiedChatResponseWithToolsSchema as ChunkSchema } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import { eventsOf } from "../cut/exchange.ts";
 import { ask, collect, model, patience, world } from "../support/world.ts";
@@ -63,8 +64,9 @@ test("every API of the gateway gives the same answer, at any time and from any c
   told.set("messages, streamed", await anthropic.messages.stream(message).finalText());
   const whole = await anthropic.messages.create(message);
   told.set("messages, whole", whole.content.map((block) => (block.type === "text" ? block.text : "")).join(""));
-  const completion = await client.completions.create({ model, prompt: question });
-  told.set("completions, whole", completion.choices[0]?.text ?? "");
+  const ollama = new Ollama({ host: served.url, headers: { authorization: `Bearer ${served.key}` } });
+  const said = await ollama.chat({ model, messages: [{ role: "user", content: question }] });
+  told.set("Ollama, whole", said.message.content);
 
   // One stream over every tier: byte for byte the same chunks, from each of their ids.
   const key = {

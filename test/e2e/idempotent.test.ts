@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type RawAttach, rawClient, say, type TierName } from "../../src/gateway/idempotent/raw-client.fake.ts";
-import { headersOf, newNames } from "../../src/gateway/idempotent/stream-world.fake.ts";
+import { type RawAttach, rawClient, say, type TierName } from "../../src/gateway/streams/raw-client.fake.ts";
+import { headersOf, newNames } from "../../src/gateway/streams/stream-world.fake.ts";
 import { model, patienceMs, world } from "../support/world.ts";
 
 const lastOf = ({ chunks }: RawAttach) => chunks.at(-1)?.eventId ?? "0";

@@ -31,7 +31,7 @@ test.skipIf(process.platform === "win32")(
     expect(done).toMatchObject({ code: 0 });
     expect(readFileSync(join(home, ".codex/millrace.config.toml"), "utf8")).toContain("millrace");
     expect((await ide.report()).messages).toHaveLength(1);
-    expect(done.stdout).toContain("/sign-in?code=");
+    expect(done.stdout).toContain("/#/sign-in/");
 
     const again = await millrace(["init"], { home, env });
     expect(again.stdout).not.toContain("Start the gateway");

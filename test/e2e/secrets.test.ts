@@ -51,7 +51,7 @@ test("no credential shows in a log line, an error or a response, and no prompt o
   await ide.setFaults([{ rpc: "*", error: { code: "internal", message: `it broke with ${planted}` } }]);
   seen.push(JSON.stringify(await client.chat.completions.create(ask("hi there")).catch((error: unknown) => error)));
   await ide.setFaults([]);
-  for (const argv of [["doctor", "--json"], ["models", "--json"], ["key"], ["doctor"]]) {
+  for (const argv of [["doctor", "--json"], ["models", "--json"], ["keys"], ["doctor"]]) {
     const { stdout, stderr } = await millrace(argv, { home });
     seen.push(stdout, stderr);
   }

@@ -68,7 +68,7 @@ const submit = {
     name: "submit",
     parameters: {
       type: "object",
-      properties: { summary: { type: "string", pattern: "^[A-Z]" } },
+      properties: { summary: { type: "string", enum: ["Done"] } },
       required: ["summary"],
     },
   },
@@ -115,19 +115,18 @@ it("ends a turn with the call that was streamed, where another call of it stays 
   expect((await ide.report()).messages).toHaveLength(2);
 });
 
-const call = '{"name":"bash","arguments":{"command":"ls"}}';
 const foreign = '{"action":"tool_call","tool_calls":[{"name":"rm","arguments":{}}]}';
 
 it("takes the forms of call that other plugins ask for, and a tool that was not offered as text", async () => {
   const { client } = await world({ simulator: { turn: { rate: "instant" } } });
   const answers = await Promise.all(
     [
-      `{"action":"tool_call","tool_calls":[${call}]}`,
-      `{"tool_calls":[${call}]}`,
-      '{"action":"final","content":"Done."}',
-      foreign,
-    ].map(async (text) => {
-      const question = ask(`${script(`say ${text}`)} Work.`);
+      `[[sim: call-form=action]] ${script('call bash {"command":"ls"}')}`,
+      `[[sim: call-form=tool-calls]] ${script('call bash {"command":"ls"}')}`,
+      script('say {"action":"final","content":"Done."}'),
+      script(`say ${foreign}`),
+    ].map(async (asked) => {
+      const question = ask(`${asked} Work.`);
       const { choices } = await client.chat.completions.create({ ...question, tools: [bash] });
       const { tool_calls: calls, content } = choices[0]?.message ?? {};
       return calls?.map((one) => one.type === "function" && one.function) ?? content;

@@ -5,7 +5,7 @@ import { gateway, openai } from "../support/world.ts";
 import { ask, machine, model, olderModel, prompted } from "./acp-machine.ts";
 
 /** What a listed model says of itself beside OpenAI's fields. */
-interface Listed {
+interface ListedModel {
   readonly millrace: { readonly backend: string };
 }
 
@@ -36,7 +36,7 @@ describe("which backend", () => {
     expect(prompted(ide)).toEqual(["count to 6"]);
 
     const list = await client.models.list();
-    const overAcp = list.data.filter((listed) => (listed as unknown as Listed).millrace.backend === "acp");
+    const overAcp = list.data.filter((listed) => (listed as unknown as ListedModel).millrace.backend === "acp");
     expect(overAcp.map(({ id }) => id)).toEqual([
       "claude-opus-5:high", // the language server lists it too, as one that the plan does not allow
       "claude-opus-5:medium",
@@ -51,7 +51,8 @@ describe("which backend", () => {
     ]);
     expect(list.data.length).toBeGreaterThan(overAcp.length + 20);
     const listed = await millrace(["models", "--all", "--json"], { home });
-    expect(JSON.parse(listed.stdout)).toContainEqual(expect.objectContaining({ name: model, backend: "acp" }));
+    const { data } = JSON.parse(listed.stdout) as { readonly data: readonly object[] };
+    expect(data).toContainEqual(expect.objectContaining({ name: model, backend: "acp" }));
     const { stdout } = await millrace(["doctor", "--json"], { home });
     expect(JSON.parse(stdout)).toMatchObject({
       backend: { kind: "cascade", beside: expect.stringContaining("Devin Desktop") as string },
@@ -87,6 +88,17 @@ describe("which backend", () => {
     await expect
       .poll(health)
       .toMatchObject({ details: { backend: { kind: "acp", why: "Cascade was removed from this build" } } });
+  });
+
+  it("an account whose plan does not allow Cascade is never sent there, and status and doctor say so", async () => {
+    const plan = { allows: "cli" } as const;
+    const { home, ide, client } = await machine({ profile: "devin-3", ideVersion: "3.8.20", cascade: "on", plan });
+    const { response } = await client.chat.completions.create(ask("count to 7", olderModel)).withResponse();
+    expect([response.headers.get("x-millrace-backend"), prompted(ide)]).toEqual(["acp", ["count to 7"]]);
+    const { startedCascades, messages } = await ide.report();
+    expect([startedCascades, messages]).toEqual([0, []]);
+    expect((await millrace(["status"], { home })).stdout).toContain("without Cascade");
+    expect((await millrace(["doctor"], { home })).stdout).toMatch(/plan does not allow Cascade/);
   });
 
   it("doctor and /metrics say which, why, and what the agent costs", async () => {

@@ -3,7 +3,7 @@ import { crashClients } from "../crash/clients.ts";
 import { CrashWorld, type Fate } from "../crash/scenario.ts";
 import { generator } from "../support/long-suite.ts";
 
-/** A few deaths of those that `npm run test:crash` goes through by the hundred. */
+/** A few deaths of those that `npm test -- search crash` goes through by the hundred. */
 test("over ACP a turn whose gateway or agent is killed is answered, or fails by name with what had arrived; none is asked twice", async () => {
   await using world = await CrashWorld.open(60_000, "ACP");
   const crashed = async (...fates: readonly Fate[]) => {
@@ -15,6 +15,11 @@ test("over ACP a turn whose gateway or agent is killed is answered, or fails by 
     expect([faults, broken]).toEqual([[], []]);
     return deaths;
   };
+  const stopped = await crashed(
+    { kind: "call", rpc: "session/prompt", nth: 4 },
+    { kind: "time", afterMs: 700, signal: "SIGTERM" },
+  ); // no agent died, so no answer is cut
+  expect(stopped).toBeGreaterThan(0);
   const early = await crashed(
     { kind: "write", when: "before", write: 40 },
     { kind: "agent", rpc: "session/prompt", nth: 5, alone: true },

@@ -4,7 +4,7 @@ import { CutWorld } from "../cut/cut-world.ts";
 import { everyByte } from "../cut/places.ts";
 import { surfaces } from "../cut/surfaces.ts";
 
-/** A share of the cuts of `npm run test:cut`; the steps are primes, so that they fall anywhere in an event. */
+/** A share of the cuts of `npm test -- search cut`; the steps are primes, so that they fall anywhere in an event. */
 test("over ACP a connection that is cut anywhere costs no event and no second prompt", async () => {
   await using world = await CutWorld.open("ACP");
   const broken: string[] = [];

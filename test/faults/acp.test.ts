@@ -75,8 +75,8 @@ const bash = {
 } as const;
 
 describe("clients' own forms over the agent", () => {
-  it("calls of tools come whole, and their results go back, in one session to the end of the loop", async () => {
-    const { ide, client } = await machine({ profile: "devin-3" });
+  it("in prose, calls of tools come whole, and their results go back, in one session to the end of the loop", async () => {
+    const { ide, client } = await machine({ profile: "devin-3", agent: { stdioServers: false } });
     const messages: OpenAI.ChatCompletionMessageParam[] = [
       { role: "user", content: "[[sim: agent=loop]] Look around." },
     ];
@@ -124,7 +124,7 @@ describe("never twice", () => {
     ["where all prompts go to the agent", {}],
     ["beside Cascade, for a model that only the agent offers", { ideVersion: "3.8.20", cascade: "on" }],
   ])(
-    "a gateway killed in the middle of an answer ends it by name with what had come, and leaves no agent behind: %s",
+    "a gateway killed in the middle of an answer loses nothing of it, asks once, and leaves no agent behind: %s",
     async (_, build) => {
       const home = temporaryHome();
       const ide = await simulator({ home, profile: "devin-3", ...build, turn: { holdAfter: 12 } });
@@ -143,7 +143,6 @@ describe("never twice", () => {
       const [agent] = ide.prompts();
       await first.kill();
       await reader?.cancel().catch(() => {});
-      await gone(agent?.pid ?? 0);
       await ide.release();
       const second = await gateway({ home });
       const again = await fetch(`${second.url}/v1/chat/completions`, {
@@ -154,8 +153,11 @@ describe("never twice", () => {
       });
       const text = await again.text();
       expect(prompted(ide)).toEqual(["write 400 characters"]);
-      // The agent died with its gateway while it wrote: the answer ends by name, with what had come.
-      expect(text).toMatch(/ended before it said that its answer was complete/);
+      const contents = [...text.matchAll(/"content":"((?:[^"\\]|\\.)*)"/g)].map(([, content = ""]) => content);
+      expect(contents.join("")).toHaveLength(400);
+      expect(text).toContain("[DONE]");
+      await second.stop();
+      await gone(agent?.pid ?? 0);
     },
   );
 

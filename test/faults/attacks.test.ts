@@ -42,7 +42,12 @@ const headerAttacks: readonly [name: string, headers: Headers, status: (target: 
   ["with a wrong key", { authorization: `Bearer ${wrong}` }, unkeyed],
   ["with a wrong key beside", { authorization: undefined, "x-api-key": wrong }, unkeyed],
   ["with another scheme", { authorization: `Basic ${wrong}` }, unkeyed],
-  ["with a made-up session", { ...noKey, cookie: `millrace=${wrong}`, "sec-fetch-site": "same-origin" }, unkeyed],
+  ["with a made-up session", { ...noKey, "x-millrace-session": wrong }, unkeyed],
+  [
+    "with a made-up cookie",
+    { ...noKey, cookie: `millrace_session=${wrong}`, "sec-fetch-site": "same-origin" },
+    unkeyed,
+  ],
   ["with a foreign Host", { host: "evil.example" }, () => 403],
   ["with a Host that only begins like ours", { host: "127.0.0.1.evil.example" }, () => 403],
   ["without a Host", { host: undefined }, () => 400],
@@ -168,5 +173,27 @@ describe.each(targets().filter(({ route }) => route.body === undefined))("$name,
   it("does not wait for a body that it has no use for", async () => {
     const answer = await ask(target, { "content-length": String(65 * 1024 * 1024) }, target.target, "{");
     expect(answer.status).toBe(target.status);
+  });
+});
+
+describe("every route with a body", () => {
+  it("refuses a body that says no length and is larger than allowed", async () => {
+    const piece = "x".repeat(1024 * 1024);
+    const chunk = `${piece.length.toString(16)}\r\n${piece}\r\n`;
+    for (const target of targets().filter(({ route }) => route.body !== undefined)) {
+      const head = {
+        ...honest(target),
+        "content-length": undefined,
+        "transfer-encoding": "chunked",
+        connection: undefined,
+      };
+      const { statuses } = await sendRaw(
+        portOf(),
+        requestBytes(target.route.method, target.target, head, chunk.repeat(66)),
+      );
+      expect([target.name, statuses]).toEqual([target.name, [413]]);
+    }
+    const alive = requestBytes("GET", "/api/hello", { host: "127.0.0.1" });
+    expect((await sendRaw(portOf(), alive)).statuses).toEqual([200]);
   });
 });

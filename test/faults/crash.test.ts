@@ -3,7 +3,7 @@ import { crashClients } from "../crash/clients.ts";
 import { CrashWorld } from "../crash/scenario.ts";
 import { generator } from "../support/long-suite.ts";
 
-/** A few deaths of those that `npm run test:crash` goes through by the hundred. */
+/** A few deaths of those that `npm test -- search crash` goes through by the hundred. */
 test("turns survive a gateway that is killed at a write of its store, at a call to the IDE, and in the middle of answers", async () => {
   await using world = await CrashWorld.open(60_000);
   const { turns, broken, deaths } = await world.run({

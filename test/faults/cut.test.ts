@@ -3,7 +3,7 @@ import { CutWorld } from "../cut/cut-world.ts";
 import { everyByte } from "../cut/places.ts";
 import { surfaces } from "../cut/surfaces.ts";
 
-/** Some of the cuts that `npm run test:cut` makes at every byte; the steps are primes, so that they fall anywhere in an event. */
+/** Some of the cuts that `npm test -- search cut` makes at every byte; the steps are primes, so that they fall anywhere in an event. */
 test("a connection that is cut anywhere costs no event and no second prompt, in every dialect", async () => {
   await using world = await CutWorld.open();
   const broken: string[] = [];

@@ -38,52 +38,26 @@ async function asked(target: GatewayProcess, question: string, key?: string) {
   return answer.choices[0]?.message.content;
 }
 
-async function refusalOf(target: GatewayProcess, question: string, key: string) {
-  try {
-    await asked(target, question, key);
-  } catch (error) {
-    if (!(error instanceof APIError)) throw error;
-    return [error.status, error.code, error.headers?.get("x-should-retry")];
-  }
-  throw new Error("it was answered");
-}
-
-const inTheWal = (offset: number) => (folder: string) => flip(join(folder, "turns.db-wal"), () => offset);
-
-test.each([
-  ["a bit flipped at 16 of the WAL", inTheWal(16)],
-  ["a bit flipped at 40 of the WAL", inTheWal(40)],
-  ["a bit flipped at 60 of the WAL", inTheWal(60)],
-  ["an emptied file", (folder: string) => truncateSync(join(folder, "turns.db"), 0)],
-])("%s is reported, the files are kept, and a key whose turn is lost sends no second prompt", async (_, damage) => {
-  const { home, folder, prompts, start } = await damaged(damage);
+test("a damaged file is set aside and said, and a key that was used before costs one more prompt at most", async () => {
+  const { home, folder, prompts, start } = await damaged((folder) => truncateSync(join(folder, "turns.db"), 0));
   expect((await millrace(["doctor"], { home })).stdout).toContain("is damaged");
-  expect((await millrace(["usage"], { home })).stderr).toContain("is damaged"); // and leaves its files as they are
   const second = await start();
-  const refused = [409, "log_damaged", "false"];
-  expect(await refusalOf(second, "keyed", "spent")).toEqual(refused);
-  expect(await prompts()).toBe(2);
-  expect(await asked(second, "keyed", "another key")).not.toBe("");
-  expect(await asked(second, "without a key")).not.toBe("");
-  expect(await prompts()).toBe(4);
+  await asked(second, "keyed", "spent");
+  await asked(second, "keyed", "spent");
+  expect(await prompts()).toBe(3);
 
   expect(second.log()).toContain("store_damaged");
-  const copies = readdirSync(folder).filter((name) => /\.damaged-\d+(-wal)?$/.test(name));
-  expect(copies).toHaveLength(2);
+  const copies = readdirSync(folder).filter((name) => /\.damaged-\d+$/.test(name));
+  expect(copies).toHaveLength(1);
   const authorization = `Bearer ${second.key}`;
-  const health = await (await fetch(`${second.url}/health`, { headers: { authorization } })).json();
-  expect(health).toMatchObject({ store: { damaged: { copy: expect.stringContaining(".damaged-"), lost_keys: 1 } } });
+  const response = await fetch(`${second.url}/health`, { headers: { authorization } });
+  expect(response.headers.get("x-millrace-store")).toBe("new");
+  expect(await response.json()).toMatchObject({ store: { damaged: { copy: expect.stringContaining(".damaged-") } } });
   const metrics = await (await fetch(`${second.url}/metrics`, { headers: { authorization } })).text();
   expect(metrics).toMatch(/^millrace_store_damaged 1$/m);
-
-  await second.kill();
-  const third = await start();
-  expect(await refusalOf(third, "keyed", "spent")).toEqual(refused); // also after the next start
-  expect(third.log()).not.toContain("store_damaged");
-  expect(await prompts()).toBe(4);
 });
 
-test("bits flipped anywhere in the WAL never make a second prompt under a key", async () => {
+test("bits flipped anywhere in the WAL cost one more prompt at most, and never an answer that differs", async () => {
   for (let round = 0; round < 4; round++) {
     const { answer, prompts, start } = await damaged((folder) =>
       flip(join(folder, "turns.db-wal"), (size) => Math.floor(random() * size)),
@@ -92,8 +66,8 @@ test("bits flipped anywhere in the WAL never make a second prompt under a key", 
     const told = await asked(second, "keyed", "spent").catch((error: unknown) =>
       error instanceof APIError ? error.code : error,
     );
-    expect([answer, "log_damaged", "internal"]).toContain(told);
-    expect(await prompts()).toBe(2);
+    expect([answer, "internal"]).toContain(told);
+    expect(await prompts()).toBeLessThanOrEqual(3);
   }
 });
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { rawClient, say, tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { rawClient, say, tierNames } from "../../src/gateway/streams/raw-client.fake.ts";
 import { heapOf } from "../support/heap.ts";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, model, simulator } from "../support/world.ts";

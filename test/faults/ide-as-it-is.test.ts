@@ -25,7 +25,9 @@ describe.each(ways)("over %s, a build that ignores the planner mode and reads", 
     expect(response.headers.get("x-millrace-ide-tools")).toBe("LIST_DIRECTORY");
 
     const headers = { authorization: `Bearer ${served.key}` };
-    const page = await fetch(`${served.url}/v1/turns/${response.headers.get("x-millrace-turn")}/summary`, { headers });
+    const page = await fetch(`${served.url}/dashboard/api/turns/${response.headers.get("x-millrace-turn")}/summary`, {
+      headers,
+    });
     expect(await page.json()).toMatchObject({ outcome: "finished", ide_tools: ["LIST_DIRECTORY"] });
 
     const stream = await client.chat.completions.create({ ...ask("echo: again"), stream: true });
@@ -153,7 +155,6 @@ it("every answer to a key names the IDE: of each API, of a list, of a refusal, o
   for (const [path, body] of [
     [chat, { model, messages }],
     [chat, { model, messages, stream: true }],
-    ["/v1/completions", { model, prompt: "echo: hi" }],
     ["/v1/responses", { model, input: "echo: hi" }],
     ["/v1/messages", { model, max_tokens: 99, messages }],
   ] as const)

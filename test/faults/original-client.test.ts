@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
-import { newNames } from "../../src/gateway/idempotent/stream-world.fake.ts";
+import { tierNames } from "../../src/gateway/streams/raw-client.fake.ts";
+import { newNames } from "../../src/gateway/streams/stream-world.fake.ts";
 import { temporaryHome } from "../support/home.ts";
 import { type OriginalCall, type OriginalOptions, runOriginalClient } from "../support/original-client.ts";
 import { gateway, model, patience, patienceMs, simulator, world } from "../support/world.ts";

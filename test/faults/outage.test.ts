@@ -9,8 +9,7 @@ import { transportTo } from "../../src/client/routes.fake.ts";
 import type { StreamRequest } from "../../src/client/stream/messages.ts";
 import { startReliableStream } from "../../src/client/stream/start-stream.ts";
 import { FakeStreamServer, says } from "../../src/client/stream-server.fake.ts";
-import { openBidiTier } from "../../src/client/tiers/bidi-tier.ts";
-import type { Tier } from "../../src/client/tiers/tier.ts";
+import { openBidiTier, type Tier } from "../../src/client/tiers/tier.ts";
 
 const clients = 1_000;
 const outageMs = 60_000;

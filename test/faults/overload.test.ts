@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { withLimits } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, patience, simulator } from "../support/world.ts";
 
@@ -27,7 +28,7 @@ const isToldToComeBack = ({ status, retryAfter }: Outcome) => (status === 503 ||
 test("1,000 clients at once are served or told when to come back, and health is answered meanwhile", async () => {
   const home = temporaryHome();
   await simulator({ home, turn: { rate: 2_000, size: 300, firstMs: 50 }, plan: { unlimited: true } });
-  const served = await gateway({ home, env: { MILLRACE_OPEN_REQUESTS: "100" } });
+  const served = await gateway({ home, ...withLimits({ mostOpen: 100 }) });
   const headers = { authorization: `Bearer ${served.key}` };
   const readMetrics = async () => (await fetch(`${served.url}/metrics`, { headers })).text();
   await readMetrics(); // the gateway looks at its event loop from the first reading on
@@ -45,7 +46,7 @@ test("1,000 clients at once are served or told when to come back, and health is 
 test("past its limit a client is refused before its prompt is sent, and served when it comes back", async () => {
   const home = temporaryHome();
   const ide = await simulator({ home, turn: { rate: 4_000, size: 900, holdAfter: 300 } });
-  const served = await gateway({ home, env: { MILLRACE_OPEN_REQUESTS: "5" } });
+  const served = await gateway({ home, ...withLimits({ mostOpen: 5 }) });
   const first = Array.from({ length: 5 }, (_, i) => askOnce(served, i));
   await ide.until(({ messages }) => messages.length === 5, patience());
   const refused = await Promise.all([5, 6, 7].map((i) => askOnce(served, i)));

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { rawClient, say } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { rawClient, say } from "../../src/gateway/streams/raw-client.fake.ts";
 import type { Simulator } from "../../src/simulator/start.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { millrace } from "../support/gateway-process.ts";
@@ -169,10 +168,10 @@ test.skipIf(process.platform !== "linux").each([
     await expect.poll(() => report().trimEnd().endsWith("}")).toBe(true);
     places.set("Node's crash report", report());
     rmSync(join(dumps, "crash.json"));
-    const bundle = join(home, "bundle.tar.gz");
+    const doctor = join(home, "doctor.json");
     for (const argv of [
       ["doctor", "--json"],
-      ["doctor", "--bundle", bundle],
+      ["doctor", "--report", doctor],
       ["usage"],
       ["cascades", "list"],
       ["keys", "list"],
@@ -181,7 +180,7 @@ test.skipIf(process.platform !== "linux").each([
       const { stdout, stderr } = await millrace(argv, { home, env: settings });
       places.set(argv.join(" "), stdout + stderr);
     }
-    places.set("the doctor's bundle", gunzipSync(readFileSync(bundle)).toString("utf8"));
+    places.set("the doctor's report", readFileSync(doctor, "utf8"));
     let heap = await heapOf(served.pid, dumps);
     const said = Object.values(texts).filter((each) => each !== texts.session);
     // What is still being put away is gone a moment later; what is kept is there each time.

@@ -6,7 +6,7 @@ import { recordedLog, recordedRecords } from "../power/recorded.ts";
 import { mayTrace } from "../power/trace.ts";
 import { generator } from "../support/long-suite.ts";
 
-/** Some of the moments that `npm run test:power` goes through one by one. Recording system calls needs `strace` and the right to. */
+/** Some of the moments that `npm test -- search power` goes through one by one. Recording system calls needs `strace` and the right to. */
 test.skipIf(!mayTrace)(
   "after a power cut at any write everything acknowledged is there, and any part of the rest may be lost",
   async () => {

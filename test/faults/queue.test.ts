@@ -4,7 +4,7 @@ import { ask, collect, gateway, model, openai, patience, patienceMs, world } fro
 
 const longAnswer = { simulator: { turn: { rate: 30 } }, args: ["--max-turns", "1", "--continuity", "off"] } as const;
 
-interface Described {
+interface TurnList {
   readonly data: readonly { readonly id: string; readonly queue?: { readonly position: number } }[];
 }
 
@@ -24,8 +24,8 @@ describe("the user's own limits, with real processes", { timeout: patienceMs }, 
     const gone = fetch(`${served.url}/v1/chat/completions`, { method: "POST", headers, body, signal: leaving.signal });
     gone.catch(() => undefined); // it is meant to leave
     const second = client.chat.completions.create({ ...ask("count to 3"), stream: true }).then(collect);
-    const turns = async (): Promise<Described> =>
-      (await (await fetch(`${served.url}/v1/turns?open=true`, { headers, signal: patience() })).json()) as Described;
+    const turns = async (): Promise<TurnList> =>
+      (await (await fetch(`${served.url}/v1/turns?open=true`, { headers, signal: patience() })).json()) as TurnList;
     while ((await turns()).data.length < 3) continue;
     expect((await ide.report()).messages).toHaveLength(1);
     leaving.abort();

@@ -74,7 +74,7 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
     .object({ data: z.array(z.object({ id: z.string(), idempotency_key: z.string().nullable() })) })
     .parse(turns)
     .data.filter(({ idempotency_key: key }) => key === idempotencyKey);
-  expect(await fetchJson(second, `/v1/turns/${turn?.id}/summary`)).toMatchObject({
+  expect(await fetchJson(second, `/dashboard/api/turns/${turn?.id}/summary`)).toMatchObject({
     ide: "windsurf",
     outcome: "finished",
     shows_text: false,

@@ -26,7 +26,7 @@ const wrong = "wrong-wrong-wrong-wrong";
 const refusals: readonly [name: string, headers: Headers, says: RegExp][] = [
   ["without a key", { authorization: undefined }, /"code":"unauthenticated"/],
   ["with a wrong key", { authorization: `Bearer ${wrong}` }, /"code":"unauthenticated"/],
-  ["with a made-up session", { authorization: undefined, cookie: `millrace=${wrong}` }, /"unauthenticated"/],
+  ["with a made-up session", { authorization: undefined, "x-millrace-session": wrong }, /"unauthenticated"/],
   ["with a foreign Host", { host: "evil.example" }, /"code":"permission_denied"/],
   ["from a foreign page", { origin: "https://evil.example" }, /"code":"permission_denied"/],
   ["from a page without an origin", { origin: "null" }, /"code":"permission_denied"/],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { QueuePlace } from "../../src/turns/start/turn-queue.ts";
+import type { QueuePlace } from "../../src/turns/queue.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { ask, openai, patience, patienceMs, world } from "../support/world.ts";
 
@@ -27,27 +27,29 @@ describe("one subscription for several people, with real processes", { timeout: 
       return turns.flatMap(({ queue }) => (queue === undefined ? [] : [queue]));
     };
 
-    expect(await status()).toMatchObject({ turn_limit: { most: null, why: "alone" } });
+    expect(await status()).toMatchObject({ gateway: { turn_limit: { most: null, why: "alone" } } });
     const first = await run("keys", "create", "ada");
     expect(first.stderr.replaceAll(/\s+/g, " ")).toContain(
       "While a key for others works, at most 4 turns run at once in one IDE and the others wait, unless you set `serve.max_turns`.",
     );
     const [ada, bob] = [first.stdout.trim(), await keyOf("bob")];
-    expect(await status()).toMatchObject({ turn_limit: { most: 4, why: "shared" } });
-    const list = await run("keys", "list");
+    expect(await status()).toMatchObject({ gateway: { turn_limit: { most: 4, why: "shared" } } });
+    const list = await run("keys");
     expect(list.stderr.replaceAll(/\s+/g, " ")).toContain("4 at once in one IDE, because keys for others work");
 
     const asked = ["one", "two", "three", "four", "five"].map((text) => begin(ada, `count to 200, ${text}`));
     await expect.poll(async () => (await places(ada)).length).toBe(1);
     asked.push(begin(bob, "count to 200, six"));
-    await expect.poll(() => places(bob)).toEqual([{ position: 1, of: 2 }]); // bob has no turn that runs
-    expect(await places(ada)).toEqual([{ position: 2, of: 2 }]);
+    await expect.poll(() => places(bob)).toEqual([{ position: 2, of: 2 }]); // who came first is next
+    expect(await places(ada)).toEqual([{ position: 1, of: 2 }]);
     await expect.poll(prompts).toBe(4);
-    await expect.poll(status).toMatchObject({ running: 4, waiting: 2 });
+    await expect.poll(status).toMatchObject({ gateway: { running: 4, waiting: 2 } });
 
     for (const name of ["ada", "bob"]) expect(await run("keys", "revoke", name)).toMatchObject({ code: 0 });
     await expect.poll(prompts).toBe(6);
-    await expect.poll(status).toMatchObject({ running: 6, waiting: 0, turn_limit: { most: null, why: "alone" } });
+    await expect.poll(status).toMatchObject({
+      gateway: { running: 6, waiting: 0, turn_limit: { most: null, why: "alone" } },
+    });
     for (const controller of await Promise.all(asked)) controller.abort();
   });
 
@@ -55,6 +57,6 @@ describe("one subscription for several people, with real processes", { timeout: 
     const { home } = await world({ args: ["--max-turns", "0"] });
     await millrace(["keys", "create", "ada"], { home });
     const { stdout } = await millrace(["status", "--json"], { home });
-    expect(JSON.parse(stdout)).toMatchObject({ turn_limit: { most: null, why: "set" } });
+    expect(JSON.parse(stdout)).toMatchObject({ gateway: { turn_limit: { most: null, why: "set" } } });
   });
 });

@@ -30,12 +30,6 @@ const cases: readonly Case[] = [
     error: /"code":"unavailable"/,
   },
   {
-    name: "completions",
-    path: "/v1/completions",
-    body: { model, prompt: "write", stream: true },
-    error: /data: \{"error":\{.*"type":"server_error".*"code":"unavailable"/,
-  },
-  {
     name: "responses",
     path: "/v1/responses",
     body: { model, input: "write", stream: true },
@@ -97,11 +91,11 @@ test.runIf(process.platform !== "win32")("SIGHUP reads the configuration again a
   const chatOnly = { name: "chat", ...chat, error: /./ };
   const text = await told(await post(served, chatOnly), () => {
     mkdirSync(join(home, ".millrace"), { recursive: true });
-    writeFileSync(join(home, ".millrace/config.toml"), '[acp]\nwram = "5m"\n');
+    writeFileSync(join(home, ".millrace/config.toml"), "[serve]\nprot = 1\n");
     process.kill(served.pid, "SIGHUP");
   });
   expect(text.trimEnd()).toMatch(/data: \[DONE\]$/);
-  await expect.poll(() => served.log()).toContain('Did you mean "warm"?');
+  await expect.poll(() => served.log()).toContain('Did you mean "port"?');
   writeFileSync(join(home, ".millrace/config.toml"), '[serve]\nlog_level = "info"\nretention = "3h"\n');
   process.kill(served.pid, "SIGHUP");
   await expect.poll(() => served.log()).toContain("In effect now: log_level.");

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openSqliteLog } from "../../src/log/sqlite/open-sqlite-log.ts";
+import { openFileLog } from "../../src/log/memory-log.fake.ts";
 import { newTurn, SettableClock } from "../../src/log/turn.fake.ts";
 import { logSizeOf } from "../soak/log-size.ts";
 import { accumulates, grown, spread } from "../soak/verdict.ts";
@@ -48,7 +48,7 @@ test("the size of a log tells answers from what is remembered of them", async ()
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, "turns.db");
   const clock = new SettableClock();
-  const { store } = await openSqliteLog({ path, clock });
+  const store = await openFileLog({ path, clock });
   const text = { type: "text", delta: "a long answer ".repeat(20_000) } as const;
   const finished = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "" } as const;
   for (let i = 0; i < 4; i++) {

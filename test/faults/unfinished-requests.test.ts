@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
+import { withLimits } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, openai, patience, simulator } from "../support/world.ts";
 
@@ -24,16 +25,11 @@ async function closed(port: number, said: string): Promise<void> {
   await once(socket, "close", { signal: patience() });
 }
 
-test("connections that keep a gateway waiting are closed, by limits that are settings, and a slow answer is not", async () => {
+test("connections that keep a gateway waiting are closed, and a slow answer is not", async () => {
   const home = temporaryHome();
   await simulator({ home, turn: { rate: 400, firstMs: 3_000, thinking: 0, text: "Slow." } });
-  const env = {
-    MILLRACE_FIRST_BYTE_SECONDS: "1",
-    MILLRACE_HEADERS_SECONDS: "1",
-    MILLRACE_REQUEST_SECONDS: "1",
-    MILLRACE_IDLE_SECONDS: "1",
-  };
-  const served = await gateway({ home, env });
+  const limits = withLimits({ firstByteMs: 1_000, headersMs: 1_000, requestMs: 1_000, idleMs: 1_000 });
+  const served = await gateway({ home, ...limits });
   const port = Number(new URL(served.url).port);
   const slow = openai(served).chat.completions.create(ask("slowly"));
   const body = `${post}authorization: Bearer ${served.key}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"mo`;

@@ -8,7 +8,7 @@ import { targets } from "./targets/targets.ts";
 import type { FuzzOrder, FuzzReport } from "./worker.ts";
 
 /**
- * `npm run test:fuzz`: gives every reader of foreign input what is a few changes away from inputs that reached new code, as V8's
+ * `npm test -- search fuzz`: gives every reader of foreign input what is a few changes away from inputs that reached new code, as V8's
  * counters say. Exits 1 when a reader throws anything but a clear error, hangs, or takes memory without bound; the input is kept
  * in `test/fuzz/corpus/<target>/` and runs first from then on. `--minutes` (10) are shared by all targets, `--short` is one
  * minute (so is CI), `--only` picks targets by a part of their names, `--keep` adds inputs that reached new code to the corpus, `--seed` repeats a run.

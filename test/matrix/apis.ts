@@ -2,14 +2,14 @@ import { isMillraceError } from "../../src/base/errors.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
 import { openMemoryRecordStore } from "../../src/client/records/memory-record-store.ts";
 import { startReliableStream } from "../../src/client/stream/start-stream.ts";
-import { detailsOf, rawClient, say } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { detailsOf, rawClient, say } from "../../src/gateway/streams/raw-client.fake.ts";
 import { StreamEnd_Outcome } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { patience } from "../support/world.ts";
 import { soon } from "./soon.ts";
 
 /** What one attempt of a client came to. */
-export interface Told {
+export interface AskReport {
   readonly failed: boolean;
   /** All that came, the error included. */
   readonly text: string;
@@ -33,7 +33,7 @@ export interface Cell {
   readonly api: "Chat Completions" | "Responses" | "Messages" | "the stream protocol";
   readonly keyed: boolean;
   /** Fails if the client has no message within 10 s. */
-  ask(gateway: GatewayProcess, question: Question): Promise<Told>;
+  ask(gateway: GatewayProcess, question: Question): Promise<AskReport>;
 }
 
 const messages = (content: string) => ({ messages: [{ role: "user", content }] });

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import type { GatewayProcess } from "../support/gateway-process.ts";
-import type { Cell, Question, Told } from "./apis.ts";
+import type { AskReport, Cell, Question } from "./apis.ts";
 
 /** How often a client sends the same bytes again, at once. */
 const repeats = 5;
@@ -25,14 +25,14 @@ export function askOf(cells: readonly Cell[], models: readonly string[], text: s
 }
 
 /** A client that sends the same bytes as often as it is told of a failure; what it was told each time. */
-export async function repeatedly(served: GatewayProcess, { cell, question }: Asked): Promise<readonly Told[]> {
-  const told: Told[] = [];
+export async function repeatedly(served: GatewayProcess, { cell, question }: Asked): Promise<readonly AskReport[]> {
+  const told: AskReport[] = [];
   while (told.length <= repeats && told.at(-1)?.failed !== false) told.push(await cell.ask(served, question));
   return told;
 }
 
 /** Each is a failure that says what happened. Nobody here cancels anything. */
-export function expectFailures({ cell }: Asked, told: readonly Told[], words: RegExp): void {
+export function expectFailures({ cell }: Asked, told: readonly AskReport[], words: RegExp): void {
   for (const { failed, text, status = 0 } of told) {
     expect([cell.how, failed]).toEqual([cell.how, true]);
     expect(text).toMatch(words);
@@ -42,7 +42,7 @@ export function expectFailures({ cell }: Asked, told: readonly Told[], words: Re
 }
 
 /** From the second time on no failure has a status that clients repeat by themselves. */
-export function expectFinal({ cell }: Asked, told: readonly Told[]): void {
+export function expectFinal({ cell }: Asked, told: readonly AskReport[]): void {
   const repeated = told.slice(1).flatMap(({ status = 0 }) => (status === 429 || status >= 500 ? status : []));
   expect([cell.how, repeated]).toEqual([cell.how, []]);
 }

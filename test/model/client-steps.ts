@@ -65,19 +65,6 @@ export function clientSteps(state: State, client: Client, index: number, fixes: 
       }
     }
   }
-  const { aborts, leavingAborts } = state.faults;
-  const isOpen = client.phase === "attached" || client.phase === "detached";
-  if (aborts > 0 && leavingAborts > 0 && index === 0 && client.next > 0 && isOpen && state.late === null) {
-    put(
-      "is cancelled: attaches afresh, says an abort without a number and leaves at once",
-      { ...client, phase: "left", half: null, out: [], in: [] },
-      {
-        faults: { ...state.faults, aborts: aborts - 1, leavingAborts: leavingAborts - 1 },
-        late: { creates: false, brings: [{ seqno: null, payload: "abort" }] },
-        saved: null,
-      },
-    );
-  }
   const [message, ...rest] = client.in;
   if (client.phase === "attached" && message !== undefined)
     receive(state, { ...client, in: rest }, message, put, fixes);

@@ -1,7 +1,7 @@
 import type { Taken } from "./server-steps.ts";
 import { type Client, type Fixes, fresh, nothing, revive, type State } from "./state.ts";
 
-/** The faults that may happen in this state: cut connections, late attaches, crashes of client and server, a second window, an expired log. */
+/** The faults that may happen in this state: cut connections, crashes of client and server, a second window, an expired log. */
 export function faultSteps(state: State, fixes: Fixes): Taken[] {
   const found: Taken[] = [];
   const { faults } = state;
@@ -21,19 +21,6 @@ export function faultSteps(state: State, fixes: Fixes): Taken[] {
         faults: { ...faults, cuts: faults.cuts - 1 },
       },
     });
-  }
-  if (faults.cuts > 0 && faults.lateAttaches > 0 && first.phase === "detached" && state.late === null) {
-    const creates = first.next === 0 || !fixes.explicitIntent;
-    const left = { ...faults, cuts: faults.cuts - 1, lateAttaches: faults.lateAttaches - 1 };
-    const label = "the client's connection is cut before the server has worked on its attach";
-    found.push({ label, state: { ...state, late: { creates, brings: [] }, faults: left } });
-    if (first.unacked.length > 0) {
-      const brings = first.unacked;
-      found.push({
-        label: `${label} and on what it sent`,
-        state: { ...state, late: { creates, brings }, faults: left },
-      });
-    }
   }
   if (faults.clientCrashes > 0 && first.phase === "attached" && second === undefined) {
     const down: Client = { ...fresh(`${first.life}'`), phase: "down" };
@@ -91,7 +78,6 @@ export function faultSteps(state: State, fixes: Fixes): Taken[] {
         ...state,
         server: nothing,
         durable: nothing,
-        late: state.late && { ...state.late, creates: !fixes.explicitIntent && state.late.creates }, // a tombstone is left
         faults: { ...faults, expiries: faults.expiries - 1 },
       },
     });

@@ -21,7 +21,7 @@ test.each([...report.without])("without %s its hazard comes back", (name, verdic
   expect(verdict.found.map((one) => one.hazard)).toContain(closes[name]);
 });
 
-test("the page shows these very traces", () => {
+test("the page shows these very results", () => {
   const [before = "", after = ""] = readFileSync(page, "utf8").split(new RegExp(`${begin}[^]*${end}`));
   const whole = `${before}${begin}${toMarkdown(report)}${end}${after}`;
   if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(page, whole);

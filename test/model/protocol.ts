@@ -23,8 +23,7 @@ export function isSettled(state: State): boolean {
   return state.clients.every(({ phase }, index) => {
     if (phase === "fenced" && index === 0) return false; // no other client continues its stream
     if (phase === "fenced" || phase === "expired" || phase === "down") return true;
-    if (phase === "aborted" || phase === "left")
-      return state.server.aborted || !state.server.known || state.server.events === lastEvent;
+    if (phase === "aborted") return state.server.aborted || !state.server.known || state.server.events === lastEvent;
     return phase === "done";
   });
 }

@@ -8,9 +8,7 @@ export const faults: Faults = {
   serverCrashes: 1,
   expiries: 1,
   secondWindows: 1,
-  lateAttaches: 1,
   aborts: 1,
-  leavingAborts: 1,
 };
 
 /** Which hazard each fix closes. */
@@ -21,8 +19,6 @@ export const closes: Readonly<Record<keyof Fixes, Hazard>> = {
   ackMeansDurable: "H4",
   explicitIntent: "H6",
   attachEpochs: "H7",
-  liveAttaches: "L1",
-  lastWords: "L2",
 };
 
 /** The algorithm as published, with none of the fixes. */
@@ -33,11 +29,9 @@ export const published: Fixes = {
   ackMeansDurable: false,
   explicitIntent: false,
   attachEpochs: false,
-  liveAttaches: false,
-  lastWords: false,
 };
 
-/** What the published algorithm shows; it knows no epochs, so no client can be fenced off by mistake. */
+/** What the published algorithm shows. */
 const hazards = ["H1", "H2", "H3", "H4", "H6", "H7"] as const;
 
 /** What may go wrong so that a hazard of the published algorithm shows; few faults keep the search small. */
@@ -56,9 +50,7 @@ const none: Faults = {
   serverCrashes: 0,
   expiries: 0,
   secondWindows: 0,
-  lateAttaches: 0,
   aborts: 0,
-  leavingAborts: 0,
 };
 
 export interface Report {
@@ -79,28 +71,20 @@ export function runAll(): Report {
   };
 }
 
-/** The report as it stands in docs/stream-protocol.md. */
+/** The report as it stands in docs/stream-protocol.md; `npm test -- search model` fails where the page differs. */
 export function toMarkdown(report: Report): string {
   const lines = [
     `With every fix: ${report.ours.explored.toLocaleString("en")} states explored, ${report.ours.found.length} violations.`,
     "",
   ];
+  lines.push("| the published algorithm shows | what | steps | states explored |", "|---|---|---|---|");
   for (const [hazard, { explored, found }] of report.publishedOnes) {
     const example = found.find((one) => one.hazard === hazard);
     lines.push(
-      `### ${hazard}: ${example?.what ?? "not found"}`,
-      "",
-      `The published algorithm; ${explored.toLocaleString("en")} states explored.`,
-      "",
+      `| ${hazard} | ${example?.what ?? "not found"} | ${example?.trace.length ?? 0} | ${explored.toLocaleString("en")} |`,
     );
-    lines.push(...(example?.trace ?? []).map((step, index) => `${index + 1}. ${step}`), "");
   }
-  lines.push(
-    "### One fix taken away",
-    "",
-    "| without | shows | steps of the shortest trace | states explored |",
-    "|---|---|---|---|",
-  );
+  lines.push("", "| without the fix | shows | steps | states explored |", "|---|---|---|---|");
   for (const [name, { explored, found }] of report.without) {
     const example = found.find(({ hazard }) => hazard === closes[name]);
     lines.push(

@@ -2,10 +2,9 @@ import { isSettled, steps } from "./protocol.ts";
 import { type Faults, type Fixes, initial, type State } from "./state.ts";
 
 /**
- * The hazards of docs/wire/idempotent-streams.md, "Hazards", that this model can show, and two of clients that leave: L1 and L2 of
- * docs/stream-protocol.md, "What can go wrong, and why it does not".
+ * The hazards of docs/wire/idempotent-streams.md, "Hazards", that this model can show.
  */
-export type Hazard = "H1" | "H2" | "H3" | "H4" | "H6" | "H7" | "L1" | "L2";
+export type Hazard = "H1" | "H2" | "H3" | "H4" | "H6" | "H7";
 
 /** One way things go wrong, with a shortest trace to it. */
 export interface Counterexample {
@@ -60,11 +59,9 @@ export function search(fixes: Fixes, faults: Faults, wanted: readonly Hazard[] =
 /** Which hazard a wrong state shows. */
 function classify(state: State, what: string): Hazard {
   if (what.includes("acknowledged chunk is lost")) return "H4";
-  if (what.includes("there is none")) return "L1";
   if (what.includes("second time")) return "H6";
   if (what.includes("two different chunks")) return state.clients.length > 1 ? "H7" : "H2";
   if (state.clients.some(({ phase }) => phase === "aborted")) return "H3";
-  if (state.clients.some(({ phase }) => phase === "left")) return "L2";
   const isForgotten = !state.server.accepted.some(({ seqno }) => seqno === 0);
   return isForgotten ? "H6" : "H1";
 }

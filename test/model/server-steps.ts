@@ -1,15 +1,4 @@
-import {
-  type Chunk,
-  type Client,
-  type Fixes,
-  type Late,
-  lastEvent,
-  type Message,
-  nothing,
-  type State,
-  type Step,
-  spell,
-} from "./state.ts";
+import { type Client, type Fixes, lastEvent, type Message, type State, type Step, spell } from "./state.ts";
 
 /** A step of the server, or a fault; `steps` adds `optional`. */
 export type Taken = Omit<Step, "optional">;
@@ -80,11 +69,6 @@ export function serverSteps(state: State, fixes: Fixes): Taken[] {
   if (JSON.stringify(server) !== JSON.stringify(state.durable))
     found.push({ label: "server's memory reaches the disk", state: { ...state, durable: server } });
 
-  if (state.late !== null) {
-    const label = "server works on an attach whose connection is gone";
-    found.push({ label, state: workOnLate(state, state.late, fixes) });
-  }
-
   const hasResult = server.accepted.some(({ payload }) => payload.startsWith("result"));
   const mayGenerate =
     server.known &&
@@ -109,40 +93,4 @@ export function serverSteps(state: State, fixes: Fixes): Taken[] {
     });
   }
   return found;
-}
-
-/** An attach like any other, but that nobody is there to be welcomed. */
-function workOnLate(state: State, { creates, brings }: Late, fixes: Fixes): State {
-  const over: State = { ...state, late: null };
-  const said = fixes.lastWords ? brings : [];
-  if (!state.server.known) {
-    const created = { ...nothing, known: true };
-    return creates ? takeAll({ ...over, epoch: state.epoch + 1, server: created, durable: created }, said) : over;
-  }
-  const isThere = state.clients.some(({ phase }) => phase === "attached");
-  if (isThere && fixes.liveAttaches) {
-    return takeAll(
-      over,
-      said.filter(({ payload }) => payload === "abort").map((abort) => ({ ...abort, seqno: null })),
-    );
-  }
-  const claimed = takeAll({ ...over, epoch: state.epoch + 1 }, said);
-  if (!isThere || !fixes.attachEpochs) return claimed;
-  const fence = (client: Client): Client =>
-    client.phase === "attached" ? { ...client, phase: "fenced", out: [], in: [] } : client;
-  const broken = "a client is told that another one has its stream, and there is none";
-  return { ...claimed, broken, clients: state.clients.map(fence) };
-}
-
-/** What a client that has left still said: stored like any other message, but without an acknowledgement. */
-function takeAll(state: State, chunks: readonly Chunk[]): State {
-  let { server, generations } = state;
-  for (const { seqno, payload } of chunks) {
-    if (payload === "abort") server = { ...server, aborted: true };
-    if (seqno === null || seqno !== server.accepted.length) continue; // it is there already, or another one is
-    if (seqno === 0) generations++;
-    server = { ...server, accepted: [...server.accepted, { seqno, payload }] };
-  }
-  const broken = generations > 1 ? "the answer is generated a second time" : state.broken;
-  return { ...state, server, durable: server, generations, broken };
 }

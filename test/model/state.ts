@@ -18,10 +18,6 @@ export interface Fixes {
   readonly explicitIntent: boolean;
   /** H7: the newest attach fences the older one, and a record has one owner. */
   readonly attachEpochs: boolean;
-  /** An attach that is worked on late takes no stream from a client that is there: its own connection is gone. */
-  readonly liveAttaches: boolean;
-  /** What came whole before its connection ended counts, where no other attach has the stream; an abort counts there too. */
-  readonly lastWords: boolean;
 }
 
 export const allFixes: Fixes = {
@@ -31,8 +27,6 @@ export const allFixes: Fixes = {
   ackMeansDurable: true,
   explicitIntent: true,
   attachEpochs: true,
-  liveAttaches: true,
-  lastWords: true,
 };
 
 /** What may go wrong, and how often. */
@@ -42,12 +36,8 @@ export interface Faults {
   readonly serverCrashes: number;
   readonly expiries: number;
   readonly secondWindows: number;
-  /** Of the cuts, those that come before the server has worked on the attach. */
-  readonly lateAttaches: number;
   /** Whether the user cancels at some point. */
   readonly aborts: number;
-  /** Whether the client may do so as the original ones do: by an abort without a number, on a connection that it leaves at once. */
-  readonly leavingAborts: number;
 }
 
 /** What the client sends: the request, the result of the tool, or an abort. `payload` tells two chunks of one number apart. */
@@ -70,7 +60,7 @@ interface Saved {
 type Tool = "none" | "running" | "sent";
 
 export interface Client extends Saved {
-  readonly phase: "idle" | "detached" | "attached" | "down" | "done" | "aborted" | "left" | "expired" | "fenced";
+  readonly phase: "idle" | "detached" | "attached" | "down" | "done" | "aborted" | "expired" | "fenced";
   /** Chunks the application gave, waiting for their second half (store after send, or send after store). */
   readonly half: Chunk | null;
   readonly out: readonly Chunk[];
@@ -93,18 +83,10 @@ export interface State {
   readonly server: ServerMemory;
   readonly durable: ServerMemory;
   readonly epoch: number;
-  /** An attach without a connection that the server has not worked on. */
-  readonly late: Late | null;
   readonly generations: number;
   readonly faults: Faults;
   /** Set by the step that broke an invariant. */
   readonly broken: string | null;
-}
-
-/** Whether it would make the stream, and what came whole before its connection ended. */
-export interface Late {
-  readonly creates: boolean;
-  readonly brings: readonly Chunk[];
 }
 
 export interface Step {
@@ -128,7 +110,6 @@ export function initial(faults: Faults): State {
     server: nothing,
     durable: nothing,
     epoch: 0,
-    late: null,
     generations: 0,
     faults,
     broken: null,

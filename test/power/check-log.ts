@@ -3,8 +3,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { isMillraceError } from "../../src/base/errors.ts";
 import { startOfLog, type TurnId } from "../../src/base/ids.ts";
 import { Secret } from "../../src/base/secret.ts";
-import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
-import { openSqliteLog } from "../../src/log/sqlite/open-sqlite-log.ts";
+import { openFileLog } from "../../src/log/memory-log.fake.ts";
 import type { LogStore, TurnRecord } from "../../src/log/store.ts";
 import { deltaOf, logKey, streamNamed } from "./log-pattern.ts";
 
@@ -14,8 +13,13 @@ import { deltaOf, logKey, streamNamed } from "./log-pattern.ts";
  */
 export async function checkLog(folder: string, said: readonly string[]): Promise<string[]> {
   const broken: string[] = [];
-  const codec = sealedCodec(new Secret(logKey));
-  const { store, setAside } = await openSqliteLog({ path: join(folder, "log.db"), clock: systemClock, codec });
+  let setAside: string | undefined;
+  const store = await openFileLog({
+    path: join(folder, "log.db"),
+    clock: systemClock,
+    gatewayKey: new Secret(logKey),
+    onSetAside: (copy) => (setAside = copy),
+  });
   try {
     if (setAside !== undefined) return ["the file was taken for damaged and set aside"];
     const streamOf = new Map<string, ReturnType<typeof streamNamed>>();

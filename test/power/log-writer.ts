@@ -2,8 +2,7 @@ import { writeSync } from "node:fs";
 import { systemClock } from "../../src/base/clock.ts";
 import type { CascadeId, ModelUid } from "../../src/base/ids.ts";
 import { Secret } from "../../src/base/secret.ts";
-import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
-import { openSqliteLog } from "../../src/log/sqlite/open-sqlite-log.ts";
+import { openFileLog } from "../../src/log/memory-log.fake.ts";
 import type { LogWriter } from "../../src/log/store.ts";
 import { newTurn } from "../../src/log/turn.fake.ts";
 import { generator } from "../support/long-suite.ts";
@@ -16,7 +15,7 @@ import { deltaOf, logKey, streamNamed } from "./log-pattern.ts";
 const [path = "", seed = "1", steps = "100"] = process.argv.slice(2);
 const random = generator(Number(seed));
 const say = (...words: readonly (string | number)[]) => writeSync(1, `${words.join(" ")}\n`);
-const { store } = await openSqliteLog({ path, clock: systemClock, codec: sealedCodec(new Secret(logKey)) });
+const store = await openFileLog({ path, clock: systemClock, gatewayKey: new Secret(logKey) });
 
 let left = Number(steps);
 let streams = 0;

@@ -8,7 +8,7 @@ import { serverPrograms } from "./redis-pair.ts";
 import { SharedWorld } from "./shared-world.ts";
 
 /**
- * `npm run test:shared`: three gateways behind a TCP balancer share one Redis server, while they are killed, stand still, lose the
+ * `npm test -- search shared`: three gateways behind a TCP balancer share one Redis server, while they are killed, stand still, lose the
  * server, and the server fails over to its replica. Exits 1 if an answer is lost or wrong, or a prompt was sent twice. Runs again with
  * `valkey-server` where that is installed. `--short` (each misfortune once; so does CI), `--rounds` (10), `--seed`, `--only kill,pause,...`.
  */

@@ -14,7 +14,7 @@ export interface LogSize {
 }
 
 /** The tables whose rows go with the retention. */
-const ofContent = new Set(["events", "events_by_turn", "headers", "messages", "messages_by_stream"]);
+const ofContent = new Set(["entries", "entries_of_log", "heads"]);
 const mib = (bytes: number) => bytes / 2 ** 20;
 
 /** Reads the pages of each table. */
@@ -25,8 +25,10 @@ export function logSizeOf(file: string): LogSize {
     tables
       .filter(({ name }) => ofContent.has(String(name)) === isContent)
       .reduce((sum, { bytes }) => sum + Number(bytes), 0);
-  const counted = database.prepare("SELECT count(*) AS turns, count(erased_at_ms) AS erased FROM turns").get() as {
-    readonly turns: number;
+  const counted = database
+    .prepare("SELECT sum(kind = 'turn') AS kept, sum(kind = 'tombstone') AS erased FROM logs")
+    .get() as {
+    readonly kept: number;
     readonly erased: number;
   }; // as the query names them
   const files = [file, `${file}-wal`].map((path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0);
@@ -34,7 +36,7 @@ export function logSizeOf(file: string): LogSize {
     contentMiB: mib(bytesOf(true)),
     rememberedMiB: mib(bytesOf(false)),
     logMiB: mib(files.reduce((sum, size) => sum + size, 0)),
-    keptTurns: counted.turns - counted.erased,
+    keptTurns: counted.kept,
     erasedTurns: counted.erased,
   };
 }

@@ -8,7 +8,7 @@ import { Soak, type Window } from "./soak.ts";
 import { accumulates, grown, type Room, spread } from "./verdict.ts";
 
 /**
- * `npm run test:soak`: thousands of turns over one gateway, in every dialect, while calls to the IDE fail, clients leave, and
+ * `npm test -- search soak`: thousands of turns over one gateway, in every dialect, while calls to the IDE fail, clients leave, and
  * the IDE and then the gateway are killed. Exits 1 if an answer is lost, a prompt is sent twice, or what the gateway holds grows. Answers
  * are kept for a minute, so that the size of the log can be judged: no answer may be left at the end, and once the retention deletes, the
  * log must not grow from window to window.
@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
 });
 const turns = Number(options.turns ?? (options.short ? "400" : "20000"));
 const restarts = options.short ? 3 : 20;
-const calmSeconds = options.short ? 20 : 60;
+const calmSeconds = options.short ? 40 : 60;
 const windows = 12;
 if (!Number.isInteger(turns) || turns < windows * 10)
   throw new Error(`--turns needs a whole number from ${windows * 10} on.`);
@@ -93,8 +93,10 @@ async function soak(): Promise<void> {
     ...prompts.twice.map((text) => `prompted twice: ${text.slice(0, 80)}`),
     ...(failed.length > may ? [`${failed.length} turns failed, and only ${may} met a fault`] : []),
     ...Object.entries(rooms).flatMap(([name, room]) => {
+      // a short run is over before the gateway closes its first idle connection: then what is left after the load counts
+      const looks = options.short && ["handles", "sockets"].includes(name) ? [...rows.slice(0, 1), calm] : rows;
       const how = grown(
-        rows.map((row) => row[name as keyof typeof rooms]),
+        looks.map((row) => row[name as keyof typeof rooms]),
         room,
       );
       return how === undefined ? [] : [`${name} ${how}`];

@@ -44,9 +44,9 @@ export class Soak implements AsyncDisposable {
     const preload = `--import ${join(import.meta.dirname, "tell-memory.ts")}`;
     this.#lives = new Lives(
       standIn.simulator.home,
-      ["--retention", retention, "--retention-cap", retention, "--grace", "10s"],
+      ["--retention", retention, "--grace", "10s"],
       () => this.#progress.note("a gateway listens"),
-      { NODE_OPTIONS: preload, MILLRACE_TEST_MEMORY_FILE: this.#memoryFile, MILLRACE_IDLE_SECONDS: "3" },
+      { NODE_OPTIONS: preload, MILLRACE_TEST_MEMORY_FILE: this.#memoryFile },
     );
   }
 

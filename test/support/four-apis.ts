@@ -1,16 +1,16 @@
-import { rawClient, say } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { rawClient, say } from "../../src/gateway/streams/raw-client.fake.ts";
 import type { GatewayProcess } from "./gateway-process.ts";
 import { model, patience } from "./world.ts";
 
 /** What a client was told: the answer, or with what words it was refused. */
-export interface Told {
+export interface ApiAnswer {
   readonly error: string;
   readonly answer: string;
 }
 
 /** Each asks one question, over one API. */
 export const fourApis: Readonly<
-  Record<string, (target: GatewayProcess, text: string, key?: string, wanted?: string) => Promise<Told>>
+  Record<string, (target: GatewayProcess, text: string, key?: string, wanted?: string) => Promise<ApiAnswer>>
 > = {
   "Chat Completions": (target, text, key, wanted = model) =>
     post(target, "/v1/chat/completions", { model: wanted, messages: [{ role: "user", content: text }] }, key),
@@ -27,7 +27,7 @@ export const fourApis: Readonly<
   },
 };
 
-async function post(target: GatewayProcess, path: string, body: object, key: string | undefined): Promise<Told> {
+async function post(target: GatewayProcess, path: string, body: object, key: string | undefined): Promise<ApiAnswer> {
   const response = await fetch(target.url + path, {
     method: "POST",
     headers: {

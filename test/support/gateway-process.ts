@@ -41,13 +41,21 @@ export interface GatewayProcessOptions {
   readonly under?: readonly string[];
 }
 
+/** The options of a gateway process with limits that no user sets (`other-limits.ts`). */
+export function withLimits(limits: Readonly<Record<string, number>>) {
+  return {
+    bin: join(import.meta.dirname, "other-limits.ts"),
+    env: { MILLRACE_TEST_LIMITS: JSON.stringify(limits) },
+  };
+}
+
 /** Starts `millrace serve` and waits until it listens. Rejects with what it wrote if it ends first. */
 export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
   const child = spawnMillrace(["serve", "--port", "0", "--json", ...(options.args ?? [])], options);
   let log = "";
   child.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()));
   const ready = await firstLine(child, () => log);
-  const { url, keyFile } = JSON.parse(ready) as { readonly url: string; readonly keyFile: string };
+  const { url, key_file: keyFile } = JSON.parse(ready) as { readonly url: string; readonly key_file: string };
   const ended = new Promise<void>((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null) resolve();
     else child.once("exit", () => resolve());

@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import process from "node:process";
+import { lookAtHosts } from "../../src/backends/acp/host/hosted-child.ts";
 import type { SimulatorOptions } from "../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { pinnedTo } from "./pinned.ts";
@@ -12,7 +14,7 @@ export interface Upstream extends AsyncDisposable {
   readonly model: string;
   /** More arguments for the gateway. */
   readonly args: readonly string[];
-  /** Whether an answer may end cut: its agent dies with the gateway, and fails by name what it had accepted. */
+  /** Whether an answer may end cut where its agent is killed: it fails by name then. */
   readonly cuts: boolean;
   calls(): Promise<Calls>;
   /** Resolves once the calls pass; waits for changes. Throws the signal's reason. */
@@ -25,6 +27,8 @@ export interface Upstream extends AsyncDisposable {
   untidy(): Promise<number>;
   /** Kills the processes of the agent, as `kill -9` does. */
   killAgent(): void;
+  /** Kills the hosts of its processes. */
+  killHosts(): Promise<void>;
 }
 
 export const upstreamNames = ["Cascade", "ACP"] as const;
@@ -66,6 +70,7 @@ function cascade(simulator: Simulator): Upstream {
     killAgent() {
       throw new Error("a language server has no agent");
     },
+    killHosts: () => Promise.reject(new Error("a language server has no host")),
     [Symbol.asyncDispose]: () => simulator.stop(),
   };
 }
@@ -94,6 +99,10 @@ function acp(simulator: Simulator): Upstream {
     untidy: () => Promise.resolve(left()),
     killAgent() {
       for (const { pid, running } of simulator.agentReport().processes) if (running) killOnce(pid);
+    },
+    async killHosts() {
+      const folder = join(simulator.home, ".millrace", "agents");
+      for (const { hostPid } of await lookAtHosts(folder)) killOnce(hostPid);
     },
     [Symbol.asyncDispose]: () => simulator.stop(),
   };

@@ -24,6 +24,7 @@ export async function gateway(options: {
   readonly home: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  readonly bin?: string;
 }): Promise<GatewayProcess> {
   const started = await startGatewayProcess(options);
   onTestFinished(async () => {
@@ -51,7 +52,7 @@ export async function world(
 /** A stand-in IDE and a gateway that all tests of a file share: for those that leave nothing behind which another one looks at. */
 export function sharedWorld(
   args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
+  more: Pick<Parameters<typeof startGatewayProcess>[0], "env" | "bin"> = {},
 ): () => {
   readonly ide: Simulator;
   readonly served: GatewayProcess;
@@ -61,7 +62,7 @@ export function sharedWorld(
   let served: GatewayProcess | undefined;
   beforeAll(async () => {
     ide = await startSimulator({ turn: quick });
-    served = await startGatewayProcess({ home: ide.home, args, env });
+    served = await startGatewayProcess({ home: ide.home, args, ...more });
   });
   afterAll(async () => {
     await served?.stop();

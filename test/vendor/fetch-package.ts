@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { homedir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 
 /** What was published under these names, once and for all. */
@@ -47,4 +47,32 @@ export async function fetchPackage(name: string, version: string): Promise<strin
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
+}
+
+const programs: Readonly<Record<string, string>> = {
+  "@cognitionai/devin-review-linux-x64@2026.2.3-4":
+    "sha512-YZUxgterynGvm3Um9bA1TW4hjx+rzzLb2lcmlin24uC8rSZXVlRU0QRVLYgPP/YuKuDy6JLqmc+0saGM2/dIzw==",
+  "antigravity-usage@0.2.6":
+    "sha512-0GwvJtBvioLr/3HyJvK+67IUaXrB9wUxwsO4e6zX1GgwC/ycvYpE4XVggRhH7FzF1iEnMpIwCdAtXUteXpRB3w==",
+};
+
+/** A temporary folder with the published programs and what they depend on; the caller removes it. Undefined where npm cannot. */
+export function installPrograms(): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-programs-"));
+  const path = `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`;
+  const args = ["install", ...Object.keys(programs), "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder];
+  const { status } = spawnSync("npm", args, { env: { ...process.env, PATH: path }, stdio: "ignore", timeout: 180_000 });
+  if (status !== 0) {
+    rmSync(folder, { recursive: true, force: true });
+    return undefined;
+  }
+  const lock = JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8")) as {
+    readonly packages: Readonly<Record<string, { readonly integrity?: string }>>;
+  };
+  for (const [spec, expected] of Object.entries(programs)) {
+    const name = spec.slice(0, spec.lastIndexOf("@"));
+    const found = lock.packages[`node_modules/${name}`]?.integrity;
+    if (found !== expected) throw new Error(`${spec} is not what was published: ${found}`);
+  }
+  return folder;
 }

@@ -1,16 +1,37 @@
 import { strict as assert } from "node:assert";
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, createFileRegistry, type DescFile, type FileRegistry } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { MetadataSchema } from "../../src/proto/windsurf/exa/codeium_common_pb.ts";
 import { LanguageServerService } from "../../src/proto/windsurf/exa/language_server_pb.ts";
-import { diffSchemas, type SchemaChange } from "../../src/schema/diff.ts";
 import { readSchema, registryOf } from "../../src/schema/read-schema.ts";
-import { fetchPackage } from "./fetch-package.ts";
+import { startSimulator } from "../../src/simulator/start.ts";
+import type { DecoderReport } from "./decoder.ts";
+import { diffSchemas, type SchemaChange } from "./diff-schemas.ts";
+import { fetchPackage, installPrograms } from "./fetch-package.ts";
+
+const vendorHosts = ["app.devin.ai", "api.devin.ai", "static.devin.ai", "server.self-serve.windsurf.com"];
+/** Fields of February 2026 and later. */
+const newerThanDecoder: readonly string[] = [
+  "ClientModelConfig.model_family_metadata",
+  "ClientModelConfig.is_default_model_in_family",
+  "ClientModelConfig.disabled_reason",
+  "PlanInfo.is_devin",
+  "PlanInfo.billing_strategy",
+  "PlanInfo.hide_daily_quota",
+  "PlanInfo.hide_weekly_quota",
+  "PlanStatus.daily_quota_remaining_percent",
+  "PlanStatus.weekly_quota_remaining_percent",
+  "PlanStatus.overage_balance_micros",
+  "PlanStatus.daily_quota_reset_at_unix",
+  "PlanStatus.weekly_quota_reset_at_unix",
+  "UserStatus.user_id",
+];
 
 /*
- * `npm run test:vendor`: published packages that hold code generated from the vendor's protobuf files, read as an extension's bundle is,
+ * `npm test -- programs vendor`: published packages that hold code generated from the vendor's protobuf files, read as an extension's bundle is,
  * and held against our schema. Their content never enters this repository. What they are: docs/wire/language-server.md.
  */
 const editor = await fetchPackage("@codeium/react-code-editor", "1.0.12");
@@ -53,8 +74,6 @@ check("its Metadata has our names and numbers", () => {
 check("what both have is the same in every message and enum", () => {
   assert.deepEqual(common(ours, theirs), [
     "enum exa.codeium_common_pb.AuthSource",
-    "enum exa.codeium_common_pb.ExperimentKey",
-    "enum exa.codeium_common_pb.Language",
     "message exa.codeium_common_pb.Metadata",
     "service exa.language_server_pb.LanguageServerService",
   ]);
@@ -77,6 +96,8 @@ check("a moved field would show", () => {
     [["exa.codeium_common_pb.Metadata.api_key", "moved"]],
   );
 });
+
+if (process.platform === "linux" && process.arch === "x64") await checkPrograms();
 
 process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed\n`);
 process.exitCode = counts.failed > 0 ? 1 : 0;
@@ -105,4 +126,63 @@ function ourSchema(): FileRegistry {
   };
   add(LanguageServerService.file);
   return createFileRegistry(create(FileDescriptorSetSchema, { file: [...files].map(({ proto }) => proto) }));
+}
+
+/** Two published programs: the vendor's decoder of the account, and a meter of Antigravity. Nothing of them is kept. */
+async function checkPrograms(): Promise<void> {
+  const folder = installPrograms();
+  if (folder === undefined) return check("the published programs can be fetched", () => assert.fail("npm could not"));
+  const windsurf = await startSimulator();
+  const antigravity = await startSimulator({ profile: "antigravity" });
+  try {
+    const metered = askMeter(folder, antigravity.home);
+    check("a published meter reads every model and the account of the stand-in Antigravity", () => {
+      assert.equal(metered.email, "simulator@example.com");
+      assert.ok(
+        metered.models.length >= 7 && metered.models.some(({ remainingPercentage }) => remainingPercentage === 1),
+      );
+    });
+    const report = askDecoder(folder, windsurf.layout.stateDatabase);
+    check(
+      "all 110 fields of an account that we read and the vendor's decoder knows have our number, kind and cardinality",
+      () => {
+        assert.deepEqual(report.differences, []);
+        assert.equal(report.agreed.length, 110);
+      },
+    );
+    check("every field that it does not know is newer than it", () => {
+      assert.deepEqual(report.newer.toSorted(), newerThanDecoder.toSorted());
+    });
+    check("it reads the account that the stand-in wrote, and refuses one that contradicts it", () => {
+      assert.deepEqual([report.readsStandIn, report.refusesWrong], [true, true]);
+    });
+  } finally {
+    await antigravity.stop();
+    await windsurf.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function askMeter(folder: string, home: string) {
+  const program = join(folder, "node_modules", "antigravity-usage", "dist", "index.js");
+  const env = { PATH: process.env["PATH"] ?? "", HOME: home, XDG_CONFIG_HOME: join(home, ".config") };
+  const args = [program, "quota", "--method", "local", "--json"];
+  const { stdout } = spawnSync(process.execPath, args, { encoding: "utf8", env, timeout: 60_000 });
+  return JSON.parse(stdout) as {
+    readonly email: string;
+    readonly models: readonly { readonly remainingPercentage?: number }[];
+  };
+}
+
+/** Runs the vendor's program in a network of its own, in which every name means this machine and nothing listens. */
+function askDecoder(folder: string, stateDatabase: string): DecoderReport {
+  const hosts = join(folder, "hosts");
+  const names = ["localhost", "github.com", "api.github.com", ...vendorHosts];
+  writeFileSync(hosts, `127.0.0.1 ${names.join(" ")}\n`);
+  const program = join(folder, "node_modules", "@cognitionai", "devin-review-linux-x64", "bin", "devin-review");
+  const inside = [process.execPath, join(import.meta.dirname, "decoder.ts"), program, stateDatabase];
+  const alone = ["--map-root-user", "--net", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', hosts];
+  const { stdout, stderr } = spawnSync("unshare", [...alone, ...inside], { encoding: "utf8", timeout: 900_000 });
+  if (stdout === "") throw new Error(`The vendor's decoder could not be asked: ${stderr}`);
+  return JSON.parse(stdout) as DecoderReport;
 }

@@ -29,7 +29,7 @@ function continueRun(prompt: string) {
 const clineCalls = [1, 2, 3].map((n) => `call run_commands {"commands":["echo millrace-${n}"]}`);
 const clineLoop = `[[agent\n${clineCalls[0]}\n${clineCalls[1]}\n---\n${clineCalls[2]}\n---\nsay The tools said: {results}\n]] Look around.`;
 
-/** Cline as the notes of `millrace setup cline` say: its provider for APIs that speak as OpenAI's does. */
+/** Cline with the values that `millrace setup cline` prints. Nobody else is on this machine, so the key may be an argument. */
 function clineRun(prompt: (bench: Bench) => string) {
   return async (bench: Bench, until?: Promise<unknown>): Promise<Ran> => {
     const cline = (args: readonly string[], more: Options = {}) =>

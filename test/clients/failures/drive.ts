@@ -1,6 +1,6 @@
 import type { ClientCase } from "../cases/case.ts";
 import { type Failure, type FailureName, failures } from "./failure.ts";
-import { type Observed, observe, wrongWith } from "./observe.ts";
+import { type ClientReport, observe, wrongWith } from "./observe.ts";
 
 export interface FailureRow {
   readonly client: ClientCase;
@@ -8,7 +8,7 @@ export interface FailureRow {
 }
 
 export interface Verdict {
-  readonly observed: Observed;
+  readonly observed: ClientReport;
   /** What does not hold; undefined when all does. */
   readonly wrong: string | undefined;
 }

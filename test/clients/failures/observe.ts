@@ -9,7 +9,7 @@ const patienceMs = 90_000;
 const patienceWithSlowMs = 240_000;
 
 /** What a client did after a failure. */
-export interface Observed {
+export interface ClientReport {
   /** The requests for an answer that it sent, and their statuses in order. */
   readonly requests: number;
   readonly statuses: readonly (number | undefined)[];
@@ -33,7 +33,7 @@ export interface Observed {
 const asksForAnswer = /\/(?:chat\/completions|responses|messages|completions)(?:\?|$)/;
 
 /** Has a client ask a question that fails, in a world of its own. */
-export async function observe(clients: string, client: ClientCase, failure: Failure): Promise<Observed> {
+export async function observe(clients: string, client: ClientCase, failure: Failure): Promise<ClientReport> {
   if (client.ask === undefined) throw new Error(`${client.name} has no way to be asked`);
   const { model } = failure;
   const bench = await Bench.open(clients, {
@@ -71,7 +71,7 @@ export async function observe(clients: string, client: ClientCase, failure: Fail
 export function wrongWith(
   { promptsEach = 1 }: ClientCase,
   { mostPrompts }: Failure,
-  seen: Observed,
+  seen: ClientReport,
 ): string | undefined {
   if (seen.requests === 0) return "it sent no request";
   if (seen.prompts > mostPrompts * promptsEach) return `${seen.prompts} prompts were sent`;

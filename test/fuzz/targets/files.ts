@@ -85,7 +85,6 @@ export const fileTargets: readonly Target[] = [
     name: "config.toml",
     form: "text",
     words: [
-      "[acp]",
       "[[agents]]",
       "[serve]",
       "name",
@@ -105,12 +104,7 @@ export const fileTargets: readonly Target[] = [
       "nan",
       "0x",
     ],
-    seeds: () =>
-      [
-        '[acp]\ncommand = "devin acp"\n',
-        '[[agents]]\nname = "a"\ncommand = ["x", "y"]\nenv = ["HOME"]\n',
-        "[serve]\nport = 1\n",
-      ].map(utf8),
+    seeds: () => ['[[agents]]\nname = "a"\ncommand = ["x", "y"]\nenv = ["HOME"]\n', "[serve]\nport = 1\n"].map(utf8),
     run: (input) => parseConfig(textOf(input), "config.toml"),
   },
 ];

@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { parseCursor } from "../../../src/gateway/answers/cursor.ts";
 import { parseMessagesRequest } from "../../../src/gateway/dialects/anthropic-messages/request.ts";
 import { parseChat } from "../../../src/gateway/dialects/idempotent/request.ts";
 import { parseChatRequest } from "../../../src/gateway/dialects/openai-chat/request.ts";
-import { parseCompletionRequest } from "../../../src/gateway/dialects/openai-completions/request.ts";
 import { parseResponsesRequest } from "../../../src/gateway/dialects/openai-responses/request.ts";
-import { readJson } from "../../../src/gateway/http/body.ts";
-import { say } from "../../../src/gateway/idempotent/raw-client.fake.ts";
-import { unreadable } from "../../../src/gateway/idempotent/rpc/unreadable.ts";
+import { Bodies } from "../../../src/gateway/http/body.ts";
+import { say } from "../../../src/gateway/streams/raw-client.fake.ts";
+import { unreadable } from "../../../src/gateway/streams/rpc/refuse-call.ts";
 import { StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema } from "../../../src/proto/aiserver/v1/chat_pb.ts";
 import { type Target, textOf, utf8 } from "../target.ts";
 
@@ -29,17 +29,15 @@ function bodiesOf(path: string): readonly Uint8Array[] {
   });
 }
 
-function bodies(path: string, parse: (json: unknown) => unknown, more: readonly object[] = []): Target {
+function bodies(path: string, parse: (json: unknown) => unknown): Target {
   return {
     name: `body of ${path}`,
     form: "json",
-    seeds: () => [...bodiesOf(path), ...more.map((body) => utf8(JSON.stringify(body)))],
+    seeds: () => bodiesOf(path),
     async run(input) {
-      const body = await readJson(
-        new Request("http://127.0.0.1/", { method: "POST", body: Buffer.from(input) }),
-        largest,
-      );
-      if (!body.tooLarge) parse(body.json);
+      await new Bodies(largest).read(Readable.from([Buffer.from(input)]), (body) => {
+        if ("json" in body) parse(body.json);
+      });
     },
   };
 }
@@ -57,9 +55,6 @@ export const requestTargets: readonly Target[] = [
   bodies("/v1/chat/completions", parseChatRequest),
   bodies("/v1/responses", (json) => parseResponsesRequest(json, [])),
   bodies("/v1/messages", parseMessagesRequest),
-  bodies("/v1/completions", parseCompletionRequest, [
-    { model: "m", prompt: "p", suffix: "s", stream: true, stop: ["a"] },
-  ]),
   {
     name: "message of the stream protocol",
     form: "bytes",

@@ -1,0 +1,68 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+
+/**
+ * `npm test [-- SUITE [NAME] [ARGUMENTS]]`. Without a suite: all that takes minutes on any machine, which are `unit`, `e2e` and the model of
+ * the stream protocol. Other arguments go to the suite: a file or an option of Vitest, or the options that a run's own file describes.
+ */
+const root = join(import.meta.dirname, "..");
+
+/** Suites of tests that state one behaviour each. */
+const stated = ["unit", "e2e", "faults"];
+
+/** `search NAME`: everything generated, which looks for a case that breaks a promise. */
+const searches: Readonly<Record<string, readonly string[]>> = {
+  model: ["vitest", "run", "--project", "search"],
+  crash: ["test/crash/run.ts"],
+  cut: ["test/cut/run.ts"],
+  power: ["test/power/run.ts"],
+  shared: ["test/shared/run.ts"],
+  network: ["test/connections/run.ts"],
+  soak: ["test/soak/run.ts"],
+  fuzz: ["test/fuzz/run.ts"],
+  mutants: ["test/mutants/run.ts"],
+};
+
+/** `programs NAME`: what others wrote, driven against the gateway; and what Millrace was built into. */
+const programs: Readonly<Record<string, readonly string[]>> = {
+  clients: ["test/clients/run.ts"],
+  agents: ["test/agents/run.ts"],
+  vendor: ["test/vendor/run.ts"],
+  browser: ["vitest", "run", "--project", "browser"],
+  runtimes: ["scripts/runtimes.ts"],
+};
+
+/** The suites that have several runs, by the name of each run. */
+export const groups: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  search: searches,
+  programs,
+};
+
+/** The command that the arguments name, or the sentence that says what is wrong with them. */
+export function commandFor(given: readonly string[]): readonly string[] | string {
+  const [suite, ...rest] = given;
+  if (suite === undefined || /^-|[./]/.test(suite))
+    return ["vitest", "run", "--project", "unit", "--project", "e2e", "--project", "search", ...given];
+  if (stated.includes(suite)) return ["vitest", "run", "--project", suite, ...rest];
+  const group = groups[suite];
+  if (group === undefined)
+    return `There is no suite ${suite}. The suites are: ${[...stated, ...Object.keys(groups)].join(", ")}.`;
+  const [name = "", ...options] = rest;
+  const command = group[name];
+  if (command === undefined) return `Say which: npm test -- ${suite} ${Object.keys(group).join(" | ")}`;
+  return [...command, ...options];
+}
+
+if (import.meta.main) {
+  const command = commandFor(process.argv.slice(2));
+  if (typeof command === "string") {
+    console.error(command);
+    process.exitCode = 64;
+  } else {
+    const child = spawn(process.execPath, [join(root, "scripts/run.mjs"), ...command], { cwd: root, stdio: "inherit" });
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
+    const [code] = (await once(child, "exit")) as [number | null];
+    process.exitCode = code ?? 1;
+  }
+}

@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { millrace } from "../support/gateway-process.ts";
+import { ask, gateway, simulator, world } from "../support/world.ts";
+
+test("status answers what runs, who pays, what is left, what is set up and what failed last", async () => {
+  const { home, client } = await world();
+  await client.chat.completions.create(ask("Hello"));
+  await client.chat.completions.create(ask("[[sim: error=quota]] Hello")).catch(() => undefined);
+  const read = async () =>
+    JSON.parse((await millrace(["status", "--json"], { home })).stdout) as {
+      readonly gateway: { readonly ended: number };
+    };
+  await expect.poll(async () => (await read()).gateway.ended).toBe(2);
+  expect(await read()).toMatchObject({
+    gateway: { running: 0, waiting: 0, failed: 1, last_failure: { reason: "quota_exhausted" } },
+    paused: false,
+    clients: [],
+    service_installed: false,
+  });
+  const { code, stdout } = await millrace(["status"], { home });
+  expect(code).toBe(0);
+  const titles = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.slice(0, 12).trim());
+  expect(titles).toEqual(["gateway", "account", "left", "prompts", "turns", "clients", "service", "last failure"]);
+  expect(stdout).toMatch(/^left +Prompt credits: \d+ %/m);
+  expect(stdout).toMatch(/^last failure quota_exhausted, claude-sonnet-4\.6, .* ago \(`millrace tail \w+`\)$/m);
+});
+
+test("status without a gateway says how to start one, and still shows account and plan", async () => {
+  const { home } = await simulator();
+  const { code, stdout } = await millrace(["status"], { home });
+  expect(code).toBe(69);
+  expect(stdout).toMatch(/^gateway +does not run; `millrace serve --background` starts it$/m);
+  expect(stdout).toMatch(/^left +Prompt credits: \d+ %/m);
+});
+
+test("chat in a pause says why at once, and status says so too", async () => {
+  const { home, ide } = await world();
+  expect((await millrace(["pause"], { home })).code).toBe(0);
+  const asked = await millrace(["chat", "Hello"], { home });
+  expect(asked).toMatchObject({ code: 75, stdout: "" });
+  expect(asked.stderr).toContain("error: Millrace is paused by its owner: no prompt is sent.\nhint: `millrace resume`");
+  expect((await ide.report()).messages).toEqual([]);
+  expect((await millrace(["status"], { home })).stdout).toContain("PAUSED");
+});
+
+test("status says what to do where no account is signed in", async () => {
+  const { home } = await simulator({ profile: "devin-3", signedOut: true });
+  await gateway({ home });
+  const todo = /prompts +go to nothing yet: .* no account is signed in there\.\s+Sign in inside/s;
+  expect((await millrace(["status"], { home })).stdout).toMatch(todo);
+});
+
+test("a failed turn of chat is shown with its reason by the end of its id", async () => {
+  const { home } = await world();
+  expect((await millrace(["chat", "[[sim: error=quota]] Hello"], { home })).stderr).toMatch(
+    /hint: .* Ask again after 60 s\.\n/,
+  );
+  const { stdout } = await millrace(["tail", "--list", "--json"], { home });
+  const [{ id }] = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { readonly id: string }) as [{ readonly id: string }];
+  const shown = await millrace(["tail", id.slice(-8)], { home });
+  expect(shown.stderr).toContain(id);
+  expect(shown.stderr).toContain("Failed: The plan's daily usage quota is used up.");
+});
+
+test("the owner reads the question and the answer of a chat after it has ended, and chat resumes nothing that has arrived", async () => {
+  const { home } = await world();
+  const asked = await millrace(["chat", "What is a millrace?"], { home });
+  expect(asked.code).toBe(0);
+  expect((await millrace(["tail", "--list"], { home })).stdout).toContain("What is a millrace?");
+  expect((await millrace(["tail"], { home })).stdout).toBe(asked.stdout);
+  expect(await millrace(["chat", "--resume"], { home })).toMatchObject({ code: 64 });
+});

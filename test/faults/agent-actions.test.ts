@@ -1,0 +1,177 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { AgentPlan } from "../../src/backends/acp/scripted-plan.fake.ts";
+import { processRuns } from "../../src/base/node/process-exists.ts";
+import { temporaryHome } from "../support/home.ts";
+import { collect, gateway, openai } from "../support/world.ts";
+import { ask, machine } from "./acp-machine.ts";
+
+const agentFile = join(import.meta.dirname, "../../src/backends/acp/scripted-agent.fake.ts");
+
+/** A gateway whose user configured an agent that goes by this plan. */
+async function configured(plan: AgentPlan, entry = "") {
+  const home = temporaryHome();
+  const folder = join(home, "agent");
+  mkdirSync(folder);
+  mkdirSync(join(home, ".millrace"), { mode: 0o700 });
+  writeFileSync(join(folder, "plan.json"), JSON.stringify({ text: "Hello there, friend.", ...plan }));
+  writeFileSync(
+    join(home, ".millrace/config.toml"),
+    [
+      "[[agents]]",
+      'name = "fake"',
+      `command = [${JSON.stringify(process.execPath)}, ${JSON.stringify(agentFile)}]`,
+      `set = { FAKE_AGENT_FOLDER = ${JSON.stringify(folder)} }`,
+      entry,
+      "",
+    ].join("\n"),
+  );
+  const served = await gateway({ home });
+  const client = openai(served);
+  const journal = () => {
+    const file = join(folder, "journal.jsonl");
+    const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
+    return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as { readonly what: string });
+  };
+  const prompts = () => journal().filter(({ what }) => what === "accepted").length;
+  const question = () => client.chat.completions.create(ask("Hello?", "fake/small"));
+  return { home, folder, served, client, question, prompts, journal };
+}
+
+describe("an agent that its owner lets act", () => {
+  it("is refused before anything is sent where no mode of its session is restrictive", async () => {
+    for (const modes of [["bypassPermissions", "acceptEdits"], ["full-access"], ["yolo", "something-new"], []]) {
+      const { question, prompts } = await configured({ modes });
+      await expect(question()).rejects.toMatchObject({
+        status: 403,
+        message: expect.stringMatching(/"fake": it could act without asking.*allow_actions = true/s),
+      });
+      expect(prompts()).toBe(0);
+    }
+  });
+
+  it("is asked where its user allows that by name, and what it did is no failure", async () => {
+    const file = join(temporaryHome(), "written.txt");
+    const { question, journal } = await configured({ modes: ["yolo"], writes: file }, "allow_actions = true");
+    expect((await question()).choices[0]?.message.content).toBe("Hello there, friend.");
+    expect(existsSync(file)).toBe(true);
+    expect(journal().some(({ what }) => what === "mode")).toBe(false);
+  });
+
+  it("is put into its most restrictive mode", async () => {
+    const { question, journal } = await configured({ modes: ["full-access", "auto", "read-only"] });
+    await question();
+    expect(journal()).toContainEqual(expect.objectContaining({ what: "mode", value: "read-only" }));
+  });
+
+  it("that writes in a restrictive mode all the same is reported as what it did", async () => {
+    const file = join(temporaryHome(), "written.txt");
+    const { question } = await configured({ writes: file });
+    await expect(question()).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /The agent "fake" changed a file: Write .*written\.txt\. Millrace could not prevent it/,
+      ),
+    });
+    expect(existsSync(file)).toBe(true);
+  });
+
+  it("is reported in the same way where it is the vendor's", async () => {
+    const { client, ide } = await machine({ profile: "devin-cli", agent: { acts: true }, turn: { writes: 1 } });
+    await expect(client.chat.completions.create(ask("count to 7"))).rejects.toMatchObject({
+      message: expect.stringContaining('The agent "devin" changed a file: Write '),
+    });
+    expect(ide.prompts()).toHaveLength(1);
+  });
+
+  it("works in an empty folder, and keeps its sign-in but not the settings of its owner", async () => {
+    const { question, journal } = await configured({});
+    await question();
+    const start = journal().find(({ what }) => what === "start") as unknown as { readonly cwd: string };
+    expect(readdirSync(start.cwd)).toEqual([]);
+  });
+});
+
+describe("an agent that does not keep to the protocol", () => {
+  it("asks for permission without end: the turn ends by name, and so does a process that goes on", async () => {
+    const permission = { toolCall: { toolCallId: "p", title: "Look", kind: "other" }, options: [] };
+    const { question, journal } = await configured({ permission, permissions: 10_000 });
+    await expect(question()).rejects.toMatchObject({
+      message: expect.stringContaining("asked for permission 20 times"),
+    });
+    const { pid } = journal().find(({ what }) => what === "start") as unknown as { readonly pid: number };
+    await expect.poll(() => processRuns(pid), { timeout: 60_000 }).toBe(false); // it does not listen to the cancel
+  });
+
+  it.each([
+    ["mute", "initialize"],
+    ["mute", "session/new"],
+    ["mumbles", "initialize"],
+    ["mumbles", "session/new"],
+  ] as const)(
+    "%s at %s: the request fails within ten seconds or so, names it, and asks nothing",
+    async (how, method) => {
+      const { question, served, prompts } = await configured({ [how]: method });
+      await expect(question()).rejects.toMatchObject({
+        message: expect.stringMatching(/The agent "fake" (?:did not answer|has not listed)/),
+      });
+      const models = async () => {
+        const headers = { authorization: `Bearer ${served.key}` };
+        const startedAt = performance.now();
+        await fetch(`${served.url}/v1/models`, { headers });
+        return performance.now() - startedAt;
+      };
+      await models();
+      const [again, health] = [await models(), await timed(() => fetch(`${served.url}/health`))];
+      expect(again).toBeLessThan(2_000 + 20 * health); // it does not wait for the agent again
+      expect(prompts()).toBe(0);
+    },
+  );
+
+  it("replies before the last half of its answer: the whole answer arrives", async () => {
+    const { client, question } = await configured({ lateMs: 100 });
+    expect((await question()).choices[0]?.message.content).toBe("Hello there, friend.");
+    const stream = await client.chat.completions.create({ ...ask("And streamed?", "fake/small"), stream: true });
+    expect(await collect(stream)).toEqual({ text: "Hello there, friend.", reason: "stop" });
+  });
+
+  it.each(["elicitation/create", "_session/elicitation"])(
+    "asks its user by %s: the question is the answer, and the agent does not wait",
+    async (asks) => {
+      const { question, journal } = await configured({
+        asks,
+        asking: { message: "Which file do you mean?" },
+        text: "",
+      });
+      expect((await question()).choices[0]?.message.content).toBe("Which file do you mean?");
+      await expect
+        .poll(journal)
+        .toContainEqual(
+          expect.objectContaining({ what: "asked", reply: expect.objectContaining({ action: "cancel" }) }),
+        );
+    },
+  );
+
+  it("is signed in while it runs: the next request gets a process of its own, and an answer", async () => {
+    const { folder, question, journal } = await configured({ newError: { code: -32_000, message: "not signed in" } });
+    await expect(question()).rejects.toMatchObject({ message: expect.stringContaining("not signed in") });
+    writeFileSync(join(folder, "plan.json"), JSON.stringify({ text: "Now I can." }));
+    expect((await question()).choices[0]?.message.content).toBe("Now I can.");
+    expect(journal().filter(({ what }) => what === "start").length).toBeGreaterThan(1);
+  });
+
+  it.runIf(process.platform === "linux")("leaves no process behind, also one that left its group", async () => {
+    const { folder, question, served } = await configured({ grandchild: true });
+    await question();
+    const pid = Number(readFileSync(join(folder, "grandchild"), "utf8"));
+    expect(processRuns(pid)).toBe(true);
+    await served.stop();
+    await expect.poll(() => processRuns(pid), { timeout: 60_000 }).toBe(false);
+  });
+});
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}

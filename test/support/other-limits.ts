@@ -1,0 +1,12 @@
+import { defaultConnectionLimits } from "../../src/gateway/http/connection-limits.ts";
+import { defaultLimits } from "../../src/gateway/options.ts";
+import { defaultQuotas } from "../../src/gateway/streams/quotas.ts";
+
+/**
+ * Millrace from its sources with limits that no user sets, so that a test need not wait for them: `MILLRACE_TEST_LIMITS` holds those of
+ * connections, of the gateway and of the stream protocol, as one JSON object.
+ */
+const wanted = JSON.parse(process.env["MILLRACE_TEST_LIMITS"] ?? "{}") as Readonly<Record<string, number>>;
+for (const limits of [defaultConnectionLimits, defaultLimits, defaultQuotas] as object[])
+  Object.assign(limits, Object.fromEntries(Object.entries(wanted).filter(([name]) => name in limits)));
+await import("../../src/cli/bin.ts");

@@ -1,0 +1,117 @@
+import type { GatewayProcess } from "./gateway-process.ts";
+
+/** Where a client asks. */
+type Target = Pick<GatewayProcess, "url" | "key">;
+
+/** The tool that the clients of these loops run. */
+export interface LoopTool {
+  readonly name: string;
+  readonly parameters: object;
+}
+
+/** One answer: its calls, its text, and the messages that a client puts into its history. */
+interface Round {
+  readonly calls: readonly { readonly id: string; readonly args: Readonly<Record<string, unknown>> }[];
+  readonly text: string;
+  readonly messages: readonly object[];
+}
+
+/** How one API carries a loop. */
+export interface LoopApi {
+  readonly name: string;
+  readonly ask: (target: Target, model: string, messages: readonly object[], tool: LoopTool) => Promise<Round>;
+  /** The messages that answer the calls of one round. */
+  readonly results: (results: readonly { readonly id: string; readonly text: string }[]) => readonly object[];
+}
+
+async function post({ url, key }: Target, path: string, body: object): Promise<unknown> {
+  const response = await fetch(`${url}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(120_000),
+  });
+  const answer: unknown = await response.json();
+  if (!response.ok) throw new Error(JSON.stringify(answer));
+  return answer;
+}
+
+const parsed = (text: string) => JSON.parse(text) as Readonly<Record<string, unknown>>; // an object: the gateway checked it
+
+export const chatLoop: LoopApi = {
+  name: "Chat Completions",
+  async ask(target, model, messages, tool) {
+    const tools = [{ type: "function", function: tool }];
+    const { choices } = (await post(target, "/v1/chat/completions", { model, messages, tools })) as {
+      choices: {
+        message: { content: string | null; tool_calls?: { id: string; function: { arguments: string } }[] };
+      }[];
+    };
+    const message = choices[0]?.message ?? { content: "" };
+    const calls = (message.tool_calls ?? []).map((call) => ({ id: call.id, args: parsed(call.function.arguments) }));
+    return { calls, text: message.content ?? "", messages: [message] };
+  },
+  results: (results) => results.map(({ id, text }) => ({ role: "tool", tool_call_id: id, content: text })),
+};
+
+export const responsesLoop: LoopApi = {
+  name: "Responses",
+  async ask(target, model, input, tool) {
+    const { output } = (await post(target, "/v1/responses", {
+      model,
+      input,
+      tools: [{ type: "function", ...tool }],
+    })) as {
+      output: { type: string; call_id: string; arguments: string; content?: { text: string }[] }[];
+    };
+    const calls = output.filter(({ type }) => type === "function_call");
+    const text = output.flatMap(({ type, content }) => (type === "message" ? (content ?? []) : []));
+    return {
+      calls: calls.map((call) => ({ id: call.call_id, args: parsed(call.arguments) })),
+      text: text.map((part) => part.text).join(""),
+      messages: output,
+    };
+  },
+  results: (results) => results.map(({ id, text }) => ({ type: "function_call_output", call_id: id, output: text })),
+};
+
+export const messagesLoop: LoopApi = {
+  name: "Messages",
+  async ask(target, model, messages, { name, parameters }) {
+    const tools = [{ name, input_schema: parameters }];
+    const { content } = (await post(target, "/v1/messages", { model, max_tokens: 1000, messages, tools })) as {
+      content: { type: string; id: string; text?: string; input: Readonly<Record<string, unknown>> }[];
+    };
+    const calls = content.filter(({ type }) => type === "tool_use");
+    return {
+      calls: calls.map(({ id, input }) => ({ id, args: input })),
+      text: content.map(({ text = "" }) => text).join(""),
+      messages: [{ role: "assistant", content }],
+    };
+  },
+  results: (results) => [
+    {
+      role: "user",
+      content: results.map(({ id, text }) => ({ type: "tool_result", tool_use_id: id, content: text })),
+    },
+  ],
+};
+
+export const loopApis: readonly LoopApi[] = [chatLoop, responsesLoop, messagesLoop];
+
+/** A client's whole loop: the arguments of each round's calls, and the text of the last answer. The results are `r1`, `r2`, … */
+export async function runLoop(
+  api: LoopApi,
+  target: Target,
+  { model, question, tool }: { readonly model: string; readonly question: string; readonly tool: LoopTool },
+): Promise<{ readonly rounds: readonly (readonly object[])[]; readonly text: string }> {
+  const messages: object[] = [{ role: "user", content: question }];
+  const rounds: object[][] = [];
+  let results = 0;
+  for (;;) {
+    const answer = await api.ask(target, model, messages, tool);
+    if (answer.calls.length === 0) return { rounds, text: answer.text };
+    rounds.push(answer.calls.map(({ args }) => args));
+    messages.push(...answer.messages, ...api.results(answer.calls.map(({ id }) => ({ id, text: `r${++results}` }))));
+  }
+}
