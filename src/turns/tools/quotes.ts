@@ -1,23 +1,44 @@
 /** The texts of a request, to find blocks of an answer that the model only quotes from them. */
 export class Quotes {
   readonly #texts: readonly string[];
-  #haystack: string | undefined;
+  #there: Uint32Array | undefined;
 
   constructor(texts: readonly string[]) {
     this.#texts = texts;
   }
 
   /**
-   * Whether a text holds the block word for word. White space, quotation marks, commas, escapes, the marks of tags, and what tools put
-   * before each line of a file (numbers, `>`, `+`, the signs of comments) do not count.
+   * Whether a text holds the words and signs of the block side by side, in any order: a model may sort the members of an object.
+   * White space, quotation marks, commas, escapes, the marks of tags, and what tools put before each line of a file (numbers, `>`,
+   * `+`, the signs of comments) do not count.
    */
   has(block: string): boolean {
-    this.#haystack ??= this.#texts
-      .map(decoded)
-      .flatMap((text) => [plain(text), plain(text.replace(lineStart, ""))])
-      .join("\n");
-    return this.#haystack.includes(plain(decoded(block)));
+    this.#there ??= joined(
+      this.#texts.map(decoded).flatMap((text) => [hashes(text), hashes(text.replace(lineStart, ""))]),
+    );
+    const there = this.#there;
+    const wanted = hashes(decoded(block));
+    const { length } = wanted;
+    const sorted = wanted.toSorted().join();
+    // a sum tells nearly all other places apart
+    let difference = -sum(wanted);
+    for (let end = 0; end < there.length; end++) {
+      difference += (there[end] ?? 0) - (there[end - length] ?? 0);
+      if (
+        difference === 0 &&
+        there
+          .slice(Math.max(0, end - length + 1), end + 1)
+          .toSorted()
+          .join() === sorted
+      )
+        return true;
+    }
+    return false;
   }
+}
+
+function sum(numbers: Uint32Array): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }
 
 /** What stands before each line of a file where a tool, a quotation or a comment shows it. */
@@ -36,8 +57,49 @@ function decoded(text: string): string {
   });
 }
 
-function plain(text: string): string {
-  return text.replace(mark, "$1").replace(/[\s\\,"'`“”„‘’«»\u200b-\u200d\ufeff]/g, "");
+/** How a character counts: as a part of a word, as a sign of its own, as what stands between words, or not at all. */
+const [part, sign, between, unseen] = [0, 1, 2, 3];
+const kinds = new Uint8Array(0x1_0000);
+for (let code = 0; code < kinds.length; code++) {
+  const char = String.fromCharCode(code);
+  if (/[\\\u200b-\u200d\ufeff]/.test(char)) kinds[code] = unseen;
+  else if (/[\s,"'`“”„‘’«»]/.test(char)) kinds[code] = between;
+  else if (/[!-/:-@[-^{-~]/.test(char)) kinds[code] = sign;
+}
+
+/** A number for each word and each sign of a text, in order; equal ones have equal numbers. */
+function hashes(text: string): Uint32Array {
+  const all = text.replace(mark, "$1");
+  const found = new Uint32Array(all.length);
+  let count = 0;
+  let word = 0;
+  for (let at = 0; at <= all.length; at++) {
+    const code = all.charCodeAt(at);
+    const kind = at === all.length ? between : kinds[code];
+    if (kind === part) word = hashed(word, code);
+    else if (kind !== unseen) {
+      if (word !== 0) found[count++] = word;
+      word = 0;
+      if (kind === sign) found[count++] = hashed(0, code);
+    }
+  }
+  return found.slice(0, count);
+}
+
+/** FNV-1a, never 0. */
+function hashed(before: number, code: number): number {
+  return Math.imul((before || 0x811c_9dc5) ^ code, 0x0100_0193) >>> 0 || 1;
+}
+
+/** All of them in a row, with a 0 between two texts, which no word has. */
+function joined(texts: readonly Uint32Array[]): Uint32Array {
+  const all = new Uint32Array(texts.reduce((total, { length }) => total + length + 1, 0));
+  let at = 0;
+  for (const text of texts) {
+    all.set(text, at);
+    at += text.length + 1;
+  }
+  return all;
 }
 
 const mark = /(tool_(?:call|result))-[a-z2-9]{7}(?=[\s>])/g;
