@@ -3,6 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSyn
 import { join } from "node:path";
 import process from "node:process";
 import { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { agent, type ContentBlock, methods, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
 import type { AgentPlan, JournalLine, StoredMessages } from "./scripted-plan.fake.ts";
 
@@ -179,6 +180,7 @@ const app = agent({ name: "scripted" })
       process.stdout.write('{"jsonrpc":"2.0","method":"session/upd');
       await new Promise(() => {});
     }
+    if (now.pauses === true) while (plan().pauses === true) await sleep(5);
     if (now.lateMs === undefined) await say(answer.slice(half));
     else setTimeout(() => void say(answer.slice(half)), now.lateMs);
     if (now.holds === true && (await cancelled)) return { stopReason: "cancelled" };

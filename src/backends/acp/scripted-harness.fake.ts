@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -40,7 +40,9 @@ export class ScriptedHarness {
   }
 
   async plan(plan: AgentPlan): Promise<void> {
-    await writeFile(join(this.folder, "plan.json"), JSON.stringify(plan));
+    const written = join(this.folder, "plan.json.new");
+    await writeFile(written, JSON.stringify(plan));
+    await rename(written, join(this.folder, "plan.json")); // the agent may read it at any time
   }
 
   async journal(): Promise<readonly JournalLine[]> {

@@ -25,6 +25,8 @@ export interface AgentPlan {
   readonly mumbles?: "initialize" | "session/new";
   /** Writes a part of a line after half of the answer, and then nothing more. */
   readonly halfLine?: boolean;
+  /** Writes the second half of the answer only once the plan no longer says this. */
+  readonly pauses?: boolean;
   /** Replies to the prompt before the second half of the answer, which follows after so many ms. */
   readonly lateMs?: number;
   /** A process that leaves the agent's group, and whose id is in the file `grandchild`. */

@@ -58,9 +58,11 @@ const textOf = (events: readonly TurnEventBody[]) =>
   events.map((event) => (event.type === "text" ? event.delta : "")).join("");
 
 test("an agent goes on while its gateway is killed, and the next one reads the whole answer: one process, one prompt", async () => {
-  const cascadeId = await killedAfter(2, { text, lateMs: 300 });
+  const cascadeId = await killedAfter(2, { text, pauses: true });
   const agent = next();
-  const events = await resumed(agent, cascadeId);
+  const resumption = resumed(agent, cascadeId);
+  await harness.plan({ text });
+  const events = await resumption;
   expect(events.at(-1)).toMatchObject({ type: "finished", text });
   expect(textOf(events)).toBe(text);
   expect([await harness.count("start"), await harness.count("accepted"), await harness.count("load")]).toEqual([
