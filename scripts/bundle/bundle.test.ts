@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 /** What belongs to a gateway, and to nothing that is run often. */
-const heavy = ["serve.js", "redis-rows.js", "read-schema.js", "node:sqlite", "redis"];
+const heavy = ["serve.js", "redis-rows.js", "shared-schema.js", "node:sqlite", "redis"];
 
 test("the check sees what is loaded later as well", () => {
   expect([...loads(programs, "bin.js")]).toEqual(expect.arrayContaining(heavy));

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type OutputChunk, type OutputOptions, type RolldownOptions, rolldown } from "rolldown";
+import { type OutputChunk, type OutputOptions, type PreRenderedChunk, type RolldownOptions, rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
 
 const root = join(import.meta.dirname, "../..");
@@ -63,6 +63,15 @@ export async function bundleTypes(folder: string): Promise<void> {
   );
 }
 
+/** Code that several programs share is named after the folder that most of it comes from, not after its last module. */
+function nameOf({ name, isDynamicEntry, moduleIds }: PreRenderedChunk): string {
+  if (isDynamicEntry || moduleIds.length < 3) return name;
+  const folders = moduleIds.map((id) => /.*\/(?:src|node_modules)\/(?:@[^/]+\/)?([^/]+)/.exec(id)?.[1] ?? name);
+  const counts = new Map<string, number>();
+  for (const folder of folders) counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  return `shared-${[...counts].reduce((most, next) => (next[1] > most[1] ? next : most))[0]}`;
+}
+
 async function write(options: RolldownOptions, folder: string, more: OutputOptions = {}) {
   const build = await rolldown({
     cwd: root,
@@ -78,7 +87,7 @@ async function write(options: RolldownOptions, folder: string, more: OutputOptio
     ...options,
   });
   try {
-    const names = { entryFileNames: "[name].js", chunkFileNames: "[name].js" };
+    const names = { entryFileNames: "[name].js", chunkFileNames: (chunk: PreRenderedChunk) => `${nameOf(chunk)}.js` };
     const { output } = await build.write({ dir: folder, format: "esm", ...names, ...more });
     return output.filter((file) => file.type === "chunk");
   } finally {
