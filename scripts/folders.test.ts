@@ -14,13 +14,13 @@ function foldersOfTree(): readonly string[] {
 }
 
 function foldersOfPage(): readonly string[] {
-  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
-  return [...page.matchAll(/^\| `(src\/[\w/-]+\/)` \| ([^|]+) \|/gm)]
+  const pages = ["architecture", "folders"].map((page) => readFileSync(join(root, `docs/${page}.md`), "utf8"));
+  return [...pages.join("\n").matchAll(/^\| `(src\/[\w/-]+\/)` \| ([^|]+) \|/gm)]
     .map(([, folder = "", words = ""]) => (words.trim() === "" ? `${folder} without words` : folder))
     .filter((folder) => folder !== "src/proto/")
     .toSorted((a, b) => a.localeCompare(b, "en"));
 }
 
-test("each folder of src has one line in docs/architecture.md, and each line its folder", () => {
+test("each folder of src has one line in docs/architecture.md or docs/folders.md, and each line its folder", () => {
   expect(foldersOfPage()).toEqual(foldersOfTree());
 });

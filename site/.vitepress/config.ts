@@ -100,6 +100,7 @@ export default defineConfig({
         items: [
           { text: "Contributing", link: "/CONTRIBUTING" },
           page("Architecture", "architecture"),
+          page("Folders", "folders"),
           page("A tour of the code", "tour"),
           page("The turn machine", "turn-machine"),
           page("Schemas out of a build", "schema"),
