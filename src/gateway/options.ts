@@ -21,6 +21,7 @@ export type GatewayMeter = Pick<
   Meter,
   | "limits"
   | "usage"
+  | "elsewhere"
   | "usageDays"
   | "lastUses"
   | "turnPage"

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { productName } from "../language-server/product-name.ts";
+import type { Elsewhere } from "./devin-calls.ts";
 import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
 import type { ModelCalls } from "./history/tool-calls.ts";
@@ -109,6 +110,23 @@ const outsideSchema = z.object({
   source: planSource,
 });
 
+/** What Devin's CLI and editor used without Millrace, by their own records. */
+const elsewhereSchema = z.object({
+  data: z.array(
+    z.object({
+      key: z.string().nullable(),
+      name: z.string().nullable(),
+      calls: z.number(),
+      input_tokens: z.number(),
+      cache_read_tokens: z.number(),
+      cache_creation_tokens: z.number(),
+      output_tokens: z.number(),
+    }),
+  ),
+  /** Why the records could not be read. */
+  problem: z.string().nullable(),
+});
+
 export const usageSchema = z.object({
   object: z.literal("usage"),
   since: instant,
@@ -117,6 +135,8 @@ export const usageSchema = z.object({
   time_zone: z.string(),
   data: z.array(spendSchema),
   used_outside: z.array(outsideSchema),
+  /** Null where there are no such records, or they cannot be summed by that. */
+  elsewhere: elsewhereSchema.nullable().default(null),
 });
 
 const modelCallsSchema = z.object({
@@ -145,6 +165,7 @@ export type LimitsOfIde = z.infer<typeof limitsOfIdeSchema>;
 export type LimitsWindowEnvelope = z.infer<typeof windowSchema>;
 export type PaceEnvelope = z.infer<typeof paceSchema>;
 export type UsageEnvelope = z.infer<typeof usageSchema>;
+export type ElsewhereEnvelope = z.infer<typeof elsewhereSchema>;
 export type SpendEnvelope = z.infer<typeof spendSchema>;
 
 export function encodeLimits({ nowMs, readings, errors }: Limits): LimitsEnvelope {
@@ -155,7 +176,7 @@ export function encodeLimits({ nowMs, readings, errors }: Limits): LimitsEnvelop
 type NameOf = (uid: string) => string;
 
 /** `name` is the displayed form of a row's key: the name that a model had when it was used, else the key. */
-export function encodeUsage({ query, rows, outside, names }: UsageReport, nameOf: NameOf): UsageEnvelope {
+export function encodeUsage({ query, rows, outside, elsewhere, names }: UsageReport, nameOf: NameOf): UsageEnvelope {
   const named = query.by === "model" ? (uid: string) => names.get(uid) ?? nameOf(uid) : (key: string) => key;
   return {
     object: "usage",
@@ -165,7 +186,24 @@ export function encodeUsage({ query, rows, outside, names }: UsageReport, nameOf
     time_zone: query.timeZone,
     data: rows.map((spend) => encodeSpend(spend, named)),
     used_outside: outside.map(encodeOutside),
+    elsewhere: elsewhere === undefined ? null : encodeElsewhere(elsewhere, named),
   };
+}
+
+function encodeElsewhere(elsewhere: Elsewhere, named: NameOf): ElsewhereEnvelope {
+  if ("problem" in elsewhere) return { data: [], problem: elsewhere.problem };
+  const data = elsewhere.rows.map(
+    ({ key, calls, inputTokens, cacheReadTokens, cacheCreationTokens, outputTokens }) => ({
+      key: key ?? null,
+      name: key === undefined ? null : named(key),
+      calls,
+      input_tokens: inputTokens,
+      cache_read_tokens: cacheReadTokens,
+      cache_creation_tokens: cacheCreationTokens,
+      output_tokens: outputTokens,
+    }),
+  );
+  return { data, problem: null };
 }
 
 export function encodeToolCalls(

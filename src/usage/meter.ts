@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { MillraceError, toMillraceError } from "../base/errors.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
+import type { Elsewhere } from "./devin-calls.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { DaysQuery, SpendQuery, UsageHistory } from "./history/history.ts";
 import type { Resumption } from "./history/resumption.ts";
@@ -27,6 +28,8 @@ export interface MeterOptions {
   readonly events?: EventSink<UsageLifecycle>;
   /** When a program outside this process last looked at the limits, epoch ms: it counts as asking. */
   readonly askedElsewhereAtMs?: () => number | undefined;
+  /** What Devin used without Millrace, by its own records. */
+  readonly elsewhere?: Meter["elsewhere"];
 }
 
 /** All in ms. */
@@ -63,6 +66,8 @@ export interface Meter {
   resumptions(turnId: string): readonly Resumption[] | undefined;
   /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
   usage(query: SpendQuery): UsageReport;
+  /** What Devin used without Millrace in that time; undefined where nothing tells. Throws as `usage`. */
+  elsewhere(query: SpendQuery): Promise<Elsewhere | undefined>;
   /** Each model's use on each day. Throws as `usage`. */
   usageDays(query: DaysQuery): UsageDays;
   /** When these models were used last, epoch ms, by UID. Throws `degraded` for a broken store. */
@@ -78,7 +83,7 @@ export interface Meter {
 
 export function openMeter(options: MeterOptions): Meter {
   const { readPlan, history, clock, timing, events } = options;
-  const { askedElsewhereAtMs = () => undefined } = options;
+  const { askedElsewhereAtMs = () => undefined, elsewhere = () => Promise.resolve(undefined) } = options;
   const { refreshMs, askedMs, shortestGapMs, readTimeoutMs } = { ...defaults, ...timing };
   const newest = new Map(history.latestSnapshots(clock.now() - keptReadingMs).map((s) => [s.ide, s]));
   let errors: readonly ReadingError[] = [];
@@ -220,6 +225,7 @@ export function openMeter(options: MeterOptions): Meter {
     toolCalls: (sinceMs, untilMs) => history.toolCalls(sinceMs, untilMs),
     readings: (sinceMs, untilMs) => history.snapshots({ sinceMs, untilMs }),
     usage: (query) => usageReport(history, query),
+    elsewhere,
     usageDays: (query) => ({ query, days: history.spendByDay(query), names: history.modelNames(query.untilMs) }),
     lastUses: (models) => history.lastUses(models),
     turnPage: (query) => ({

@@ -1,4 +1,5 @@
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
+import type { Elsewhere } from "./devin-calls.ts";
 import type { DaySpend, DaysQuery, Spend, SpendQuery, UsageHistory } from "./history/history.ts";
 import { type OutsideUse, outsideUse } from "./history/outside.ts";
 import { payingWindow } from "./history/plan-standing.ts";
@@ -8,6 +9,8 @@ export interface UsageReport {
   readonly query: SpendQuery;
   readonly rows: readonly Spend[];
   readonly outside: readonly OutsideUse[];
+  /** What Devin's own records hold beside it. */
+  readonly elsewhere?: Elsewhere | undefined;
   /** The names that models had when these turns used them, by UID. */
   readonly names: ReadonlyMap<string, string>;
 }

@@ -1,8 +1,10 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
-import { simulator } from "../support/world.ts";
+import { simulator, world } from "../support/world.ts";
 
 describe("the meter, with real processes and no gateway", () => {
   it("reads the plan of the IDE that runs, answers guard, and leaves a status line", async () => {
@@ -24,6 +26,30 @@ describe("the meter, with real processes and no gateway", () => {
     expect((await millrace(["usage", "--min-remaining", "1"], { home, env })).code).toBe(0);
     expect((await millrace(["usage", "--min-remaining", "1", "--window", "nonsense"], { home, env })).code).toBe(64);
     expect((await millrace(["statusline"], { home })).stdout).toMatch(/^Windsurf /);
+  });
+
+  it("shows what Devin used without Millrace beside the turns that went through it", async () => {
+    const { ide, client, served } = await world({ simulator: { profile: "devin-3" } });
+    await client.chat.completions.create({ model: "swe-2:high", messages: [{ role: "user", content: "count to 3" }] });
+    const database = new DatabaseSync(join(ide.home, ".local/share/devin/cli/sessions.db"));
+    const ours = database.prepare("SELECT chat_message FROM message_nodes").all();
+    expect(ours).toHaveLength(1); // kept for the conversation's next turn
+    database.exec("INSERT INTO sessions (id, working_directory, title, last_activity_at) VALUES ('s', '/loom', '', 1)");
+    database
+      .prepare("INSERT INTO message_nodes (session_id, node_id, chat_message, created_at) VALUES ('s', 0, ?, 1)")
+      .run(String(ours[0]?.["chat_message"]).replace(/"message_id":"/, '"message_id":"other-'));
+    database.close();
+    const env = { MILLRACE_IDE_ONLY_HOME: ide.home };
+    const usage = (home: string, ...more: string[]) =>
+      millrace(["usage", "--since", "1d", "--by", "project", ...more], { home, env });
+    const answered = async () =>
+      (await fetch(`${served.url}/v1/usage?by=project`, { headers: { authorization: `Bearer ${served.key}` } })).json();
+    const theirs = { data: [{ key: "/loom", calls: 1 }], problem: null };
+    // a turn is counted a moment after its end
+    await expect.poll(answered).toMatchObject({ data: [{ turns: 1 }], elsewhere: theirs });
+    const apart = temporaryHome(); // no gateway runs there
+    expect(JSON.parse((await usage(apart, "--json")).stdout)).toMatchObject({ data: [], elsewhere: theirs });
+    expect((await usage(apart)).stdout).toMatch(/Without Millrace.*\nproject +calls .*\n\/loom +1 /);
   });
 
   it("says that none runs, with exit code 69", async () => {

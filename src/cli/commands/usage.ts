@@ -11,7 +11,7 @@ import { choice, duration, flag, ideChoice, integer, text } from "../options.ts"
 import { outlines } from "../outlines.ts";
 import { csv } from "../terminal/csv.ts";
 import { wrapLine } from "../terminal/display-width.ts";
-import { spendTable } from "../terminal/spend-table.ts";
+import { elsewhereTable, spendTable } from "../terminal/spend-table.ts";
 import { limitsTable } from "../terminal/usage-table.ts";
 import { watchScreen } from "../terminal/watch-screen.ts";
 
@@ -177,12 +177,13 @@ async function report(options: UsageOptions, source: LimitsSource, context: Comm
   const usage = await source.usage({ sinceMs, by: options.by ?? "model", timeZone }, signal);
   if (options.json) return out.json(usage);
   if (options.csv) return out.write(csv(usage.data, Object.keys(usage.data[0] ?? { key: null })));
+  const elsewhere = elsewhereTable(usage, out);
   if (usage.data.length === 0) {
     out.line(`No turn ended since ${formatInstant(sinceMs)}.`);
-    out.note("No turns yet. Run `millrace serve` and use the gateway from a tool.");
-    return;
-  }
-  for (const line of spendTable(usage, out)) out.line(line);
+    if (elsewhere.length === 0) out.note("No turns yet. Run `millrace serve` and use the gateway from a tool.");
+  } else for (const line of spendTable(usage, out)) out.line(line);
+  if (elsewhere.length > 0) out.line("");
+  for (const line of elsewhere) out.line(line);
 }
 
 function limitsCsv(limits: LimitsEnvelope): string {

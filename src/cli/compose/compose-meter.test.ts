@@ -24,7 +24,7 @@ function parts() {
   const folder = mkdtempSync(join(tmpdir(), "millrace-meter-"));
   const events = new Emitter<TurnLifecycle & StoreLifecycle & UsageLifecycle>();
   const fake = fakeTurns({ events });
-  const io = { clock: fake.clock, env: {} };
+  const io = { clock: fake.clock, env: {}, platform: "linux", homeFolder: folder } as const;
   return {
     fake,
     folder,
@@ -33,6 +33,7 @@ function parts() {
       finder: nobody,
       folder,
       storeFile: join(folder, "turns.db"),
+      onlyHome: undefined,
       ownsFile: false,
       events,
     },

@@ -11,16 +11,19 @@ import type { UsageHistory } from "../../usage/history/history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { type Meter, openMeter } from "../../usage/meter.ts";
 import { openUsageRecorder, type TurnSource } from "../../usage/usage-recorder.ts";
+import { devinRecords } from "../limits/devin-records.ts";
 import { lastAsked, writeLimitsFile } from "../limits/limits-file.ts";
 import { openOwnHistory } from "../limits/open-own-history.ts";
 import { readPlans } from "../limits/read-plan.ts";
 import type { Io } from "../terminal/io.ts";
 
 export interface MeterParts {
-  readonly io: Pick<Io, "clock" | "env">;
+  readonly io: Pick<Io, "clock" | "env" | "platform" | "homeFolder">;
   readonly finder: IdeFinder;
   /** Millrace's folder: status lines read the meter's last values there. */
   readonly folder: string;
+  /** The only home whose IDE is asked for. */
+  readonly onlyHome: string | undefined;
   readonly events?: Emitter<UsageLifecycle>;
 }
 
@@ -50,7 +53,7 @@ export function composeMeter(parts: OwnMeterParts): {
 
 /** The same over an open history; the caller closes it. */
 export function meterOver(history: UsageHistory, parts: MeterParts): Meter {
-  const { io, finder, folder, events = new Emitter<UsageLifecycle>() } = parts;
+  const { io, finder, folder, onlyHome, events = new Emitter<UsageLifecycle>() } = parts;
   events.on("limits_changed", (limits) => {
     try {
       writeLimitsFile(folder, encodeLimits(limits));
@@ -58,12 +61,14 @@ export function meterOver(history: UsageHistory, parts: MeterParts): Meter {
       // status lines show older limits; nothing here depends on it
     }
   });
+  const records = devinRecords(io, onlyHome);
   return openMeter({
     readPlan: (signal) => readPlans(finder, io.clock, signal),
     history,
     clock: io.clock,
     events,
     askedElsewhereAtMs: () => lastAsked(folder),
+    elsewhere: (query) => records.elsewhere(query),
   });
 }
 

@@ -80,7 +80,15 @@ export async function compose(options: ComposeOptions): Promise<GatewayParts> {
 
   const opened = await openStore({ ...options, redis, clock, events });
   const { store } = opened;
-  const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events });
+  const usage = composeMeter({
+    io,
+    finder,
+    folder,
+    onlyHome: options.overrides.onlyHome,
+    storeFile,
+    ownsFile: redis !== undefined,
+    events,
+  });
   const nameOf = (uid: string) => models.nameOf(uid);
   const keys = composeKeys({ ...options, clock, nameOf });
   const isPaused = () => readPause(options.pauseFile) !== undefined;

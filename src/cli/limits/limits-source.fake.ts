@@ -8,7 +8,7 @@ import { fixture, windsurfFixture } from "../../usage/snapshot.fake.ts";
 import type { Command } from "../command.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
-import { limitsSource, type OpenLimitsSource } from "./limits-source.ts";
+import { type LocalMeter, limitsSource, type OpenLimitsSource } from "./limits-source.ts";
 
 /** 24 February 2026, noon in UTC: what the recorded answers were made for. */
 export const fixtureNowMs = Date.parse("2026-02-24T12:00:00Z");
@@ -33,14 +33,16 @@ export function antigravityAnswer(userStatus: string, quotaSummary?: string): Pl
 export function fakeLimits(options: {
   readonly answers: () => Promise<readonly PlanAnswer[]>;
   readonly history?: UsageHistory;
+  readonly elsewhere?: LocalMeter["elsewhere"];
   readonly clock?: FakeClock;
 }): { readonly open: OpenLimitsSource; readonly clock: FakeClock; closed(): number } {
   const clock = options.clock ?? new FakeClock(fixtureNowMs);
   const history = options.history ?? openHistory({ file: ":memory:", keepDays: 400 });
   const meter = openMeter({ readPlan: options.answers, history, clock });
+  const { elsewhere = () => Promise.resolve(undefined) } = options;
   let closed = 0;
   return {
-    open: limitsSource(() => ({ history, meter: () => Promise.resolve(meter), close: () => void closed++ })),
+    open: limitsSource(() => ({ history, elsewhere, meter: () => Promise.resolve(meter), close: () => void closed++ })),
     clock,
     closed: () => closed,
   };

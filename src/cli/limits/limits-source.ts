@@ -33,6 +33,7 @@ export interface LimitsSource {
 /** The history and a meter of this process, for when no gateway runs. */
 export interface LocalMeter {
   readonly history: UsageHistory;
+  readonly elsewhere: Meter["elsewhere"];
   /** Opened when limits are asked for: it brings along all that finds and asks an IDE, which a report does without. */
   meter(): Promise<Pick<Meter, "limits">>;
   close(): void;
@@ -71,8 +72,10 @@ function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
   const nameOf = (uid: string) => nameOfUid(uid, catalogue);
   return {
     limits: async (signal) => encodeLimits(await (await local.meter()).limits({ wait: true }, signal)),
-    usage: (query) =>
-      Promise.resolve(encodeUsage(usageReport(history, { ...query, untilMs: io.clock.now() + 1 }), nameOf)),
+    async usage(asked) {
+      const query = { ...asked, untilMs: io.clock.now() + 1 };
+      return encodeUsage({ ...usageReport(history, query), elsewhere: await local.elsewhere(query) }, nameOf);
+    },
     toolCalls(sinceMs) {
       const untilMs = io.clock.now() + 1;
       return Promise.resolve(encodeToolCalls(history.toolCalls(sinceMs, untilMs), sinceMs, untilMs, nameOf));

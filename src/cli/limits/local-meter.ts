@@ -1,6 +1,7 @@
 import { parseOverrides } from "../../ide/discover/overrides.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { CommandContext } from "../command.ts";
+import { devinRecords } from "./devin-records.ts";
 import type { LocalMeter } from "./limits-source.ts";
 import { openOwnHistory } from "./open-own-history.ts";
 
@@ -12,15 +13,17 @@ export function openLocalMeter({ io, settings }: CommandContext, shared?: IdeFin
   const overrides = parseOverrides(io.env);
   const history = openOwnHistory(settings.storeFile);
   let finder: IdeFinder | undefined;
+  const records = devinRecords(io, overrides.onlyHome);
   return {
     history,
+    elsewhere: (query) => records.elsewhere(query),
     async meter() {
       const [{ composeIdeFinder }, { meterOver }] = await Promise.all([
         import("../compose/compose-ide.ts"),
         import("../compose/compose-meter.ts"),
       ]);
       const used = shared ?? (finder ??= composeIdeFinder(io, overrides));
-      return meterOver(history, { io, finder: used, folder: settings.folder });
+      return meterOver(history, { io, finder: used, folder: settings.folder, onlyHome: overrides.onlyHome });
     },
     close() {
       finder?.close();

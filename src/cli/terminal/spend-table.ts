@@ -1,4 +1,4 @@
-import type { SpendEnvelope, UsageEnvelope } from "../../usage/envelope.ts";
+import type { ElsewhereEnvelope, SpendEnvelope, UsageEnvelope } from "../../usage/envelope.ts";
 import { displayWidth, padEndTo, padStartTo } from "./display-width.ts";
 import type { Output } from "./output.ts";
 
@@ -7,8 +7,40 @@ export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): re
   const header = [usage.by, "turns", "failed", "prompt", "completion", "thinking", "credits", "first token"];
   const rows = usage.data.map((spend) => cellsOf(spend.name ?? "unknown", spend));
   const total = cellsOf("total", sum(usage.data));
+  return [
+    ...table(header, rows, rows.length > 1 ? total : undefined, out),
+    ...usage.used_outside.filter(({ lost }) => lost > 0).map(outsideLine),
+  ];
+}
+
+/** What Devin used without Millrace, by its own records. */
+export function elsewhereTable(usage: UsageEnvelope, out: Pick<Output, "style">): readonly string[] {
+  const { data, problem } = usage.elsewhere ?? { data: [], problem: null };
+  if (problem !== null)
+    return [`What Devin used without Millrace is unknown: its records cannot be read (${problem}).`];
+  if (data.length === 0) return [];
+  const cells = (name: string, of: readonly ElsewhereEnvelope["data"][number][]) => [
+    name,
+    ...(["calls", "input_tokens", "cache_read_tokens", "cache_creation_tokens", "output_tokens"] as const).map(
+      (count) => of.reduce((total, row) => total + row[count], 0).toLocaleString("en"),
+    ),
+  ];
+  const header = [usage.by, "calls", "input", "cache read", "cache written", "output"];
+  const rows = data.map((row) => cells(row.name ?? "unknown", [row]));
+  return [
+    "Without Millrace, by Devin's own records of its CLI and editor:",
+    ...table(header, rows, rows.length > 1 ? cells("total", data) : undefined, out),
+  ];
+}
+
+function table(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  total: readonly string[] | undefined,
+  out: Pick<Output, "style">,
+): readonly string[] {
   const widths = header.map((name, column) =>
-    Math.max(displayWidth(name), ...[...rows, total].map((row) => displayWidth(row[column] ?? ""))),
+    Math.max(displayWidth(name), ...[...rows, total ?? []].map((row) => displayWidth(row[column] ?? ""))),
   );
   const line = (row: readonly string[]) =>
     row
@@ -18,8 +50,7 @@ export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): re
   return [
     out.style("bold", line(header)),
     ...rows.map(line),
-    ...(rows.length > 1 ? [out.style("bold", line(total))] : []),
-    ...usage.used_outside.filter(({ lost }) => lost > 0).map(outsideLine),
+    ...(total === undefined ? [] : [out.style("bold", line(total))]),
   ];
 }
 

@@ -49,7 +49,7 @@ export const usageRoutes = [
     dashboard: true,
     query: { since: "`7d`, a day or an instant", until: "the same", by: "what to sum by", time_zone: "for days" },
     answer: usageSchema,
-    handle: metered((meter, { clock, models }, c) => {
+    handle: metered(async (meter, { clock, models }, c) => {
       const now = clock.now();
       const until = c.query("until");
       const query = {
@@ -58,7 +58,8 @@ export const usageRoutes = [
         by: dimensionOf(c),
         timeZone: c.query("time_zone") ?? "UTC",
       };
-      return jsonResponse(encodeUsage(meter.usage(query), (uid) => models.nameOf(uid)));
+      const report = { ...meter.usage(query), elsewhere: await meter.elsewhere(query) };
+      return jsonResponse(encodeUsage(report, (uid) => models.nameOf(uid)));
     }),
   }),
   defineRoute("GET /dashboard/api/usage/days", {

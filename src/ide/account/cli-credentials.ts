@@ -25,6 +25,11 @@ export function credentialsFile(
   return joinPath(environment["XDG_DATA_HOME"] || joinPath(home, ".local", "share"), "devin", "credentials.toml");
 }
 
+/** The sessions of the agent program and of Devin Desktop, with what each model call used. Source: as of `credentialsFile`. */
+export function sessionsFile(...where: Parameters<typeof credentialsFile>): string {
+  return joinPath(credentialsFile(...where).replace(/[\\/][^\\/]*$/, ""), "cli", "sessions.db");
+}
+
 /** The key in the text of such a file; undefined when it holds none, or is no TOML. */
 export function keyOfCredentials(text: string): StoredKey | undefined {
   let table: unknown;

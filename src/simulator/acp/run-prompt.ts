@@ -152,6 +152,9 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
         _meta: usage,
       });
     }
+    const counted = { cache_read_tokens: 0, cache_creation_tokens: 0 };
+    const spent = { input_tokens: end.inputTokens, output_tokens: end.outputTokens, ...counted };
+    store.answered(sessionId, { message: newId(), model: session.model, usage: spent }, clock.now());
     const told = options.usage === "both" || options.usage === "result" ? { usage } : {};
     const cause = end.stopReason === "max_tokens" ? "output_truncated" : causes[end.stopReason];
     return {

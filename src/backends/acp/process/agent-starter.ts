@@ -10,7 +10,7 @@ import type { AgentLaunch } from "../style.ts";
 import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import { AgentProcess } from "./agent-process.ts";
-import type { AcpAgentSpec } from "./agent-spec.ts";
+import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
 import { type OwnSettings, ownSettings } from "./own-settings.ts";
 import { ProcessLoss } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
@@ -95,7 +95,7 @@ export class AgentStarter {
   }
 
   get #cwd(): string {
-    return join(this.folder, "millrace-empty"); // agents name sessions by their folder
+    return join(this.folder, workingFolder);
   }
 
   async #prepare(signal: AbortSignal): Promise<Preparation> {

@@ -7,7 +7,7 @@ import { isObject } from "../../../base/json.ts";
 import { clean } from "../errors.ts";
 import { launchFor } from "../style.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
-import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
+import { type AcpAgentSpec, type AcpStyle, workingFolder } from "./agent-spec.ts";
 import { PipePeer } from "./connect-peer.ts";
 import { ownSettings } from "./own-settings.ts";
 import { type PeerHandlers, ProcessLoss, RpcError, type RpcPeer } from "./rpc-peer.ts";
@@ -57,7 +57,7 @@ export async function lookAtAgent(
   let child: AgentChild | undefined;
   try {
     const folder = join(spec.folder, encodeURIComponent(spec.name));
-    const cwd = join(folder, "millrace-empty");
+    const cwd = join(folder, workingFolder);
     await mkdir(cwd, { recursive: true, mode: 0o700 });
     const secrets = Object.entries((await spec.secrets?.(signal)) ?? {}).map(
       ([name, secret]) => [name, secret.reveal()] as const, // for this process's environment alone
