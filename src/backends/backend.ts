@@ -134,11 +134,11 @@ export interface Backends {
   /** The backend for a new prompt: by its model (`<agent>/<model>` names an agent), else the one that works with the IDE that runs now. */
   choose(prompt: Pick<Prompt, "modelUid" | "form">, signal: AbortSignal): Promise<Backend>;
   /** For a conversation that was begun before, by this process or another one. */
-  holding(begun: Begun, signal: AbortSignal): Promise<Backend>;
+  holding(begun: TurnOrigin, signal: AbortSignal): Promise<Backend>;
 }
 
 /** Where a turn was begun, as its `started` says. */
-export interface Begun {
+export interface TurnOrigin {
   readonly backend: BackendKind;
   readonly cascadeId: CascadeId | undefined;
 }

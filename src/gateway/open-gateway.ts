@@ -32,12 +32,12 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   const { ownerKey, callerOf, instance } = options;
   const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, ownerKey, callerOf };
   const stopping = new AbortController();
-  let answering = () => 0;
+  let openAnswers = () => 0;
   let port: number | undefined;
   const gateway: Gateway = {
     ...options,
     stopping: stopping.signal,
-    answering: () => answering(),
+    answering: () => openAnswers(),
     prove(challenge) {
       const key = ownersKey(policy);
       if (port === undefined || key === undefined || challenge.length > longestChallenge) return undefined;
@@ -92,7 +92,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
           await rpc?.close?.();
         },
       });
-      answering = () => listening.answering();
+      openAnswers = () => listening.openAnswers();
       port = listening.port;
       gateway.metrics.loopLag.watch();
       void bestEffort(gateway.healthDetails?.() ?? Promise.resolve()); // `/health` never waits, so the first one finds it known

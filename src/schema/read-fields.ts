@@ -79,7 +79,7 @@ export function readFields(
   return withoutDoubles(read, typeName, problems);
 }
 
-interface Reading {
+interface FieldReader {
   readonly scope: Scope;
   readonly message: RawMessage;
   readonly resolver: Resolver;
@@ -87,7 +87,7 @@ interface Reading {
   onGuess(typeName: string): void;
 }
 
-function readType(raw: RawType & Partial<RawField>, reading: Reading): FieldType | undefined {
+function readType(raw: RawType & Partial<RawField>, reading: FieldReader): FieldType | undefined {
   const { kind, scalar, reference } = raw;
   switch (kind) {
     case "scalar":

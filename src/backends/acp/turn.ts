@@ -11,7 +11,7 @@ import { agentError, turnFailure, twiceIfKilled } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
 import { HeldSession, waitForResults } from "./session/held-session.ts";
-import { type BegunTurn, type Found, lookAgain } from "./session/look-again.ts";
+import { type BegunTurn, lookAgain, type SessionState } from "./session/look-again.ts";
 import { cascadeIdOf, sessionIdOf } from "./session/session-id.ts";
 import { rulesOf } from "./style.ts";
 import { usageEvent } from "./token-counts.ts";
@@ -247,7 +247,7 @@ function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], {
 async function* fromReplay(
   turn: AcpTurn,
   sent: AnswerSoFar,
-  { type, turn: { reader } }: Exclude<Found, { readonly type: "absent" }>,
+  { type, turn: { reader } }: Exclude<SessionState, { readonly type: "absent" }>,
   how: string | undefined,
 ): AsyncGenerator<Batch, void> {
   const isWhole = type === "whole";

@@ -5,9 +5,9 @@ import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import type { TurnView } from "./turn-view.ts";
 
 /** The meaning of an execution's end: a finish reason, or the way in which the turn went wrong. */
-type Ending = FinishReason["unified"] | "failed" | "cancelled" | "blocked";
+type EndKind = FinishReason["unified"] | "failed" | "cancelled" | "blocked";
 
-const endings: Readonly<Record<keyof typeof ExecutorTerminationReason, Ending>> = {
+const endings: Readonly<Record<keyof typeof ExecutorTerminationReason, EndKind>> = {
   UNSPECIFIED: "stop",
   ERROR: "failed",
   USER_CANCELED: "cancelled",
@@ -47,7 +47,7 @@ function endOf(view: TurnView, run: RunSnapshot | undefined, errorOf: ErrorOf): 
   return { type: "finished", reason: { unified: ending, raw }, text: view.answer.text };
 }
 
-function endingOf(run: RunSnapshot | undefined): { readonly ending: Ending; readonly raw: string | undefined } {
+function endingOf(run: RunSnapshot | undefined): { readonly ending: EndKind; readonly raw: string | undefined } {
   const reason = run?.executors.at(-1)?.terminationReason;
   for (const [name, number] of Object.entries(ExecutorTerminationReason)) {
     if (number !== reason || number === ExecutorTerminationReason.UNSPECIFIED) continue;

@@ -121,11 +121,11 @@ function chooseHeaders(
   if (candidates.length <= 1) return candidates;
   const text = { transcript, prompt };
   const limit = total > 0 ? Math.min(total, candidates.length) : candidates.length;
-  interface Reading {
+  interface Split {
     readonly price: number;
     readonly next: number;
   }
-  const readings: (Reading | undefined)[][] = candidates.map(() => []);
+  const readings: (Split | undefined)[][] = candidates.map(() => []);
   const prices = candidates.map((header, i) =>
     candidates.map((next, j) =>
       j <= i ? Infinity : stepPrice(header, next) + bodyPrice(text, header, next, j - i - 1),
@@ -136,7 +136,7 @@ function chooseHeaders(
     const row = readings[i];
     if (header === undefined || row === undefined) continue;
     for (let n = 1; n <= limit; n++) {
-      let best: Reading | undefined;
+      let best: Split | undefined;
       if (n === 1) best = { price: bodyPrice(text, header, undefined, candidates.length - 1 - i), next: -1 };
       else {
         for (let j = i + 1; j < candidates.length; j++) {

@@ -4,7 +4,6 @@ import { createServer as createNetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import { Answering } from "./answering.ts";
 import {
   type ConnectionLimits,
   defaultConnectionLimits,
@@ -14,6 +13,7 @@ import {
   limitPipelining,
   watchRequests,
 } from "./connection-limits.ts";
+import { OpenAnswers } from "./open-answers.ts";
 import { asksForSocket, canServeSockets } from "./responses-socket.ts";
 import { listenOnSocket } from "./unix-socket.ts";
 
@@ -21,7 +21,7 @@ export interface Listener {
   readonly url: string;
   readonly port: number;
   /** How many requests of HTTP/1.1 are being answered. */
-  answering(): number;
+  openAnswers(): number;
   /** Frees the port: no more connections, and no more requests on those that are open. Requests that are being answered continue. */
   stopAccepting(): Promise<void>;
   /** Stops accepting, waits a moment for answers that end by themselves, ends the others; resolves when every socket is closed. */
@@ -70,10 +70,10 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
       hint: "Millrace listens on this machine only. docs/reach.md shows how to reach it from elsewhere: ssh, Tailscale, or a reverse proxy.",
     });
   const limits = { ...defaultConnectionLimits, ...options.limits };
-  const answering = new Answering();
+  const openAnswers = new OpenAnswers();
   const http1 = createHttpServer(
     { noDelay: true, shouldUpgradeCallback: asksForSocket, ...http1Options(limits) },
-    limitPipelining(answering.watch(handlers.http1)),
+    limitPipelining(openAnswers.watch(handlers.http1)),
   );
   watchRequests(http1);
   if (handlers.upgrade !== undefined && canServeSockets()) http1.on("upgrade", handlers.upgrade);
@@ -104,17 +104,17 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   const stop = async () => {
     closed = new Promise((resolve) => void server.close(() => resolve())); // the port is free at once, the rest later
     await bestEffort(handlers.goodbye?.() ?? Promise.resolve());
-    answering.stop(sockets);
+    openAnswers.stop(sockets);
   };
   const stopAccepting = () => (stopped ??= stop());
   return {
     url: options.socket === undefined ? `http://${host}:${port}` : `unix:${options.socket}`,
     port,
-    answering: () => answering.count,
+    openAnswers: () => openAnswers.count,
     stopAccepting,
     async close() {
       await stopAccepting();
-      await answering.over(goodbyeMs);
+      await openAnswers.over(goodbyeMs);
       http1.close(() => {}); // it listens nowhere itself: this ends its look for slow requests
       for (const socket of sockets) socket.destroy();
       await bestEffort(closed ?? Promise.resolve());

@@ -57,7 +57,7 @@ export function apiKeyOfJson(text: string): ReturnType<typeof parseApiKey> {
 }
 
 /** One data folder's evidence of the account. */
-interface Reading {
+interface KeySource {
   readonly file: string;
   readonly found: ReturnType<typeof parseApiKey>;
   /** Whether it mentions an account, or the absence of one. */
@@ -134,8 +134,8 @@ async function readAll(
   { host, missing, trace }: Look,
   files: readonly string[],
   signal: AbortSignal,
-): Promise<readonly Reading[]> {
-  const readings: Reading[] = [];
+): Promise<readonly KeySource[]> {
+  const readings: KeySource[] = [];
   for (const file of files) {
     const read = await host.readState(file, authKeys.windsurf, signal);
     if (read.kind === "missing") missing.push(file);
@@ -161,7 +161,7 @@ async function lastChange(host: Host, file: string, signal: AbortSignal): Promis
 
 /** The account of one place, and in the trace why this one; undefined if no account is signed in. */
 async function newestOf(
-  { readings, by }: { readonly readings: readonly Reading[]; readonly by: StatePlace["by"] },
+  { readings, by }: { readonly readings: readonly KeySource[]; readonly by: StatePlace["by"] },
   question: StateQuestion,
   trace: Trace,
   signal: AbortSignal,

@@ -21,7 +21,7 @@ export interface BegunTurn {
 }
 
 /** The turn, as the stored session shows it. */
-export type Found =
+export type SessionState =
   /** The agent never accepted the prompt; it may be sent, to this session. */
   | { readonly type: "absent"; readonly process: AgentProcess; readonly session: OpenSession }
   | { readonly type: "whole"; readonly turn: ReplayedTurn }
@@ -34,7 +34,7 @@ const lockedPollMs = 1_000;
  * is in the session. Throws if this cannot be determined or if the session is lost: then nothing is sent. Source:
  * docs/wire/acp-measured.md, "After a crash".
  */
-export async function lookAgain(turn: AcpTurn, begun: BegunTurn): Promise<Found> {
+export async function lookAgain(turn: AcpTurn, begun: BegunTurn): Promise<SessionState> {
   const { parts, prompt, held, signal } = turn;
   if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
@@ -57,7 +57,11 @@ export async function lookAgain(turn: AcpTurn, begun: BegunTurn): Promise<Found>
 }
 
 /** A session that was never stored was never prompted: Devin stores one at its first prompt. A new one takes its place. */
-async function replace(turn: AcpTurn, { sessionId, fromStep, answered }: BegunTurn, lease: Lease): Promise<Found> {
+async function replace(
+  turn: AcpTurn,
+  { sessionId, fromStep, answered }: BegunTurn,
+  lease: Lease,
+): Promise<SessionState> {
   const { parts, held, signal } = turn;
   if (parts.spec.vendor !== "devin" || fromStep > 0 || answered) throw turnFailure(vanishedMessage);
   const { process } = lease;

@@ -2,7 +2,7 @@ import type { RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 /** The answers of HTTP/1.1 that are under way. */
-export class Answering {
+export class OpenAnswers {
   readonly #open = new Set<ServerResponse>();
   #stopping = false;
   #none = () => {};
