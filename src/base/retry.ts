@@ -25,19 +25,19 @@ export interface RetryOptions extends RetryPorts {
  *
  * @throws the error of the last attempt, or the signal's reason if it aborts during a pause.
  */
-export async function retry<T>(
+export function retry<T>(
   work: (attempt: number) => Promise<T>,
   policy: RetryPolicy,
   { clock, random, mayRepeat }: RetryOptions,
   signal: AbortSignal,
 ): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work(attempt);
-    } catch (error) {
+  // one promise where the first attempt succeeds: every poll comes through here
+  const tried = (attempt: number): Promise<T> =>
+    work(attempt).catch(async (error: unknown) => {
       if (attempt >= policy.attempts || signal.aborted || !mayRepeat(error)) throw error;
-    }
-    const ceilingMs = Math.min(policy.capMs, policy.baseMs * 2 ** (attempt - 1));
-    await clock.sleep(random() * ceilingMs, signal);
-  }
+      const ceilingMs = Math.min(policy.capMs, policy.baseMs * 2 ** (attempt - 1));
+      await clock.sleep(random() * ceilingMs, signal);
+      return await tried(attempt + 1);
+    });
+  return tried(1);
 }

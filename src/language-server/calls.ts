@@ -46,13 +46,11 @@ export class Calls {
   }
 
   /** One attempt, never repeated. */
-  async once<T>(rpc: (options: CallOptions) => Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
-    this.check();
-    try {
-      return await rpc({ signal, timeoutMs });
-    } catch (error) {
+  once<T>(rpc: (options: CallOptions) => Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError());
+    return rpc({ signal, timeoutMs }).catch((error: unknown) => {
       throw this.translate(error, signal);
-    }
+    });
   }
 
   /** For calls that change nothing: done again, a few times, when the connection broke. A row of docs/retries.md. */

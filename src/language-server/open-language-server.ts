@@ -174,13 +174,12 @@ class RpcLanguageServer implements LanguageServer {
     }
   }
 
-  async getSteps(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal) {
-    const answer = await this.#readIfThere(
+  getSteps(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal) {
+    return this.#readIfThere(
       "getCascadeTrajectorySteps",
       (call) => this.#client.getCascadeTrajectorySteps({ cascadeId, stepOffset }, call),
       signal,
-    );
-    return answer.steps;
+    ).then(({ steps }) => steps);
   }
 
   async getStatus(cascadeId: CascadeId, signal: AbortSignal): Promise<CascadeStatus> {
@@ -196,13 +195,12 @@ class RpcLanguageServer implements LanguageServer {
     };
   }
 
-  async getTranscript(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal) {
-    const answer = await this.#readIfThere(
+  getTranscript(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal) {
+    return this.#readIfThere(
       "getCascadeTranscriptForTrajectoryId",
       (call) => this.#client.getCascadeTranscriptForTrajectoryId({ cascadeId, stepOffset }, call),
       signal,
-    );
-    return { transcript: answer.transcript, totalSteps: answer.numTotalSteps };
+    ).then(({ transcript, numTotalSteps: totalSteps }) => ({ transcript, totalSteps }));
   }
 
   async getGeneratorMetadata(cascadeId: CascadeId, offset: number, signal: AbortSignal) {
@@ -318,15 +316,13 @@ class RpcLanguageServer implements LanguageServer {
   }
 
   /** A call that not every build has. One that is missing is asked for once, and fails at once from then on. */
-  async #readIfThere<T>(name: string, rpc: (call: CallOptions) => Promise<T>, signal: AbortSignal): Promise<T> {
+  #readIfThere<T>(name: string, rpc: (call: CallOptions) => Promise<T>, signal: AbortSignal): Promise<T> {
     const missing = this.#missing.get(name);
-    if (missing !== undefined) throw missing;
-    try {
-      return await this.#calls.read(rpc, this.#deadlines.read, signal);
-    } catch (error) {
+    if (missing !== undefined) return Promise.reject(missing);
+    return this.#calls.read(rpc, this.#deadlines.read, signal).catch((error: unknown) => {
       if (upstreamReason(error) === "not_implemented") this.#missing.set(name, error);
       throw error;
-    }
+    });
   }
 
   #metadata(): MessageInitShape<typeof MetadataSchema> {

@@ -75,9 +75,9 @@ export class PollPacer {
   }
 
   /** Resolves when the next poll is due; rejects with the signal's reason when it aborts before. */
-  async untilDue(next: NextPoll, signal: AbortSignal): Promise<void> {
+  untilDue(next: NextPoll, signal: AbortSignal): Promise<void> {
     if (next.intervalMs === 0) return this.#untilLast(next.notBeforeMs, signal);
-    await waitFor<void>(signal, (wake) => {
+    return waitFor<void>(signal, (wake) => {
       const intervalMs = Math.max(next.intervalMs, this.leastIntervalMs);
       const earliestMs = Math.max(next.notBeforeMs, this.#clock.monotonic());
       const dueMs = Math.max(earliestMs, next.askedAtMs + intervalMs);

@@ -69,9 +69,8 @@ export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnap
 export const stepsFollower: Follower<StepsState, StepsSnapshot> = {
   start: startSteps,
   follow: followSteps,
-  async read(server, { cascadeId, state: { offset }, now }, signal) {
-    const steps = await server.getSteps(cascadeId, offset, signal);
-    return { kind: "steps", atMs: now(), offset, steps };
+  read(server, { cascadeId, state: { offset }, now }, signal) {
+    return server.getSteps(cascadeId, offset, signal).then((steps) => ({ kind: "steps", atMs: now(), offset, steps }));
   },
 };
 

@@ -125,9 +125,10 @@ export function followTranscript(
 export const transcriptFollower: Follower<TranscriptState, TranscriptSnapshot> = {
   start: startTranscript,
   follow: followTranscript,
-  async read(server, { cascadeId, state: { offset }, now }, signal) {
-    const { transcript, totalSteps } = await server.getTranscript(cascadeId, offset, signal);
-    return { kind: "transcript", atMs: now(), offset, transcript, totalSteps };
+  read(server, { cascadeId, state: { offset }, now }, signal) {
+    return server
+      .getTranscript(cascadeId, offset, signal)
+      .then((answer) => ({ kind: "transcript", atMs: now(), offset, ...answer }));
   },
 };
 
