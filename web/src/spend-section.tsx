@@ -1,9 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
-import type { ElsewhereEnvelope, SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
+import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import { api, type Dimension } from "./api.ts";
+import { Elsewhere } from "./elsewhere.tsx";
 import { Choice, Failure, Loading, Section } from "./parts.tsx";
 import { useData } from "./use-data.ts";
-import { count, ideName, shortCount } from "./words.ts";
+import { count, groupKeyOf, ideName, shortCount } from "./words.ts";
 
 const dimensions = [
   ["model", "Model"],
@@ -109,62 +110,6 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
       {hasEstimates && <p class="note">~ marks partly estimated values: the IDE reported no counts for some turns.</p>}
     </div>
   );
-}
-
-/** What Devin used without Millrace. */
-function Elsewhere({ by, elsewhere }: { readonly by: UsageEnvelope["by"]; readonly elsewhere: ElsewhereEnvelope }) {
-  if (elsewhere.problem !== null)
-    return <p class="note">What Devin used without Millrace is unknown: its records cannot be read.</p>;
-  if (elsewhere.data.length === 0) return null;
-  return (
-    <div class="card">
-      <p class="note">Without Millrace, by Devin's own records of its CLI and editor:</p>
-      <div class="scroll">
-        <table>
-          <caption class="hidden">{`Calls and tokens without Millrace by ${by}`}</caption>
-          <thead>
-            <tr>
-              <th scope="col" class="name">
-                {by}
-              </th>
-              <th scope="col" class="number">
-                Calls
-              </th>
-              <th scope="col" class="number">
-                Input
-              </th>
-              <th scope="col" class="number">
-                From the cache
-              </th>
-              <th scope="col" class="number">
-                Output
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {elsewhere.data.map((row) => (
-              <tr key={row.key ?? ""}>
-                <th scope="row">
-                  <span class="key" title={row.key ?? "unknown"}>
-                    {groupKeyOf(row, by)}
-                  </span>
-                </th>
-                <td class="number">{count(row.calls)}</td>
-                <td class="number">{shortCount(row.input_tokens + row.cache_creation_tokens)}</td>
-                <td class="number">{shortCount(row.cache_read_tokens)}</td>
-                <td class="number">{shortCount(row.output_tokens)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </div>
-  );
-}
-
-function groupKeyOf(spend: Pick<SpendEnvelope, "name">, by: UsageEnvelope["by"]): string {
-  if (spend.name === null) return "unknown";
-  return by === "project" ? (spend.name.split(/[\\/]/).findLast((part) => part !== "") ?? spend.name) : spend.name;
 }
 
 function tokensOf(spend: SpendEnvelope): number {

@@ -109,3 +109,9 @@ const reasons: Readonly<Record<string, string>> = {
 export function reasonInWords(reason: string | null): string {
   return reasons[reason ?? ""] ?? (reason ?? "").replaceAll("_", " ");
 }
+
+/** What a row of the use is called; of a folder its last part. */
+export function groupKeyOf(spend: { readonly name: string | null }, by: string): string {
+  if (spend.name === null) return "unknown";
+  return by === "project" ? (spend.name.split(/[\\/]/).findLast((part) => part !== "") ?? spend.name) : spend.name;
+}
