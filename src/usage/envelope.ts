@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { productName } from "../language-server/product-name.ts";
-import type { Elsewhere } from "./devin-calls.ts";
+import type { Elsewhere } from "./elsewhere.ts";
 import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
 import type { ModelCalls } from "./history/tool-calls.ts";

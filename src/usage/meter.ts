@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { MillraceError, toMillraceError } from "../base/errors.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
-import type { Elsewhere } from "./devin-calls.ts";
+import type { Elsewhere } from "./elsewhere.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { DaysQuery, SpendQuery, UsageHistory } from "./history/history.ts";
 import type { Resumption } from "./history/resumption.ts";

@@ -1,5 +1,5 @@
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
-import type { Elsewhere } from "./devin-calls.ts";
+import type { Elsewhere } from "./elsewhere.ts";
 import type { DaySpend, DaysQuery, Spend, SpendQuery, UsageHistory } from "./history/history.ts";
 import { type OutsideUse, outsideUse } from "./history/outside.ts";
 import { payingWindow } from "./history/plan-standing.ts";
