@@ -90,6 +90,18 @@ describe.runIf(canServeSockets())("the Responses API over a WebSocket", () => {
     ]);
   });
 
+  it("ends a failed answer once, so that the next request gets its own", async () => {
+    const { port, turns } = await listening();
+    const error = { code: "upstream_failed" as const, message: "It broke.", hint: "" };
+    turns.script = () => [started, text("Hal"), { type: "failed", error }];
+    const { ask } = await connect(port);
+    expect((await ask({ ...create, input: "one" })).at(-1)?.type).toBe("response.failed");
+    turns.script = () => [started, text("Hi"), finished("Hi")];
+    expect((await ask({ ...create, input: "two" })).map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["response.created", "response.completed"]),
+    );
+  });
+
   it("says that a response is not known in the words on which Codex sends its whole input", async () => {
     const { port } = await listening();
     const { ask } = await connect(port);

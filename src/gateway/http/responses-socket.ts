@@ -136,7 +136,7 @@ class Conversation {
       return;
     }
     for await (const { event, data } of this.#ask(continued ? { ...rest, input: items } : body, signal)) {
-      if (data === "[DONE]") continue;
+      if (data === "[DONE]" || event === "error") continue; // `response.failed` follows, and here each of the two would end the answer
       const ended = event === "response.completed" || event === "response.incomplete";
       const message = ended || lane !== undefined ? parse(data) : undefined;
       const response = ended && isObject(message?.response) ? message.response : undefined;

@@ -189,8 +189,11 @@ describe("the real OpenAI SDK on responses", () => {
     ];
     const events = await client.responses.create({ model: "test-model", input: "Hi", stream: true });
     const types: string[] = [];
-    for await (const event of events) types.push(event.type);
-    expect(types.at(-1)).toBe("response.failed");
+    const read = async () => {
+      for await (const event of events) types.push(event.type);
+    };
+    await expect(read()).rejects.toThrow("It broke.");
+    expect(types.at(-1)).toBe("response.output_item.done");
   });
 });
 

@@ -2,11 +2,14 @@ import type { ErrorRecord } from "../../../base/errors.ts";
 import type { JsonObject } from "../../../base/json.ts";
 import type { TurnEvent } from "../../../log/event.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
+import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import { openAiErrorBody } from "../openai-errors.ts";
 import { itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
 
 /**
  * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then `[DONE]`.
+ * An event `error` comes before `failed`, as at the vendor: clients that ignore `failed` would take half an answer for a whole one.
  * `sequence_number` counts from 0 and is the same for every reader. An event that no log holds (a heartbeat, the failure of a log that
  * cannot be read) repeats the last number. Thinking is a reasoning item with a summary. Source: docs/wire/clients.md, "Responses".
  *
@@ -43,7 +46,11 @@ export class ResponsesEncoder implements Encoder {
   broken(error: ErrorRecord): readonly WireEvent[] {
     const { blocks, usage } = this.#fold.answer;
     const response = responseObject(this.#context, { blocks, usage, end: { type: "failed", error } });
-    return [this.#repeat("response.failed", { response }), { data: "[DONE]" }];
+    return [
+      this.#repeat("error", this.#told(error)),
+      this.#repeat("response.failed", { response }),
+      { data: "[DONE]" },
+    ];
   }
 
   #step(step: AnswerStep): readonly WireEvent[] {
@@ -118,8 +125,19 @@ export class ResponsesEncoder implements Encoder {
   /** A cancelled response ends in `failed`, with its own status, so that no client mistakes a partial answer for a whole one. */
   #end(end: AnswerEnd, answer: Answer): readonly WireEvent[] {
     const response = responseObject(this.#context, answer);
-    const type = end.type !== "finished" ? "failed" : response.status === "incomplete" ? "incomplete" : "completed";
-    return [this.#write(`response.${type}`, { response }), { data: "[DONE]" }];
+    if (end.type === "finished") {
+      const type = response.status === "incomplete" ? "incomplete" : "completed";
+      return [this.#write(`response.${type}`, { response }), { data: "[DONE]" }];
+    }
+    const error = end.type === "failed" ? end.error : cancelledError(end.by);
+    return [this.#write("error", this.#told(error)), this.#write("response.failed", { response }), { data: "[DONE]" }];
+  }
+
+  /** An error in the form that the vendor documents, and in the form that it sends. */
+  #told(record: ErrorRecord): JsonObject {
+    const error = openAiErrorBody(record, this.#context.requestId);
+    const { code, message, param } = error;
+    return { code, message, param, error };
   }
 
   /** An item with the text of it that was sent. */

@@ -35,6 +35,7 @@ export class ResponseSnapshot {
 /** The response that a client holds after one more event, by the API's own rules. */
 export function accumulate(response: JsonObject | undefined, event: JsonObject): JsonObject {
   if (typeof event.response === "object" && event.response !== null) return event.response as JsonObject; // lifecycle events hold it whole
+  if (event.type === "error") return { ...response }; // `response.failed` follows
   const output = [...((response?.output ?? []) as JsonObject[])]; // a list of items, as responseObject makes it
   const index = Number(event.output_index);
   output[index] = accumulateItem(output[index] ?? {}, event);
