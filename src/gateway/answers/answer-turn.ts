@@ -5,7 +5,7 @@ import type { IdeToolNames, TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnReader } from "../../turns/turns.ts";
 import { type Answer, AnswerFold } from "../dialects/answer.ts";
-import { encoderForClient } from "../dialects/by-client.ts";
+import { clientName, encoderForClient } from "../dialects/by-client.ts";
 import { cancelledError } from "../dialects/cancelled.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { type Gateway, type GatewayContext, respond } from "../http/context.ts";
@@ -42,7 +42,7 @@ async function streamed(gateway: Gateway, c: GatewayContext, dialect: Dialect, t
     await bestEffort(reader.close(true));
     return failedReply(c, dialect, turn, { error: first.error, started, ideTools: first.ideTools });
   }
-  const encoder = encoderForClient(dialect.encoder(turn.context), c.headers.get("user-agent"));
+  const encoder = encoderForClient(dialect.encoder(turn.context), clientName(c.headers));
   const isRest = resumeAfter !== undefined && turn.record.ended;
   const headers = headersOf(turn, started, first?.type === "finished" ? first.ideTools : undefined);
   const { framing } = dialect;

@@ -4,7 +4,7 @@ import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { JoinTurn, StartedTurn, StartTurn } from "../../turns/turns.ts";
 import type { ResumptionKind } from "../../usage/history/resumption.ts";
-import { repeatsLate } from "../dialects/by-client.ts";
+import { clientName, repeatsLate } from "../dialects/by-client.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "../dialects/dialect.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
 import { fingerprintOf } from "../http/fingerprint.ts";
@@ -89,7 +89,7 @@ export async function startTurn(
       client: clientOf(headers),
       project: projectOf(headers),
       wire: parsed.wire,
-      repeatsLate: repeatsLate(headers.get("user-agent")),
+      repeatsLate: repeatsLate(clientName(headers)),
     };
   };
   const started = await gateway.turns.start({ ...asked, resolve }, signal);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type ErrorRecord, lostPrompt, MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { EventId } from "../../base/ids.ts";
 import { encodeAnthropicError } from "./anthropic-messages/errors.ts";
-import { encoderForClient, forClient } from "./by-client.ts";
+import { clientName, encoderForClient, forClient } from "./by-client.ts";
 import type { Encoder } from "./dialect.ts";
 import { encodeStreamError } from "./openai-chat/errors.ts";
 import { encodeOpenAiError } from "./openai-errors.ts";
@@ -13,6 +13,9 @@ const noIde = new MillraceError("ide_not_running", "No IDE.").toRecord();
 const first = new MillraceError("upstream_failed", "It broke.").toRecord();
 const unusable = new MillraceError("upstream_failed", "Twice.", { details: { reason: unusableAnswer } }).toRecord();
 const langChain = "langchainjs-openai/1.0.0 ((node/v24.21.0; linux; x64))";
+const chatAnthropic = clientName(
+  new Headers({ "user-agent": "Anthropic/JS 0.122.0", "anthropic-dangerous-direct-browser-access": "true" }),
+);
 const codex = "codex_exec/0.169.0 (Linux; x86_64)";
 
 describe.each([
@@ -28,6 +31,7 @@ describe.each([
     "opencode/1.18.33",
     "ai-sdk/openai-compatible/3.0.37",
     "claude-cli/2.1.330 (external, cli)",
+    "Anthropic/JS 1.12.0",
     "my-codex/1",
   ])("has a status that the client %s does not repeat", (userAgent) => {
     expect(statusFor(quota, userAgent)).toBe(402);
@@ -35,16 +39,15 @@ describe.each([
     expect(statusFor(noIde, userAgent)).toBe(424);
   });
 
-  test.each([codex, langChain, "Anthropic/JS 1.12.0"])(
-    "is a 400 for %s, which repeats every other 4xx",
-    (userAgent) => {
-      for (const error of [quota, broken, noIde, unusable]) expect(statusFor(error, userAgent)).toBe(400);
-    },
-  );
+  test.each([codex, langChain, chatAnthropic])("is a 400 for %s, which repeats every other 4xx", (userAgent) => {
+    for (const error of [quota, broken, noIde, unusable]) expect(statusFor(error, userAgent)).toBe(400);
+  });
 
   test.each([
     [codex, 400, 400],
     [langChain, 400, 400],
+    [chatAnthropic, 400, 400],
+    ["Anthropic/JS 1.12.0", 429, 429],
     ["opencode/1.18.33 ai-sdk/provider-utils/4.0.23", 402, 422],
     ["Kilo-Code/7.7.7 ai-sdk/provider-utils/4.0.27 runtime/bun/1.3.14", 402, 422],
     ["ai-sdk/openai-compatible/3.0.37", 402, 422],
@@ -68,6 +71,7 @@ describe.each([
     ["claude-cli/2.1.330 (external, cli)", "usual"],
     [codex, "usual"],
     [langChain, 400],
+    [chatAnthropic, 400],
     ["opencode/1.18.33 ai-sdk/provider-utils/4.0.23", 422],
     ["Kilo-Code/7.7.7 ai-sdk/provider-utils/4.0.27 runtime/bun/1.3.14", 422],
     ["ai-sdk/openai-compatible/3.0.37", 422],
@@ -133,6 +137,12 @@ describe.each([
     expect(limited(4_000)).toEqual({ "retry-after": "4", "x-should-retry": "true" });
     expect(limited(30_000)).toEqual({ "retry-after": "30", "x-should-retry": "false" });
   });
+});
+
+test("LangChain's model of Anthropic's API is known by a header that Anthropic's SDK does not send from a server", () => {
+  const sdk = "Anthropic/JS 1.12.0";
+  expect(clientName(new Headers({ "user-agent": sdk }))).toBe(sdk);
+  expect(chatAnthropic).toMatch(/^langchain/);
 });
 
 describe("an error in a stream", () => {

@@ -48,8 +48,8 @@ const impatient = { firstRefusalIsFinal: true, lostPromptIsFinal: true } as cons
  * - All of these but Codex wait two to six seconds before they repeat a 5xx.
  * - Qwen Code waits a minute after a rate limit in a stream and asks again, ten times. After any other error of a stream it asks
  *   for the rest of the answer, three times. It does neither where the error's type is `invalid_request_error`.
- * - LangChain repeats a request up to six times after every status but 400 to 407 and 409, and waits longer each time. Its model of
- *   Anthropic's API does so under the name of Anthropic's SDK, which stops at any of these by `x-should-retry`.
+ * - LangChain repeats a request up to six times after every status but 400 to 407, 409 and 413, and waits longer each time. After a
+ *   429 it waits for `retry-after` first, in silence.
  */
 const clients: readonly Client[] = [
   { userAgent: /^codex[_-]/i, finalStatus: 400, firstRefusalIsFinal: true, showsBody: true },
@@ -59,8 +59,18 @@ const clients: readonly Client[] = [
   { userAgent: /^factory-cli\//i, ...impatient, repeatsLate: true },
   { userAgent: /^QwenCode\//i, ...impatient, streamErrorIsFinal: true },
   { userAgent: /^langchain/i, ...impatient, finalStatus: 400 },
-  { userAgent: /^Anthropic\/JS\b/, lostPromptIsFinal: true, finalStatus: 400 }, // its own users get the error of a first 429
 ];
+
+/**
+ * The name of the client that asks. LangChain's model of Anthropic's API goes by the name of Anthropic's SDK; it alone sends that SDK's
+ * header for browsers from a server.
+ */
+export function clientName(headers: Headers): string | null {
+  const userAgent = headers.get("user-agent");
+  const isLangChain =
+    headers.has("anthropic-dangerous-direct-browser-access") && userAgent?.startsWith("Anthropic/JS ");
+  return isLangChain ? `langchain, by ${userAgent}` : userAgent;
+}
 
 /** The error in the form on which the client that asks stops and shows why. */
 export function forClient(wire: WireError, error: ErrorRecord, userAgent: string | null): WireError {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
-import { forClient } from "../dialects/by-client.ts";
+import { clientName, forClient } from "../dialects/by-client.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { encodeOllamaError } from "../dialects/ollama/errors.ts";
 import { encodeOpenAiError } from "../dialects/openai-errors.ts";
@@ -101,7 +101,7 @@ export function respond(
   record: ErrorRecord,
   status?: number,
 ): Reply {
-  const wire = forClient(encode(record, c.requestId), record, c.headers.get("user-agent"));
+  const wire = forClient(encode(record, c.requestId), record, clientName(c.headers));
   return jsonResponse(wire.body, status ?? wire.status, wire.headers);
 }
 
