@@ -15,12 +15,12 @@ import type { Journey } from "./journeys/journey.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
 import { setupJourneys } from "./journeys/setup.ts";
 import { shapeOf } from "./shape.ts";
-import { type Row, sectionOf, sections, type Travelled, withSections } from "./table.ts";
+import { type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
 
 /*
  * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--update] [--acp]`: drives real clients against a real gateway process and the stand-in
- * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. With `--only` it writes the
- * failures alone, and each cell that was not driven stays: so the table can be measured client by client.
+ * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. What
+ * was not driven keeps its rows and cells, so the tables can be measured client by client; with `--only` the set-up is not written.
  */
 const root = join(import.meta.dirname, "../..");
 const args = process.argv.slice(2);
@@ -75,11 +75,13 @@ const failureRows = await driveFailures(
 const isWhole = only === undefined && !acp;
 const page = join(root, "docs/clients.md");
 const written = readFileSync(page, "utf8");
-const before = sectionOf(written, "failures");
-const failureText = failureTable(allCases, failureRows, (name) => versionOf(clients, name), before);
-const parts = sections(rows, travelled, failureRows.length === 0 ? undefined : failureText);
+const earlier = (name: string) => sectionOf(written, name);
+const failureText = failureTable(allCases, failureRows, (name) => versionOf(clients, name), earlier("failures"));
+const supported = supportTable(allCases, rows, new Date().toISOString().slice(0, 10), earlier("clients"));
+const parts = sections(supported, travelled, failureRows.length === 0 ? undefined : failureText);
 process.stdout.write(`\n${Object.values(parts).join("\n\n")}\n`);
-if (update && !acp) writeFileSync(page, withSections(written, isWhole ? parts : { failures: failureText }));
+if (update && !acp)
+  writeFileSync(page, withSections(written, isWhole ? parts : { clients: supported, failures: failureText }));
 const failed =
   rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ||
   overAgent.some(({ type }) => type === "failed") ||

@@ -27,23 +27,10 @@ const meaning: Readonly<Record<Scenario, string>> = {
 
 /** The parts of docs/clients.md that the suite writes; the rest of the page is written by hand. */
 export function sections(
-  rows: readonly Row[],
+  supported: string,
   travelled: readonly Travelled[],
   failureRows: string | undefined,
 ): Readonly<Record<string, string>> {
-  const line = (row: readonly string[]) => `| ${row.join(" | ")} |`;
-  const head = ["client", "version", "surface", ...scenarios];
-  const supported = [
-    line(head),
-    line(head.map(() => "---")),
-    ...rows.map(({ client, version, outcomes }) =>
-      line([client.name, version, client.surface, ...scenarios.map((scenario) => cell(outcomes[scenario]))]),
-    ),
-    "",
-    ...scenarios.map((scenario) => `- **${scenario}**: ${meaning[scenario]}`),
-    "",
-    ...notes(rows),
-  ];
   const journeys = [
     line(["client", "version", "what holds", ""]),
     line(["---", "---", "---", "---"]),
@@ -52,10 +39,48 @@ export function sections(
     ),
   ];
   return {
-    ...(rows.length === 0 ? {} : { clients: supported.join("\n") }),
+    clients: supported,
     ...(travelled.length === 0 ? {} : { "set-up": journeys.join("\n") }),
     ...(failureRows === undefined ? {} : { failures: failureRows }),
   };
+}
+
+/** What each client can do, as a table. A client that was not driven keeps the row and the notes of `earlier`, the table of an earlier run. */
+export function supportTable(
+  clients: readonly ClientCase[],
+  driven: readonly Row[],
+  date: string,
+  earlier: string,
+): string {
+  const head = ["client", "version", "surface", ...scenarios, "date"];
+  const before = cellsOf(earlier).filter((cells) => cells.length === head.length);
+  const body = clients.flatMap((client) => {
+    const row = driven.find((each) => each.client === client);
+    if (row === undefined)
+      return before.filter(([name, , surface]) => name === client.name && surface === client.surface);
+    return [[client.name, row.version, client.surface, ...scenarios.map((name) => cell(row.outcomes[name])), date]];
+  });
+  const isDriven = (note: string) =>
+    driven.some(({ client }) => note.startsWith(`- ${client.name} (${client.surface})`));
+  const kept = earlier.split("\n").filter((text) => /^- [^*]/.test(text) && !isDriven(text));
+  return [
+    ...[head, head.map(() => "---"), ...body].map(line),
+    "",
+    ...scenarios.map((scenario) => `- **${scenario}**: ${meaning[scenario]}`),
+    "",
+    ...kept,
+    ...notes(driven),
+  ].join("\n");
+}
+
+export function line(cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
+}
+
+/** The cells of each row of a table. */
+export function cellsOf(table: string): readonly (readonly string[])[] {
+  const rows = table.split("\n").map((row) => row.split("|").slice(1, -1));
+  return rows.map((row) => row.map((text) => text.trim()));
 }
 
 /** What stands between the marks of a part. Throws where the page has no such marks. */

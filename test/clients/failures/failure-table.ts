@@ -1,4 +1,5 @@
 import type { ClientCase } from "../cases/case.ts";
+import { cellsOf, line } from "../table.ts";
 import type { FailureRow, Verdict } from "./drive.ts";
 import { type FailureName, failureNames } from "./failure.ts";
 
@@ -12,22 +13,20 @@ export function failureTable(
   versionOf: (packageName: string) => string,
   earlier: string,
 ): string {
-  const line = (row: readonly string[]) => `| ${row.join(" | ")} |`;
   const head = ["client", "API", ...failureNames];
   const asked = clients.filter(({ ask }) => ask !== undefined);
   const body = asked.map((client) => {
     const title = [`${client.name} ${versionOf(client.packageName)}`, client.surface];
     const seen = driven.find((row) => row.client === client)?.seen;
-    const before = cellsOf(earlier, title);
+    const before = rowOf(earlier, title);
     return [...title, ...failureNames.map((name, at) => cell(seen?.get(name)) ?? before[at] ?? "–")];
   });
   return [line(head), line(head.map(() => "---")), ...body.map(line), ...notes(asked)].join("\n");
 }
 
 /** The cells of one row of a table; none where it has no such row, or other columns. */
-function cellsOf(table: string, title: readonly string[]): readonly string[] {
-  const rows = table.split("\n").map((row) => row.split("|").slice(1, -1));
-  const cells = rows.map((row) => row.map((text) => text.trim()));
+function rowOf(table: string, title: readonly string[]): readonly string[] {
+  const cells = cellsOf(table);
   const [head] = cells.filter(([first]) => first === "client");
   if (head?.slice(2).join() !== failureNames.join()) return [];
   return cells.find(([name, surface]) => name === title[0] && surface === title[1])?.slice(2) ?? [];
