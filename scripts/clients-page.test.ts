@@ -1,16 +1,23 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { agentCases } from "../test/clients/cases/agents.ts";
+import { cliCases } from "../test/clients/cases/clis.ts";
+import { editorCases } from "../test/clients/cases/editors.ts";
+import { sdkCases } from "../test/clients/cases/sdks.ts";
 import { failureNames } from "../test/clients/failures/failure.ts";
-import { sectionOf } from "../test/clients/table.ts";
+import { cellsOf, sectionOf, supportTable } from "../test/clients/table.ts";
 
 /** A client's user has the message within this time of the first request; seconds. */
 const soonS = 10;
 
+const clients = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
+const read = (file: string) => readFile(join(import.meta.dirname, "..", file), "utf8");
+const readPage = () => read("docs/clients.md");
+
 /** The measured cells of docs/clients.md: "requests / prompts / when the user read why". */
 async function cells(): Promise<readonly string[]> {
-  const page = await readFile(join(import.meta.dirname, "../docs/clients.md"), "utf8");
-  const rows = sectionOf(page, "failures").split("\n");
+  const rows = sectionOf(await readPage(), "failures").split("\n");
   return rows
     .filter((row) => /^\| \S.* \d+\.\d+/.test(row))
     .flatMap((row) => {
@@ -30,4 +37,19 @@ test("each client that was driven through a failure has the message within ten s
     return answered !== undefined || Number(seconds) <= soonS;
   };
   expect(measured.filter((cell) => !isSoon(cell))).toEqual([]);
+});
+
+test("each client has a row with its pinned version and the date of its run", async () => {
+  const rows = cellsOf(sectionOf(await readPage(), "clients")).filter((row) => row.length > 0);
+  const { dependencies } = JSON.parse(await read("test/clients/package.json")) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  }; // our own
+  const titles = clients.map(({ name, packageName, surface }) => [name, dependencies[packageName], surface].join());
+  expect(rows.slice(2).map((row) => row.slice(0, 3).join())).toEqual(titles);
+  for (const row of rows.slice(2)) expect(row.at(-1)).toMatch(/^\d{4}-\d\d-\d\d$/);
+});
+
+test("a run of some clients keeps the rows and the notes of the others", async () => {
+  const written = sectionOf(await readPage(), "clients");
+  expect(supportTable(clients, [], "2026-01-01", written)).toBe(written.trim());
 });

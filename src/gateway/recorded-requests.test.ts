@@ -6,6 +6,7 @@ import type { ModelUid } from "../base/ids.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
 import { anthropicMessages } from "./dialects/anthropic-messages/dialect.ts";
 import type { Dialect } from "./dialects/dialect.ts";
+import { ollama } from "./dialects/ollama/dialect.ts";
 import { openAiChat } from "./dialects/openai-chat/dialect.ts";
 import { openAiResponses } from "./dialects/openai-responses/dialect.ts";
 
@@ -15,6 +16,7 @@ const dialects: readonly (readonly [RegExp, Dialect])[] = [
   [/^\/v1\/chat\/completions/, openAiChat],
   [/^\/v1\/responses/, openAiResponses],
   [/^\/v1\/messages(?:\?|$)/, anthropicMessages],
+  [/^\/api\/chat/, ollama],
 ];
 
 interface Shape {

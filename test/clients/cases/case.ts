@@ -8,10 +8,9 @@ export interface ClientCase {
   readonly name: string;
   /** The package that its version is read from. */
   readonly packageName: string;
-  readonly surface: "chat completions" | "responses" | "messages";
+  readonly surface: "chat completions" | "responses" | "messages" | "ollama";
   /** What is known to fail, and why: the suite is held to it, so that a repair shows. */
   readonly known?: Readonly<Partial<Record<Scenario, string>>>;
-  /** A text says why the client has no way to do it. */
   /** Asks it one question, with the repeats that it does by itself. Undefined: its failures are not driven. */
   readonly ask?: Ask;
   /** It takes most of a minute to start: driven only when it is named, or with `--failures all`. */
@@ -20,5 +19,6 @@ export interface ClientCase {
   readonly promptsEach?: number;
   /** What it does wrong after a failure that the gateway cannot end, and why. */
   readonly knownAfter?: Readonly<Partial<Record<FailureName, string>>>;
+  /** A text says why the client has no way to do it. */
   readonly drive: Readonly<Record<Scenario, ((bench: Bench) => Promise<Ran>) | string>>;
 }

@@ -1,66 +1,55 @@
-import { type Bench, type Scenario, scenarios } from "../bench.ts";
-import type { Ask, ClientCase } from "./case.ts";
+import { type Bench, type Ran, type Scenario, scenarios } from "../bench.ts";
+import type { ClientCase } from "./case.ts";
 
-/** Every scenario through a driver of ours (`drivers/<name>.mjs`). */
-function driven(name: string, surface?: string): ClientCase["drive"] {
-  const entries = scenarios.map(
-    (scenario: Scenario) => [scenario, (bench: Bench) => bench.driver(name, scenario, surface)] as const,
-  );
-  return Object.fromEntries(entries) as ClientCase["drive"]; // one entry a scenario
+/** One scenario through a driver of ours (`drivers/<name>.mjs`), which prints the answer and nothing else. */
+async function driven(bench: Bench, name: string, scenario: Scenario, surface?: string): Promise<Ran> {
+  const ran = await bench.driver(name, scenario, surface);
+  if (scenario === "plain" && ran.stdout !== "milled-4711\n") throw new Error(`the answer is ${ran.stdout}`);
+  return ran;
 }
 
-function asked(name: string, surface?: string): Ask {
-  return (bench, prompt) => bench.driver(name, "failure", surface, prompt);
+/** A client on one surface; `names` is what its driver calls that surface, if it knows several. */
+function sdk(
+  [name, packageName, surface]: readonly [string, string, ClientCase["surface"]],
+  [driver, names]: readonly [string, string?],
+  {
+    lacks = {},
+    ...more
+  }: Pick<ClientCase, "known" | "knownAfter"> & { readonly lacks?: Partial<Record<Scenario, string>> } = {},
+): ClientCase {
+  const drive = scenarios.map((scenario) => {
+    return [scenario, lacks[scenario] ?? ((bench: Bench) => driven(bench, driver, scenario, names))] as const;
+  });
+  return {
+    name,
+    packageName,
+    surface,
+    drive: Object.fromEntries(drive) as ClientCase["drive"], // one entry a scenario
+    ask: (bench, prompt) => bench.driver(driver, "failure", names, prompt),
+    ...more,
+  };
 }
+
+const cannotStop = "a program that leaves its stream does not end the request";
 
 export const sdkCases: readonly ClientCase[] = [
-  {
-    name: "OpenAI SDK",
-    packageName: "openai",
-    surface: "chat completions",
-    drive: driven("openai-chat"),
-    ask: asked("openai-chat"),
-  },
-  {
-    name: "OpenAI SDK",
-    packageName: "openai",
-    surface: "responses",
-    drive: driven("openai-responses"),
-    ask: asked("openai-responses"),
-  },
-  {
-    name: "Anthropic SDK",
-    packageName: "@anthropic-ai/sdk",
-    surface: "messages",
-    drive: driven("anthropic"),
-    ask: asked("anthropic"),
-  },
-  {
-    name: "Vercel AI SDK",
-    packageName: "ai",
-    surface: "chat completions",
-    drive: driven("ai-sdk", "compatible"),
-    ask: asked("ai-sdk", "compatible"),
-  },
-  {
-    name: "Vercel AI SDK",
-    packageName: "ai",
-    surface: "responses",
-    drive: driven("ai-sdk", "openai"),
-    ask: asked("ai-sdk", "openai"),
-  },
-  {
-    name: "Vercel AI SDK",
-    packageName: "ai",
-    surface: "messages",
-    drive: driven("ai-sdk", "anthropic"),
-    ask: asked("ai-sdk", "anthropic"),
-  },
-  {
-    name: "LangChain",
-    packageName: "@langchain/openai",
-    surface: "chat completions",
-    drive: driven("langchain"),
-    ask: asked("langchain"),
-  },
+  sdk(["OpenAI SDK", "openai", "chat completions"], ["openai-chat"]),
+  sdk(["OpenAI SDK", "openai", "responses"], ["openai-responses"]),
+  sdk(["Anthropic SDK", "@anthropic-ai/sdk", "messages"], ["anthropic"]),
+  sdk(["Vercel AI SDK", "ai", "chat completions"], ["ai-sdk", "compatible"]),
+  sdk(["Vercel AI SDK", "ai", "responses"], ["ai-sdk", "openai"]),
+  sdk(["Vercel AI SDK", "ai", "messages"], ["ai-sdk", "anthropic"]),
+  sdk(["LangChain", "@langchain/openai", "chat completions"], ["langchain", "chat"]),
+  sdk(["LangChain", "@langchain/openai", "responses"], ["langchain", "responses"]),
+  sdk(["LangChain", "@langchain/anthropic", "messages"], ["langchain", "anthropic"]),
+  sdk(["OpenAI Agents SDK", "@openai/agents", "chat completions"], ["openai-agents", "chat"]),
+  sdk(["OpenAI Agents SDK", "@openai/agents", "responses"], ["openai-agents", "responses"]),
+  sdk(["LlamaIndex", "@llamaindex/openai", "chat completions"], ["llamaindex", "chat"], {
+    lacks: { cancel: cannotStop },
+  }),
+  sdk(["LlamaIndex", "@llamaindex/openai", "responses"], ["llamaindex", "responses"], {
+    lacks: { cancel: cannotStop, json: "its model of this API does not send the schema" },
+    known: { plain: "its model of this API repeats a text with each event that follows" },
+  }),
+  sdk(["Ollama client", "ollama", "ollama"], ["ollama"]),
 ];

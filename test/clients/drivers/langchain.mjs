@@ -1,18 +1,24 @@
-// One scenario through LangChain's OpenAI model. Streams by `.stream()`; `streaming: true` with `.invoke()` hangs offline.
+// One scenario through LangChain, over the model that SURFACE names. Streams by `.stream()`; `streaming: true` with `.invoke()` hangs offline.
 import { readFileSync } from "node:fs";
+import { ChatAnthropic } from "@langchain/anthropic";
 import { AIMessageChunk, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI } from "@langchain/openai";
 import { z } from "zod";
 
-const { BASE_URL, API_KEY, MODEL, PROMPT, IMAGE } = process.env;
-const model = new ChatOpenAI({
+const { BASE_URL, API_KEY, MODEL, PROMPT, IMAGE, SURFACE } = process.env;
+const options = {
   model: MODEL,
   apiKey: API_KEY,
-  configuration: { baseURL: `${BASE_URL}/v1` },
   ...(process.argv[2] === "failure" ? {} : { maxRetries: 0 }), // as often as it does by itself
-  useResponsesApi: false,
-});
+};
+const openAi = { ...options, configuration: { baseURL: `${BASE_URL}/v1` } };
+const models = {
+  chat: () => new ChatOpenAI({ ...openAi, useResponsesApi: false }),
+  responses: () => new ChatOpenAI({ ...openAi, useResponsesApi: true }),
+  anthropic: () => new ChatAnthropic({ ...options, anthropicApiUrl: BASE_URL }),
+};
+const model = models[SURFACE]();
 const bash = tool(async ({ command }) => `ran ${command}`, {
   name: "bash",
   description: "Runs a command.",

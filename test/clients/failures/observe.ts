@@ -30,7 +30,7 @@ export interface ClientReport {
   readonly userAgent: string;
 }
 
-const asksForAnswer = /\/(?:chat\/completions|responses|messages|completions)(?:\?|$)/;
+const asksForAnswer = /\/(?:chat\/completions|responses|messages|completions|api\/chat)(?:\?|$)/;
 
 /** Has a client ask a question that fails, in a world of its own. */
 export async function observe(clients: string, client: ClientCase, failure: Failure): Promise<ClientReport> {
