@@ -51,5 +51,8 @@ export const sdkCases: readonly ClientCase[] = [
     lacks: { cancel: cannotStop, json: "its model of this API does not send the schema" },
     known: { plain: "its model of this API repeats a text with each event that follows" },
   }),
+  sdk(["Genkit", "genkit", "chat completions"], ["genkit"], {
+    lacks: { json: "its plugin asks for JSON in the text of the prompt alone" },
+  }),
   sdk(["Ollama client", "ollama", "ollama"], ["ollama"]),
 ];
