@@ -17,14 +17,14 @@ const open = (agent: object = {}, args: readonly string[] = []) =>
 it.each(loopApis)("a loop over $name is one prompt of the agent", async (api) => {
   const { ide, served } = await open();
   const [first, second, third] = commands;
-  expect(await runLoop(api, served, asked)).toEqual({ rounds: [[first, second], [third]], text });
+  expect(await runLoop(api, served, asked)).toEqual({ rounds: [[first, second], [third]], text, ways: ["native"] });
   expect(ide.prompts()).toHaveLength(1);
   expect(ide.prompts()[0]?.text).not.toContain("# Tools");
 });
 
 it("one prompt also where the agent asks for permission before each call, or makes the calls one by one", async () => {
   const { ide, served } = await open({ mcpPermission: true, mcpCalls: "one-by-one" });
-  expect(await runLoop(chatLoop, served, asked)).toEqual({ rounds: commands.map((each) => [each]), text });
+  expect(await runLoop(chatLoop, served, asked)).toMatchObject({ rounds: commands.map((each) => [each]), text });
   expect(ide.prompts()).toHaveLength(1);
   expect(ide.agentReport().permissions.map(({ outcome }) => outcome)).toEqual([
     "allow_once",
@@ -35,7 +35,7 @@ it("one prompt also where the agent asks for permission before each call, or mak
 
 it("an agent that drops the server gets the tools in prose, from the first prompt on", async () => {
   const { ide, served } = await open({ stdioServers: false });
-  expect((await runLoop(chatLoop, served, asked)).text).toBe(text);
+  expect(await runLoop(chatLoop, served, asked)).toMatchObject({ text, ways: ["prose"] });
   expect(ide.prompts()).toHaveLength(3);
   expect(ide.prompts()[0]?.text).toContain("# Tools");
 });

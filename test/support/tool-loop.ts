@@ -14,6 +14,8 @@ interface Round {
   readonly calls: readonly { readonly id: string; readonly args: Readonly<Record<string, unknown>> }[];
   readonly text: string;
   readonly messages: readonly object[];
+  /** `x-millrace-tools` of the answer. */
+  readonly way: string | null;
 }
 
 /** How one API carries a loop. */
@@ -24,16 +26,16 @@ export interface LoopApi {
   readonly results: (results: readonly { readonly id: string; readonly text: string }[]) => readonly object[];
 }
 
-async function post({ url, key }: Target, path: string, body: object): Promise<unknown> {
+async function post<T>({ url, key }: Target, path: string, body: object): Promise<T & Pick<Round, "way">> {
   const response = await fetch(`${url}${path}`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(120_000),
   });
-  const answer: unknown = await response.json();
+  const answer = (await response.json()) as T; // the gateway's
   if (!response.ok) throw new Error(JSON.stringify(answer));
-  return answer;
+  return { ...answer, way: response.headers.get("x-millrace-tools") };
 }
 
 const parsed = (text: string) => JSON.parse(text) as Readonly<Record<string, unknown>>; // an object: the gateway checked it
@@ -42,14 +44,14 @@ export const chatLoop: LoopApi = {
   name: "Chat Completions",
   async ask(target, model, messages, tool) {
     const tools = [{ type: "function", function: tool }];
-    const { choices } = (await post(target, "/v1/chat/completions", { model, messages, tools })) as {
+    const { choices, way } = await post<{
       choices: {
         message: { content: string | null; tool_calls?: { id: string; function: { arguments: string } }[] };
       }[];
-    };
+    }>(target, "/v1/chat/completions", { model, messages, tools });
     const message = choices[0]?.message ?? { content: "" };
     const calls = (message.tool_calls ?? []).map((call) => ({ id: call.id, args: parsed(call.function.arguments) }));
-    return { calls, text: message.content ?? "", messages: [message] };
+    return { calls, text: message.content ?? "", messages: [message], way };
   },
   results: (results) => results.map(({ id, text }) => ({ role: "tool", tool_call_id: id, content: text })),
 };
@@ -57,19 +59,16 @@ export const chatLoop: LoopApi = {
 export const responsesLoop: LoopApi = {
   name: "Responses",
   async ask(target, model, input, tool) {
-    const { output } = (await post(target, "/v1/responses", {
-      model,
-      input,
-      tools: [{ type: "function", ...tool }],
-    })) as {
+    const { output, way } = await post<{
       output: { type: string; call_id: string; arguments: string; content?: { text: string }[] }[];
-    };
+    }>(target, "/v1/responses", { model, input, tools: [{ type: "function", ...tool }] });
     const calls = output.filter(({ type }) => type === "function_call");
     const text = output.flatMap(({ type, content }) => (type === "message" ? (content ?? []) : []));
     return {
       calls: calls.map((call) => ({ id: call.call_id, args: parsed(call.arguments) })),
       text: text.map((part) => part.text).join(""),
       messages: output,
+      way,
     };
   },
   results: (results) => results.map(({ id, text }) => ({ type: "function_call_output", call_id: id, output: text })),
@@ -79,14 +78,15 @@ export const messagesLoop: LoopApi = {
   name: "Messages",
   async ask(target, model, messages, { name, parameters }) {
     const tools = [{ name, input_schema: parameters }];
-    const { content } = (await post(target, "/v1/messages", { model, max_tokens: 1000, messages, tools })) as {
+    const { content, way } = await post<{
       content: { type: string; id: string; text?: string; input: Readonly<Record<string, unknown>> }[];
-    };
+    }>(target, "/v1/messages", { model, max_tokens: 1000, messages, tools });
     const calls = content.filter(({ type }) => type === "tool_use");
     return {
       calls: calls.map(({ id, input }) => ({ id, args: input })),
       text: content.map(({ text = "" }) => text).join(""),
       messages: [{ role: "assistant", content }],
+      way,
     };
   },
   results: (results) => [
@@ -99,18 +99,27 @@ export const messagesLoop: LoopApi = {
 
 export const loopApis: readonly LoopApi[] = [chatLoop, responsesLoop, messagesLoop];
 
-/** A client's whole loop: the arguments of each round's calls, and the text of the last answer. The results are `r1`, `r2`, … */
+/**
+ * A client's whole loop: the arguments of each round's calls, the text of the last answer, and which ways the tools took. The results
+ * are `r1`, `r2`, …
+ */
 export async function runLoop(
   api: LoopApi,
   target: Target,
   { model, question, tool }: { readonly model: string; readonly question: string; readonly tool: LoopTool },
-): Promise<{ readonly rounds: readonly (readonly object[])[]; readonly text: string }> {
+): Promise<{
+  readonly rounds: readonly (readonly object[])[];
+  readonly text: string;
+  readonly ways: readonly (string | null)[];
+}> {
   const messages: object[] = [{ role: "user", content: question }];
   const rounds: object[][] = [];
+  const ways = new Set<string | null>();
   let results = 0;
   for (;;) {
     const answer = await api.ask(target, model, messages, tool);
-    if (answer.calls.length === 0) return { rounds, text: answer.text };
+    ways.add(answer.way);
+    if (answer.calls.length === 0) return { rounds, text: answer.text, ways: [...ways] };
     rounds.push(answer.calls.map(({ args }) => args));
     messages.push(...answer.messages, ...api.results(answer.calls.map(({ id }) => ({ id, text: `r${++results}` }))));
   }

@@ -3,6 +3,7 @@ import type { ErrorRecord } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { IdeToolNames, TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
+import type { TurnRecord } from "../../log/store.ts";
 import type { TurnReader } from "../../turns/turns.ts";
 import { type Answer, AnswerFold } from "../dialects/answer.ts";
 import { clientName, encoderForClient } from "../dialects/by-client.ts";
@@ -148,7 +149,12 @@ function headersOf(
     ...turn.headers,
     ...(started === undefined ? {} : { "x-millrace-backend": started.backend }),
     ...(started?.ide === undefined ? {} : { "x-millrace-ide": headerSafe(started.ide) }),
+    ...(started === undefined || !canCall(turn.record) ? {} : { "x-millrace-tools": started.tools ?? "prose" }),
     ...(ideTools === undefined ? {} : { "x-millrace-ide-tools": headerSafe(ideTools.join(", ")) }),
     ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }),
   };
+}
+
+function canCall({ request: { tools, toolChoice } }: TurnRecord): boolean {
+  return tools.length > 0 && toolChoice.type !== "none";
 }

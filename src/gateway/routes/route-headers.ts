@@ -63,6 +63,12 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
     description: "The backend of the prompt: `acp`, `cascade` or `raw_chat`, once it is known.",
     sometimes: true,
   },
+  {
+    name: "x-millrace-tools",
+    description:
+      "How the client's tools reached the model: `native` (as tools of the agent) or `prose`. Absent without tools.",
+    sometimes: true,
+  },
   { name: "x-millrace-continuity", description: "`reused` or `rebuilt(…)`, once it is known.", sometimes: true },
   {
     name: "x-millrace-ide-tools",

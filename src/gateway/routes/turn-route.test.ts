@@ -5,6 +5,8 @@ import { fakeGateway } from "../gateway.fake.ts";
 import { started, text } from "../turn-events.fake.ts";
 import { answer, chat, failed, path } from "./turn-route.fake.ts";
 
+const bash = { type: "function", function: { name: "bash", parameters: { type: "object" } } };
+
 describe("a turn that is not streamed", () => {
   it("answers the whole with its length", async () => {
     const fake = fakeGateway();
@@ -53,6 +55,20 @@ describe("a turn that is not streamed", () => {
     const messages = await fake.request("/v1/messages", { json: { ...chat, max_tokens: 9 } });
     expect(messages.status).toBe(402);
     expect(await messages.json()).toMatchObject({ error: { type: "billing_error", code: "quota_exhausted" } });
+  });
+
+  it.each([
+    ["native", { tools: [bash] }, { tools: "native" as const }],
+    ["prose", { tools: [bash] }, {}],
+    [null, { tools: [bash], tool_choice: "none" }, {}],
+    [null, {}, {}],
+  ])("says %s of the way of its tools, streamed or whole", async (way, asked, began) => {
+    const fake = fakeGateway();
+    fake.turns.script = () => [{ ...started, ...began }, ...answer.slice(1)];
+    for (const stream of [false, true]) {
+      const { headers } = await fake.request(path, { json: { ...chat, ...asked, stream } });
+      expect(headers.get("x-millrace-tools")).toBe(way);
+    }
   });
 
   it("answers a cancelled turn with 499", async () => {
