@@ -40,6 +40,8 @@ export type TurnEventBody =
       readonly tools?: "native";
       /** No prompt is sent: the turn gives the results to a prompt that an earlier turn began and that waits for them. */
       readonly goesOn?: true;
+      /** The upstream keeps nothing of the answer once this process ends, so no later one can continue the turn. */
+      readonly endsWithGateway?: true;
     }
   | { readonly type: "text"; readonly delta: string }
   | { readonly type: "thinking"; readonly delta: string }

@@ -45,8 +45,8 @@ function pages<E extends { readonly eventId: EventId }>(
   let limit = firstBatch;
   let isOver = false;
   return async () => {
-    signal.throwIfAborted();
     if (isOver) return undefined;
+    signal.throwIfAborted();
     const { events, ended } = await read(cursor, { limit, wait: signal });
     limit = Math.min(limit * 4, largestBatch);
     isOver = ended;

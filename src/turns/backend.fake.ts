@@ -19,6 +19,8 @@ export class FakeAnswer {
   stoppedBy: unknown;
   /** Whether it has cleaned up. */
   closed = false;
+  /** Said with `started`. */
+  endsWithGateway = false;
   readonly #queue: Batch[] = [];
   #ended = false;
   #wake: () => void = () => {};
@@ -55,7 +57,9 @@ export class FakeAnswer {
     signal.addEventListener("abort", () => this.#wake(), { once: true });
     try {
       if (this.resumedFrom === undefined) {
-        yield [{ type: "started", modelUid: this.prompt.modelUid, backend: kind, cascadeId: fakeCascade }];
+        const { modelUid } = this.prompt;
+        const ends = this.endsWithGateway ? ({ endsWithGateway: true } as const) : {};
+        yield [{ type: "started", modelUid, backend: kind, cascadeId: fakeCascade, ...ends }];
       }
       this.promptSent = true;
       this.onPrompt();
@@ -81,6 +85,8 @@ export class FakeBackend implements Backend, Backends {
   missing: Error | undefined;
   /** The only event of each answer that begins while it is set: a conversation could not be started. */
   refusal: MillraceError | undefined;
+  /** Nothing of its answers is left once the gateway ends. */
+  endsWithGateway = false;
 
   async choose(): Promise<Backend> {
     if (this.missing !== undefined) throw this.missing;
@@ -122,6 +128,7 @@ export class FakeBackend implements Backend, Backends {
 
   #answer(answer: FakeAnswer, signal: AbortSignal): AsyncIterable<Batch> {
     this.answers.push(answer);
+    answer.endsWithGateway = this.endsWithGateway;
     return this.refusal === undefined ? answer.events(this.kind, signal) : refused(this.refusal);
   }
 }

@@ -63,6 +63,25 @@ describe("a stop of the gateway", () => {
     expect(resumed.types).not.toContain("started");
   });
 
+  test("ends a prompted turn that no later process can continue, and its reader gets the end", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const backend = new FakeBackend();
+    backend.endsWithGateway = true;
+    const first = begin({ store, clock, backends: backend, owner: "owner-1" });
+    const { turnId } = await first.turns.start(asking(), never);
+    const reader = new FakeReader(first.turns, turnId);
+    await backend.prompted();
+    backend.last.text("Hel");
+    await reader.seen("text");
+    await first.turns.stop();
+    await reader.done;
+    expect(reader.types).toEqual(["started", "text", "cancelled"]);
+    expect(reader.events.at(-1)).toMatchObject({ by: "shutdown" });
+    expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
+    expect(await store.get(turnId)).toMatchObject({ ended: true, outcome: "cancelled" });
+  });
+
   test("leaves a turn that never got its prompt to the next process, which sends it", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));

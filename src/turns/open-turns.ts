@@ -68,9 +68,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     remove: (turnId) => running.remove(turnId),
     list: (filter) => store.list(filter),
     async stop() {
-      running.stopReaders();
-      await upkeep;
-      await running.stop();
+      await running.stop(upkeep);
       await starter.close();
       await continuity?.close();
       await readers.close();

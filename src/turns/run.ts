@@ -38,6 +38,7 @@ export class Runner {
   #opened = false;
   readonly #opening = Promise.withResolvers<void>();
   #writer: LogWriter | undefined;
+  #endsWithGateway = false;
   /** The batch that is being stored. Never rejects. */
   #storing: Promise<unknown> = Promise.resolve();
   #logFailure: { readonly error: unknown } | undefined;
@@ -51,6 +52,11 @@ export class Runner {
 
   get state(): TurnState {
     return this.#state;
+  }
+
+  /** Whether no later process can continue the turn, as the backend said with `started`. */
+  get endsWithGateway(): boolean {
+    return this.#endsWithGateway;
   }
 
   /** Resolves when the turn is over here, which may be before the backend has cleaned up. Never rejects. */
@@ -145,6 +151,7 @@ export class Runner {
     }
     if (this.#stopping !== undefined || isOver(this.#state)) return false;
     this.#upstreamEnded ||= batch.some(isTerminal);
+    this.#endsWithGateway ||= batch.some((body) => body.type === "started" && body.endsWithGateway === true);
     try {
       const { state, appends } = this.#decide(through(this.#options.stages, batch));
       this.#appended(await this.#writer.append(mergeDeltas(appends), this.#options.clock.now()), state);

@@ -143,20 +143,27 @@ export class RunningTurns {
     await runner?.over;
   }
 
-  /** From now on readers are told that the gateway stops. */
-  stopReaders(): void {
+  /**
+   * Ends as `shutdown` each turn that no later process can continue, and hands the others over; then tells their readers that the gateway
+   * stops. `upkeep` ends after that, and may have taken over further turns. Resolves when the backends have cleaned up, in ten seconds
+   * at most.
+   */
+  async stop(upkeep: Promise<unknown>): Promise<void> {
+    const { clock } = this.#parts;
+    const over = this.#stopAll().map(({ runner }) => runner.over); // readers get the end of a turn first
+    await within(Promise.all(over), cleanUpMs, clock);
     this.#stopping.abort(isStopping());
+    await upkeep;
+    const done = this.#stopAll().map((run) => run.done);
+    await within(Promise.allSettled(done), cleanUpMs, clock);
   }
 
-  /**
-   * Hands every turn over where its log outlives this process, or ends it as `shutdown`. Resolves when the backends have cleaned up, in
-   * ten seconds at most.
-   */
-  async stop(): Promise<void> {
+  #stopAll(): readonly Run[] {
     const runs = [...this.#runs.values()];
     const isKept = this.#parts.store.capabilities.survivesRestart;
-    for (const { runner } of runs) runner.stop(isKept ? { type: "detach" } : { type: "cancel", by: "shutdown" });
-    await within(Promise.allSettled(runs.map(({ done }) => done)), cleanUpMs, this.#parts.clock);
+    for (const { runner } of runs)
+      runner.stop(isKept && !runner.endsWithGateway ? { type: "detach" } : { type: "cancel", by: "shutdown" });
+    return runs;
   }
 }
 

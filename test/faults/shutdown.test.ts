@@ -66,6 +66,50 @@ describe("a gateway that is stopped in the middle of answers", () => {
   });
 });
 
+const question = { model: "swe-2:high", messages, stream: true };
+const devin = { profile: "devin-3" } as const;
+
+test.runIf(process.platform !== "win32").each([
+  { name: "an agent in its host goes on", options: devin, body: question, isLong: false, goesOn: true },
+  { name: "an agent without a host ends", options: devin, body: question, isLong: true, goesOn: false },
+  {
+    name: "raw chat ends",
+    options: { profile: "windsurf-1.8" },
+    body: chat.body,
+    isLong: false,
+    goesOn: false,
+  },
+] as const)(
+  "with a gateway that is stopped in the middle of an answer, $name, and the client is told so",
+  async (the) => {
+    const home = temporaryHome();
+    const answer = { rate: 4_000, size: 1_500 };
+    const ide = await simulator({ ...the.options, home, turn: { ...answer, holdAfter: 700 } });
+    const folder = join(home, the.isLong ? "too-long-for-a-socket".repeat(5) : ".millrace");
+    const started = { home, args: ["--continuity", "off"], env: { MILLRACE_HOME: folder } };
+    const first = await gateway(started);
+    const asked = { path: chat.path, body: the.body, headers: { "idempotency-key": "once" } };
+    const open = await post(first, asked);
+    const text = await told(open, () => process.kill(first.pid, "SIGTERM"));
+    expect(text).toMatch(
+      the.goesOn ? /The turn continues when the gateway is back/ : /this answer cannot be continued/,
+    );
+    expect(text).not.toContain('"finish_reason":"stop"');
+    await first.ended;
+
+    const second = await gateway(started);
+    await ide.setTurn(answer);
+    await ide.release();
+    const again = await post(second, asked);
+    expect(again.headers.get("x-millrace-turn")).toBe(open.headers.get("x-millrace-turn"));
+    expect(await again.text()).toMatch(
+      the.goesOn ? /"finish_reason":"stop"/ : /this answer cannot be continued.*new one/,
+    );
+    const prompts = the.options === devin ? ide.prompts().length : 1; // the stand-in does not tell those of raw chat from probes
+    expect(prompts).toBe(1);
+  },
+);
+
 test("a gateway that stops answers a waiting client with a 503 that the SDK repeats by itself", async () => {
   const home = temporaryHome();
   const answer = { rate: 4_000, size: 1_500 };
@@ -124,7 +168,10 @@ test.runIf(process.platform !== "win32")("`config set` says how the running gate
   expect(await note("serve.max_turns")).toContain("No gateway runs. Its next start uses the new value.");
 });
 
-function post({ url, key }: { readonly url: string; readonly key: string }, { path, body, headers = {} }: Case) {
+function post(
+  { url, key }: { readonly url: string; readonly key: string },
+  { path, body, headers = {} }: Pick<Case, "path" | "body" | "headers">,
+) {
   return fetch(`${url}${path}`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },

@@ -38,10 +38,10 @@ export function runTurn(
     const place = fromStep === 0 || waiting !== undefined ? {} : { fromStep };
     const tools = session.tools === undefined ? {} : ({ tools: "native" } as const);
     const goesOn = waiting === undefined ? {} : ({ goesOn: true } as const);
+    const hosted = process.child.host === undefined ? ({ endsWithGateway: true } as const) : {};
+    const { ide } = parts.spec;
     held.named = true;
-    yield [
-      { type: "started", modelUid, backend: "acp", cascadeId, ide: parts.spec.ide, ...place, ...tools, ...goesOn },
-    ];
+    yield [{ type: "started", modelUid, backend: "acp", cascadeId, ide, ...place, ...tools, ...goesOn, ...hosted }];
     signal.throwIfAborted();
     const begun = { sessionId: session.id, fromStep, sent: emptyAnswer, answered: false, deaths: 0, ...goesOn };
     await options.beforePrompt?.(signal);

@@ -22,7 +22,8 @@ export async function* runRawChat(
     return;
   }
   const { modelUid, modelNumber, instructions, messages } = prompt;
-  yield [{ type: "started", modelUid, backend: "raw_chat", cascadeId: undefined, ide: server.endpoint.variant }];
+  const { variant: ide } = server.endpoint;
+  yield [{ type: "started", modelUid, backend: "raw_chat", cascadeId: undefined, ide, endsWithGateway: true }];
   if (signal.aborted) return;
   let state = startStream;
   try {

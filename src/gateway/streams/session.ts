@@ -85,7 +85,7 @@ class Session {
     const { metrics } = this.#parts;
     const { ask, attachment, state } = this.#stream;
     const stopped = () =>
-      this.#fail(encodeInterruption("The gateway is stopping. The stream continues when it runs again."));
+      this.#fail(encodeInterruption("The gateway is stopping. Attach again from your cursor when it runs."));
     stopping.addEventListener("abort", stopped, { once: true });
     attachment.superseded.addEventListener("abort", () => this.#fail(attachment.superseded.reason), { once: true });
     if (stopping.aborted) stopped();
