@@ -1,6 +1,8 @@
 import { existsSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import process from "node:process";
+import { bestEffort, notNeeded } from "../../../base/async.ts";
+import type { Clock } from "../../../base/clock.ts";
 import type { HostNote } from "../process/agent-child.ts";
 import { longestLine } from "../process/json-lines.ts";
 import type { SpawnedChild } from "../process/spawn-child.ts";
@@ -17,36 +19,60 @@ const lookEveryMs = 10_000;
 const longestAloneMs = 60 * 60_000;
 const endGraceMs = 1_500;
 
+interface HostParts {
+  readonly orders: HostOrders;
+  /** The agent's process. */
+  readonly child: Pick<SpawnedChild, "pid" | "write" | "onText" | "onErrors" | "errorTail" | "hold" | "end" | "exited">;
+  readonly log: LineLog;
+  readonly clock: Clock;
+  /** Called once nobody needs the host any more: its socket is gone. */
+  readonly onOver: () => void;
+  /** As the constant of that name. */
+  readonly mostBytes?: number;
+}
+
 /**
  * Keeps one agent while gateways come and go. It numbers and keeps each line that the agent writes, and hands the lines to the gateway
  * that is connected. It knows nothing of ACP but the ids of prompts that run.
  */
 export class Host {
   readonly #orders: HostOrders;
-  readonly #child: SpawnedChild;
+  readonly #child: HostParts["child"];
   readonly #log: LineLog;
+  readonly #clock: Clock;
+  readonly #onOver: () => void;
+  readonly #mostBytes: number;
   readonly #server: Server;
   readonly #lines = new TextLines(longestLine);
   readonly #running = new Set<unknown>();
-  readonly #sinceMs = Date.now();
+  readonly #sinceMs: number;
   #state: string | null = null;
   #keep = 0;
   #read = 0;
   #gateways = 0;
   #gateway: Gateway | undefined;
   #queued: (() => void)[] = [];
-  #aloneSinceMs = Date.now();
+  /** Since when no gateway is here, and no prompt runs either; of the monotonic clock. */
+  #aloneSinceMs: number;
+  #idleSinceMs: number;
   #ended: string | undefined;
+  readonly #over = new AbortController();
 
-  constructor(orders: HostOrders, child: SpawnedChild, log: LineLog) {
+  constructor({ orders, child, log, clock, onOver, mostBytes: most = mostBytes }: HostParts) {
     this.#orders = orders;
     this.#child = child;
     this.#log = log;
+    this.#clock = clock;
+    this.#onOver = onOver;
+    this.#mostBytes = most;
+    this.#sinceMs = clock.now();
+    this.#aloneSinceMs = clock.monotonic();
+    this.#idleSinceMs = this.#aloneSinceMs;
     this.#server = createServer((socket) => this.#connected(socket));
     child.onText((text) => this.#heard(text));
     child.onErrors((errors) => this.#gateway?.tell({ errors }));
     void child.exited.then((how) => this.#exited(how));
-    setInterval(() => this.#look(), lookEveryMs);
+    void bestEffort(this.#lookAgain());
   }
 
   /** Resolves once gateways can connect. Rejects as the system does. */
@@ -145,7 +171,8 @@ export class Host {
 
   #left(): void {
     this.#gateway = undefined;
-    this.#aloneSinceMs = Date.now();
+    this.#aloneSinceMs = this.#clock.monotonic();
+    this.#idleSinceMs = this.#aloneSinceMs;
     if (this.#ended !== undefined && (this.#running.size === 0 || this.#read >= this.#log.next)) this.#exit();
     this.#queued.shift()?.();
   }
@@ -182,7 +209,7 @@ export class Host {
     if (this.#running.size === 0 || !line.includes('"id"')) return;
     try {
       const { id, method } = JSON.parse(line) as { readonly id?: unknown; readonly method?: unknown };
-      if (method === undefined) this.#running.delete(id);
+      if (method === undefined && this.#running.delete(id)) this.#idleSinceMs = this.#clock.monotonic();
     } catch {
       // a line of another kind
     }
@@ -190,29 +217,40 @@ export class Host {
 
   /** Stops reading the agent's pipe where too much is kept, and goes on once there is room. */
   #flow(): void {
-    if (this.#gateway?.hasAll === true && this.#log.bytes > mostBytes) this.#log.drop(this.#log.next); // the next gateway goes without
-    this.#child.hold(this.#log.bytes > mostBytes);
+    if (this.#gateway?.hasAll === true && this.#log.bytes > this.#mostBytes) this.#log.drop(this.#log.next); // the next gateway goes without
+    this.#child.hold(this.#log.bytes > this.#mostBytes);
   }
 
   #exited(how: string): void {
     this.#ended = how;
+    this.#idleSinceMs = this.#clock.monotonic();
     this.#gateway?.tell({ ended: how });
     if (this.#gateway === undefined && this.#running.size === 0) this.#exit();
+  }
+
+  async #lookAgain(): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(lookEveryMs, this.#over.signal);
+      this.#look();
+    }
   }
 
   /** Nobody needs the agent any more, or its home was removed. */
   #look(): void {
     if (this.#gateway !== undefined) return;
-    const aloneMs = Date.now() - this.#aloneSinceMs;
+    const nowMs = this.#clock.monotonic();
     const works = this.#running.size > 0 && this.#ended === undefined;
-    if (aloneMs <= (works ? longestAloneMs : this.#orders.aloneMs) && existsSync(this.#orders.socket)) return;
+    const isAwaited = works || nowMs - this.#idleSinceMs <= this.#orders.aloneMs;
+    if (isAwaited && nowMs - this.#aloneSinceMs <= longestAloneMs && existsSync(this.#orders.socket)) return;
     if (this.#ended !== undefined) this.#exit();
-    void this.end(endGraceMs);
+    else void this.end(endGraceMs);
   }
 
   #exit(): void {
+    if (this.#over.signal.aborted) return;
+    this.#over.abort(notNeeded);
     rmSync(this.#orders.socket, { force: true });
-    process.exit(0);
+    this.#onOver();
   }
 }
 

@@ -16,7 +16,8 @@ const orders = JSON.parse(readFileSync(0, "utf8")) as HostOrders; // written by 
 process.umask(0o077);
 process.chdir(dirname(orders.socket)); // no folder of the user's is held
 const log = new LineLog(`${orders.socket}.lines`);
-const host = new Host(orders, await startChild(orders.launch, systemClock), log);
+const child = await startChild(orders.launch, systemClock);
+const host = new Host({ orders, child, log, clock: systemClock, onOver: () => process.exit(0) });
 process.on("SIGINT", () => {});
 process.on("SIGHUP", () => {});
 process.on("SIGTERM", () => void host.end(1_000));
