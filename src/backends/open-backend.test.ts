@@ -48,6 +48,7 @@ function fakeAgent(name: string) {
       archive: async () => {},
     },
     models: async () => [],
+    untilSlow: () => new Promise(() => {}),
     stats: async () => ({ processes: [], starts: 0, crashes: 0, prompts: prompts.length, agentVersion: undefined }),
     close: async () => {},
   };

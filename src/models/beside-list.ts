@@ -1,6 +1,7 @@
 import { bestEffort, orAborted, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
+import type { MillraceError } from "../base/errors.ts";
 import type { AgentModel } from "./agent-models.ts";
 import type { ModelLifecycle } from "./lifecycle.ts";
 
@@ -8,6 +9,8 @@ import type { ModelLifecycle } from "./lifecycle.ts";
 export interface AgentSource {
   readonly name: string;
   models(signal: AbortSignal): Promise<readonly AgentModel[]>;
+  /** Resolves with the error for a request that waits for `models`, once the agent is too slow. Rejects with the signal's reason. */
+  untilSlow?(signal: AbortSignal): Promise<MillraceError>;
 }
 
 interface Patience {

@@ -188,6 +188,29 @@ describe("the models of configured agents", () => {
     expect(problems).toEqual(["opencode"]);
   });
 
+  it("are waited for by a request that names one until the agent is too slow, and are there for a later request", async () => {
+    const [answers, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<MillraceError>()];
+    let asked = 0;
+    const agent = {
+      name: "opencode",
+      async models() {
+        asked++;
+        await answers.promise;
+        return [listed("mock/m1")];
+      },
+      untilSlow: () => slow.promise,
+    };
+    const account = () => Promise.reject(gone);
+    const models = openModels({ account, agents: [agent] }, { clock: new FakeClock() });
+    const first = models.resolve("opencode/mock/m1", undefined, never);
+    slow.resolve(new MillraceError("upstream_timeout", "The agent wrote nothing."));
+    await expect(first).rejects.toThrow("The agent wrote nothing.");
+    answers.resolve();
+    expect(await models.list({ refresh: false }, never)).toHaveLength(1);
+    expect((await models.resolve("opencode/mock/m1", undefined, never)).model.uid).toBe("opencode/mock/m1");
+    expect(asked).toBe(1);
+  });
+
   it("are meant by their prefix alone, and then the account is not asked", async () => {
     const { state, models } = configured();
     state.account = gone;

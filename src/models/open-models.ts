@@ -1,4 +1,4 @@
-import { deadline, orAborted } from "../base/async.ts";
+import { deadline, notNeeded, orAborted } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { isMillraceError, isWithoutIde, MillraceError } from "../base/errors.ts";
@@ -41,42 +41,42 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
   const { clock, keepMs = 300_000, doubtMs = 10_000, events } = options;
   const catalogue = createCatalogue();
   const account = new AccountCatalogue({ account: sources.account, names: catalogue, clock, keepMs, doubtMs, events });
-  const agents = (sources.agents ?? []).map((agent) => {
-    const { name } = agent;
-    const ask = async (signal: AbortSignal) => configuredAgentModels(name, await agent.models(signal), catalogue);
-    return { name, list: new KeptList(ask, clock), isSlow: false };
+  const agents = (sources.agents ?? []).map((source) => {
+    const { name } = source;
+    const ask = async (signal: AbortSignal) => configuredAgentModels(name, await source.models(signal), catalogue);
+    return { name, source, list: new KeptList(ask, clock), isSlow: false };
   });
   const known = () => [...account.known, ...agents.flatMap(({ list }) => list.last ?? [])];
 
-  /** The list of an agent. Throws `upstream_timeout` where it does not come within `patienceMs`; it is still asked for then. */
-  async function readWithin(
-    { name, list }: (typeof agents)[number],
+  /** The list of an agent, which `slow` may give up with the error that it resolves with; the list is still asked for then. */
+  async function readUnless(
+    slow: (signal: AbortSignal) => Promise<MillraceError>,
+    { list }: (typeof agents)[number],
     maxAgeMs: number,
-    patienceMs: number,
     signal: AbortSignal,
   ): Promise<readonly AccountModel[]> {
-    const limited = deadline(signal, patienceMs);
+    const over = new AbortController();
     const asking = list.read(maxAgeMs, deadline(new AbortController().signal, startMs));
-    asking.catch(() => {}); // the caller may have left
+    const gaveUp = slow(AbortSignal.any([signal, over.signal])).then((error) => Promise.reject(error));
+    for (const each of [asking, gaveUp]) each.catch(() => {}); // the caller may have left
     try {
-      return await orAborted(asking, limited);
-    } catch (error) {
-      if (signal.aborted || !limited.aborted) throw error;
-      const message = `The agent "${name}" has not listed its models within ${patienceMs / 1_000} s. Nothing was sent to a model.`;
-      throw new MillraceError("upstream_timeout", message, {
-        hint: "It may still be starting: send the request again. `millrace doctor` checks the agent.",
-        retryAfterMs: 5_000,
-        cause: error,
-      });
+      return await orAborted(Promise.race([asking, gaveUp]), signal);
+    } finally {
+      over.abort(notNeeded);
     }
   }
+
+  const unlisted = (patienceMs: number) => async (signal: AbortSignal) => {
+    await clock.sleep(patienceMs, signal);
+    return new MillraceError("upstream_timeout", `The agent has not listed its models within ${patienceMs / 1_000} s.`);
+  };
 
   /** The lists of all agents that answer. One that does not answer is left out, and waited for once, until it has answered. */
   async function agentModels(maxAgeMs: number, signal: AbortSignal): Promise<readonly AccountModel[]> {
     const lists = await Promise.all(
       agents.map(async (agent) => {
         try {
-          const list = await readWithin(agent, maxAgeMs, agent.isSlow ? 0 : listPatienceMs, signal);
+          const list = await readUnless(unlisted(agent.isSlow ? 0 : listPatienceMs), agent, maxAgeMs, signal);
           agent.isSlow = false;
           return list;
         } catch (error) {
@@ -113,12 +113,13 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
       const agent = agents.find((candidate) => lower.startsWith(`${candidate.name}/`));
       if (agent === undefined) return account.resolve(name, effort, { owner: "The account", all: known }, signal);
       const words = { owner: `The agent ${agent.name}`, all: known };
-      const first = await readWithin(agent, keepMs, namedPatienceMs, signal);
+      const slow = (waiting: AbortSignal) => agent.source.untilSlow?.(waiting) ?? new Promise<never>(() => {});
+      const first = await readUnless(slow, agent, keepMs, signal);
       try {
         return resolveModel(first, name, effort, words);
       } catch (error) {
         if (!isMillraceError(error) || error.code !== "unknown_model") throw error;
-        const second = await readWithin(agent, doubtMs, namedPatienceMs, signal);
+        const second = await readUnless(slow, agent, doubtMs, signal);
         if (second === first) throw error;
         return resolveModel(second, name, effort, words);
       }
@@ -127,9 +128,8 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
   };
 }
 
-/** How long a listing waits for an agent, and a request that names the agent; and how long the agent itself has. In ms. */
+/** How long a listing waits for an agent, and how long the agent itself has; ms. */
 const listPatienceMs = 5_000;
-const namedPatienceMs = 9_000;
 const startMs = 60_000;
 
 /** Whether no account is signed in to the IDE's vendor here, or its server has no models left: the other models can still be used. */

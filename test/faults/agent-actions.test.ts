@@ -113,7 +113,7 @@ describe("an agent that does not keep to the protocol", () => {
     async (how, method) => {
       const { question, served, prompts } = await configured({ [how]: method });
       await expect(question()).rejects.toMatchObject({
-        message: expect.stringMatching(/The agent "fake" (?:did not answer|has not listed)/),
+        message: expect.stringMatching(/The agent "fake" has not (?:answered|listed)/),
       });
       const models = async () => {
         const headers = { authorization: `Bearer ${served.key}` };

@@ -1,8 +1,9 @@
-import { deadline, orAborted, within } from "../../base/async.ts";
+import { bestEffort, notNeeded, orAborted, within } from "../../base/async.ts";
 import type { Prompt } from "../backend.ts";
 import type { AcpTurn } from "./acp-turn.ts";
 import { untilQuiet } from "./drain.ts";
-import { slowStart, turnFailure, twiceIfKilled } from "./errors.ts";
+import { turnFailure, twiceIfKilled } from "./errors.ts";
+import { untilSlow } from "./patience.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { RunningPrompt } from "./running-prompt.ts";
 import { settle } from "./session/held-session.ts";
@@ -13,8 +14,6 @@ import { continueParked } from "./tools/continue-parked.ts";
 import type { SessionTools } from "./tools/session-tools.ts";
 import { configure, launchOf } from "./turn-parts.ts";
 
-/** How long a turn waits for an agent that was asked nothing yet; ms. The agent may go on starting after that. */
-const beginMs = 10_000;
 /** How long a follow-up waits for a relay that looks for the new gateway; ms. */
 const relayMs = 5_000;
 
@@ -28,31 +27,46 @@ interface TurnSession {
 
 /** The session of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
 export async function begin(turn: AcpTurn): Promise<TurnSession> {
-  const { parts, held } = turn;
   const { native, continues } = turn.prompt;
   if (continues !== undefined) return await goOn(turn, continues);
-  const signal = deadline(turn.signal, beginMs);
+  const fresh = async (patient: AcpTurn): Promise<TurnSession> => {
+    const { parts, held, signal } = patient;
+    const begun = native === undefined ? undefined : await beginNatively(patient, native);
+    if (begun !== undefined) return { ...begun, waiting: undefined };
+    const prompt = asProse(turn.prompt);
+    const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
+    held.hold(lease, undefined);
+    const { process } = lease;
+    const session = await process.newSession(signal);
+    held.hold(lease, session);
+    await configure({ ...patient, prompt }, process, session);
+    return { process, session, prompt, waiting: undefined };
+  };
+  return await whileAlive(turn, "session/new", (patient) => twiceIfKilled(() => fresh(patient)));
+}
+
+/** Does `work` with a signal that aborts once the agent is too slow. `opens`: the request that opens the session. */
+async function whileAlive<T>(turn: AcpTurn, opens: string, work: (patient: AcpTurn) => Promise<T>): Promise<T> {
+  const { parts, held } = turn;
+  const [gaveUp, over] = [new AbortController(), new AbortController()];
+  const agent = {
+    name: parts.spec.name,
+    heardMs: () => Math.max(parts.pool.startingHeardMs, held.process?.child.heardMs ?? 0),
+    method() {
+      if (held.process === undefined) return "initialize";
+      return held.session === undefined ? opens : "session/set_config_option";
+    },
+  };
+  void bestEffort(untilSlow(agent, parts.clock, over.signal).then((error) => gaveUp.abort(error)));
   try {
-    return await twiceIfKilled(async () => {
-      const begun = native === undefined ? undefined : await beginNatively({ ...turn, signal }, native);
-      if (begun !== undefined) return { ...begun, waiting: undefined };
-      const prompt = asProse(turn.prompt);
-      const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
-      held.hold(lease, undefined);
-      const { process } = lease;
-      const session = await process.newSession(signal);
-      held.hold(lease, session);
-      await configure({ ...turn, prompt, signal }, process, session);
-      return { process, session, prompt, waiting: undefined };
-    });
-  } catch (error) {
-    if (!signal.aborted || turn.signal.aborted) throw error;
-    throw slowStart(parts.spec.name, held.process === undefined ? "initialize" : "session/new", error);
+    return await work({ ...turn, signal: AbortSignal.any([turn.signal, gaveUp.signal]) });
+  } finally {
+    over.abort(notNeeded);
   }
 }
 
 async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>): Promise<TurnSession> {
-  const { parts, held, signal } = turn;
+  const { parts, held } = turn;
   const prompt = asProse(turn.prompt);
   const logged = sessionIdOf(parts.spec.name, continues);
   if (logged === undefined) throw turnFailure(otherAgentMessage);
@@ -69,15 +83,18 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
     if (session.tools !== undefined) return await goOnNatively(turn, here.process, session, session.tools);
     return { process: here.process, session, prompt, waiting: undefined };
   }
-  const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
-  held.hold(lease, undefined);
-  if (!lease.process.abilities.canLoad) throw turnFailure(goneMessage);
-  const loaded = await lease.process.loadSession(id, signal);
-  loaded.session.userMessages = readReplay(loaded.replay, 0).userMessages;
-  if (loaded.session.userMessages === 0) throw turnFailure(goneMessage);
-  held.hold(lease, loaded.session);
-  await configure({ ...turn, prompt }, lease.process, loaded.session);
-  return { process: lease.process, session: loaded.session, prompt, waiting: undefined };
+  return await whileAlive(turn, "session/load", async (patient) => {
+    const lease = await parts.pool.lease(launchOf(parts, prompt), patient.signal);
+    held.hold(lease, undefined);
+    const { process } = lease;
+    if (!process.abilities.canLoad) throw turnFailure(goneMessage);
+    const { session: loaded, replay } = await process.loadSession(id, patient.signal);
+    loaded.userMessages = readReplay(replay, 0).userMessages;
+    if (loaded.userMessages === 0) throw turnFailure(goneMessage);
+    held.hold(lease, loaded);
+    await configure({ ...patient, prompt }, process, loaded);
+    return { process, session: loaded, prompt, waiting: undefined };
+  });
 }
 
 /** A session whose agent has the client's tools: its prompt waits for results, or it is free for the next one. */

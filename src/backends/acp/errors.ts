@@ -123,13 +123,13 @@ export function silence(message: string, cause?: unknown): MillraceError {
   return new MillraceError("upstream_timeout", message, { hint: againHint, ...(cause === undefined ? {} : { cause }) });
 }
 
-/** An agent that was asked nothing yet, and did not answer. It may still be starting: a later request finds it ready. */
-export function slowStart(agent: string, method: string, cause: unknown): MillraceError {
-  const message = `The agent "${agent}" did not answer \`${method}\` within 10 s. Nothing was sent to a model.`;
+/** An agent that was not prompted yet, and did not answer. It may still be starting: a later request finds it ready. */
+export function slowStart(agent: string, method: string, { isSilent }: { readonly isSilent: boolean }): MillraceError {
+  const how = isSilent ? "and has written nothing for 10 s" : "within a minute";
+  const message = `The agent "${agent}" has not answered \`${method}\` ${how}. The prompt was not sent.`;
   return new MillraceError("upstream_timeout", message, {
     hint: "It may still be starting: send the request again. `millrace doctor` shows how long its start takes.",
     retryAfterMs: 5_000,
-    cause,
   });
 }
 

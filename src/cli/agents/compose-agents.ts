@@ -108,6 +108,7 @@ function agentOf(agent: AcpAgent): AcpAgent {
     name: agent.name,
     backend: agent.backend,
     models: (signal) => agent.models(signal),
+    untilSlow: (signal) => agent.untilSlow(signal),
     stats: () => agent.stats(),
     close: () => agent.close(),
   };

@@ -132,11 +132,13 @@ export class HostedChild implements AgentChild, ChildHost {
   #note: HostNote | undefined;
   #errors: string;
   #isGone = false;
+  heardMs: number;
 
   private constructor(socket: Socket, welcome: Welcome, clock: Clock) {
     this.#socket = socket;
     this.#welcome = welcome;
     this.#clock = clock;
+    this.heardMs = clock.monotonic();
     this.#read = welcome.first;
     this.#errors = welcome.errors;
     this.exited = new Promise((resolve) => {
@@ -205,6 +207,7 @@ export class HostedChild implements AgentChild, ChildHost {
   onText(listener: (text: string) => void): void {
     const lines = new TextLines(Number.POSITIVE_INFINITY);
     this.#socket.on("data", (text: string) => {
+      this.heardMs = this.#clock.monotonic();
       for (const line of lines.feed(text)) this.#hear(line, listener);
     });
     this.#socket.resume();

@@ -7,6 +7,8 @@ export interface AgentChild {
   /** Called with each piece of standard output, as one read of the pipe gave it. */
   onText(listener: (text: string) => void): void;
   errorTail(): string;
+  /** When it last wrote anything, to standard error too, or was started here; ms of the monotonic clock. */
+  readonly heardMs: number;
   /** Resolves when the process is gone, with how it ended: "exit code 1", "signal SIGKILL". */
   readonly exited: Promise<string>;
   /** Closes standard input, by which a good agent ends; kills its process group when it has not ended after `graceMs`. */

@@ -5,7 +5,7 @@ import { type Abilities, readAbilities } from "../abilities.ts";
 import type { KeptProcess } from "../host/kept-process.ts";
 import { answered, type PromptEnd, RunningPrompt } from "../running-prompt.ts";
 import { readSessionOptions, type SessionOffer } from "../session/session-options.ts";
-import type { NativeSession } from "../tools/relay-hub.ts";
+import type { NativeTools } from "../tools/relay-hub.ts";
 import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild } from "./agent-child.ts";
 import { PipePeer } from "./connect-peer.ts";
@@ -40,8 +40,8 @@ export class AgentProcess {
   readonly #router: SessionRouter;
   readonly #start: Start;
   readonly #initialized: unknown;
-  /** A session that the agent is opening and whose caller did not wait for it: the next caller gets it. */
-  #late: Promise<OpenSession> | undefined;
+  /** Sessions that the agent is opening and whose callers did not wait: the next caller that wants the same tools gets one. */
+  readonly #late = new Map<string, Promise<OpenSession>>();
   /** Requests of `session/load` without a reply, by session. */
   readonly #loads = new Map<string, { readonly id: number; readonly done: Promise<void> }>();
 
@@ -114,21 +114,30 @@ export class AgentProcess {
     return [...this.sessions.values()].filter(({ running }) => running !== undefined).length;
   }
 
-  /** If an abort leaves a session behind, the next call gets it: a slow agent then needs no longer for each try. */
-  async newSession(signal: AbortSignal): Promise<OpenSession> {
-    const open = this.#late ?? this.#newSession();
-    this.#late = undefined;
+  /**
+   * A new session, with these tools as the agent's own if there are any. If an abort leaves a session behind, the next call for the same
+   * tools gets it: a slow agent then needs no longer for each try.
+   */
+  async newSession(signal: AbortSignal, native?: NativeTools): Promise<OpenSession> {
+    const key = native === undefined ? "" : JSON.stringify(native.offered);
+    const open = this.#late.get(key) ?? this.#newSession(native);
+    this.#late.delete(key);
     try {
       return await orAborted(open, signal);
     } catch (error) {
       if (signal.aborted) {
-        this.#late = open;
+        this.#discardLate(this.#late.get(key));
+        this.#late.set(key, open);
         open.catch(() => {
-          if (this.#late === open) this.#late = undefined;
+          if (this.#late.get(key) === open) this.#late.delete(key);
         });
       }
       throw error;
     }
+  }
+
+  #discardLate(open: Promise<OpenSession> | undefined): void {
+    void bestEffort((async () => open && this.discard((await open).id, AbortSignal.timeout(sessionMs)))());
   }
 
   /** Opens a stored session; `replay` gets the updates that the agent sends before it answers, in order. */
@@ -159,19 +168,6 @@ export class AgentProcess {
 
   async setMode(sessionId: string, modeId: string, signal: AbortSignal): Promise<void> {
     await this.#peer.request("session/set_mode", { sessionId, modeId }, deadline(signal, optionMs));
-  }
-
-  /** A session whose agent starts the server of these tools. It takes no session that is left over, and leaves none. */
-  async newNativeSession({ tools, server }: NativeSession, signal: AbortSignal): Promise<OpenSession> {
-    const open = this.#newSession({ tools, mcpServers: [server] });
-    void this.child.exited.then(() => tools.close());
-    try {
-      return await orAborted(open, signal);
-    } catch (error) {
-      tools.close();
-      if (signal.aborted) void bestEffort(open.then(({ id }) => this.discard(id, AbortSignal.timeout(sessionMs))));
-      throw error;
-    }
   }
 
   /** Sends the one prompt of a turn. */
@@ -256,19 +252,26 @@ export class AgentProcess {
     return { cwd: this.#start.cwd, mcpServers: [], ...(meta === undefined ? {} : { _meta: meta }) };
   }
 
-  async #newSession(native?: { readonly tools: SessionTools; readonly mcpServers: object[] }): Promise<OpenSession> {
-    const limit = AbortSignal.timeout(sessionMs);
-    const place = { ...this.#place, ...(native === undefined ? {} : { mcpServers: native.mcpServers }) };
-    const reply = await this.#peer.request("session/new", place, limit).catch((error: unknown) => {
-      this.isStale ||= limit.aborted; // a process that opens no session is of no use
+  async #newSession(native: NativeTools | undefined): Promise<OpenSession> {
+    const opened = await native?.open();
+    void this.child.exited.then(() => opened?.tools.close());
+    try {
+      const limit = AbortSignal.timeout(sessionMs);
+      const place = { ...this.#place, ...(opened === undefined ? {} : { mcpServers: [opened.server] }) };
+      const reply = await this.#peer.request("session/new", place, limit).catch((error: unknown) => {
+        this.isStale ||= limit.aborted; // a process that opens no session is of no use
+        throw error;
+      });
+      const options = readSessionOptions(reply);
+      const { sessionId: id } = options;
+      if (id === undefined) throw new TypeError("session/new gave no session id");
+      const session = openSession(id, options, opened?.tools);
+      this.#open(session);
+      return session;
+    } catch (error) {
+      opened?.tools.close();
       throw error;
-    });
-    const options = readSessionOptions(reply);
-    const { sessionId: id } = options;
-    if (id === undefined) throw new TypeError("session/new gave no session id");
-    const session = openSession(id, options, native?.tools);
-    this.#open(session);
-    return session;
+    }
   }
 
   #open(session: OpenSession): void {

@@ -60,11 +60,12 @@ export class AgentStarter {
     this.folder = join(spec.folder, encodeURIComponent(spec.name));
   }
 
-  /** Throws `upstream_failed` when it does not start, `upstream_timeout` when it does not answer, `not_signed_in`. */
-  async start(launch: AgentLaunch, signal: AbortSignal): Promise<AgentProcess> {
+  /** `onChild` gets its process before the agent answers. Throws `upstream_failed` when it does not start, `upstream_timeout` when it does not answer, `not_signed_in`. */
+  async start(launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal): Promise<AgentProcess> {
     const { cwd, own, environment, secrets, settings } = await this.#prepare(signal);
     const args = [...launch.args, ...own.args];
     const child = await this.#startChild({ command: this.#spec.command, args, environment, cwd }, this.#clock);
+    onChild(child);
     try {
       const start = { names: this.#names(), cwd, own, launch: launch.key, settings, clock: this.#clock };
       return this.#met(await AgentProcess.greet(child, start, signal));

@@ -1,8 +1,10 @@
 import { join } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
+import type { MillraceError } from "../../../base/errors.ts";
 import type { Backend } from "../../backend.ts";
 import { acpBackend } from "../backend.ts";
 import type { HostsOptions } from "../host/hosted-child.ts";
+import { type AgentSigns, untilSlow } from "../patience.ts";
 import { waitForResults } from "../session/held-session.ts";
 import { listModels } from "../session/models.ts";
 import { SessionNotes } from "../session/session-notes.ts";
@@ -64,6 +66,8 @@ export interface AcpAgent {
   readonly backend: Backend;
   /** Starts a process if none runs; sends no prompt. Throws `not_signed_in`, `upstream_failed`, `upstream_timeout`. */
   models(signal: AbortSignal): Promise<readonly AcpModel[]>;
+  /** Resolves with the error for a request that waits for `models`, once the agent is too slow. Rejects with the signal's reason. */
+  untilSlow(signal: AbortSignal): Promise<MillraceError>;
   stats(): Promise<AcpStats>;
   close(): Promise<void>;
 }
@@ -92,7 +96,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     clock,
     warmMs,
     restartMs,
-    start: (launch, signal) => starter.start(launch, signal),
+    start: (launch, onChild, signal) => starter.start(launch, onChild, signal),
     async adopt(signal) {
       const adopted = await starter.adopt(signal);
       for (const [, process] of adopted)
@@ -106,10 +110,16 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   const parked = new ParkedPrompts(clock, options.parkedMs);
   const native = { hub, knowledge: new NativeKnowledge(starter.folder, options.tools ?? "auto"), parked };
   const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt: () => prompts++, native };
+  const signs: AgentSigns = {
+    name: spec.name,
+    heardMs: () => Math.max(pool.startingHeardMs, ...pool.processes.map(({ child }) => child.heardMs)),
+    method: () => (pool.processes.length === 0 ? "initialize" : "session/new"),
+  };
   return {
     name: spec.name,
     backend: acpBackend(parts),
     models: (signal) => listModels(parts, signal),
+    untilSlow: (signal) => untilSlow(signs, clock, signal),
     async stats() {
       const processes = await Promise.all(pool.processes.map(statsOf));
       const { starts, crashes } = pool;

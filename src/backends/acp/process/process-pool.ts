@@ -4,6 +4,7 @@ import { MillraceError } from "../../../base/errors.ts";
 import { Notifier } from "../../../base/notifier.ts";
 import type { Abilities } from "../abilities.ts";
 import type { AgentLaunch } from "../style.ts";
+import type { AgentChild } from "./agent-child.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import { restartPause } from "./restart-pause.ts";
 
@@ -13,8 +14,12 @@ export interface PoolOptions {
   readonly warmMs: number;
   /** Shortest time between two starts after one failure; doubles with each further one; ms. */
   readonly restartMs: number;
-  /** Starts a process and sends `initialize`. */
-  readonly start: (launch: AgentLaunch, signal: AbortSignal) => Promise<AgentProcess>;
+  /** Starts a process, hands it to `onChild`, and sends `initialize`. */
+  readonly start: (
+    launch: AgentLaunch,
+    onChild: (child: AgentChild) => void,
+    signal: AbortSignal,
+  ) => Promise<AgentProcess>;
   /** The processes that earlier gateways left, by the keys of their launches; undefined for one that takes no new turns. */
   readonly adopt?: (signal: AbortSignal) => Promise<readonly (readonly [string | undefined, AgentProcess])[]>;
 }
@@ -28,6 +33,8 @@ export interface Lease {
 interface Slot {
   readonly key: string;
   readonly ready: Promise<AgentProcess>;
+  /** Until it has answered `initialize`. */
+  starting: AgentChild | undefined;
   process: AgentProcess | undefined;
   leases: number;
   lastUsedMs: number;
@@ -102,6 +109,11 @@ export class ProcessPool {
     return undefined;
   }
 
+  /** When a process that is not ready yet last wrote anything; ms of the monotonic clock, 0 where there is none. */
+  get startingHeardMs(): number {
+    return Math.max(0, ...[...this.#slots.values()].map(({ starting }) => starting?.heardMs ?? 0));
+  }
+
   /** A prompt was answered by a process of this launch: it works. */
   worked(key: string): void {
     const failure = this.#failures.get(key);
@@ -157,7 +169,8 @@ export class ProcessPool {
   #start(launch: AgentLaunch): void {
     const { clock, start } = this.#options;
     this.starts++;
-    const failure = this.#begin(launch.key, start(launch, this.#closing.signal));
+    const onChild = (starting: AgentChild) => Object.assign(this.#slots.get(launch.key) ?? {}, { starting });
+    const failure = this.#begin(launch.key, start(launch, onChild, this.#closing.signal));
     failure.startedMs = clock.monotonic();
   }
 
@@ -165,7 +178,8 @@ export class ProcessPool {
     const failure = this.#failures.get(key) ?? { count: 0, startedMs: 0, error: undefined };
     this.#failures.set(key, failure);
     const lastUsedMs = this.#options.clock.monotonic();
-    const slot: Slot = { key, ready, process: undefined, leases: 0, lastUsedMs, cooling: undefined, ending: false };
+    const nothing = { starting: undefined, process: undefined, cooling: undefined };
+    const slot: Slot = { key, ready, ...nothing, leases: 0, lastUsedMs, ending: false };
     this.#slots.set(key, slot);
     void this.#watch(slot, failure);
     return failure;
@@ -183,6 +197,7 @@ export class ProcessPool {
       return;
     }
     slot.process = process;
+    slot.starting = undefined;
     this.lastAbilities = process.abilities;
     process.onIdle = () => this.#rest(slot);
     this.#rest(slot);

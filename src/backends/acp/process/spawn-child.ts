@@ -85,6 +85,7 @@ export class SpawnedChild implements AgentChild {
   readonly #errors: Readable;
   #errorTail = "";
   #gone = false;
+  heardMs: number;
 
   constructor(spawned: SpawnedProcess, clock: Clock) {
     const { child } = spawned;
@@ -94,6 +95,7 @@ export class SpawnedChild implements AgentChild {
     this.#spawned = spawned;
     this.#ownPid = pid;
     this.#clock = clock;
+    this.heardMs = clock.monotonic();
     this.#input = stdin;
     this.#output = stdout;
     this.#errors = stderr;
@@ -102,6 +104,7 @@ export class SpawnedChild implements AgentChild {
     line?.on("error", () => {}); // as above
     stderr.setEncoding("utf8");
     stderr.on("data", (text: string) => {
+      this.heardMs = clock.monotonic();
       this.#errorTail = (this.#errorTail + text).slice(-errorTailChars);
     });
     // The last output is read before the end is reported, unless a child of the process keeps the pipe open.
@@ -126,7 +129,10 @@ export class SpawnedChild implements AgentChild {
 
   onText(listener: (text: string) => void): void {
     this.#output.setEncoding("utf8");
-    this.#output.on("data", listener);
+    this.#output.on("data", (text: string) => {
+      this.heardMs = this.#clock.monotonic();
+      listener(text);
+    });
   }
 
   errorTail(): string {

@@ -43,15 +43,9 @@ export async function beginNatively(turn: AcpTurn, native: NativePrompt): Promis
   const version = versionOf(parts, process);
   held.hold(lease, undefined);
   if (!knowledge.mayOffer(version)) return undefined;
-  const opened = await hub.open();
-  opened.tools.offer(native.tools);
-  const session = await process.newNativeSession(opened, signal);
-  const isListed =
-    (await within(
-      opened.tools.listed.then(() => true),
-      listMs,
-      parts.clock,
-    )) === true;
+  const session = await process.newSession(signal, hub.offering(native.tools));
+  const listed = session.tools?.listed.then(() => true) ?? Promise.resolve(false);
+  const isListed = (await within(listed, listMs, parts.clock)) === true;
   if (isListed) {
     await bestEffort(knowledge.note(version, true)); // it is found out again where it cannot be written
     held.hold(lease, session);

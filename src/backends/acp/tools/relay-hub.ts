@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import type { ToolSpec } from "../../backend.ts";
 import { JsonLines } from "../process/json-lines.ts";
 import { serverName } from "./own-tool.ts";
 import { type FromRelay, relayVariables } from "./relay-protocol.ts";
@@ -24,9 +25,15 @@ export interface StdioServer {
 }
 
 /** The tools of a session that is about to be opened, and the server to open it with. */
-export interface NativeSession {
+interface NativeSession {
   readonly tools: SessionTools;
   readonly server: StdioServer;
+}
+
+/** Tools for an agent, and how a session with them is prepared. Throws where no socket can be made. */
+export interface NativeTools {
+  readonly offered: readonly ToolSpec[];
+  readonly open: () => Promise<NativeSession>;
 }
 
 /** Longer paths are cut off or refused for sockets (104 bytes on macOS, 108 on Linux). */
@@ -46,12 +53,17 @@ export class RelayHub {
     this.#folder = folder;
   }
 
-  /** Throws where no socket can be made. */
-  async open(): Promise<NativeSession> {
+  /** These tools, for a session of their own. */
+  offering(offered: readonly ToolSpec[]): NativeTools {
+    return { offered, open: () => this.#open(offered) };
+  }
+
+  async #open(offered: readonly ToolSpec[]): Promise<NativeSession> {
     this.#listening ??= this.#listen();
     const { path } = await this.#listening;
     const secret = randomBytes(24).toString("base64url");
     const tools = this.#add(secret);
+    tools.offer(offered);
     const env = [
       { name: relayVariables.socket, value: path },
       { name: relayVariables.secret, value: secret },

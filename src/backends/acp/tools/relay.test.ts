@@ -64,8 +64,7 @@ function cuttable(target: string): { readonly path: string; readonly cut: () => 
 }
 
 test("the relay lists the tools, passes a call on, and its answer back; it ends with its agent", async () => {
-  const { tools, server } = await hubs().open().open();
-  tools.offer([tool]);
+  const { tools, server } = await hubs().open().offering([tool]).open();
   const relay = new Relay(server);
   const asked = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
   expect(await relay.ask("initialize", asked)).toMatchObject({ result: { protocolVersion: "2025-11-25" } });
@@ -86,8 +85,7 @@ test("the relay lists the tools, passes a call on, and its answer back; it ends 
 });
 
 test("a call that waits is announced again after a lost connection, and an answer that was lost with it is given again", async () => {
-  const { tools, server } = await hubs().open().open();
-  tools.offer([tool]);
+  const { tools, server } = await hubs().open().offering([tool]).open();
   const [address, secret] = server.env;
   const between = cuttable(address?.value ?? "");
   const relay = new Relay({
@@ -104,7 +102,7 @@ test("a call that waits is announced again after a lost connection, and an answe
 });
 
 test("a connection without a session's secret is closed", async () => {
-  const { server } = await hubs().open().open();
+  const { server } = await hubs().open().offering([]).open();
   const socket = connect(server.env[0]?.value ?? "");
   socket.write(`${JSON.stringify({ type: "hello", secret: "guessed", listed: true, calls: [] })}\n`);
   expect(await once(socket, "close")).toEqual([false]);

@@ -1,0 +1,163 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import { until } from "../../base/wait.fake.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import type { Prompt } from "../backend.ts";
+import { eventsOf } from "../batches.ts";
+import { promptFor } from "../prompt.fake.ts";
+import { openAcpAgent } from "./process/agent.ts";
+import type { AgentChild } from "./process/agent-child.ts";
+
+const session = { sessionId: "s", modes: { currentModeId: "ask", availableModes: [{ id: "ask" }] } };
+const replies = {
+  initialize: { protocolVersion: 1, agentCapabilities: { loadSession: true } },
+  "session/new": session,
+  "session/prompt": { stopReason: "end_turn" },
+};
+
+/** An agent whose process a test plays. It answers by itself what is not in `mute`. */
+class PlayedAgent implements AgentChild {
+  readonly clock = new FakeClock();
+  readonly mute: Set<string>;
+  readonly asked: { readonly id: number; readonly method: string }[] = [];
+  readonly pid = 1;
+  readonly exited: Promise<string>;
+  heardMs = 0;
+  #exit: (how: string) => void = () => {};
+  #hear: (text: string) => void = () => {};
+
+  constructor(...mute: readonly string[]) {
+    this.mute = new Set(mute);
+    this.exited = new Promise((resolve) => (this.#exit = resolve));
+  }
+
+  write(text: string): void {
+    const message = JSON.parse(text) as { readonly id: number; readonly method: string };
+    this.asked.push(message);
+    if (!this.mute.has(message.method)) this.#answer(message);
+  }
+
+  /** Answers a method once it was asked, and from then on. */
+  async speak(method: string): Promise<void> {
+    await until(() => this.count(method) > 0);
+    this.mute.delete(method);
+    for (const message of this.asked) if (message.method === method) this.#answer(message);
+  }
+
+  say(message: object): void {
+    this.heardMs = this.clock.monotonic();
+    this.#hear(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  }
+
+  async whileTimePasses<T>(work: Promise<T>): Promise<T> {
+    const over = new AbortController();
+    void work.finally(() => over.abort());
+    while (!over.signal.aborted) await this.clock.advance(500);
+    return await work;
+  }
+
+  count(method: string): number {
+    return this.asked.filter((message) => message.method === method).length;
+  }
+
+  onText(listener: (text: string) => void): void {
+    this.#hear = listener;
+  }
+
+  errorTail = () => "";
+  rssBytes = async () => undefined;
+  end = async () => this.#exit("exit code 0");
+
+  #answer({ id, method }: { readonly id: number; readonly method: string }): void {
+    const result = Object.entries(replies).find(([name]) => name === method)?.[1] ?? {};
+    if (id !== undefined) this.say({ id, result });
+  }
+}
+
+/** Turns of a gateway with this agent. */
+function asking(child: PlayedAgent) {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+  const spec = {
+    name: "slow",
+    ide: "slow",
+    vendor: "other",
+    command: "slow",
+    args: [],
+    environment: {},
+    folder,
+  } as const;
+  const agent = openAcpAgent(spec, { clock: child.clock, startChild: async () => child });
+  onTestFinished(async () => {
+    await agent.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return async (more: Partial<Prompt> = {}): Promise<TurnEventBody | undefined> => {
+    const batches = agent.backend.run({ ...promptFor("default"), ...more }, options, new AbortController().signal);
+    const events: TurnEventBody[] = [];
+    for await (const event of eventsOf(batches)) events.push(event);
+    return events[0];
+  };
+}
+
+const options = { keep: false, onAlive: () => {} };
+const tools = [{ name: "step", description: "", inputSchema: { type: "object" } }];
+const native = { tools, instructions: "", text: "Hello?", parallel: true, results: undefined };
+const continued = { continues: "acp:slow:s" as CascadeId };
+
+const gaveUp = (method: string, how = "has written nothing for 10 s") => ({
+  type: "failed",
+  error: {
+    code: "upstream_timeout",
+    message: expect.stringMatching(
+      new RegExp(`"slow" has not answered \`${method}\` .*${how}. The prompt was not sent`),
+    ),
+    retryAfterMs: 5_000,
+  },
+});
+
+test.each([
+  ["initialize", {}],
+  ["session/new", {}],
+  ["session/new", { native }],
+  ["session/load", continued],
+  ["initialize", continued],
+])(
+  "an agent that is silent for 10 s after `%s` fails the turn by name, and is asked no second time",
+  async (method, more) => {
+    const child = new PlayedAgent(method);
+    const ask = asking(child);
+    const failed = ask(more);
+    await until(() => child.count(method) > 0);
+    await child.clock.advance(10_000);
+    expect(await failed).toMatchObject(gaveUp(method));
+    expect(await child.whileTimePasses(ask(more))).toMatchObject(gaveUp(method));
+    expect([child.count(method), child.count("session/prompt")]).toEqual([1, 0]);
+  },
+);
+
+test("a turn gets the agent that still starts, and the session that it still opens for a turn before", async () => {
+  const child = new PlayedAgent("initialize", "session/new");
+  const ask = asking(child);
+  expect(await child.whileTimePasses(ask())).toMatchObject(gaveUp("initialize"));
+  await child.speak("initialize");
+  expect(await child.whileTimePasses(ask())).toMatchObject(gaveUp("session/new"));
+  await child.speak("session/new");
+  expect(await child.whileTimePasses(ask())).toMatchObject({ type: "started" });
+  expect([child.count("initialize"), child.count("session/new"), child.count("session/prompt")]).toEqual([1, 1, 1]);
+});
+
+test("an agent that writes something is waited for, for a minute at most", async () => {
+  const child = new PlayedAgent("session/new");
+  const failed = asking(child)();
+  await until(() => child.count("session/new") > 0);
+  for (let lines = 0; lines < 6; lines++) {
+    await child.clock.advance(9_000);
+    child.say({ id: 4_711, result: session }); // another id than that of the request
+  }
+  await child.clock.advance(6_000);
+  expect(await failed).toMatchObject(gaveUp("session/new", "within a minute"));
+});
