@@ -45,10 +45,23 @@ export function visibleAnswer(
  * The part of a request's history that a live trajectory may hold: all up to the last answer. Undefined when there is no
  * answer yet, or nothing new after it. `heldMessages` counts `request.messages`.
  */
-export function heldPart(
-  request: TurnRequest,
-  modelUid: string,
-): { readonly history: VisibleHistory; readonly heldMessages: number } | undefined {
+export function heldPart(request: TurnRequest, modelUid: string): HistoryPart | undefined {
+  const known = parts.get(request);
+  if (known?.modelUid === modelUid) return known.part;
+  const part = findHeldPart(request, modelUid);
+  parts.set(request, { modelUid, part });
+  return part;
+}
+
+interface HistoryPart {
+  readonly history: VisibleHistory;
+  readonly heldMessages: number;
+}
+
+/** Caches the part of each request, because the start of a turn asks for it four times and it hashes the whole history. */
+const parts = new WeakMap<TurnRequest, { readonly modelUid: string; readonly part: HistoryPart | undefined }>();
+
+function findHeldPart(request: TurnRequest, modelUid: string): HistoryPart | undefined {
   const lastAnswer = request.messages.findLastIndex(({ role }) => role === "assistant");
   const heldMessages = lastAnswer + 1;
   if (lastAnswer === -1 || heldMessages === request.messages.length) return undefined;
