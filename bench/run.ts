@@ -19,6 +19,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   shared: () => import("./shared.ts"),
   "wrong-key": () => import("./wrong-key.ts"),
   acp: () => import("./acp.ts"),
+  tools: () => import("./tools.ts"),
   input: () => import("./input.ts"),
 };
 
