@@ -163,4 +163,9 @@ export const outlines = {
     summary: "Show or replace your key; make keys for other programs",
     group: "Set up",
   },
+  uninstall: {
+    name: "uninstall",
+    summary: "Remove everything that Millrace made on this machine",
+    group: "Set up",
+  },
 } as const satisfies Readonly<Record<string, CommandOutline>>;
