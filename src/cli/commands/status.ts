@@ -9,6 +9,7 @@ import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { spellAge } from "../doctor/spell.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { type GatewayStatus, readGatewayStatus, readLimits } from "../gateway-process/read-status.ts";
+import { spellBackend } from "../gateway-process/spell-backend.ts";
 import { spellTurnLimit } from "../keys/turn-limit.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -102,7 +103,7 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
     [
       "prompts",
       pausedSince === undefined
-        ? `go to ${gateway?.backend ?? "the IDE, once a gateway runs"}`
+        ? `go to ${spellTarget(status)}`
         : `${out.style("yellow", "PAUSED")}: no prompt is sent until \`millrace resume\``,
     ],
     ...(gateway === undefined ? [] : [["turns", spellTurns(gateway)] as const]),
@@ -147,6 +148,16 @@ function spellLeft({ limits, atMs }: Status): string {
   return parts.length === 0 ? (limits?.errors[0]?.message ?? "not known") : parts.join("; ");
 }
 
+/** The product alone where all is well; `millrace doctor` has the reason. */
+function spellTarget({ gateway, accounts }: Status): string {
+  if (gateway === undefined) return "the IDE, once a gateway runs";
+  const { backend } = gateway;
+  if (backend === undefined) return "the IDE, once it is found";
+  const editor = accounts.find(({ what, pid, signed_in: isIn }) => what === "editor" && pid !== null && isIn);
+  if (backend.kind === "acp") return backend.product ?? spellBackend(backend);
+  return backend.kind === "none" || editor === undefined ? spellBackend(backend) : editor.product;
+}
+
 function spellTurns({ running, waiting, ended, failed, turnLimit }: GatewayStatus): string {
   const limit = turnLimit === undefined || turnLimit.why === "alone" ? "" : `; ${spellTurnLimit(turnLimit)}`;
   return `${running} running, ${waiting} waiting, ${ended} ended since it started, ${failed} of them failed${limit}`;
@@ -178,7 +189,7 @@ function encodeGateway({ url, file, backend, turnLimit, lastFailure, ...counts }
     version: file?.version ?? null,
     started_by: file?.startedBy ?? "terminal",
     started_at: file === undefined ? null : new Date(file.startedAtMs).toISOString(),
-    prompts_go_to: backend ?? null,
+    prompts_go_to: backend === undefined ? null : spellBackend(backend),
     turn_limit: turnLimit ?? null,
     ...counts,
     last_failure: lastFailure,
