@@ -108,7 +108,7 @@ export const outlines = {
     summary: "Start a client on the gateway, without changing its files",
     group: "Use",
     arguments: [
-      { name: "client", summary: "name of the client", required: true, variadic: false },
+      { name: "client", summary: "name of the client", required: false, variadic: false },
       { name: "args", summary: "arguments for the client", required: false, variadic: true },
     ],
   },

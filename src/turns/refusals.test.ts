@@ -110,7 +110,9 @@ describe("after a refusal", () => {
     );
     expect(asked).toEqual([[5e15, true, false]]);
     expect(await logged(store)).toMatchObject({ error: { hint: "It resets in a year." } });
-    await expect(again("the same again")).rejects.toMatchObject({ hint: expect.stringMatching(/^It resets in a year\. /) });
+    await expect(again("the same again")).rejects.toMatchObject({
+      hint: expect.stringMatching(/^It resets in a year\. /),
+    });
   });
 
   test("what is no refusal keeps no other request from asking", async () => {

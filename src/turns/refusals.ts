@@ -65,7 +65,8 @@ export class Refusals {
     const leftMs = refusal.untilMs - nowMs;
     const { code, message, hint, resetsAtMs } = refusal.error;
     const ago = Math.round((nowMs - refusal.atMs) / 1000);
-    const until = code === "quota_exhausted" && leftMs > rememberMs ? "before the reset" : `for ${Math.ceil(leftMs / 1000)} s`;
+    const until =
+      code === "quota_exhausted" && leftMs > rememberMs ? "before the reset" : `for ${Math.ceil(leftMs / 1000)} s`;
     throw new MillraceError(code, message, {
       hint: `${hint} That was the answer ${ago} s ago; the IDE's server is not asked again ${until}.`,
       ...(code === "rate_limited" ? { retryAfterMs: leftMs } : {}),

@@ -1,5 +1,5 @@
-import { durationInWords } from "./pace-words.ts";
 import type { LimitsSnapshot, LimitWindow } from "./limits.ts";
+import { durationInWords } from "./pace-words.ts";
 
 /**
  * When the quota that refuses a prompt resets, epoch ms: the latest reset of the windows that are used up, or of the window

@@ -58,6 +58,7 @@ export const setupCommand = defineCommand({
       return exitCodes.ok;
     }
     const target = await targetOf(options, context);
+    if (target.why !== undefined) out.note(target.why);
     const place = { ...io, ownFolder: settings.folder };
     const planned = meant.map((client) => ({
       client,
