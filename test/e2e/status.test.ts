@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
+import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, simulator, world } from "../support/world.ts";
 
 test("status answers what runs, who pays, what is left, what is set up and what failed last", async () => {
@@ -27,6 +28,14 @@ test("status answers what runs, who pays, what is left, what is set up and what 
   expect(stdout).toMatch(/^left +Prompt credits: \d+ %/m);
   expect(stdout).toMatch(/^prompts +go to Windsurf 2\.2$/m);
   expect(stdout).toMatch(/^last failure quota_exhausted, claude-sonnet-4\.6, .* ago \(`millrace tail \w+`\)$/m);
+});
+
+test("beside a stand-in, status names the account of the real IDE, to which prompts go", async () => {
+  const home = temporaryHome();
+  await simulator({ home });
+  await simulator({ profile: "devin-3", home, unmarked: true });
+  const { stdout } = await millrace(["status"], { home });
+  expect(stdout).toMatch(/^account +.* in Devin Desktop 3\.\d+ \(formerly Windsurf\), and \d more/m);
 });
 
 test("status without a gateway says how to start one, and still shows account and plan", async () => {

@@ -82,7 +82,10 @@ export async function readStatus(options: IdeOptions, context: CommandContext): 
       atMs: io.clock.now(),
       gateway,
       pausedSince: pause && (pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString()),
-      accounts,
+      // As the choice of an IDE: a stand-in only where nothing real is signed in.
+      accounts: accounts.toSorted(
+        (a, b) => Number(b.signed_in) - Number(a.signed_in) || Number(a.stand_in) - Number(b.stand_in),
+      ),
       limits,
       agents: await lookAtHosts(hostsFolder(settings.folder)),
       clients: setUpClients(settings.folder),
@@ -125,7 +128,7 @@ function spellGateway({ gateway, atMs }: Status): string {
 }
 
 function spellAccounts(accounts: readonly AccountEntry[]): string {
-  const [first] = accounts.toSorted((a, b) => Number(b.signed_in) - Number(a.signed_in));
+  const [first] = accounts;
   if (first === undefined) return "no editor and no agent program was found";
   const product = `${first.product}${first.stand_in ? ", a stand-in" : ""}`;
   if (!first.signed_in) return `no account is signed in to ${product}`;
