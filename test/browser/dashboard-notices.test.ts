@@ -140,8 +140,12 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
 
   it("says at the top that the gateway is paused, since when, and what to do", async () => {
     const { page, world } = await open();
+    // Without the page's own rounds: only the gateway can tell it.
+    await page.addInitScript(
+      "const later = setTimeout; window.setTimeout = (work, ms) => (ms >= 10_000 ? 0 : later(work, ms));",
+    );
+    await page.reload();
     await page.getByText("live", { exact: true }).waitFor();
-    await page.clock.install(); // the page's own rounds stand still: the gateway tells it
     world.pause("2026-01-02T10:20:00.000Z");
     const banner = page.getByRole("alert").filter({ hasText: "Millrace is paused." });
     await banner.waitFor();
