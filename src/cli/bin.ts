@@ -8,9 +8,12 @@ if (major < 22 || (major === 22 && minor < 13)) {
   );
   process.exit(69);
 }
+// An empty HOME names the working folder; without it Node asks the system for the user's home.
+if (process.env["HOME"] === "") delete process.env["HOME"];
 // Node's own answer to SIGUSR1 is an inspector, through which every user of the machine could run code here.
 if (process.platform !== "win32") process.on("SIGUSR1", () => undefined);
-(await import("./compile-cache.ts")).keepCompiled(process); // before anything large is loaded
+// Before anything large is loaded. `uninstall` must not write the cache again at its end.
+if (process.argv[2] !== "uninstall") (await import("./compile-cache.ts")).keepCompiled(process);
 if (!(await drewStatusLine())) await runCommand();
 
 /** Prints the status line without loading the rest of the CLI, since some bars draw it every second. False if anything else must be printed. */

@@ -29,6 +29,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   config: async () => (await import("./commands/config.ts")).configCommand,
   completion: async () => (await import("./commands/completion.ts")).completionCommand(loadAll),
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
+  uninstall: async () => (await import("./commands/uninstall.ts")).uninstallCommand,
 };
 
 async function openLimits(): Promise<OpenLimitsSource> {

@@ -108,7 +108,7 @@ export const outlines = {
     summary: "Start a client on the gateway, without changing its files",
     group: "Use",
     arguments: [
-      { name: "client", summary: "name of the client", required: true, variadic: false },
+      { name: "client", summary: "name of the client", required: false, variadic: false },
       { name: "args", summary: "arguments for the client", required: false, variadic: true },
     ],
   },
@@ -161,6 +161,11 @@ export const outlines = {
   keys: {
     name: "keys",
     summary: "Show or replace your key; make keys for other programs",
+    group: "Set up",
+  },
+  uninstall: {
+    name: "uninstall",
+    summary: "Remove everything that Millrace made on this machine",
     group: "Set up",
   },
 } as const satisfies Readonly<Record<string, CommandOutline>>;

@@ -39,6 +39,7 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
     .helpOption("-h, --help", "print this help, or that of a command")
     .option("--debug", "print the stack of an error")
     .option("--color [when]", "colour the output: always, never or auto (default: auto; NO_COLOR also counts)")
+    .commandsGroup("Look:") // that of `help`; each command names its own
     .helpCommand("help [command]", "print the help of a command; `help --all` lists every command")
     .showSuggestionAfterError(true)
     .enablePositionalOptions()

@@ -113,6 +113,8 @@ export interface GatewayOptions {
   readonly ideOf?: (modelUid: string | undefined) => string | undefined;
   /** The IDEs found with doctor's verdicts, for the dashboard: plain JSON without secrets. */
   readonly ides?: () => Promise<unknown>;
+  /** Another text once the answer of `ides` may be another one. Cheap: open pages ask several times a second. */
+  readonly idesMark?: () => string;
   /** Where the dashboard's sessions outlive the gateway; they end with it otherwise. */
   readonly sessionStore?: SessionStore;
   /** The window of a model by its UID, as prompts are laid out for it; undefined while it is unknown. */

@@ -9,7 +9,7 @@ import type { AgentSource } from "./beside-list.ts";
 import { createCatalogue } from "./catalogue.ts";
 import { KeptList } from "./kept-list.ts";
 import type { ModelLifecycle } from "./lifecycle.ts";
-import type { Models } from "./model.ts";
+import type { Model, Models } from "./model.ts";
 import { nameOfUid } from "./model-name.ts";
 import { resolveModel } from "./resolve.ts";
 
@@ -34,6 +34,8 @@ export interface ModelSources {
 export interface OpenModels extends Models {
   /** Whether only the vendor's agent has this model. Reads lists that were not read yet, and throws as `list` does. */
   isOnlyAgents(uid: string, signal: AbortSignal): Promise<boolean>;
+  /** The models of the last lists that cost nothing and can be called. Sends no request. */
+  free(): readonly Model[];
 }
 
 /** The models that requests can name: the account's, and `<agent>/<model>` of each configured agent. */
@@ -104,6 +106,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
         return listed;
       }
     },
+    free: () => known().filter((model) => isFree(model) && model.disabledReason === undefined),
     nameOf(uid) {
       const name = known().find((model) => model.uid === uid)?.name;
       return name ?? (uid.includes("/") ? uid : nameOfUid(uid, catalogue));
@@ -135,4 +138,8 @@ const startMs = 60_000;
 /** Whether no account is signed in to the IDE's vendor here, or its server has no models left: the other models can still be used. */
 function hasNoAccount(error: unknown): boolean {
   return isWithoutIde(error) || (isMillraceError(error) && error.code === "backend_retired");
+}
+
+function isFree({ creditMultiplier, costTier }: Model): boolean {
+  return creditMultiplier === undefined ? costTier === "free" : creditMultiplier === 0;
 }

@@ -128,7 +128,10 @@ export function toldAgain(
   const ago = Math.max(0, Math.round((nowMs - atMs) / second));
   const left = Math.max(1, Math.ceil((untilMs - nowMs) / second));
   const atOnce = asked === "stream" ? "" : ", or now with a new Idempotency-Key";
-  const again = `The same request failed ${ago} s ago, so Millrace did not send it again. Send it after ${left} s${atOnce}.`;
+  const since = `The same request failed ${ago} s ago, so Millrace did not send it again.`;
+  // A quota resets in hours or days: its own hint says when, and what helps meanwhile.
+  const again =
+    error.code === "quota_exhausted" ? `${error.hint} ${since}` : `${since} Send it after ${left} s${atOnce}.`;
   return MillraceError.fromRecord({
     ...error,
     hint: again, // the hint of the failure often says "try again"

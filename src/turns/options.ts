@@ -58,8 +58,9 @@ export interface TurnsOptions extends TurnPlans {
   readonly isElsewhere?: (owner: string) => boolean;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
-  /** As `RefusalsOptions` has them: when a quota resets, and whether a model may be asked now. */
+  /** As `RefusalsOptions` has them: when a quota resets, what helps then, and whether a model may be asked now. */
   readonly resetOf?: RefusalsOptions["resetOf"];
+  readonly adviceOf?: RefusalsOptions["adviceOf"];
   readonly limitOf?: RefusalsOptions["limitOf"];
   /** How many turns may run at the same time; any number without it. */
   readonly limits?: TurnLimits;

@@ -96,6 +96,25 @@ describe("after a refusal", () => {
     await expect(again("the same again")).rejects.toMatchObject({ resetsAtMs });
   });
 
+  test("an exhausted quota says what helps, and whose models are refused too", async () => {
+    const asked: [number | undefined, boolean, boolean][] = [];
+    const { again, store } = await refused(
+      "quota_exhausted",
+      { resetsAtMs: 5e15 },
+      {
+        adviceOf(resetsAtMs, isRefused) {
+          asked.push([resetsAtMs, isRefused("some-model" as ModelUid), isRefused("another" as ModelUid)]);
+          return "It resets in a year.";
+        },
+      },
+    );
+    expect(asked).toEqual([[5e15, true, false]]);
+    expect(await logged(store)).toMatchObject({ error: { hint: "It resets in a year." } });
+    await expect(again("the same again")).rejects.toMatchObject({
+      hint: expect.stringMatching(/^It resets in a year\. /),
+    });
+  });
+
   test("what is no refusal keeps no other request from asking", async () => {
     const { again, backend } = await refused("upstream_failed");
     await again("at once");

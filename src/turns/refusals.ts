@@ -25,6 +25,10 @@ export interface RefusalsOptions {
   readonly clock: Clock;
   /** When a window of the quota resets, epoch ms, for refusals that do not contain it; undefined as window: any window. */
   readonly resetOf?: ((window: "daily" | "weekly" | undefined) => number | undefined) | undefined;
+  /** What helps once the quota is used up until `resetsAtMs`: when it resets, models that still answer. Undefined where neither is known. */
+  readonly adviceOf?:
+    | ((resetsAtMs: number | undefined, isRefused: (model: ModelUid) => boolean) => string | undefined)
+    | undefined;
   /** Asks the server for a model's limit, without a prompt; undefined where it does not say. */
   readonly limitOf?: ((model: ModelUid, signal: AbortSignal) => Promise<ModelLimit | undefined>) | undefined;
 }
@@ -61,9 +65,10 @@ export class Refusals {
     const leftMs = refusal.untilMs - nowMs;
     const { code, message, hint, resetsAtMs } = refusal.error;
     const ago = Math.round((nowMs - refusal.atMs) / 1000);
-    const left = Math.ceil(leftMs / 1000);
+    const until =
+      code === "quota_exhausted" && leftMs > rememberMs ? "before the reset" : `for ${Math.ceil(leftMs / 1000)} s`;
     throw new MillraceError(code, message, {
-      hint: `${hint} That was the answer ${ago} s ago; the IDE's server is not asked again for ${left} s.`,
+      hint: `${hint} That was the answer ${ago} s ago; the IDE's server is not asked again ${until}.`,
       ...(code === "rate_limited" ? { retryAfterMs: leftMs } : {}),
       ...(resetsAtMs === undefined ? {} : { resetsAtMs: Math.ceil(resetsAtMs / 1000) * 1000 }),
       repeated: true,
@@ -125,18 +130,19 @@ export class Refusals {
       push: (event) => {
         if (event.type === "finished") this.#byModel.delete(model);
         if (event.type !== "failed") return [event];
-        const error = this.#completed(event.error);
+        const error = this.#completed(event.error, model);
         this.#note(model, error);
         return [{ ...event, error }];
       },
     };
   }
 
-  #completed(error: ErrorRecord): ErrorRecord {
+  #completed(error: ErrorRecord, model: ModelUid): ErrorRecord {
     if (error.code === "rate_limited") return { retryAfterMs: unnamedWaitMs, ...error };
-    if (error.code !== "quota_exhausted" || error.resetsAtMs !== undefined) return error;
-    const resetsAtMs = this.#options.resetOf?.(windowOf(error));
-    return resetsAtMs === undefined ? error : { ...error, resetsAtMs };
+    if (error.code !== "quota_exhausted") return error;
+    const resetsAtMs = error.resetsAtMs ?? this.#options.resetOf?.(windowOf(error));
+    const hint = this.#options.adviceOf?.(resetsAtMs, (uid) => uid === model || this.#byModel.has(uid)) ?? error.hint;
+    return { ...error, hint, ...(resetsAtMs === undefined ? {} : { resetsAtMs }) };
   }
 
   #note(model: ModelUid, error: ErrorRecord): void {

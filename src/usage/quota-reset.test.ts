@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { percentWindow } from "./limits.ts";
-import { quotaReset } from "./quota-reset.ts";
+import { quotaAdvice, quotaReset } from "./quota-reset.ts";
 
 const about = { label: "", scope: "plan", windowSeconds: undefined } as const;
 const window = (id: string, left: number | undefined, resetsAtMs: number | undefined) =>
@@ -41,4 +41,17 @@ test("of the window that the refusal names, also where another is used more", ()
   const both = snapshot(window("daily", 0.01, 500), window("weekly", 0.02, 900));
   expect(quotaReset(both, 0, "weekly")).toBe(900);
   expect(quotaReset(both, 0, "daily")).toBe(500);
+});
+
+test("what helps is when it resets, and the free models", () => {
+  const noon = new Date(2026, 10, 24, 12).getTime();
+  const reset = new Date(2026, 11, 12, 11).getTime();
+  const free = ["swe-1.5-slow", "swe-1.6", "a", "b"].map((name) => ({ name }));
+  expect(quotaAdvice(reset, free, noon)).toBe(
+    "It resets in 17 d 23 h (12 Dec). Free, and can be asked now: swe-1.5-slow, swe-1.6, a.",
+  );
+  expect(quotaAdvice(undefined, free.slice(0, 1), noon)).toBe(
+    "`millrace usage` shows when it resets. Free, and can be asked now: swe-1.5-slow.",
+  );
+  expect(quotaAdvice(undefined, [], noon)).toBeUndefined();
 });

@@ -1,4 +1,5 @@
 import type { LimitsSnapshot, LimitWindow } from "./limits.ts";
+import { durationInWords } from "./pace-words.ts";
 
 /**
  * When the quota that refuses a prompt resets, epoch ms: the latest reset of the windows that are used up, or of the window
@@ -19,6 +20,25 @@ export function quotaReset(
   const usedUp = dated.filter(({ utilization }) => utilization >= 1);
   if (usedUp.length > 0) return Math.max(...usedUp.map(({ resetsAtMs }) => resetsAtMs));
   return dated.toSorted((a, b) => b.utilization - a.utilization)[0]?.resetsAtMs;
+}
+
+/** Most models that an error names. */
+const mostNamed = 3;
+
+/** What helps once the quota is used up. Undefined where neither its reset nor a free model is known. Pure. */
+export function quotaAdvice(
+  resetsAtMs: number | undefined,
+  free: readonly { readonly name: string }[],
+  nowMs: number,
+): string | undefined {
+  const names = free.slice(0, mostNamed).map(({ name }) => name);
+  if (resetsAtMs === undefined && names.length === 0) return undefined;
+  const date = (atMs: number) => new Date(atMs).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  const reset =
+    resetsAtMs === undefined
+      ? "`millrace usage` shows when it resets."
+      : `It resets in ${durationInWords(resetsAtMs - nowMs).replace("now", "a minute")} (${date(resetsAtMs)}).`;
+  return names.length === 0 ? reset : `${reset} Free, and can be asked now: ${names.join(", ")}.`;
 }
 
 type DatedWindow = LimitWindow & { readonly resetsAtMs: number; readonly utilization: number };

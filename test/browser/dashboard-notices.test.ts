@@ -140,17 +140,22 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
 
   it("says at the top that the gateway is paused, since when, and what to do", async () => {
     const { page, world } = await open();
-    world.pause("2026-01-02T10:20:00.000Z");
+    // Without the page's own rounds: only the gateway can tell it.
+    await page.addInitScript(
+      "const later = setTimeout; window.setTimeout = (work, ms) => (ms >= 10_000 ? 0 : later(work, ms));",
+    );
     await page.reload();
+    await page.getByText("live", { exact: true }).waitFor();
+    world.pause("2026-01-02T10:20:00.000Z");
     const banner = page.getByRole("alert").filter({ hasText: "Millrace is paused." });
     await banner.waitFor();
     expect(await banner.innerText()).toMatch(/No prompt is sent\..*Since .*2.*millrace resume/);
     await picture(page, "paused");
     expect(await accessibilityViolations(page)).toEqual([]);
     world.pause(null);
-    await page.reload();
-    await page.getByText("live", { exact: true }).waitFor();
-    expect(await banner.count()).toBe(0);
+    await banner.waitFor({ state: "detached" });
+    world.loseIdes();
+    await page.getByRole("alert").filter({ hasText: "No IDE can be used." }).waitFor();
   });
 
   it("says at the top that consent is missing, and gives it with one button", async () => {

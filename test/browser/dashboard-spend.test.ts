@@ -67,10 +67,10 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     expect(await chart.getAttribute("aria-valuetext")).toContain("Weekly quota 1 % used");
     await chart.hover({ position: { x: 100, y: 60 } });
     expect(await page.locator("section[aria-labelledby=history] .at-time").innerText()).not.toBe("Now");
-    await page.getByRole("group", { name: "Period of the chart" }).getByRole("button", { name: "24 h" }).click();
+    await page.getByRole("group", { name: "Time" }).getByRole("button", { name: "Today" }).click();
     await page.mouse.move(0, 0);
     await expect.poll(() => page.locator("section[aria-labelledby=history] .at-time").innerText()).toBe("Now");
-    await picture(page, "chart-24h");
+    await picture(page, "chart-today");
   });
 
   it("shows all ended turns in a table that sorts, filters, searches and pages, with failures set apart", async () => {
@@ -100,10 +100,10 @@ describeDashboard("the dashboard's plan and spending", (open) => {
       .split("\r\n");
     expect(saved.map((line) => line.split(",")[0])).toEqual(["id", "turn_past_110", "turn_past_11"]);
     await page.getByLabel("Search turns").fill("no such turn");
-    await page.getByText("No turn of the last 30 days matches.").waitFor();
+    await page.getByText("No turn of this time matches.").waitFor();
   });
 
-  it("sums up today in tiles", async () => {
+  it("sums up the time in tiles", async () => {
     const { page, world } = await open({ pastTurns: 0 });
     await page.getByText("No turns yet").waitFor();
     world.ask("Hi");
@@ -111,16 +111,18 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     world.turns.backend.last.text("Hello");
     world.turns.backend.last.finish("Hello");
     const tile = (name: string) => page.locator(".tiles div", { hasText: name }).locator("dd");
-    await expect.poll(() => tile("Turns today").innerText()).toBe("1");
+    await expect.poll(() => tile("Turns").innerText()).toBe("1");
     expect(await tile("Failed").innerText()).toBe("0 %");
     expect(await tile("First token, median").innerText()).toMatch(/^[\d.]+ m?s$/);
   });
 
   it("draws what each model spent on each day, and says a day's figures by keyboard", async () => {
     const { page } = await open();
+    const time = page.getByRole("group", { name: "Time" });
+    await time.getByRole("button", { name: "30 d" }).click();
     const chart = page.getByRole("slider", { name: "Day on the chart" });
     await chart.waitFor();
-    expect(await page.locator(".column").count()).toBe(30);
+    await expect.poll(() => page.locator(".column").count()).toBe(30);
     const days = page.locator("section[aria-labelledby=days]");
     expect(await days.locator(".at-time").innerText()).toBe("30 days: 120 credits");
     expect(await days.locator(".legend li").allInnerTexts()).toEqual(["claude-opus-4.5:high 80", "swe-1.5 40"]);
@@ -131,8 +133,79 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     expect(await days.locator(".at-time").innerText()).toBe(`${said.split(";")[0]} credits`);
     await days.getByRole("button", { name: "Tokens" }).click();
     await expect.poll(() => days.locator(".at-time").innerText()).toMatch(/^30 days: ~[\d,]+ tokens$/);
-    await days.getByRole("button", { name: "7 d", exact: true }).click();
+    await time.getByRole("button", { name: "7 d" }).click();
     await expect.poll(() => page.locator(".column").count()).toBe(7);
+  });
+
+  it("keeps filters, search, order and time in the address: after a turn's page and a reload", async () => {
+    const { page, world } = await open({ pastTurns: 300, everyMs: 60_000 }, { mayComplain: /404/ });
+    const rows = page.locator("table.turns tbody tr");
+    await rows.first().waitFor();
+    await page.getByRole("group", { name: "Time" }).getByRole("button", { name: "30 d" }).click();
+    await page.getByLabel("Status").selectOption("failed");
+    await page.getByLabel("Search turns").fill("past_11");
+    await page.getByRole("button", { name: "Tokens in" }).click();
+    await expect.poll(() => rows.count()).toBe(2);
+    const address = `${world.url}/#/?since=30d&status=failed&search=past_11&sort=tokens_in`;
+    expect(page.url()).toBe(address);
+    const asked = async () => [
+      await page.getByLabel("Status").inputValue(),
+      await page.getByLabel("Search turns").inputValue(),
+      await page.locator("th[aria-sort=descending]").innerText(),
+      await page.getByRole("group", { name: "Time" }).locator("[aria-pressed=true]").innerText(),
+    ];
+    const before = ["failed", "past_11", expect.stringContaining("Tokens in"), "30 d"];
+    expect(await asked()).toEqual(before);
+    await rows.first().getByRole("link").click();
+    await page.getByRole("heading", { level: 1, name: /claude|swe/ }).waitFor();
+    await page.goBack();
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await asked()).toEqual(before);
+    await page.reload();
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await asked()).toEqual(before);
+    await page.goto(`${world.url}/#/nowhere`);
+    await page.getByRole("heading", { level: 1, name: "There is no such page" }).waitFor();
+  });
+
+  it("shows the turns behind a number: of a tile, a row, its failures, and a day", async () => {
+    const { page, world } = await open({ pastTurns: 300, everyMs: 60_000 });
+    const rows = page.locator("table.turns tbody tr");
+    const shown = page.getByRole("navigation", { name: "Pages of turns" }).getByRole("status");
+    await page.locator(".tiles div", { hasText: "Failed" }).getByRole("link").click();
+    await expect.poll(() => shown.innerText()).toBe("1–25 of 28");
+    expect(page.url()).toBe(`${world.url}/#/?status=failed`);
+    const spend = page.locator("section[aria-labelledby=spend] table");
+    await spend.getByRole("link", { name: "swe-1.5" }).click();
+    await expect.poll(() => shown.innerText()).toBe("1–25 of 100");
+    expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe("swe-1p5");
+    await spend
+      .getByRole("row", { name: /swe-1.5/ })
+      .getByRole("link", { name: /failed/ })
+      .click();
+    await expect.poll(() => rows.count()).toBe(10);
+    await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "Project" }).click();
+    await spend.getByRole("link", { name: "engine" }).click();
+    await expect.poll(() => page.getByLabel("Search turns").inputValue()).toBe("/home/ada/work/engine");
+    const chart = page.getByRole("slider", { name: "Day on the chart" });
+    await chart.press("End");
+    await chart.press("Enter");
+    const day = page.getByRole("button", { name: /^Day: / });
+    await day.waitFor();
+    expect(page.url()).toMatch(/#\/\?by=project&day=\d{4}-\d\d-\d\d$/);
+    await day.click();
+    await expect.poll(() => shown.innerText()).toBe("1–25 of 300");
+  });
+
+  it("says in the title what is left and how much runs, on every page", async () => {
+    const { page, world } = await open();
+    await expect.poll(() => page.title()).toBe("39 % left · Millrace");
+    world.ask("Hi");
+    await expect.poll(() => page.title()).toBe("39 % left · 1 running · Millrace");
+    await page.goto(`${world.url}/#/models`);
+    await expect.poll(() => page.title()).toBe("39 % left · 1 running · Models · Millrace");
+    world.turns.backend.last.finish("Hello");
+    await expect.poll(() => page.title()).toBe("39 % left · Models · Millrace");
   });
 
   it("alerts once when a limit is used to the chosen share, as a notification and on the page", async () => {

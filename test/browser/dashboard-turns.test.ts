@@ -45,7 +45,7 @@ describeDashboard("the dashboard's turns", (open) => {
     await link.waitFor();
     world.turns.backend.last.text("secret ", "answer");
     world.turns.backend.last.finish("secret answer");
-    const ended = page.locator("table.turns tbody tr", { hasText: "just now" });
+    const ended = page.locator("table.turns tbody tr", { hasText: "test-model" });
     await ended.getByText("finished").waitFor();
     await ended.getByRole("link").click();
     await page.getByRole("heading", { level: 1, name: "test-model" }).waitFor();

@@ -42,6 +42,8 @@ export interface DashboardWorld {
   pause(since: string | null): void;
   /** From now on an IDE can be used. */
   findIdes(): void;
+  /** From now on none can. */
+  loseIdes(): void;
   close(): Promise<void>;
 }
 
@@ -138,6 +140,7 @@ export async function dashboardWorld(options: {
         hint: options.degradedBy?.hint ?? null,
         damaged: options.damaged ?? null,
       }),
+      idesMark: () => String(hasIdes),
       ides: () => Promise.resolve(hasIdes ? someIdes(now) : withoutUsableIde(now, options.signedOut === true)),
     });
   let listening = await open().listen({ host: "127.0.0.1", port: 0 });
@@ -163,6 +166,9 @@ export async function dashboardWorld(options: {
     },
     findIdes() {
       hasIdes = true;
+    },
+    loseIdes() {
+      hasIdes = false;
     },
     ask(text, project, more) {
       const body = JSON.stringify({ model: "test-model", messages: [{ role: "user", content: text }] });

@@ -152,8 +152,12 @@ describeDashboard("the dashboard", (open) => {
     await page.getByRole("button", { name: "Read again" }).click();
     await page.getByRole("heading", { level: 1, name: "Millrace" }).waitFor();
     await picture(page, "sign-in");
+    await page.goto(`${world.url}/#/settings`);
+    await page.getByRole("heading", { level: 1, name: "Millrace" }).waitFor();
     await page.goto(await world.link());
-    await page.getByText("live", { exact: true }).waitFor();
-    expect(await page.getByRole("meter").count()).toBeGreaterThan(0);
+    await page.getByRole("group", { name: "Alerts" }).waitFor(); // the page that was asked for
+    expect(page.url()).toBe(`${world.url}/#/settings`);
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("meter", { name: "Weekly quota" }).waitFor();
   });
 });

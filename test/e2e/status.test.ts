@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
+import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, simulator, world } from "../support/world.ts";
 
 test("status answers what runs, who pays, what is left, what is set up and what failed last", async () => {
@@ -25,7 +26,16 @@ test("status answers what runs, who pays, what is left, what is set up and what 
     .map((line) => line.slice(0, 12).trim());
   expect(titles).toEqual(["gateway", "account", "left", "prompts", "turns", "clients", "service", "last failure"]);
   expect(stdout).toMatch(/^left +Prompt credits: \d+ %/m);
+  expect(stdout).toMatch(/^prompts +go to Windsurf 2\.2$/m);
   expect(stdout).toMatch(/^last failure quota_exhausted, claude-sonnet-4\.6, .* ago \(`millrace tail \w+`\)$/m);
+});
+
+test("beside a stand-in, status names the account of the real IDE, to which prompts go", async () => {
+  const home = temporaryHome();
+  await simulator({ home });
+  await simulator({ profile: "devin-3", home, unmarked: true });
+  const { stdout } = await millrace(["status"], { home });
+  expect(stdout).toMatch(/^account +.* in Devin Desktop 3\.\d+ \(formerly Windsurf\), and \d more/m);
 });
 
 test("status without a gateway says how to start one, and still shows account and plan", async () => {
@@ -56,7 +66,7 @@ test("status says what to do where no account is signed in", async () => {
 test("a failed turn of chat is shown with its reason by the end of its id", async () => {
   const { home } = await world();
   expect((await millrace(["chat", "[[sim: error=quota]] Hello"], { home })).stderr).toMatch(
-    /hint: .* Ask again after 60 s\.\n/,
+    /hint: It resets in .* \(\d+ \w{3}\)\. Free, and can be asked now: swe-[^.]*\.\d\S*.*\n/,
   );
   const { stdout } = await millrace(["tail", "--list", "--json"], { home });
   const [{ id }] = stdout

@@ -76,6 +76,22 @@ test("an answer whose trajectory a restarted IDE has lost fails in words, keeps 
   expect((await ide.report()).startedCascades).toBe(0);
 });
 
+test("an IDE that ends in the middle of an answer and stays away: the error says to start it, and what a new request costs", async () => {
+  const { client, ide } = await world();
+  const stream = await client.chat.completions.create({ ...ask("[[sim: size=20000 rate=100]] write"), stream: true });
+  let text = "";
+  const reading = (async () => {
+    for await (const chunk of stream) {
+      if (text === "") process.kill(ide.pid, "SIGKILL");
+      text += chunk.choices[0]?.delta.content ?? "";
+    }
+  })();
+  await expect(reading).rejects.toMatchObject({
+    code: "upstream_failed",
+    message: expect.stringMatching(/did not come back.*Start the IDE.*costs another prompt/s) as string,
+  });
+});
+
 test("an IDE that restarted between two turns is found again, at once", async () => {
   const { client, ide } = await world();
   expect((await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content).toBe("1, 2, 3");

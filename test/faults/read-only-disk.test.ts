@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { GatewayProcess } from "../support/gateway-process.ts";
+import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { mayMount, smallDisk } from "../support/small-disk.ts";
 import { ask, degradedGauge, gateway, openai, patienceMs, simulator } from "../support/world.ts";
@@ -56,3 +56,14 @@ for (const [fault, { begin, end }] of Object.entries(faults)) {
     );
   }
 }
+
+test.skipIf(!mayMount)(
+  "doctor says that a read-only home cannot be written, and promises nothing of a first start",
+  async () => {
+    const disk = smallDisk(16);
+    disk.readOnly(true);
+    const { stdout } = await millrace(["doctor"], { home: disk.folder });
+    expect(stdout).toMatch(/✗ \S+ cannot be written: the disk is read-only/);
+    expect(stdout).not.toContain("There is no store yet");
+  },
+);

@@ -1,12 +1,16 @@
 import { useEffect, useState } from "preact/hooks";
+import { namesTurns } from "./address.ts";
 import { Alerts, useAlerts } from "./alerts.tsx";
 import { api, signIn, signOut, storedSession } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { HealthBanner, usePageHealth } from "./health-banner.tsx";
 import { KeysPage } from "./keys-page.tsx";
+import { useFeed, useRunningCount } from "./live-turns.ts";
 import { ModelsPage } from "./models-page.tsx";
 import { Overview } from "./overview.tsx";
+import { noteWanted, takeWanted } from "./settings.ts";
 import { SettingsPage, ThemeChoice } from "./settings-page.tsx";
+import { useTitle, useTitleNews } from "./title.ts";
 import { TurnPage } from "./turn-page.tsx";
 import { onSignedOut, report, useData } from "./use-data.ts";
 import { useFailures } from "./use-failures.ts";
@@ -24,6 +28,7 @@ export function App() {
       try {
         await signIn(code);
         setSession("living");
+        if (location.hash === "") history.replaceState(null, "", takeWanted());
       } catch (error) {
         report(error);
         setSession("refused");
@@ -33,17 +38,19 @@ export function App() {
     void use();
   }, [code, setHash]);
   if (code !== undefined) return null; // its answer comes at once
-  if (session !== "living") return <SignIn wasUsed={session === "refused"} />;
+  if (session !== "living") return <SignIn hash={hash} wasUsed={session === "refused"} />;
   return <SignedIn hash={hash} onSignOut={() => setSession("none")} />;
 }
 
 function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignOut: () => void }) {
+  useFeed();
   const known = usePageHealth();
   const isStale = useSilentSince() !== undefined;
   const limits = useData("limits", api.limits, 60_000);
   const keys = useData("issued keys", api.keys, 60_000);
   const failures = useFailures();
   const alerts = useAlerts(limits.data, failures.alerts);
+  useTitleNews(limits.data, useRunningCount());
   const turnId = /^#\/turns\/([\w.-]+)$/.exec(hash)?.[1];
   const view = viewOf(hash);
   return (
@@ -85,8 +92,10 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
           <KeysPage keys={keys} />
         ) : view === "#/settings" ? (
           <SettingsPage />
-        ) : (
+        ) : view === "#/" ? (
           <Overview {...known} limits={limits} onTurnEnd={failures.lookAgain} />
+        ) : (
+          <NoPage />
         )}
       </main>
     </>
@@ -100,10 +109,21 @@ const views = [
   { name: "Settings", at: "#/settings" },
 ] as const;
 
-/** The view that an address names; the overview for one that names none. */
+/** The view that an address names; undefined for that of a turn, and for one that names none. */
 function viewOf(hash: string): string | undefined {
-  if (hash.startsWith("#/turns/")) return undefined;
-  return views.find(({ at }) => at === hash)?.at ?? "#/";
+  return hash === "" ? "#/" : views.find(({ at }) => at === hash.split("?")[0])?.at;
+}
+
+function NoPage() {
+  useTitle("No such page");
+  return (
+    <>
+      <h1>There is no such page</h1>
+      <p class="card">
+        Check the address, or go to the <a href="#/">overview</a>.
+      </p>
+    </>
+  );
 }
 
 async function leave(done: () => void): Promise<void> {
@@ -115,13 +135,17 @@ async function leave(done: () => void): Promise<void> {
   done();
 }
 
-/** The address's fragment. A new view begins at its top, and a screen reader is taken there. */
+/** The address's fragment. A new view begins at its top, or at the turns that the address names, and a screen reader is taken there. */
 function useHash() {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const onChange = () => {
       if (location.hash === "#content") return;
       setHash(location.hash);
+      if (namesTurns()) {
+        requestAnimationFrame(() => document.querySelector("#ended")?.scrollIntoView());
+        return;
+      }
       window.scrollTo(0, 0);
       document.querySelector<HTMLElement>("#content")?.focus({ preventScroll: true });
     };
@@ -131,10 +155,9 @@ function useHash() {
   return [hash, setHash] as const;
 }
 
-function SignIn({ wasUsed }: { readonly wasUsed: boolean }) {
-  useEffect(() => {
-    document.title = "Sign in · Millrace";
-  }, []);
+function SignIn({ hash, wasUsed }: { readonly hash: string; readonly wasUsed: boolean }) {
+  useTitle("Sign in");
+  useEffect(noteWanted, [hash]);
   return (
     <main id="content" class="sign-in">
       <img src="/icon.svg" alt="" width="56" height="56" />

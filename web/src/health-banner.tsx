@@ -1,7 +1,8 @@
-import { useRef } from "preact/hooks";
+import { useCallback, useRef } from "preact/hooks";
 import { AgreeButton } from "./agree-button.tsx";
 import { api, type Consents, type Health, type IdesFound } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
+import { useStateChange } from "./live-turns.ts";
 import { Prose } from "./parts.tsx";
 import { type Loaded, useData } from "./use-data.ts";
 import { instantInWords } from "./words.ts";
@@ -15,13 +16,14 @@ export interface PageHealth {
 
 const healthEveryMs = 15_000;
 
-/** Reads the health while the page is open. */
+/** Reads the health when the feed says that it changed, and now and then. */
 export function usePageHealth(): PageHealth {
-  return {
-    health: useData("health", api.health, healthEveryMs),
-    ides: useData("ides", api.ides, healthEveryMs),
-    consents: useData("consents", api.consents, healthEveryMs),
-  };
+  const health = useData("health", api.health, healthEveryMs);
+  const ides = useData("ides", api.ides, healthEveryMs);
+  const consents = useData("consents", api.consents, healthEveryMs);
+  const reloads = [health.reload, ides.reload, consents.reload];
+  useStateChange(useCallback(() => reloads.forEach((reload) => reload()), reloads));
+  return { health, ides, consents };
 }
 
 interface Problem {

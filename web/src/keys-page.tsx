@@ -1,6 +1,6 @@
-import { useEffect } from "preact/hooks";
 import type { KeysEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import { Failure, Loading, Prose, Words } from "./parts.tsx";
+import { useTitle } from "./title.ts";
 import type { Loaded } from "./use-data.ts";
 import { useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
@@ -12,9 +12,7 @@ type Key = KeysEnvelope["data"][number];
 export function KeysPage({ keys }: { readonly keys: Loaded<KeysEnvelope> }) {
   const { data, error } = keys;
   const now = useNow(60_000);
-  useEffect(() => {
-    document.title = "Keys · Millrace";
-  }, []);
+  useTitle("Keys");
   const living = data?.data.filter(({ state }) => state !== "revoked") ?? [];
   const revoked = (data?.data.length ?? 0) - living.length;
   return (

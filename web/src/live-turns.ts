@@ -11,22 +11,67 @@ export interface LiveTurns {
 
 const longestWaitMs = 4_000;
 
-/** Follows the feed of turns; after a break it waits a little longer each time. `onEnd` is called when a turn ends. */
-export function useLiveTurns(onEnd: () => void): LiveTurns {
-  const [live, setLive] = useState<LiveTurns>({ turns: new Map(), connection: "connecting" });
-  useEffect(() => {
-    const stop = new AbortController();
-    void follow(stop.signal, setLive, onEnd);
-    return () => stop.abort();
-  }, [onEnd]);
-  return live;
+interface Listener {
+  readonly onChange?: () => void;
+  /** A turn ended. */
+  readonly onEnd?: () => void;
+  /** A pause, the store or the IDEs may have changed. */
+  readonly onState?: () => void;
 }
 
-async function follow(
-  signal: AbortSignal,
-  setLive: (change: (before: LiveTurns) => LiveTurns) => void,
-  onEnd: () => void,
-): Promise<void> {
+const before: LiveTurns = { turns: new Map(), connection: "connecting" };
+let live = before;
+const listeners = new Set<Listener>();
+
+function listen(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function show(next: LiveTurns): void {
+  live = next;
+  for (const { onChange } of listeners) onChange?.();
+}
+
+/** Follows the gateway's feed while a user is signed in; after a break it waits a little longer each time. */
+export function useFeed(): void {
+  useEffect(() => {
+    const stop = new AbortController();
+    void follow(stop.signal);
+    return () => {
+      stop.abort();
+      live = before;
+    };
+  }, []);
+}
+
+/** The turns as the feed tells them. */
+export function useLiveTurns(): LiveTurns {
+  const [shown, setShown] = useState(live);
+  useEffect(() => {
+    setShown(live);
+    return listen({ onChange: () => setShown(live) });
+  }, []);
+  return shown;
+}
+
+/** How many turns run. Renders only when the number is another one. */
+export function useRunningCount(): number {
+  const count = () => [...live.turns.values()].filter(({ status }) => status === "running").length;
+  const [running, setRunning] = useState(count);
+  useEffect(() => listen({ onChange: () => setRunning(count()) }), []);
+  return running;
+}
+
+export function useTurnEnd(onEnd: () => void): void {
+  useEffect(() => listen({ onEnd }), [onEnd]);
+}
+
+export function useStateChange(onState: () => void): void {
+  useEffect(() => listen({ onState }), [onState]);
+}
+
+async function follow(signal: AbortSignal): Promise<void> {
   let waitMs = 500;
   const running = new Set<string>();
   while (!signal.aborted) {
@@ -46,19 +91,21 @@ async function follow(
           if (status === "running") running.add(id);
           else if (running.delete(id)) hasEnded = true;
         }
-        setLive((before) => {
-          const turns = new Map(isWhole ? [] : before.turns);
-          for (const turn of told) turns.set(turn.id, turn);
-          return { turns, connection: "live" };
-        });
-        if (hasEnded) onEnd();
+        const turns = new Map(isWhole ? [] : live.turns);
+        for (const turn of told) turns.set(turn.id, turn);
+        show({ turns, connection: "live" });
+        for (const { onEnd, onState } of listeners) {
+          if (hasEnded) onEnd?.();
+          // What changed before a new connection was told to nobody.
+          if (isWhole || events.some(({ name }) => name === "state")) onState?.();
+        }
       }
     } catch (error) {
       if (signal.aborted) return;
       report(error);
       if (error instanceof SignedOut) return;
     }
-    setLive(({ turns }) => ({ turns, connection: "lost" }));
+    show({ turns: live.turns, connection: "lost" });
     const ms = waitMs;
     await new Promise((resolve) => setTimeout(resolve, ms));
     waitMs = Math.min(longestWaitMs, waitMs * 2);

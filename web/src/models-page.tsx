@@ -1,7 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { api } from "./api.ts";
 import { familiesOf, type Model } from "./model-families.ts";
 import { CopyButton, Failure, Loading } from "./parts.tsx";
+import { useTitle } from "./title.ts";
 import { useData, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
 import { modelName, shortCount } from "./words.ts";
@@ -10,9 +11,7 @@ import { modelName, shortCount } from "./words.ts";
 export function ModelsPage() {
   const { data, error } = useData("models", api.models);
   const [search, setSearch] = useState("");
-  useEffect(() => {
-    document.title = "Models · Millrace";
-  }, []);
+  useTitle("Models");
   const families = familiesOf(data?.data ?? [], search);
   return (
     <>

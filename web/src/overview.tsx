@@ -1,13 +1,16 @@
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
+import { rangeOf, ranges, sinceOf, useAsked } from "./address.ts";
 import { api } from "./api.ts";
 import type { PageHealth } from "./health-banner.tsx";
 import { IdesFound } from "./ides-found.tsx";
 import { LimitsSection } from "./limits-section.tsx";
-import { useLiveTurns } from "./live-turns.ts";
+import { useLiveTurns, useTurnEnd } from "./live-turns.ts";
+import { Choice } from "./parts.tsx";
 import { SpendByDay } from "./spend-by-day.tsx";
 import { SpendSection } from "./spend-section.tsx";
 import { Tiles } from "./tiles.tsx";
+import { useTitle } from "./title.ts";
 import { RunningTurns } from "./turns-section.tsx";
 import { TurnsTable } from "./turns-table.tsx";
 import { type Loaded, useData } from "./use-data.ts";
@@ -41,14 +44,17 @@ export function Overview(
     }, 1500);
     timer.current = setTimeout(limits.reload, rereadMs);
   }, [limits.reload, onTurnEnd]);
-  const live = useLiveTurns(onEnd);
-  useEffect(() => {
-    document.title = "Millrace";
-    return () => {
+  useTurnEnd(onEnd);
+  const live = useLiveTurns();
+  const [asked, change] = useAsked();
+  useTitle("");
+  useEffect(
+    () => () => {
       clearTimeout(timer.current);
       clearTimeout(soon.current);
-    };
-  }, []);
+    },
+    [],
+  );
   const turns = [...live.turns.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
   const hasTurns = turns.length > 0;
   // The log forgets turns within hours; whether there ever was one, the history knows.
@@ -58,33 +64,38 @@ export function Overview(
   const top = useMemo(
     () => (
       <>
-        {!isFirstRun && <Tiles reloadRef={tilesReload} />}
+        {!isFirstRun && (
+          <>
+            <Choice label="Time" options={ranges} value={rangeOf(asked)} onChange={(since) => change({ since })} />
+            <Tiles asked={asked} reloadRef={tilesReload} />
+          </>
+        )}
         <LimitsSection limits={limits} />
       </>
     ),
-    [isFirstRun, limits.data, limits.error],
+    [isFirstRun, limits.data, limits.error, asked],
   );
   const spent = useMemo(
     () =>
       !isFirstRun && (
         <>
           <div class="pair">
-            <SpendByDay reloadRef={daysReload} />
-            <SpendSection reloadRef={spendReload} />
+            <SpendByDay asked={asked} reloadRef={daysReload} />
+            <SpendSection asked={asked} onChange={change} reloadRef={spendReload} />
           </div>
-          <TurnsTable reloadRef={tableReload} />
+          <TurnsTable asked={asked} onChange={change} reloadRef={tableReload} />
         </>
       ),
-    [isFirstRun],
+    [isFirstRun, asked],
   );
   const rest = useMemo(
     () => (
       <div class="pair">
-        <UseOverTime limits={limits.data} />
+        <UseOverTime since={sinceOf(asked)} limits={limits.data} />
         <IdesFound ides={ides} version={health.data?.version} />
       </div>
     ),
-    [limits.data, ides.data, ides.error, health.data],
+    [limits.data, ides.data, ides.error, health.data, asked],
   );
   return (
     <>

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { Choice, Section } from "./parts.tsx";
 import {
   type AlertSettings,
@@ -10,6 +10,7 @@ import {
   pageSizes,
 } from "./settings.ts";
 import { chooseTheme, type Theme, themeNow } from "./theme.ts";
+import { useTitle } from "./title.ts";
 
 const themes = [
   ["system", "Auto"],
@@ -29,9 +30,7 @@ export function ThemeChoice() {
 /** What can be chosen for this page. Nothing here changes how the gateway answers. */
 export function SettingsPage() {
   const [size, setSize] = useState(String(pageSize()));
-  useEffect(() => {
-    document.title = "Settings · Millrace";
-  }, []);
+  useTitle("Settings");
   const chooseSize = (chosen: string) => {
     choosePageSize(chosen);
     setSize(chosen);

@@ -54,3 +54,15 @@ export function noteAlerted(what: string): void {
   const before = (kept("alerted") ?? "").split("\n").filter((one) => one !== "" && one !== what);
   keep("alerted", [...before, what].slice(-mostRemembered).join("\n"));
 }
+
+/** Keeps the view that somebody without a session asked for: the link that signs in opens another tab. */
+export function noteWanted(): void {
+  if (location.hash.length > 2 && !location.hash.startsWith("#/sign-in/")) keep("wanted", location.hash);
+}
+
+/** The view that was kept, once; else the overview. */
+export function takeWanted(): string {
+  const wanted = kept("wanted");
+  localStorage.removeItem("millrace-wanted");
+  return wanted ?? "/";
+}

@@ -1,30 +1,18 @@
 import { useEffect, useState } from "preact/hooks";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
+import { type Asked, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { Choice, Failure, Loading, Section } from "./parts.tsx";
 import { axisEnd, firstMeasure, type Measure, type Stacks, stacksOf } from "./stacks.ts";
 import { useData } from "./use-data.ts";
 import { count, shortCount } from "./words.ts";
 
-const spans = [
-  ["7", "7 d"],
-  ["30", "30 d"],
-  ["90", "90 d"],
-] as const;
-
-/** The midnight with which the first of so many days began; today is the last. */
-function firstOf(days: string): string {
-  const today = new Date().setHours(0, 0, 0, 0);
-  const first = new Date(today);
-  first.setDate(first.getDate() - Number(days) + 1);
-  return first.toISOString();
-}
-
 /** What each model used on each day, as stacked bars. */
-export function SpendByDay({ reloadRef }: { readonly reloadRef: { current: () => void } }) {
-  const [days, setDays] = useState<(typeof spans)[number][0]>("30");
+export function SpendByDay(props: { readonly asked: Asked; readonly reloadRef: { current: () => void } }) {
+  const { asked, reloadRef } = props;
+  const since = sinceOf(asked);
   const [chosen, setChosen] = useState<Measure>();
-  const { data, error, reload } = useData(days, (signal) => api.usageDays(firstOf(days), signal));
+  const { data, error, reload } = useData(since, (signal) => api.usageDays(since, signal));
   useEffect(() => {
     reloadRef.current = reload;
   }, [reload, reloadRef]);
@@ -36,25 +24,23 @@ export function SpendByDay({ reloadRef }: { readonly reloadRef: { current: () =>
       id="days"
       title="Spent each day"
       aside={
-        <div class="choices">
-          <Choice
-            label="Measure"
-            options={measures.map((one) => [one, `${one[0]?.toUpperCase()}${one.slice(1)}`] as const)}
-            value={measure}
-            onChange={setChosen}
-          />
-          <Choice label="Days" options={spans} value={days} onChange={setDays} />
-        </div>
+        <Choice
+          label="Measure"
+          options={measures.map((one) => [one, `${one[0]?.toUpperCase()}${one.slice(1)}`] as const)}
+          value={measure}
+          onChange={setChosen}
+        />
       }
     >
       {error !== undefined && <Failure error={error} />}
       {data === undefined && error === undefined && <Loading lines={6} />}
-      {data !== undefined && <Days usage={data} measure={measure} />}
+      {data !== undefined && <Days usage={data} measure={measure} asked={asked} />}
     </Section>
   );
 }
 
-function Days({ usage, measure }: { readonly usage: UsageDaysEnvelope; readonly measure: Measure }) {
+function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Measure; readonly asked: Asked }) {
+  const { usage, measure, asked } = props;
   const stacks = stacksOf(usage, measure);
   const [place, setPlace] = useState<number>();
   if (stacks.total === 0) return <p class="card muted">{`No ${measure} in this time.`}</p>;
@@ -65,12 +51,22 @@ function Days({ usage, measure }: { readonly usage: UsageDaysEnvelope; readonly 
     amount: here === undefined ? total : (values[here] ?? 0),
   }));
   const whole = here === undefined ? stacks.total : (stacks.totals[here] ?? 0);
-  const when = here === undefined ? `${stacks.days.length} days` : dayInWords(stacks.days[here] ?? "");
+  const when =
+    here === undefined
+      ? stacks.days.length === 1
+        ? "Today"
+        : `${stacks.days.length} days`
+      : dayInWords(stacks.days[here] ?? "");
   return (
     <div class="card">
-      <Bars stacks={stacks} place={here} onChoose={setPlace} />
+      <Bars
+        stacks={stacks}
+        place={here}
+        onChoose={setPlace}
+        onOpen={(day) => location.assign(turnsBehind(asked, { day }))}
+      />
       <p class="small muted at-time">
-        {when}: <strong>{`${mark}${count(whole)} ${measure}`}</strong>
+        {when}: <strong>{`${mark}${count(whole)} ${whole === 1 ? measure.replace(/s$/, "") : measure}`}</strong>
       </p>
       <ul class="legend">
         {figures.map(({ name, amount }, index) => (
@@ -84,18 +80,21 @@ function Days({ usage, measure }: { readonly usage: UsageDaysEnvelope; readonly 
   );
 }
 
-/** The bars. Pointer and arrow keys choose a day; its figures stand below. */
+/** The bars. Pointer and arrow keys choose a day; its figures stand below. A click or Enter shows its turns. */
 function Bars(props: {
   readonly stacks: Stacks;
   readonly place: number | undefined;
   readonly onChoose: (place: number | undefined) => void;
+  /** Shows the turns of a day. */
+  readonly onOpen: (day: string) => void;
 }) {
-  const { stacks, place, onChoose } = props;
+  const { stacks, place, onChoose, onOpen } = props;
   const { days, series, totals } = stacks;
   const end = axisEnd(Math.max(...totals));
   const last = days.length - 1;
   const onKeyDown = (event: KeyboardEvent) => {
     const here = place ?? last;
+    if (event.key === "Enter") onOpen(days[here] ?? "");
     const next = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last }[event.key];
     if (next === undefined) return;
     event.preventDefault();
@@ -128,6 +127,7 @@ function Bars(props: {
             key={day}
             class={index === place ? "column chosen" : "column"}
             onPointerEnter={() => onChoose(index)}
+            onClick={() => onOpen(day)}
             data-day={day}
           >
             {series.map(({ name, values }, colour) => {
@@ -149,6 +149,6 @@ function Bars(props: {
 }
 
 /** `22 Nov`, of `2026-11-22`. */
-function dayInWords(day: string): string {
+export function dayInWords(day: string): string {
   return new Date(`${day}T12:00`).toLocaleDateString(undefined, { day: "numeric", month: "short" });
 }

@@ -1,6 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
-import { api, type Dimension } from "./api.ts";
+import { type Asked, sinceOf, turnsBehind } from "./address.ts";
+import { api } from "./api.ts";
 import { Elsewhere } from "./elsewhere.tsx";
 import { Choice, Failure, Loading, Section } from "./parts.tsx";
 import { useData } from "./use-data.ts";
@@ -13,16 +15,15 @@ const dimensions = [
   ["key", "Key"],
   ["day", "Day"],
 ] as const;
-const spans = [
-  ["24h", "24 h"],
-  ["7d", "7 d"],
-  ["30d", "30 d"],
-] as const;
-
 /** Who spent it: turns, tokens and credits of a time, by one dimension. */
-export function SpendSection({ reloadRef }: { readonly reloadRef: { current: () => void } }) {
-  const [by, setBy] = useState<Dimension>("model");
-  const [since, setSince] = useState<(typeof spans)[number][0]>("7d");
+export function SpendSection(props: {
+  readonly asked: Asked;
+  readonly onChange: (part: Partial<Asked>) => void;
+  readonly reloadRef: { current: () => void };
+}) {
+  const { asked, onChange, reloadRef } = props;
+  const by = dimensions.find(([dimension]) => dimension === asked.by)?.[0] ?? "model";
+  const since = sinceOf(asked);
   const { data, error, reload } = useData(`${by} ${since}`, (signal) => api.usage(since, by, signal));
   useEffect(() => {
     reloadRef.current = reload;
@@ -32,10 +33,12 @@ export function SpendSection({ reloadRef }: { readonly reloadRef: { current: () 
       id="spend"
       title="Spent"
       aside={
-        <div class="choices">
-          <Choice label="Group by" options={dimensions} value={by as (typeof dimensions)[number][0]} onChange={setBy} />
-          <Choice label="Period" options={spans} value={since} onChange={setSince} />
-        </div>
+        <Choice
+          label="Group by"
+          options={dimensions}
+          value={by}
+          onChange={(chosen) => onChange({ by: chosen, offset: asked.offset })}
+        />
       }
     >
       {error !== undefined && <Failure error={error} />}
@@ -43,13 +46,13 @@ export function SpendSection({ reloadRef }: { readonly reloadRef: { current: () 
       {data !== undefined && data.data.length === 0 && (
         <p class="card muted">No turn ended in this time. This table counts the turns of this gateway.</p>
       )}
-      {data !== undefined && data.data.length > 0 && <SpendTable usage={data} />}
+      {data !== undefined && data.data.length > 0 && <SpendTable usage={data} asked={asked} />}
       {data?.elsewhere != null && <Elsewhere by={data.by} elsewhere={data.elsewhere} />}
     </Section>
   );
 }
 
-function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
+function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly asked: Asked }) {
   const hasCredits = usage.data.some((spend) => spend.credits_known_turns > 0);
   const measure = hasCredits ? (spend: SpendEnvelope) => spend.credits : tokensOf; // what the rows are sorted by
   const most = Math.max(1e-9, ...usage.data.map(measure));
@@ -81,14 +84,22 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
             {usage.data.map((spend) => (
               <tr key={spend.key ?? ""}>
                 <th scope="row">
-                  <span class="key" title={spend.key ?? "unknown"}>
-                    {groupKeyOf(spend, usage.by)}
-                  </span>
+                  <Behind spend={spend} usage={usage} asked={asked} filter={{}}>
+                    <span class="key" title={spend.key ?? "unknown"}>
+                      {groupKeyOf(spend, usage.by)}
+                    </span>
+                  </Behind>
                   <span class="share" style={{ width: `${(measure(spend) / most) * 100}%` }} />
                 </th>
                 <td class="number">
                   {count(spend.turns)}
-                  {spend.failed > 0 && <span class="muted small block">{count(spend.failed)} failed</span>}
+                  {spend.failed > 0 && (
+                    <span class="muted small block">
+                      <Behind spend={spend} usage={usage} asked={asked} filter={{ status: "failed" }}>
+                        {count(spend.failed)} failed
+                      </Behind>
+                    </span>
+                  )}
                 </td>
                 <td class="number">
                   <span class="exact">{tokensInWords(spend, count)}</span>
@@ -110,6 +121,22 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
       {hasEstimates && <p class="note">~ marks partly estimated values: the IDE reported no counts for some turns.</p>}
     </div>
   );
+}
+
+/** A link to the turns behind a row; the text alone where they have no name. */
+function Behind(props: {
+  readonly spend: SpendEnvelope;
+  readonly usage: UsageEnvelope;
+  readonly asked: Asked;
+  readonly filter: Partial<Asked>;
+  readonly children: ComponentChildren;
+}) {
+  const { spend, usage, asked, filter, children } = props;
+  const { by } = usage;
+  if (spend.key === null || spend.key === "") return <>{children}</>;
+  // The list has no filter of projects: its search finds them.
+  const group = { [by === "project" ? "search" : by]: spend.key };
+  return <a href={turnsBehind(asked, { ...group, ...filter })}>{children}</a>;
 }
 
 function tokensOf(spend: SpendEnvelope): number {

@@ -1,16 +1,14 @@
 import { useEffect } from "preact/hooks";
+import { type Asked, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { Loading } from "./parts.tsx";
 import { useData } from "./use-data.ts";
 import { count, shortCount, spanInWords } from "./words.ts";
 
-/** Today in figures: turns, tokens, credits, failures, and how long the first token took. */
-export function Tiles({ reloadRef }: { readonly reloadRef: { current: () => void } }) {
-  const { data, reload } = useData(
-    "today",
-    (signal) => api.turnPage({ since: new Date(new Date().setHours(0, 0, 0, 0)).toISOString(), limit: "0" }, signal),
-    60_000,
-  );
+/** The time in figures: turns, tokens, credits, failures, and how long the first token took. Each leads to the turns behind it. */
+export function Tiles({ asked, reloadRef }: { readonly asked: Asked; readonly reloadRef: { current: () => void } }) {
+  const since = sinceOf(asked);
+  const { data, reload } = useData(since, (signal) => api.turnPage({ since, limit: "0" }, signal), 60_000);
   useEffect(() => {
     reloadRef.current = reload;
   }, [reload, reloadRef]);
@@ -18,29 +16,64 @@ export function Tiles({ reloadRef }: { readonly reloadRef: { current: () => void
   if (totals === undefined || totals === null) return <Loading lines={2} />;
   const { turns, failed, median_first_token_ms: median, p95_first_token_ms: p95 } = totals;
   const isPart = totals.credits_known_turns < turns;
-  const credits = totals.credits_known_turns === 0 && turns > 0 ? "unknown" : count(totals.credits);
+  const hasCredits = totals.credits_known_turns > 0;
+  const to = (filter: Partial<Asked>) => turnsBehind(asked, filter);
   return (
-    <section aria-labelledby="today">
-      <h2 id="today" class="hidden">
-        Today
+    <section aria-labelledby="figures">
+      <h2 id="figures" class="hidden">
+        Figures
       </h2>
       <dl class="tiles">
-        <Tile name="Turns today" value={count(turns)} />
-        <Tile name="Tokens in, out" value={`${shortCount(totals.tokens_in)}, ${shortCount(totals.tokens_out)}`} />
-        <Tile name="Credits" value={isPart && credits !== "unknown" ? `≥ ${credits}` : credits} />
-        <Tile name="Failed" value={turns === 0 ? "–" : `${count((failed / turns) * 100)} %`} isBad={failed > 0} />
-        <Tile name="First token, median" value={median === null ? "–" : spanInWords(median)} />
-        <Tile name="First token, 95 % within" value={p95 === null ? "–" : spanInWords(p95)} />
+        <Tile name="Turns" value={count(turns)} to={to({ sort: "time", order: "asc" })} />
+        <Tile
+          name="Tokens in, out"
+          value={`${shortCount(totals.tokens_in)}, ${shortCount(totals.tokens_out)}`}
+          to={to({ sort: "tokens_out" })}
+        />
+        {hasCredits && (
+          <Tile name="Credits" value={`${isPart ? "≥ " : ""}${count(totals.credits)}`} to={to({ sort: "credits" })} />
+        )}
+        <Tile
+          name="Failed"
+          value={turns === 0 ? "–" : `${count((failed / turns) * 100)} %`}
+          to={failed === 0 ? undefined : to({ status: "failed" })}
+          isBad={failed > 0}
+        />
+        <Tile
+          name="First token, median"
+          value={median === null ? "–" : spanInWords(median)}
+          to={to({ sort: "first_token", order: "asc" })}
+        />
+        <Tile
+          name="First token, 95 % within"
+          value={p95 === null ? "–" : spanInWords(p95)}
+          to={to({ sort: "first_token" })}
+        />
       </dl>
     </section>
   );
 }
 
-function Tile(props: { readonly name: string; readonly value: string; readonly isBad?: boolean }) {
+function Tile(props: {
+  readonly name: string;
+  readonly value: string;
+  /** The address of the turns behind it. */
+  readonly to: string | undefined;
+  readonly isBad?: boolean;
+}) {
+  const { name, value, to } = props;
   return (
     <div class={props.isBad === true ? "card bad" : "card"}>
-      <dt>{props.name}</dt>
-      <dd>{props.value}</dd>
+      <dt>{name}</dt>
+      <dd>
+        {to === undefined || value === "–" ? (
+          value
+        ) : (
+          <a href={to} aria-label={`${name}: ${value}. Show these turns`}>
+            {value}
+          </a>
+        )}
+      </dd>
     </div>
   );
 }

@@ -1,10 +1,11 @@
 import { Fragment } from "preact";
-import { useCallback, useEffect } from "preact/hooks";
+import { useCallback } from "preact/hooks";
 import type { ErrorCode } from "../../src/base/errors.ts";
 import { defaultHints } from "../../src/base/errors.ts";
 import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
 import { Failure, Loading, Prose } from "./parts.tsx";
+import { useTitle } from "./title.ts";
 import { TurnActions } from "./turn-actions.tsx";
 import { Events } from "./turn-events.tsx";
 import { soFar } from "./turn-so-far.ts";
@@ -24,9 +25,7 @@ export function TurnPage({ id }: { readonly id: string }) {
     kept.reload();
   }, [reload, kept.reload]);
   const timeline = useTimeline(id, onEnd);
-  useEffect(() => {
-    document.title = `${turn === undefined ? "Turn" : modelName(turn)} · Millrace`;
-  }, [turn?.model_name]);
+  useTitle(turn === undefined ? "Turn" : modelName(turn));
   return (
     <>
       <nav aria-label="Breadcrumb">

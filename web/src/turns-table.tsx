@@ -1,12 +1,13 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
+import { type Asked, sinceOf, timesOfDay } from "./address.ts";
 import { api, type TurnsAsked } from "./api.ts";
 import { ExportButtons } from "./export.tsx";
 import { Failure, Loading, Section } from "./parts.tsx";
 import { pageSize } from "./settings.ts";
-import { useData, useNow } from "./use-data.ts";
-import { When } from "./when.tsx";
-import { count, folderOf, modelName, reasonInWords, spanInWords } from "./words.ts";
+import { dayInWords } from "./spend-by-day.tsx";
+import { useData } from "./use-data.ts";
+import { count, folderOf, instantInWords, modelName, reasonInWords, spanInWords } from "./words.ts";
 
 /** A column: what it is sorted by, and what it shows. */
 const columns = [
@@ -23,13 +24,21 @@ const columns = [
   ["duration", "Duration", "number"],
 ] as const;
 
-const all: TurnsAsked = { since: "30d", sort: "time", order: "desc" };
+/** The query of the gateway for what is asked. */
+function queryOf(asked: Asked): TurnsAsked {
+  const { by: _, day, offset: __, ...filters } = asked;
+  return { ...filters, since: sinceOf(asked), ...timesOfDay(day) };
+}
 
 /** Ended turns of the usage history: sorted, filtered, searched and paged by the gateway. */
-export function TurnsTable({ reloadRef }: { readonly reloadRef: { current: () => void } }) {
-  const [asked, setAsked] = useState(all);
-  const [offset, setOffset] = useState(0);
-  const query = { ...asked, offset: String(offset), limit: String(pageSize()) };
+export function TurnsTable(props: {
+  readonly asked: Asked;
+  readonly onChange: (part: Partial<Asked>) => void;
+  readonly reloadRef: { current: () => void };
+}) {
+  const { asked, onChange, reloadRef } = props;
+  const offset = Number(asked.offset) || 0;
+  const query = { ...queryOf(asked), offset: String(offset), limit: String(pageSize()) };
   const { data, error, reload } = useData(JSON.stringify(query), (signal) => api.turnPage(query, signal));
   const clients = useData("clients", (signal) => api.usage("400d", "client", signal));
   const models = useData("models", (signal) => api.usage("400d", "model", signal));
@@ -41,36 +50,45 @@ export function TurnsTable({ reloadRef }: { readonly reloadRef: { current: () =>
       models.reload();
     };
   }, [reload, reloadRef, clients.reload, models.reload]);
-  const change = (part: TurnsAsked) => {
-    setAsked((before) => ({ ...before, ...part }));
-    setOffset(0);
-  };
   const total = data?.totals?.turns ?? 0;
   return (
-    <Section id="ended" title="Latest turns" aside={<ExportButtons asked={asked} />}>
+    <Section id="ended" title="Latest turns" aside={<ExportButtons asked={queryOf(asked)} />}>
       <div class="filters">
-        <Search onChange={(search) => change({ search })} />
+        <Search value={asked.search} onChange={(search) => onChange({ search })} />
         <Pick
           label="Status"
           options={["finished", "failed", "cancelled"].map((value) => [value, value] as const)}
-          onChange={(status) => change({ status })}
+          value={asked.status}
+          onChange={(status) => onChange({ status })}
         />
         <Pick
           label="Model"
           options={models.data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? []}
-          onChange={(model) => change({ model })}
+          value={asked.model}
+          onChange={(model) => onChange({ model })}
         />
         <Pick
           label="Client"
           options={clients.data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? []}
-          onChange={(client) => change({ client })}
+          value={asked.client}
+          onChange={(client) => onChange({ client })}
         />
         {(keys.data?.data.length ?? 0) > 1 && (
           <Pick
             label="Key"
             options={keys.data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? []}
-            onChange={(key) => change({ key })}
+            value={asked.key}
+            onChange={(key) => onChange({ key })}
           />
+        )}
+        {asked.day !== "" && (
+          <button
+            type="button"
+            onClick={() => onChange({ day: "" })}
+            aria-label={`Day: ${dayInWords(asked.day)}. Show all days`}
+          >
+            {`${dayInWords(asked.day)} ×`}
+          </button>
         )}
       </div>
       {error !== undefined && <Failure error={error} />}
@@ -78,22 +96,28 @@ export function TurnsTable({ reloadRef }: { readonly reloadRef: { current: () =>
       {data !== undefined && (
         <div class="card">
           {total === 0 ? (
-            <p class="muted">No turn of the last 30 days matches.</p>
+            <p class="muted">No turn of this time matches.</p>
           ) : (
-            <Rows page={data} asked={asked} onSort={change} />
+            <Rows page={data} asked={asked} onSort={onChange} />
           )}
-          <Pager offset={offset} total={total} onChange={setOffset} />
+          <Pager offset={offset} total={total} onChange={(to) => onChange({ offset: String(to) })} />
         </div>
       )}
     </Section>
   );
 }
 
-function Search({ onChange }: { readonly onChange: (text: string) => void }) {
+function Search({ value, onChange }: { readonly value: string; readonly onChange: (text: string) => void }) {
+  const field = useRef<HTMLInputElement>(null);
+  // What somebody types here is not written over.
+  useEffect(() => {
+    if (field.current !== null && document.activeElement !== field.current) field.current.value = value;
+  }, [value]);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
   return (
     <input
+      ref={field}
       type="search"
       aria-label="Search turns"
       placeholder="Search id, project, error…"
@@ -109,33 +133,35 @@ function Search({ onChange }: { readonly onChange: (text: string) => void }) {
 function Pick(props: {
   readonly label: string;
   readonly options: readonly (readonly [value: string, text: string])[];
+  readonly value: string;
   readonly onChange: (value: string) => void;
 }) {
+  const { label, value: chosen, onChange } = props;
+  const options = props.options.filter(([value]) => value !== "");
+  // An address may name what is not in the list, or not yet.
+  const isListed = chosen === "" || options.some(([value]) => value === chosen);
   return (
-    <select aria-label={props.label} onChange={({ currentTarget }) => props.onChange(currentTarget.value)}>
-      <option value="">{`${props.label}: all`}</option>
-      {props.options
-        .filter(([value]) => value !== "")
-        .map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
+    <select aria-label={label} value={chosen} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+      <option value="">{`${label}: all`}</option>
+      {[...options, ...(isListed ? [] : [[chosen, chosen] as const])].map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
     </select>
   );
 }
 
 function Rows(props: {
   readonly page: TurnPageEnvelope;
-  readonly asked: TurnsAsked;
-  readonly onSort: (part: TurnsAsked) => void;
+  readonly asked: Asked;
+  readonly onSort: (part: Partial<Asked>) => void;
 }) {
   const { page, asked, onSort } = props;
-  const now = useNow(15_000);
   return (
     <div class="scroll">
       <table class="turns">
-        <caption class="hidden">Turns that ended in the last 30 days</caption>
+        <caption class="hidden">Turns that ended</caption>
         <thead>
           <tr>
             {columns.map(([sort, title, look]) => {
@@ -159,7 +185,7 @@ function Rows(props: {
         </thead>
         <tbody>
           {page.data.map((turn) => (
-            <TurnRow key={turn.id} turn={turn} now={now} />
+            <TurnRow key={turn.id} turn={turn} />
           ))}
         </tbody>
       </table>
@@ -167,13 +193,16 @@ function Rows(props: {
   );
 }
 
-function TurnRow({ turn, now }: { readonly turn: TurnRowEnvelope; readonly now: number }) {
+function TurnRow({ turn }: { readonly turn: TurnRowEnvelope }) {
+  const at = new Date(turn.created_at);
   const { tokens } = turn;
   const mark = tokens?.estimated === true ? "~" : "";
   return (
     <tr class={turn.status}>
       <td class="of-time">
-        <When at={turn.created_at} now={now} isPast />
+        <time dateTime={turn.created_at} title={at.toLocaleString()}>
+          {at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : instantInWords(at.getTime())}
+        </time>
       </td>
       <td class="of-status">
         <span class={`badge ${turn.status === "failed" ? "bad" : turn.status === "finished" ? "good" : "plain"}`}>

@@ -4,29 +4,19 @@ import { api, type LimitsHistory } from "./api.ts";
 import type { Chart, Line } from "./chart.tsx";
 import { noteSilence } from "./gateway-link.ts";
 import { type Point, withGaps, withNewest } from "./lines.ts";
-import { Choice, Failure, Loading, Section } from "./parts.tsx";
+import { Failure, Loading, Section } from "./parts.tsx";
 import { useData } from "./use-data.ts";
 import { ideName } from "./words.ts";
 
-const spans = [
-  ["24h", "24 h"],
-  ["7d", "7 d"],
-  ["30d", "30 d"],
-] as const;
-
 /** How much of each limit was used, over time. Nothing where there is neither a line nor an IDE that could make one. */
-export function UseOverTime({ limits }: { readonly limits: LimitsEnvelope | undefined }) {
-  const [since, setSince] = useState<(typeof spans)[number][0]>("7d");
+export function UseOverTime(props: { readonly since: string; readonly limits: LimitsEnvelope | undefined }) {
+  const { since, limits } = props;
   const { data, error } = useData(since, (signal) => api.limitsHistory(since, signal), 300_000);
   const drawn = useMemo(() => (data === undefined ? undefined : linesOf(data, limits)), [data, limits]);
   const isEmpty = drawn?.lines.length === 0;
   if (isEmpty && limits?.data.length === 0) return null;
   return (
-    <Section
-      id="history"
-      title="Use over time"
-      aside={<Choice label="Period of the chart" options={spans} value={since} onChange={setSince} />}
-    >
+    <Section id="history" title="Use over time">
       {error !== undefined && <Failure error={error} />}
       {drawn === undefined && error === undefined && <Loading lines={5} />}
       {isEmpty && (

@@ -165,7 +165,8 @@ function lostError(failure: unknown, current: CurrentServer): ErrorRecord {
   }
   if (isOutage(kind)) {
     const message = "The IDE's server ended during the answer and did not come back. The part that arrived was kept.";
-    return new MillraceError("upstream_failed", message, { cause: failure }).toRecord();
+    const hint = "Start the IDE, open a folder, then send the request again. That costs another prompt.";
+    return new MillraceError("upstream_failed", message, { hint, cause: failure }).toRecord();
   }
   return toMillraceError(failure).toRecord();
 }

@@ -142,6 +142,6 @@ function failureOf({ outcome, reason, errorCode, errorMessage, errorHint }: EndE
   return new MillraceError(
     code,
     errorMessage ?? "The answer failed.",
-    errorHint === undefined ? {} : { hint: spentStreamForPeople(errorHint) },
+    errorHint === undefined ? {} : { hint: spentStreamForPeople(errorHint, code) },
   );
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
+import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { applyFileEdit, type FileEdit, revertFileEdit } from "./file-edit.ts";
 import { recordFile } from "./set-up-clients.ts";
@@ -63,14 +64,21 @@ export function isSetUp(folder: string, client: string): boolean {
   return existsSync(recordFile(folder, client));
 }
 
-/** Takes the changes back; a file that was not there before is removed again. */
-export function undoChanges(folder: string, client: string, changes: readonly PlannedChange[]): void {
+/** Takes the changes back; a file that was not there before is removed again, with the folders of `home` that are empty then. */
+export function undoChanges(
+  { folder, home }: { readonly folder: string; readonly home: string },
+  client: string,
+  changes: readonly PlannedChange[],
+): void {
   const applied = readApplied(folder, client);
   for (const { edit, before, after } of changes) {
     const wasThere = applied?.files.find((file) => file.edit.file === edit.file)?.before !== null;
     if (before === undefined) continue;
     if (wasThere || after.trim() !== "") writeAtomically(edit.file, after, undefined);
-    else rmSync(edit.file, { force: true });
+    else {
+      rmSync(edit.file, { force: true });
+      removeEmptyFolders(dirname(edit.file), home);
+    }
   }
   rmSync(recordFile(folder, client), { force: true });
 }

@@ -14,6 +14,8 @@ export interface Target {
   /** `http://127.0.0.1:42100`, without a path. */
   readonly url: string;
   readonly model: string;
+  /** Why this one, where neither the user nor the account named it. */
+  readonly why?: string | undefined;
   /** Those that are written into a configuration; the one above is the first of them. */
   readonly models: readonly ListedModel[];
   /** A command line that runs in the user's shell and prints the gateway's key. */

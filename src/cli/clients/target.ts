@@ -20,7 +20,7 @@ const listSchema = z.object({
 /** How many models are written into a configuration unless all are asked for. */
 const fewModels = 8;
 
-/** Reads a client's target: a gateway's models, and the model that was asked for, else the account's default, else the first. */
+/** Reads a client's target: a gateway's models, and the model that was asked for, else the default one. */
 export async function readTarget(
   gateway: GatewayClient,
   url: string,
@@ -39,9 +39,37 @@ export async function readTarget(
       images: model.modalities?.input.includes("image") ?? false,
     }),
   );
-  const model = wanted ?? data.find((each) => each.default === true)?.id ?? models[0]?.id;
-  if (model === undefined) throw new MillraceError("model_not_allowed", "The account has no model that can be called.");
-  return { url, model, models: allModels ? models : shortList(models, model, fewModels), keyCommand };
+  const chosen = wanted === undefined ? defaultModel(data) : { id: wanted };
+  const { id: model } = chosen;
+  const why = "why" in chosen ? chosen.why : undefined;
+  return { url, model, why, models: allModels ? models : shortList(models, model, fewModels), keyCommand };
+}
+
+/** Families for everyday use, the first that the account has is taken where it names no default. */
+const recommended = ["claude-sonnet", "gpt", "claude-opus", "gemini", "swe"];
+
+/**
+ * The model where none was asked for, and why that one. A slot of the vendor (`MODEL_PRIVATE_2`) says nothing about what it is, so it is
+ * taken only where there is nothing else.
+ *
+ * @throws MillraceError `model_not_allowed` where the account has none.
+ */
+export function defaultModel(models: readonly { readonly id: string; readonly default?: boolean | undefined }[]): {
+  readonly id: string;
+  /** Undefined where the account itself names it. */
+  readonly why: string | undefined;
+} {
+  const own = models.find((model) => model.default === true);
+  if (own !== undefined) return { id: own.id, why: undefined };
+  const named = models.filter(({ id }) => !id.startsWith("MODEL_"));
+  const ofFamily = recommended.map((family) => named.filter((model) => familyOf(model) === family));
+  const best = ofFamily.find((family) => family.length > 0)?.reduce((a, b) => (isNewer(b, a) ? b : a));
+  const id = best?.id ?? named[0]?.id ?? models[0]?.id;
+  if (id === undefined) throw new MillraceError("model_not_allowed", "The account has no model that can be called.");
+  return {
+    id,
+    why: `The account names no default model, so Millrace takes ${id}. \`-m\` names another one; \`millrace models\` lists them.`,
+  };
 }
 
 /** Whether a model's id is one printable line. The list comes from the vendor, and ids become lines for a shell and for files. */
@@ -62,13 +90,13 @@ export function shortList(models: readonly ListedModel[], chosen: string, count:
 }
 
 /** A name without its version and the parts after it. */
-function familyOf({ id }: ListedModel): string {
+function familyOf({ id }: Pick<ListedModel, "id">): string {
   return id.replace(/[-.]?\d.*$/, "");
 }
 
 /** By the version in the name; of two names with one version the shorter, which has no variant. */
-function isNewer(a: ListedModel, b: ListedModel): boolean {
-  const version = ({ id }: ListedModel) => /\d+(?:\.\d+)?/.exec(id)?.[0] ?? "0";
+function isNewer(a: Pick<ListedModel, "id">, b: Pick<ListedModel, "id">): boolean {
+  const version = ({ id }: Pick<ListedModel, "id">) => /\d+(?:\.\d+)?/.exec(id)?.[0] ?? "0";
   const order = version(a).localeCompare(version(b), "en", { numeric: true });
   return order === 0 ? a.id.length < b.id.length : order > 0;
 }

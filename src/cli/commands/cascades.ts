@@ -1,26 +1,11 @@
-import type { CascadeId } from "../../base/ids.ts";
-import { removeCascadeFile } from "../../ide/cascades/cascade-files.ts";
-import type { IdeFinder } from "../../ide/ide.ts";
-import { deleteCascades } from "../../language-server/delete-cascade.ts";
 import { productName } from "../../language-server/product-name.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder } from "../compose/compose-ide.ts";
-import { composeUpstream } from "../compose/compose-upstream.ts";
-import {
-  type CascadesOnDisk,
-  lastUsedMs,
-  type OwnCascade,
-  type OwnSession,
-  olderThan,
-  openOwnJournal,
-  readCascades,
-  readSessions,
-} from "../compose/own-cascades.ts";
+import { lastUsedMs, type OwnCascade, type OwnSession, olderThan } from "../compose/own-cascades.ts";
+import { removeConversations, withConversations } from "../compose/remove-conversations.ts";
 import { spellAge, spellBytes, spellCount } from "../doctor/spell.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
-import { overridesOf } from "../serve/ide-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
 const ideOptions = {
@@ -40,7 +25,7 @@ const listCommand = defineCommand({
   },
   examples: [["millrace cascades list", "the least recently used first"]],
   async run({ options }, context) {
-    await withCascades(options, context, async ({ own, others, sessions }) => {
+    await withConversations(options, context, async ({ own, others, sessions }) => {
       const { out } = context;
       if (options.json) {
         out.json({ data: own.map((cascade) => shown(cascade)), others, sessions: sessions.map(shownSession) });
@@ -72,14 +57,12 @@ const cleanCommand = defineCommand({
     ["millrace cascades clean --older 12h --yes", "delete what is older than 12 hours"],
   ],
   async run({ options }, context) {
-    await withCascades(options, context, async ({ own, sessions }, finder) => {
+    await withConversations(options, context, async ({ own, sessions }, finder) => {
       const { out, io } = context;
       const old = olderThan(own, options.older, io.clock);
       const oldSessions = sessions.filter(({ atMs }) => atMs < io.clock.now() - options.older);
-      if (options.yes) {
-        await remove(old, finder, context);
-        await removeSessions(oldSessions, finder, context);
-      }
+      const [kept] = options.yes ? await removeConversations({ own: old, sessions: oldSessions }, finder, context) : [];
+      if (kept !== undefined) throw kept.error;
       const data = old.map((cascade) => shown(cascade));
       if (options.json) out.json({ deleted: options.yes, data, sessions: oldSessions.map(shownSession) });
       else report(old, oldSessions, options.yes, context);
@@ -98,61 +81,6 @@ export const cascadesCommand = defineCommand({
       context,
     ),
 });
-
-async function withCascades(
-  options: Parameters<typeof overridesOf>[1],
-  { io, settings, signal }: CommandContext,
-  use: (found: CascadesOnDisk & { readonly sessions: readonly OwnSession[] }, finder: IdeFinder) => Promise<void>,
-): Promise<void> {
-  const overrides = overridesOf(io, options);
-  const finder = composeIdeFinder(io, overrides);
-  try {
-    const { ides } = await finder.find(signal);
-    const journal = openOwnJournal(settings);
-    const cascades = await readCascades(journal, ides, [io.homeFolder, ...overrides.homes]);
-    await use({ ...cascades, sessions: await readSessions(journal) }, finder);
-  } finally {
-    finder.close();
-  }
-}
-
-/** Through the server that has them open, else as files; then they are forgotten. */
-async function remove(old: readonly OwnCascade[], finder: IdeFinder, context: CommandContext): Promise<void> {
-  const { io, settings, signal } = context;
-  const removed: CascadeId[] = [];
-  try {
-    for (const cascade of old) {
-      if (cascade.ide !== undefined) {
-        const { endpoint } = await finder.connect(cascade.ide, signal); // checks who listens there before the token is sent
-        await deleteCascades(endpoint, [cascade.cascadeId], { nowMs: io.clock.now() }, signal);
-      }
-      await removeCascadeFile(cascade);
-      removed.push(cascade.cascadeId);
-    }
-  } finally {
-    await openOwnJournal(settings).forget(removed);
-  }
-}
-
-/** Each through its agent, which is started for it; then they are forgotten. */
-async function removeSessions(
-  old: readonly OwnSession[],
-  finder: IdeFinder,
-  { io, settings, signal }: CommandContext,
-): Promise<void> {
-  if (old.length === 0) return;
-  const { agents, backends } = composeUpstream({ io, finder, backend: "auto", acpCommand: undefined });
-  const removed: CascadeId[] = [];
-  try {
-    for (const { cascadeId } of old) {
-      await (await backends.holding({ backend: "acp", cascadeId }, signal)).archive(cascadeId, signal);
-      removed.push(cascadeId);
-    }
-  } finally {
-    await agents.close();
-    await openOwnJournal(settings).forget(removed);
-  }
-}
 
 function report(
   old: readonly OwnCascade[],

@@ -1,10 +1,10 @@
-import { MillraceError } from "../../base/errors.ts";
 import { askWithPictures, readPicture } from "../chat/ask-with-pictures.ts";
 import { chatStreamOptions, openChatRecords, pickLeftover, readStreamNote, startChat } from "../chat/chat-streams.ts";
 import { holdConversation } from "../chat/hold-conversation.ts";
 import { readQuestion } from "../chat/read-question.ts";
 import { type ShownStream, showAnswer } from "../chat/show-answer.ts";
-import { defineCommand } from "../command.ts";
+import { defaultModel } from "../clients/target.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
 import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { withGateway } from "../gateway-process/reach-gateway.ts";
@@ -55,7 +55,7 @@ export const chatCommand = defineCommand({
     return withGateway(options, context, async (gateway) => {
       const records = await openChatRecords(!options.noRecord, context);
       const streams = chatStreamOptions(gateway, records, options.grace, context);
-      const model = options.resume ? "" : await modelFor(gateway, options.model, context.signal);
+      const model = options.resume ? "" : await modelFor(gateway, options.model, context);
       const { system, thinking } = options;
       if (!isQuestion && !options.resume) {
         const listModels = () => modelNames(gateway, context.signal);
@@ -97,14 +97,18 @@ async function modelNames(gateway: GatewayClient, signal: AbortSignal): Promise<
   return data.map(({ id }) => id);
 }
 
-/** The model that was asked for, else the default model of the account, else the first of the list. */
-async function modelFor(gateway: GatewayClient, asked: string | undefined, signal: AbortSignal): Promise<string> {
+/** The model that was asked for, else the default one; says why where the account names none. */
+async function modelFor(
+  gateway: GatewayClient,
+  asked: string | undefined,
+  { signal, out }: CommandContext,
+): Promise<string> {
   if (asked !== undefined) return asked;
   const response = await callGateway(gateway, "/v1/models", { signal });
   const { data } = (await response.json()) as {
     readonly data: readonly { readonly id: string; readonly default?: boolean }[]; // our own gateway's answer
   };
-  const found = data.find((model) => model.default === true) ?? data[0];
-  if (found !== undefined) return found.id;
-  throw new MillraceError("unknown_model", "The account has no model that can be called.");
+  const { id, why } = defaultModel(data);
+  if (why !== undefined) out.note(why);
+  return id;
 }

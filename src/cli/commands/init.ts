@@ -88,7 +88,7 @@ async function accept(options: IdeOptions, context: CommandContext): Promise<num
   }
   for (const each of found) {
     if (readConsent(settings.folder, each) === undefined) giveConsent(settings.folder, each, io.clock.now());
-    out.line(`You agree: ${spellConsent(each.product)}`);
+    out.prose(`You agree: ${spellConsent(each.product)}`);
   }
   out.line("`millrace init --undo` takes it back.");
   return exitCodes.ok;

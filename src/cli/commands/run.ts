@@ -47,6 +47,7 @@ export const runCommand = defineCommand({
       const { io, settings, signal } = context;
       const keyCommand = `${millraceCommand(io)} keys --value`;
       const target = await readTarget(gateway, gateway.url, options.model, { keyCommand, signal });
+      if (target.why !== undefined) context.out.note(target.why);
       const place = { ...io, ownFolder: settings.folder };
       return untilEnded(launch(target, gateway.key.reveal(), rest, place), client.title, context);
     });

@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { endHosts } from "../../backends/acp/host/hosted-child.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { commandRunner } from "../../ide/host/run-command.ts";
 import { hostsFolder } from "../agents/hosted-agents.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
@@ -48,6 +50,11 @@ function subcommand(action: Action): Command {
   });
 }
 
+/** Stops the installed service and removes it, for `millrace uninstall`. */
+export async function removeService(context: CommandContext): Promise<void> {
+  await act("uninstall", false, context);
+}
+
 /** Starts or restarts an installed service, for `millrace restart`. */
 export async function restartService(context: CommandContext): Promise<number> {
   return act("restart", false, context);
@@ -75,6 +82,7 @@ async function act(action: Action | "restart", dryRun: boolean, context: Command
   if (action === "install") await refuseBesideAnother(context);
   await takeSteps(steps, commandRunner(io.env), signal);
   if (action === "uninstall") {
+    removeEmptyFolders(dirname(manager.definition(spec)), io.homeFolder);
     await endHosts(hostsFolder(context.settings.folder)); // nobody would read their answers
     out.line("The service is removed. Your turns, key and settings stay.");
     return exitCodes.ok;

@@ -5,7 +5,7 @@ import { parse } from "jsonc-parser";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { hasFileModes } from "../../../test/support/file-mode.ts";
 import { millraceCommand, typedCommand } from "../clients/millrace-command.ts";
-import { shortList } from "../clients/target.ts";
+import { defaultModel, shortList } from "../clients/target.ts";
 import { files, home, program } from "./setup-home.fake.ts";
 
 describe("what setup writes", () => {
@@ -46,6 +46,18 @@ describe("what setup writes", () => {
     const few = shortList(names.map(listed), "claude-sonnet-4.5", 8).map(({ id }) => id);
     expect(few).toEqual(["claude-sonnet-4.5", "claude-sonnet-4.6", "gpt-5.10", "kimi-k2"]);
     expect(shortList(names.map(listed), "kimi-k2", 2).map(({ id }) => id)).toEqual(["kimi-k2", "claude-sonnet-4.6"]);
+  });
+
+  it("is the account's default model; where it names none, a named one of a family for everyday use, with the reason", () => {
+    const of = (...ids: string[]) => defaultModel(ids.map((id) => ({ id })));
+    expect(defaultModel([{ id: "a" }, { id: "b", default: true }])).toEqual({ id: "b", why: undefined });
+    expect(of("MODEL_PRIVATE_2", "claude-haiku-4.5", "claude-sonnet-4.5", "claude-sonnet-4.6", "gpt-5.5:low")).toEqual({
+      id: "claude-sonnet-4.6",
+      why: expect.stringContaining("names no default model, so Millrace takes claude-sonnet-4.6."),
+    });
+    expect(of("MODEL_PRIVATE_2", "kimi-k2").id).toBe("kimi-k2");
+    expect(of("MODEL_PRIVATE_2").id).toBe("MODEL_PRIVATE_2");
+    expect(() => of()).toThrow("no model that can be called");
   });
 
   it("has the token limits of the live list", async () => {

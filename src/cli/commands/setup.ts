@@ -43,7 +43,7 @@ export const setupCommand = defineCommand({
     ["millrace setup claude-code --undo", "restores the earlier settings"],
   ],
   async run({ options, args }, context) {
-    const { out, settings } = context;
+    const { io, out, settings } = context;
     const meant =
       args[0] === undefined && !options.all ? await chosenHere(options, context) : meantBy(args[0], options, context);
     if (meant.length === 0) return exitCodes.ok;
@@ -52,13 +52,14 @@ export const setupCommand = defineCommand({
       const changes = undone.flatMap((each) => each.changes);
       if (!(await agreed(changes, options, context))) return exitCodes.ok;
       for (const each of undone) {
-        undoChanges(settings.folder, each.client.name, each.changes);
+        undoChanges({ folder: settings.folder, home: io.homeFolder }, each.client.name, each.changes);
         out.note(`${each.client.title} has its earlier settings again.`);
       }
       return exitCodes.ok;
     }
     const target = await targetOf(options, context);
-    const place = { ...context.io, ownFolder: settings.folder };
+    if (target.why !== undefined) out.note(target.why);
+    const place = { ...io, ownFolder: settings.folder };
     const planned = meant.map((client) => ({
       client,
       notes: client.notes(target),

@@ -9,6 +9,7 @@ import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { spellAge } from "../doctor/spell.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { type GatewayStatus, readGatewayStatus, readLimits } from "../gateway-process/read-status.ts";
+import { spellBackend } from "../gateway-process/spell-backend.ts";
 import { spellTurnLimit } from "../keys/turn-limit.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -81,7 +82,10 @@ export async function readStatus(options: IdeOptions, context: CommandContext): 
       atMs: io.clock.now(),
       gateway,
       pausedSince: pause && (pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString()),
-      accounts,
+      // As the choice of an IDE: a stand-in only where nothing real is signed in.
+      accounts: accounts.toSorted(
+        (a, b) => Number(b.signed_in) - Number(a.signed_in) || Number(a.stand_in) - Number(b.stand_in),
+      ),
       limits,
       agents: await lookAtHosts(hostsFolder(settings.folder)),
       clients: setUpClients(settings.folder),
@@ -102,7 +106,7 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
     [
       "prompts",
       pausedSince === undefined
-        ? `go to ${gateway?.backend ?? "the IDE, once a gateway runs"}`
+        ? `go to ${spellTarget(status)}`
         : `${out.style("yellow", "PAUSED")}: no prompt is sent until \`millrace resume\``,
     ],
     ...(gateway === undefined ? [] : [["turns", spellTurns(gateway)] as const]),
@@ -124,7 +128,7 @@ function spellGateway({ gateway, atMs }: Status): string {
 }
 
 function spellAccounts(accounts: readonly AccountEntry[]): string {
-  const [first] = accounts.toSorted((a, b) => Number(b.signed_in) - Number(a.signed_in));
+  const [first] = accounts;
   if (first === undefined) return "no editor and no agent program was found";
   const product = `${first.product}${first.stand_in ? ", a stand-in" : ""}`;
   if (!first.signed_in) return `no account is signed in to ${product}`;
@@ -145,6 +149,16 @@ function spellLeft({ limits, atMs }: Status): string {
     return [`${label}: ${left}${inMs > 60_000 ? `, resets in ${durationInWords(inMs)}` : ""}`];
   });
   return parts.length === 0 ? (limits?.errors[0]?.message ?? "not known") : parts.join("; ");
+}
+
+/** The product alone where all is well; `millrace doctor` has the reason. */
+function spellTarget({ gateway, accounts }: Status): string {
+  if (gateway === undefined) return "the IDE, once a gateway runs";
+  const { backend } = gateway;
+  if (backend === undefined) return "the IDE, once it is found";
+  const editor = accounts.find(({ what, pid, signed_in: isIn }) => what === "editor" && pid !== null && isIn);
+  if (backend.kind === "acp") return backend.product ?? spellBackend(backend);
+  return backend.kind === "none" || editor === undefined ? spellBackend(backend) : editor.product;
 }
 
 function spellTurns({ running, waiting, ended, failed, turnLimit }: GatewayStatus): string {
@@ -178,7 +192,7 @@ function encodeGateway({ url, file, backend, turnLimit, lastFailure, ...counts }
     version: file?.version ?? null,
     started_by: file?.startedBy ?? "terminal",
     started_at: file === undefined ? null : new Date(file.startedAtMs).toISOString(),
-    prompts_go_to: backend ?? null,
+    prompts_go_to: backend === undefined ? null : spellBackend(backend),
     turn_limit: turnLimit ?? null,
     ...counts,
     last_failure: lastFailure,

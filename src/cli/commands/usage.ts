@@ -145,7 +145,7 @@ function wrongWith(limits: LimitsEnvelope, nowMs: number): readonly string[] {
     ...limits.errors.map((error) => `${error.ide ?? "limits"}: ${error.message} ${error.hint}`),
     ...old.map((of) => {
       const age = durationInWords(nowMs - Date.parse(of.fetched_at));
-      return `${of.product || of.ide} does not answer: its limits were read ${age === "now" ? "just now" : `${age} ago`}, and may have changed since.`;
+      return `${of.product || of.ide} does not answer: its limits were read ${age === "now" ? "just now" : `${age} ago, and may have changed since`}.`;
     }),
   ];
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { agentOfModel } from "../../backends/agent-backend.ts";
 import type { OpenBackends } from "../../backends/open-backend.ts";
 import type { Emitter } from "../../base/emitter.ts";
+import { processRuns } from "../../base/node/process-exists.ts";
 import type { Secret } from "../../base/secret.ts";
 import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
 import type { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
@@ -51,6 +52,7 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
   const { options, instance, events, metrics, schemas, finder, agents, backends, opened, turns, meter } = parts;
   const { io, log, folder, storeFile, redis, retention, key } = options;
   const { clock } = io;
+  const ides = ideVerdicts(finder, schemas, { clock, isAlive: processRuns });
   return openGateway({
     turns,
     events,
@@ -71,7 +73,8 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     dashboard: readDashboard(dashboardFolder),
     dashboardText: options.dashboardText,
     sessionStore: sessionFile(join(folder, "sessions.json")),
-    ides: ideVerdicts(finder, schemas, clock),
+    ides: ides.read,
+    idesMark: ides.mark,
     agents: () => agentStats(agents),
     healthDetails: healthDetails(finder, backends, clock),
     ideOf: (modelUid = "") => agentOfModel(modelUid) ?? backends.ide,

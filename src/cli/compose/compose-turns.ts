@@ -4,6 +4,7 @@ import type { Emitter } from "../../base/emitter.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { LogStore } from "../../log/store.ts";
+import type { Model } from "../../models/model.ts";
 import type { StreamTurns } from "../../turns/attach.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import { openTurns } from "../../turns/open-turns.ts";
@@ -13,7 +14,7 @@ import type { TurnLimits } from "../../turns/queue.ts";
 import type { RefusalsOptions } from "../../turns/refusals.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { LimitsSnapshot } from "../../usage/limits.ts";
-import { quotaReset } from "../../usage/quota-reset.ts";
+import { quotaAdvice, quotaReset } from "../../usage/quota-reset.ts";
 import { machineOf, ownerIsGone } from "../gateway-process/owner.ts";
 import { trajectoryNotes } from "./own-cascades.ts";
 
@@ -30,6 +31,8 @@ export interface TurnParts {
   /** The server's own word on whether a model may be asked now. */
   readonly limitOf: RefusalsOptions["limitOf"];
   readonly contextTokens: (modelUid: string) => number | undefined;
+  /** The models that cost nothing, as far as they are known. */
+  readonly free: () => readonly Model[];
   readonly admission: Admission;
   readonly limits: TurnLimits;
   readonly graceMs: number;
@@ -56,6 +59,12 @@ export function composeTurns(parts: TurnParts): StreamTurns {
       layoutPrompt(request, { ...model, contextTokens: contextTokens(model.uid) }, options).prompt,
     countTokens: estimateTokens,
     resetOf: quotaResets(events, clock),
+    adviceOf: (resetsAtMs, isRefused) =>
+      quotaAdvice(
+        resetsAtMs,
+        parts.free().filter(({ uid }) => !isRefused(uid)),
+        clock.now(),
+      ),
     limitOf,
     admission: parts.admission,
     limits: parts.limits,

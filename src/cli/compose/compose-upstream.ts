@@ -11,7 +11,6 @@ import type { IdeFinder } from "../../ide/ide.ts";
 import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
-import type { Models } from "../../models/model.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
 import { readAccountModels } from "../agents/account-models.ts";
 import { type ComposedAgents, composeAgents } from "../agents/compose-agents.ts";
@@ -53,7 +52,7 @@ export interface Upstream {
   readonly servers: ServerSource;
   readonly agents: ComposedAgents;
   readonly backends: OpenBackends;
-  readonly models: Models;
+  readonly models: OpenModels;
   readonly journal: CascadeJournal;
 }
 

@@ -107,6 +107,7 @@ export async function compose(options: ComposeOptions): Promise<GatewayParts> {
     account: redis === undefined ? undefined : promptAccount(finder, servers, clock),
     limitOf,
     contextTokens,
+    free: () => upstream.models.free(),
     admission: pausable(isPaused, keys.admission),
     limits: {
       mostTurns: () => limitNow().most,

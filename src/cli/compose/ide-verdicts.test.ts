@@ -19,16 +19,16 @@ function finderWith(find: IdeFinder["find"]): IdeFinder {
 }
 
 describe("the verdicts on IDEs", () => {
-  it("are doctor's, with what was not taken, and while something is wrong, are looked for every ten seconds for all who ask", async () => {
+  it("are doctor's, with what was not taken, and while something is wrong, are looked for every three seconds for all who ask", async () => {
     const clock = new FakeClock();
     let looks = 0;
-    const verdicts = ideVerdicts(
+    const { read: verdicts, mark } = ideVerdicts(
       finderWith(() => {
         looks++;
         return Promise.resolve({ ides: [], agents: [], trace: [rejected], atMs: 0 });
       }),
       noSchemas,
-      clock,
+      { clock, isAlive: () => true },
     );
     const [first, second] = await Promise.all([verdicts(), verdicts()]);
     expect(second).toBe(first);
@@ -39,22 +39,23 @@ describe("the verdicts on IDEs", () => {
       rejected: [{ subject: "process 815", why: "it belongs to another user" }],
     });
     const before = looks;
-    await clock.advance(9_000);
+    await clock.advance(2_900);
     await verdicts();
     expect(looks).toBe(before);
-    await clock.advance(1_000);
+    await clock.advance(100);
     await verdicts();
     expect(looks).toBeGreaterThan(before);
+    expect(mark()).toBe("1"); // the first look; the second found the same
   });
 
   it("are looked for again at once after a look that failed", async () => {
     let fails = true;
-    const verdicts = ideVerdicts(
+    const { read: verdicts } = ideVerdicts(
       finderWith(() =>
         fails ? Promise.reject(new Error("no /proc")) : Promise.resolve({ ides: [], agents: [], trace: [], atMs: 0 }),
       ),
       noSchemas,
-      new FakeClock(),
+      { clock: new FakeClock(), isAlive: () => true },
     );
     await expect(verdicts()).rejects.toThrow("no /proc");
     fails = false;

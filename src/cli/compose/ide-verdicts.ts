@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
@@ -23,8 +25,15 @@ export interface IdeVerdicts {
 /** A verdict is renewed after this time; the IDEs' schemas are large files. */
 const keptMs = 60_000;
 /** Where something is wrong, people wait for it to be solved. */
-const keptWrongMs = 10_000;
+const keptWrongMs = 3_000;
 const lookMs = 15_000;
+
+interface LookAtIdes {
+  /** Looks as `millrace doctor` does, but for the plan, which the meter reads. Callers at the same time share one look. */
+  readonly read: () => Promise<IdeVerdicts>;
+  /** Another text once an IDE has ended or another look found something else. Renews a look that is old, without waiting for it. */
+  readonly mark: () => string;
+}
 
 interface Look {
   readonly atMs: number;
@@ -32,9 +41,14 @@ interface Look {
   readonly verdicts: Promise<IdeVerdicts>;
 }
 
-/** Looks as `millrace doctor` does, but for the plan, which the meter reads. Callers at the same time share one look. */
-export function ideVerdicts(finder: IdeFinder, schemas: Schemas, clock: Clock): () => Promise<IdeVerdicts> {
+export function ideVerdicts(
+  finder: IdeFinder,
+  schemas: Schemas,
+  { clock, isAlive }: { readonly clock: Clock; readonly isAlive: (pid: number) => boolean },
+): LookAtIdes {
   let last: Look | undefined;
+  let changes = 0;
+  let known: Pick<IdeVerdicts, "data" | "findings"> | undefined;
   async function look(): Promise<IdeVerdicts> {
     const nowMs = clock.now();
     const checked = await checkIdes(finder, schemas, { nowMs, asksPlan: false }, AbortSignal.timeout(lookMs));
@@ -54,13 +68,15 @@ export function ideVerdicts(finder: IdeFinder, schemas: Schemas, clock: Clock): 
   }
   async function settle(taken: Look): Promise<void> {
     try {
-      const { findings } = await taken.verdicts;
+      const { data, findings } = await taken.verdicts;
+      if (!isDeepStrictEqual(known, { data, findings })) changes++;
+      known = { data, findings };
       if (findings.some(({ level }) => level === "error")) taken.keptMs = keptWrongMs;
     } catch {
       if (last === taken) last = undefined; // the next one who asks looks again
     }
   }
-  return () => {
+  function read(): Promise<IdeVerdicts> {
     const nowMs = clock.monotonic();
     if (last !== undefined && nowMs - last.atMs < last.keptMs) return last.verdicts;
     const verdicts = look();
@@ -68,6 +84,17 @@ export function ideVerdicts(finder: IdeFinder, schemas: Schemas, clock: Clock): 
     last = taken;
     void settle(taken);
     return verdicts;
+  }
+  return {
+    read,
+    mark() {
+      if (known?.data.some(({ pid }) => pid !== null && !isAlive(pid)) === true) {
+        [last, known] = [undefined, undefined];
+        changes++;
+      }
+      void bestEffort(read());
+      return String(changes);
+    },
   };
 }
 

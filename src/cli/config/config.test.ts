@@ -64,6 +64,7 @@ describe("config.toml", () => {
     ['[[agents]]\nname = "a"\ncommand = "a \'b"', "command of agent 1 has a quote that is not closed", "docs/"],
     ['[[agents]]\nname = "a"\ncommand = 7', "command of agent 1 must be a command", "docs/"],
     ["[serve\n", "line 1 is not TOML", "docs/"],
+    ['a = "b\n', "line 1 is not TOML (a string has no closing quote on its line)", "docs/"],
     [
       '[[agents]]\nname = "a"\ncommand = "a"\n[[agents]]\nname = "a"\ncommand = "b"',
       'two agents are named "a"',

@@ -42,6 +42,10 @@ function withLine(text: string, table: string, key: string, value: SettingValue 
   const next = lines.findIndex((each, at) => at > header && /^\s*\[/.test(each));
   const end = next < 0 ? lines.length : next;
   const at = lines.findIndex((each, index) => index > header && index < end && each.split("=", 1)[0]?.trim() === key);
+  // With its last setting the table goes too; not with a comment of the user.
+  const rest = lines.slice(header, end).filter((each, index) => header + index !== at && each.trim() !== "");
+  if (at >= 0 && line.length === 0 && rest.length === 1 && rest[0] === `[${table}]`)
+    return finished(lines.toSpliced(header, end - header));
   if (at >= 0) return finished(lines.toSpliced(at, 1, ...line));
   return finished(lines.toSpliced(header + 1, 0, ...line));
 }

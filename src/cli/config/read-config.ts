@@ -36,7 +36,7 @@ export function parseConfig(text: string, file: string): Config {
     const [what = ""] = error.message.split("\n");
     throw refused(
       file,
-      `line ${error.line} is not TOML (${what.replace(/^Invalid TOML document: /, "")})`,
+      `line ${error.line} is not TOML (${what.replace(/^Invalid TOML document: /, "").replace("control characters are not allowed in strings", "a string has no closing quote on its line")})`,
       undefined,
       error,
     );

@@ -22,13 +22,14 @@ export function checkConversations({ own, others }: CascadesOnDisk): Conversatio
   const ours =
     own.length === 0
       ? "No conversation of Millrace is left in the IDE"
-      : `${taken(own.length, ownBytes)} Millrace began`;
+      : `${taken(own.length, ownBytes)} of Millrace ${own.length === 1 ? "is" : "are"} in the IDE`;
   const theirs = others.files === 0 ? "" : `; ${taken(others.files, others.bytes)} are the IDE's own`;
   const what = `${ours}${theirs}`;
+  const level = ownBytes > manyBytes ? "warning" : "note";
   const finding: Finding =
-    ownBytes > manyBytes
-      ? { area: "conversations", level: "warning", what, todo: "`millrace cascades clean` shows what can go." }
-      : { area: "conversations", level: "ok", what };
+    own.length === 0
+      ? { area: "conversations", level: "ok", what }
+      : { area: "conversations", level, what, todo: "`millrace cascades clean` shows what can go." };
   return {
     own_files: own.length,
     own_bytes: ownBytes,

@@ -1,5 +1,6 @@
-import { readdir, statfs } from "node:fs/promises";
+import { access, constants, readdir, statfs } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { fileProblem } from "../../base/node/file-problem.ts";
 import { inspectLogFile, type LogFileState } from "../../log/sqlite/inspect-file.ts";
 import type { Settings } from "../compose/settings.ts";
 import type { Finding } from "./finding.ts";
@@ -21,14 +22,29 @@ export async function checkStore(settings: Settings): Promise<StoreCheck> {
   const file = settings.storeFile;
   const state = await inspectLogFile(file);
   const freeBytes = await freeAt(dirname(file));
+  const problem = await writeProblem(dirname(file));
   const bytes = state.kind === "missing" ? 0 : state.bytes;
   return {
     file,
     state: state.kind,
     bytes,
     free_bytes: freeBytes ?? null,
-    findings: [findingOf(file, state), ...(await copiesOf(file)), ...roomOf(freeBytes)],
+    findings:
+      problem === undefined ? [findingOf(file, state), ...(await copiesOf(file)), ...roomOf(freeBytes)] : [problem],
   };
+}
+
+/** Why nothing can be written to the folder, or to the nearest one above it that is there. Writes nothing. */
+async function writeProblem(folder: string): Promise<Finding | undefined> {
+  try {
+    await access(folder, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    const parent = dirname(folder);
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" && parent !== folder) return writeProblem(parent); // fs throws nothing else
+    const problem = fileProblem(error);
+    return problem && { area: "store", level: "error", what: problem.message.replace(/\.$/, ""), todo: problem.hint };
+  }
 }
 
 function findingOf(file: string, state: LogFileState): Finding {

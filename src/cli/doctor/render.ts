@@ -39,7 +39,6 @@ export function render(
     `gateway   ${gateway.running ? `${gateway.url} (pid ${gateway.pid}, version ${gateway.version})` : "not running"}`,
     `key       ${key.exists ? `${key.file}${key.mode === null ? "" : ` (mode ${key.mode})`}` : "none yet"}`,
     `store     ${store.file} (${store.state}, ${spellBytes(store.bytes)}${free})`,
-    `clock     ${machine.clock}`,
   ];
   lines.push(...own.flatMap((line) => spellLines(line, width, 2, 12)));
   lines.push("", heading("Findings"));

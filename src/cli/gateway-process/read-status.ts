@@ -8,7 +8,7 @@ import { newestTurns } from "../terminal/turn-list.ts";
 import { callGateway, findGateway, type GatewayClient } from "./gateway-client.ts";
 import { type GatewayFile, readGatewayFile } from "./gateway-file.ts";
 import { readHealth } from "./read-health.ts";
-import { spellBackend } from "./spell-backend.ts";
+import type { ShownBackend } from "./spell-backend.ts";
 
 /** A gateway that has just started knows the IDE after its first look, which takes seconds at most. */
 const againMs = 200;
@@ -20,8 +20,8 @@ const summarySchema = z.looseObject({ reason: z.string().nullable() });
 export interface GatewayStatus {
   readonly url: string;
   readonly file: GatewayFile | undefined;
-  /** Where prompts go, in words; undefined while the first search runs. */
-  readonly backend: string | undefined;
+  /** Where prompts go, with the reason; undefined while the first search runs. */
+  readonly backend: ShownBackend | undefined;
   readonly turnLimit: Awaited<ReturnType<typeof readHealth>>["turn_limit"];
   readonly running: number;
   readonly waiting: number;
@@ -51,7 +51,7 @@ export async function readGatewayStatus(context: CommandContext): Promise<Gatewa
   return {
     url: gateway.url,
     file: readGatewayFile(settings.gatewayFile),
-    backend: backend && spellBackend(backend),
+    backend,
     turnLimit: health.turn_limit,
     running: sumOf(metrics, "millrace_turns_running"),
     waiting: sumOf(metrics, "millrace_turns_waiting"),

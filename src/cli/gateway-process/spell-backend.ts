@@ -1,5 +1,5 @@
 /** Where prompts go, as `/health` shows it. */
-interface ShownBackend {
+export interface ShownBackend {
   readonly kind: string;
   readonly why: string;
   readonly product?: string | undefined;

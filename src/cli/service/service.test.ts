@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { launchdPlist } from "./launchd.ts";
 import { managerOf } from "./manager-of.ts";
@@ -121,7 +121,7 @@ test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([
   expect(managerOf(platform)?.steps(action, spec).map(spellStep)).toEqual(steps);
 });
 
-test("a step that fails ends the rest, says what the command said, and leaves no file of its own", async () => {
+test("a step that fails ends the rest, says what the command said, and leaves no file and no folder of its own", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "millrace-service-")), "deep", "unit");
   const ran: string[] = [];
   const run = (program: string) => {
@@ -140,6 +140,6 @@ test("a step that fails ends the rest, says what the command said, and leaves no
     "`false --now` failed: Failed to connect to bus: No medium found.",
   );
   expect(ran).toEqual(["absent", "false"]);
-  expect(existsSync(file)).toBe(false);
+  expect(existsSync(dirname(file))).toBe(false);
   await expect(takeSteps(steps.slice(1), run, never)).rejects.toThrow("`false --now` failed");
 });

@@ -16,7 +16,10 @@ export const exitCodes = {
 /** The meaning of each code, for the help text. */
 export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.ok, "done"],
-  [exitCodes.negative, "the answer is no (guard), or there are warnings (doctor)"],
+  [
+    exitCodes.negative,
+    "the answer is no (usage --min-remaining), something stays (uninstall), or there are warnings (doctor)",
+  ],
   [exitCodes.usage, "the command line or its input is wrong"],
   [exitCodes.unavailable, "no IDE, no gateway, or no answer from it"],
   [exitCodes.internal, "a bug in Millrace"],

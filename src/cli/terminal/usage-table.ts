@@ -92,7 +92,9 @@ function heading(of: LimitsOfIde, out: Pick<Output, "style">, nowMs: number): st
   const age = durationInWords(nowMs - Date.parse(of.fetched_at));
   const when = age === "now" ? "read just now" : `read ${age} ago`;
   const read = of.source === "saved_plan" ? `saved plan, ${when.replace("read", "written")}` : when;
-  const parts = [of.plan_name, of.stale ? `${read}, may have changed since` : read].filter((part) => part !== null);
+  const parts = [of.plan_name, of.stale && age !== "now" ? `${read}, may have changed since` : read].filter(
+    (part) => part !== null,
+  );
   return `${out.style("bold", of.product || productName(of.ide, of.build))}  ${out.style("dim", parts.join(" · "))}`;
 }
 

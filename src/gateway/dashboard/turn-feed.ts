@@ -16,6 +16,8 @@ export interface TurnFeedOptions {
   readonly meter?: Pick<Meter, "resumptions"> | undefined;
   readonly clock: Clock;
   readonly names: Names;
+  /** Changes with what the page says at its top: the pause, the store, the IDEs. Asked several times a second. */
+  readonly state: () => string;
   /** Whether each running turn shows the end of its text. */
   readonly showsText: boolean;
 }
@@ -27,13 +29,15 @@ const quietMs = 250;
 /** How often the feed looks for turns of other processes. No event announces them. */
 const lookAgainMs = 10_000;
 const heartbeatMs = 15_000;
+/** How long the feed waits for news of turns before it looks at the state again; ms. Together with `quietMs` well under a second. */
+const stateEveryMs = 250;
 
 /**
- * The turns as they run, for one onlooker: first a list, then each that began or changed. It reads logs to their end and
- * keeps no turn alive. Ends when the signal aborts.
+ * The turns as they run, for one onlooker: first a list, then each that began or changed; and `state` whenever the gateway's own state
+ * has changed since. It reads logs to their end and keeps no turn alive. Ends when the signal aborts.
  */
 export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
-  const { turns, events, clock, meter, names, showsText } = options;
+  const { turns, events, clock, meter, names, state, showsText } = options;
   const summaries = new Map<string, TurnSummary>();
   const changed = new Set<string>();
   const stop = new AbortController();
@@ -95,6 +99,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     await Promise.race([ended, enough.catch(() => undefined)]); // ended below, or by the onlooker
     patience.abort();
     changed.clear();
+    let told = state();
     yield { name: "turns", data: JSON.stringify([...summaries.values()]) };
     let [lookedAt, spokeAt] = [clock.monotonic(), clock.monotonic()];
     while (!stopped.aborted) {
@@ -102,6 +107,12 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
       if (now - lookedAt >= lookAgainMs) {
         lookedAt = now;
         for (const record of await turns.list({ open: true, limit: 100 })) void watch(record);
+      }
+      const current = state();
+      if (current !== told) {
+        told = current;
+        spokeAt = now;
+        yield { name: "state", data: "{}" };
       }
       const due = [...changed];
       changed.clear();
@@ -117,7 +128,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
       if (changed.size > 0) continue;
       const enough = new AbortController();
       const over = AbortSignal.any([stopped, enough.signal]);
-      await Promise.race([bestEffort(news.wait(over)), bestEffort(clock.sleep(lookAgainMs, over))]);
+      await Promise.race([bestEffort(news.wait(over)), bestEffort(clock.sleep(stateEveryMs, over))]);
       enough.abort();
     }
   } catch (error) {

@@ -17,7 +17,7 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   if (result.success) return result.data;
   const { path, message } = deepest(result.error.issues, []);
   const param = writePath(path);
-  throw refuse(param, message);
+  throw refuse(param, message, param === "model" ? "`GET /v1/models` lists the account's models." : undefined);
 }
 
 /** Parses one part of a body with its own schema, as `parseBody` does; `path` is the part's place in the body. */
@@ -63,6 +63,8 @@ function deepest(issues: readonly z.core.$ZodIssue[], base: Path): { readonly pa
 }
 
 function describe(issue: z.core.$ZodIssue): string {
+  if (issue.code === "invalid_type" && issue.message.endsWith("received undefined"))
+    return `It is missing. It must be of type ${issue.expected}.`;
   if (issue.code !== "invalid_union") return issue.message;
   if (issue.discriminator !== undefined && issue.errors.length === 0)
     return `This ${issue.discriminator} is not known.`;

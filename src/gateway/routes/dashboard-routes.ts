@@ -47,7 +47,8 @@ const fileHeaders = {
 /** Turns as an onlooker sees them. Stands before the routes of single turns. */
 export const onlookerRoutes = [
   defineRoute("GET /dashboard/api/turns/feed", {
-    summary: "Turns as they begin, grow and end. Only for the owner.",
+    summary:
+      "Turns as they begin, grow and end, and `state` when a pause, the store or the IDEs changed. Only for the owner.",
     guard: "owner",
     dashboard: true,
     answers: "event-stream",
@@ -59,6 +60,7 @@ export const onlookerRoutes = [
         clock,
         meter,
         names: namesOf(gateway),
+        state: () => JSON.stringify([gateway.pauseState?.(), gateway.storeState?.(), gateway.idesMark?.()]),
         showsText: gateway.dashboardText === true,
       };
       return stream(gateway, c, (signal) => turnFeed(options, signal));

@@ -75,6 +75,27 @@ describe("turns for an onlooker", () => {
     expect(reader.bytes).not.toContain("secret");
   });
 
+  it("come with word of a pause, a store or IDEs that have changed, soon and once", async () => {
+    const clock = new FakeClock();
+    let [since, ides]: [string | null, string] = [null, "1"];
+    const pauseState = () => (since === null ? null : { since });
+    const fake = fakeGateway({ clock, pauseState, idesMark: () => ides });
+    const reader = new SseReader(await fake.request("/dashboard/api/turns/feed"));
+    expect(await reader.next()).toMatchObject({ event: "turns" });
+    const next = async () => {
+      const event = reader.next();
+      await clock.advance(600);
+      return (await event)?.event;
+    };
+    since = "2026-01-02T10:20:00.000Z";
+    expect(await next()).toBe("state");
+    ides = "2";
+    expect(await next()).toBe("state");
+    void startTurn(fake, "first");
+    expect(await next()).toBe("turn");
+    await reader.cancel();
+  });
+
   it("have a summary up to now and a timeline of events with their sizes", async () => {
     const fake = fakeGateway();
     const id = await startTurn(fake, "secret");

@@ -1,0 +1,153 @@
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { endHosts } from "../../backends/acp/host/hosted-child.ts";
+import { toMillraceError } from "../../base/errors.ts";
+import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
+import { hostsFolder } from "../agents/hosted-agents.ts";
+import { planUndo, undoChanges } from "../clients/applied.ts";
+import { setUpClients } from "../clients/set-up-clients.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { cacheFolder } from "../compile-cache.ts";
+import { removeConversations, withConversations } from "../compose/remove-conversations.ts";
+import { spellBytes, spellCount } from "../doctor/spell.ts";
+import { findGateway } from "../gateway-process/gateway-client.ts";
+import { stopGateway } from "../gateway-process/stop-gateway.ts";
+import { flag } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { isServiceInstalled } from "../service/service-spec.ts";
+import { askYes, canAsk } from "../terminal/ask-yes.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { removeService } from "./service.ts";
+
+/** How long a gateway may take to end its answers. */
+const stopMs = 30_000;
+
+/** The notes of the conversations that Millrace began. */
+const journal = "cascades.jsonl";
+
+/** Millrace's own files, also with a dot or a hyphen and more after the name. `MILLRACE_HOME` may name a folder with other files. */
+const ownFile =
+  /^(?:acp|agents|cascades|config|consent|dashboard|gateway|keys?|limits|log-key|logs|paused|schemas|service|sessions|setup|streams|turns)(?:[.-]|$)/;
+
+/** One thing to remove. `take` answers what stays, and why. */
+interface Step {
+  readonly plan: string;
+  readonly take: () => Promise<readonly string[]>;
+}
+
+export const uninstallCommand = defineCommand({
+  ...outlines.uninstall,
+  description:
+    "Stops the gateway and its service, restores the settings of the clients, deletes the conversations that Millrace began in the IDE, and deletes Millrace's files. Shows this and asks first. What stays is listed with the reason; the exit code is 1 then.",
+  options: { yes: flag("do it without asking", { short: "y" }) },
+  examples: [
+    ["millrace uninstall", "shows what would be removed, and asks"],
+    ["millrace uninstall --yes", "without asking"],
+  ],
+  async run({ options }, context) {
+    const { io, out } = context;
+    const steps = await stepsOf(context);
+    out.line("Millrace will:");
+    for (const [at, { plan }] of steps.entries()) out.prose(`  ${at + 1}.  ${plan}`);
+    if (!options.yes && !canAsk(context)) {
+      out.note("Nothing was removed, because there is no terminal to ask on. `millrace uninstall --yes` does not ask.");
+      return exitCodes.usage;
+    }
+    if (!options.yes && !(await askYes("Do this? It cannot be undone.", io))) {
+      out.note("Nothing was removed.");
+      return exitCodes.ok;
+    }
+    const left: string[] = [];
+    for (const { take } of steps) left.push(...(await take()));
+    out.line(left.length === 0 ? "Removed." : "Removed, but for:");
+    for (const line of left) out.prose(`  ${line}`);
+    out.line("The program itself: `npm rm -g millrace`, and delete the clone.");
+    return left.length === 0 ? exitCodes.ok : exitCodes.negative;
+  },
+});
+
+async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
+  const { io, settings, signal } = context;
+  const { folder } = settings;
+  const cache = join(cacheFolder(io.env, io.platform, io.homeFolder), "millrace");
+  const running = await findGateway(settings, signal);
+  const clients = setUpClients(folder);
+  const { own, sessions } = await withConversations(anyIde, context, (found) => Promise.resolve(found));
+  const bytes = own.reduce((sum, cascade) => sum + cascade.bytes, 0);
+  const done = Promise.resolve([]);
+  const steps: readonly (Step | false)[] = [
+    isServiceInstalled(context) === true && {
+      plan: "Stop the service and remove it",
+      take: () => removeService(context).then(() => []),
+    },
+    running !== undefined && {
+      plan: `Stop the gateway at ${running.url}`,
+      take: () => stopGateway(stopMs, context).then(() => []),
+    },
+    clients.length > 0 && {
+      plan: `Restore the earlier settings of ${clients.join(", ")}`,
+      take: () => Promise.resolve(clients.flatMap((client) => restored(client, context))),
+    },
+    own.length + sessions.length > 0 && {
+      plan: `Delete ${spellCount(own.length + sessions.length, "conversation")} that Millrace began (${spellBytes(bytes)})`,
+      take: () => withConversations(anyIde, context, (found, finder) => conversationsLeft(found, finder, context)),
+    },
+    existsSync(folder) && {
+      plan: `Delete Millrace's files in ${folder}: key, settings, answers, use`,
+      async take() {
+        await endHosts(hostsFolder(folder));
+        return filesLeft(context);
+      },
+    },
+    existsSync(cache) && {
+      plan: `Delete ${cache}`,
+      take() {
+        rmSync(cache, { recursive: true, force: true });
+        removeEmptyFolders(dirname(cache), io.homeFolder);
+        return done;
+      },
+    },
+  ];
+  return steps.filter((step) => step !== false);
+}
+
+const anyIde = { ide: undefined, endpoint: undefined, tokenFile: undefined };
+
+function restored(client: string, { io, settings: { folder } }: CommandContext): readonly string[] {
+  try {
+    undoChanges({ folder, home: io.homeFolder }, client, planUndo(folder, client));
+    return [];
+  } catch (error) {
+    return [`the settings of ${client}: ${toMillraceError(error).message}`];
+  }
+}
+
+async function conversationsLeft(
+  found: Parameters<typeof removeConversations>[0],
+  finder: Parameters<typeof removeConversations>[1],
+  context: CommandContext,
+): Promise<readonly string[]> {
+  const kept = await removeConversations(found, finder, context);
+  return kept.map(({ what, error }) => `${what}: ${error.message}`);
+}
+
+/** Deletes Millrace's own files. The notes of conversations stay while there are any, and so do the records of clients. */
+async function filesLeft(context: CommandContext): Promise<readonly string[]> {
+  const { settings } = context;
+  const { folder } = settings;
+  const { own, sessions } = await withConversations(anyIde, context, (found) => Promise.resolve(found));
+  const kept = new Set<string>();
+  if (own.length + sessions.length > 0) kept.add(journal);
+  if (setUpClients(folder).length > 0) kept.add("setup");
+  for (const name of readdirSync(folder))
+    if (!kept.has(name) && ownFile.test(name)) rmSync(join(folder, name), { recursive: true, force: true });
+  removeEmptyFolders(folder, dirname(folder));
+  const outside = [settings.keyFile, settings.logKeyFile].filter((file) => existsSync(file));
+  const notes = kept.has(journal) ? [`${join(folder, journal)}: the list of these conversations`] : [];
+  const inside = existsSync(folder) ? readdirSync(folder).filter((name) => !kept.has(name)) : [];
+  return [
+    ...notes,
+    ...inside.map((name) => `${join(folder, name)}: not a file of Millrace`),
+    ...outside.map((file) => `${file}: a key that you keep there`),
+  ];
+}

@@ -1,0 +1,42 @@
+import { useEffect } from "preact/hooks";
+import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
+
+/** The tab's title: what is left and what runs, then the page's name. */
+let [news, name]: readonly [string, string] = ["", ""];
+
+function write(): void {
+  document.title = [news, name, "Millrace"].filter((part) => part !== "").join(" · ");
+}
+
+/** Names the page in the title. */
+export function useTitle(of: string): void {
+  useEffect(() => {
+    name = of;
+    write();
+  }, [of]);
+}
+
+/** Puts what is left of the plan, and how many turns run, before the page's name. */
+export function useTitleNews(limits: LimitsEnvelope | undefined, running: number): void {
+  const left = leftInPercent(limits);
+  const words = [left === undefined ? "" : `${left} % left`, running === 0 ? "" : `${running} running`];
+  const text = words.filter((part) => part !== "").join(" · ");
+  useEffect(() => {
+    news = text;
+    write();
+    return () => {
+      news = "";
+    };
+  }, [text]);
+}
+
+/** Of the limit of which least is left. Antigravity is metered and gets no prompt, so it counts only where it is alone. */
+function leftInPercent(limits: LimitsEnvelope | undefined): number | undefined {
+  const all = limits?.data ?? [];
+  const prompted = all.filter(({ ide }) => ide !== "antigravity");
+  const used = (prompted.length > 0 ? prompted : all)
+    .flatMap(({ windows }) => windows)
+    .filter(({ scope, utilization }) => scope !== "model" && utilization !== null)
+    .map(({ utilization }) => utilization ?? 0);
+  return used.length === 0 ? undefined : Math.max(0, Math.floor((1 - Math.max(...used)) * 100 + 1e-6));
+}
