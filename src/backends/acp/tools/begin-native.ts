@@ -1,5 +1,4 @@
 import { bestEffort, within } from "../../../base/async.ts";
-import { MillraceError } from "../../../base/errors.ts";
 import type { NativePrompt, Prompt } from "../../backend.ts";
 import type { AcpTurn } from "../acp-turn.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
@@ -54,8 +53,5 @@ export async function beginNatively(turn: AcpTurn, native: NativePrompt): Promis
   }
   knowledge.noteUnlisted(version);
   await bestEffort(process.discard(session.id, signal));
-  if (!knowledge.mayOffer(version)) return undefined;
-  throw new MillraceError("upstream_failed", `The agent "${parts.spec.name}" did not take the client's tools.`, {
-    hint: "Set `tools` to `auto` or `prose` in config.toml: then the prompt teaches the model to write calls.",
-  });
+  return undefined;
 }
