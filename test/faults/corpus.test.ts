@@ -49,7 +49,7 @@ describe("what real clients sent, recorded", () => {
 
   const withImages = conversations
     .flatMap(({ shapes }) => shapes)
-    .filter(({ body }) => /"type":"(?:image|image_url|input_image)"/.test(JSON.stringify(body))).length;
+    .filter(({ body }) => /"type":"(?:image|image_url|input_image)"|"images":\["/.test(JSON.stringify(body))).length;
 
   /** What an answer came to, whatever its words and its API. */
   function shapeOf({ status, text }: { readonly status: number; readonly text: string }) {
@@ -67,7 +67,7 @@ describe("what real clients sent, recorded", () => {
       const answers = [];
       for (const [at, { path, body }] of shapes.entries()) {
         const mark = { user: `${file} ${at}` }; // two clients may have sent the same words
-        const previous = body["previous_response_id"] === undefined ? {} : { previous_response_id: before };
+        const previous = (body["previous_response_id"] ?? null) === null ? {} : { previous_response_id: before };
         const answer = await post(served, path, { ...body, ...mark, ...previous, model });
         before = /"id":"(resp_[^"]+)"/.exec(answer.text)?.[1];
         answers.push(shapeOf(answer));
