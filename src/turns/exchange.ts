@@ -36,7 +36,8 @@ const archiveMs = 10_000;
 /**
  * Talks with a backend for one turn. The prompt goes into the trajectory that holds the turn's history, else into a fresh one. If
  * `judge` asks for it, one more prompt follows the answer. A trajectory that is not kept is archived before the terminal event: a turn
- * whose log has that event is never resumed, not even after a crash.
+ * whose log has that event is never resumed, not even after a crash. An agent's session is deleted after it: until the end is stored, the
+ * session is the only evidence of the answer.
  */
 export function exchange(options: ExchangeOptions): Exchange {
   return async (deliver, signal) => {
@@ -177,7 +178,7 @@ class Dialogue {
     if (report !== undefined) this.#options.onReport?.(report);
     let events = last;
     if (this.#isLeft && this.#keeps(end, report)) this.#isLeft = false;
-    else if (this.#isLeft) {
+    else if (this.#isLeft && this.#options.backend.kind !== "acp") {
       if (events.length > 0 && !(await this.#deliver(events))) return; // shown before the archiving is waited for
       events = [];
       await this.#archive();

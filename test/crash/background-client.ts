@@ -40,7 +40,7 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
         };
         const response = await fetch(url, { headers, signal: progress.signal, ...request });
         connections++;
-        if (isRefused(response) && request.method === "POST") {
+        if (isRefused(response)) {
           await response.body?.cancel();
           await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
           continue;

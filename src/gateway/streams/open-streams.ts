@@ -78,7 +78,7 @@ class Streams implements RpcHandler {
   }
 
   async close(): Promise<void> {
-    this.#stopping.abort();
+    this.#stopping.abort(encodeInterruption("The gateway is stopping. Attach again from your cursor when it runs."));
     for (const polled of this.#polled.values()) polled.endSoon();
     await within(Promise.all(this.#open), goodbyeMs, this.#parts.clock);
   }

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { untilAborted } from "../../base/async.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
@@ -21,7 +21,8 @@ import { headersOf, newNames } from "./stream-world.fake.ts";
 function attach(backend = new FakeBackend()) {
   const store = openMemoryLog({ clock: new FakeClock() });
   const { parts, turns, clock } = gatewayOver(store, backend, "owner-1");
-  const headers = new Headers(headersOf(newNames()));
+  const names = newNames();
+  const headers = new Headers(headersOf(names));
   const client = new AbortController();
   const arrived = Promise.withResolvers<{ readonly said: readonly MessageInit[]; readonly error?: Error }>();
   async function* messages(): AsyncGenerator<ClientMessage, void> {
@@ -35,6 +36,13 @@ function attach(backend = new FakeBackend()) {
   return {
     down,
     clock,
+    /** Another attach of the stream, that only reads it. */
+    observe(stopped: AbortSignal) {
+      const onlooker = new Headers(headersOf(names, "0", { "x-millrace-intent": "observe" }));
+      return carry({ ...up, headers: async () => onlooker, signal: never }, (carrier) =>
+        runSession(parts, carrier, stopped),
+      );
+    },
     leave: () => client.abort(new Error("left")),
     arrive: (said: readonly MessageInit[], error?: Error) => arrived.resolve({ said, ...(error && { error }) }),
     /** The accepted messages, by number. */
@@ -87,6 +95,17 @@ test("an attach whose client has left before it is open takes nothing over", asy
   await expect(accepted()).rejects.toMatchObject({ code: "expired" });
 });
 
+test("an attach that a stop of the gateway meets before its welcome is told of the stop, and may come back", async () => {
+  const { down, arrive, observe } = attach();
+  await down.next(); // the welcome
+  arrive([say.request("Hello")]);
+  await down.next(); // the acknowledgement
+  await down.next(); // a chunk: the log has something to read
+  const reason = new ConnectError("The gateway is stopping.", Code.Unavailable);
+  await expect(observe(AbortSignal.abort(reason)).next()).rejects.toBe(reason);
+  await down.return();
+});
+
 test("what came before something that cannot be read counts", async () => {
   const { down, arrive, accepted } = attach();
   arrive([say.request("Hello")], new ConnectError("not a message", 3));
@@ -100,7 +119,8 @@ test("what came before something that cannot be read counts", async () => {
 test("an abort whose client leaves while its attach is opened stops the model", async () => {
   const backend = new FakeBackend();
   const { parts } = gatewayOver(openMemoryLog({ clock: new FakeClock() }), backend, "owner-1");
-  const headers = new Headers(headersOf(newNames()));
+  const names = newNames();
+  const headers = new Headers(headersOf(names));
   const session = (streams: StreamParts["streams"], signal: AbortSignal, ...said: readonly MessageInit[]) =>
     carry(
       { caller: "caller", headers: async () => headers, messages: sayAll(said, signal), waitsForGaps: false, signal },

@@ -5,7 +5,7 @@ import { StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSche
 import type { Attachment, StreamTurns } from "../../turns/attach.ts";
 import { readPayload } from "../dialects/idempotent/client-message.ts";
 import type { StreamEncoder } from "../dialects/idempotent/encode.ts";
-import { encodeFailedEnd, encodeInterruption } from "../dialects/idempotent/errors.ts";
+import { encodeFailedEnd } from "../dialects/idempotent/errors.ts";
 import { eventIn } from "../dialects/idempotent/event-id.ts";
 import type { RpcParts } from "../http/rpc-handler.ts";
 import { isAnswering, lookAgainMs } from "../http/timing.ts";
@@ -37,7 +37,8 @@ type MessageInit = NonNullable<MessageInitShape<typeof ServerMessageSchema>["res
 
 /**
  * One attach over any carrier: welcome, every chunk after the cursor, acknowledgements, signs of life, the end. A session whose client
- * has left before it attaches takes nothing over. `stopping` aborts when the gateway stops.
+ * has left before it attaches takes nothing over. `stopping` aborts when the gateway stops, with the error that its
+ * clients get.
  *
  * @throws ConnectError as docs/stream-protocol.md, "Refusals", describes; nothing once the client has left.
  */
@@ -84,8 +85,7 @@ class Session {
   async run(stored: StoredStream, stopping: AbortSignal): Promise<void> {
     const { metrics } = this.#parts;
     const { ask, attachment, state } = this.#stream;
-    const stopped = () =>
-      this.#fail(encodeInterruption("The gateway is stopping. Attach again from your cursor when it runs."));
+    const stopped = () => this.#fail(stopping.reason);
     stopping.addEventListener("abort", stopped, { once: true });
     attachment.superseded.addEventListener("abort", () => this.#fail(attachment.superseded.reason), { once: true });
     if (stopping.aborted) stopped();
