@@ -37,7 +37,7 @@ function attach(backend = new FakeBackend()) {
     down,
     clock,
     /** Another attach of the stream, that only reads it. */
-    observe(stopped: AbortSignal) {
+    observe: (stopped: AbortSignal) => {
       const onlooker = new Headers(headersOf(names, "0", { "x-millrace-intent": "observe" }));
       return carry({ ...up, headers: async () => onlooker, signal: never }, (carrier) =>
         runSession(parts, carrier, stopped),
