@@ -33,14 +33,14 @@ function session(id: string, workingDirectory: string | null): void {
   database.prepare("INSERT INTO sessions VALUES (?, ?, 'adaptive')").run(id, workingDirectory);
 }
 
-interface Stored {
+interface StoredCall {
   readonly id?: string;
   readonly atMs?: number;
   readonly model?: string;
   readonly metrics?: object;
 }
 
-function call(sessionId: string, { id, atMs = nowMs - day, model = "claude-opus-4-5", ...rest }: Stored): void {
+function call(sessionId: string, { id, atMs = nowMs - day, model = "claude-opus-4-5", ...rest }: StoredCall): void {
   const { metrics = { input_tokens: 100, output_tokens: 10, cache_read_tokens: 1000, cache_creation_tokens: 5 } } =
     rest;
   const metadata = { created_at: new Date(atMs).toISOString(), generation_model: model, metrics };
@@ -125,7 +125,7 @@ describe("what Devin used without Millrace", () => {
     });
   });
 
-  it("is unknown without records, and with others than these it is said why", async () => {
+  it("is unknown where there is no file, and a file that is no database gives its reason", async () => {
     expect(await new DevinCalls(join(folder, "none.db"), "").elsewhere({ ...week, by: "model" })).toBeUndefined();
     database.close();
     writeFileSync(file, "not a database, but a text of some length that is none");

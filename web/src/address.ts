@@ -25,18 +25,18 @@ const defaults = {
   offset: "0",
 } as const;
 
-export type Asked = Readonly<Record<keyof typeof defaults, string>>;
+export type PageQuery = Readonly<Record<keyof typeof defaults, string>>;
 
-const names = Object.keys(defaults) as readonly (keyof Asked)[]; // the keys that are declared above
+const names = Object.keys(defaults) as readonly (keyof PageQuery)[]; // the keys that are declared above
 
-function read(): Asked {
+function read(): PageQuery {
   const [path = "", query = ""] = location.hash.split("?", 2);
   const given = new URLSearchParams(path === "#/" ? query : "");
-  return Object.fromEntries(names.map((name) => [name, given.get(name) ?? defaults[name]])) as Asked; // every name of it
+  return Object.fromEntries(names.map((name) => [name, given.get(name) ?? defaults[name]])) as PageQuery; // every name of it
 }
 
 /** The address of the overview that shows this. */
-export function addressOf(asked: Asked): string {
+export function addressOf(asked: PageQuery): string {
   const query = new URLSearchParams(
     names.flatMap((name) => (asked[name] === defaults[name] ? [] : [[name, asked[name]]])),
   );
@@ -44,7 +44,7 @@ export function addressOf(asked: Asked): string {
 }
 
 /** The address of the turns behind a number: those of the same time that match `filter`, and no other filter. */
-export function turnsBehind({ since, by }: Asked, filter: Partial<Asked>): string {
+export function turnsBehind({ since, by }: PageQuery, filter: Partial<PageQuery>): string {
   return addressOf({ ...defaults, since, by, ...filter });
 }
 
@@ -55,14 +55,14 @@ export function namesTurns(): boolean {
 }
 
 /** What the address asks for, and how to change it. A change writes the address without a new entry of the browser's history. */
-export function useAsked(): readonly [Asked, (part: Partial<Asked>) => void] {
+export function useAsked(): readonly [PageQuery, (part: Partial<PageQuery>) => void] {
   const [asked, setAsked] = useState(read);
   useEffect(() => {
     const onChange = () => setAsked(read());
     addEventListener("hashchange", onChange);
     return () => removeEventListener("hashchange", onChange);
   }, []);
-  const change = (part: Partial<Asked>) => {
+  const change = (part: Partial<PageQuery>) => {
     const next = { ...read(), offset: defaults.offset, ...part };
     history.replaceState(null, "", addressOf(next));
     setAsked(next);
@@ -71,12 +71,12 @@ export function useAsked(): readonly [Asked, (part: Partial<Asked>) => void] {
 }
 
 /** The range of an address; the default one for any other word. */
-export function rangeOf({ since }: Asked): Range {
+export function rangeOf({ since }: PageQuery): Range {
   return ranges.find(([range]) => range === since)?.[0] ?? defaults.since;
 }
 
 /** The midnight with which the first day of the range began; today is the last. ISO. */
-export function sinceOf(asked: Asked): string {
+export function sinceOf(asked: PageQuery): string {
   const range = rangeOf(asked);
   const first = new Date(new Date().setHours(0, 0, 0, 0));
   if (range !== "today") first.setDate(first.getDate() - Number.parseInt(range, 10) + 1);

@@ -221,10 +221,10 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 export type Dimension = UsageEnvelope["by"];
 
 /** The query of `GET /dashboard/api/usage/turns`; an empty value asks for all. */
-export type TurnsAsked = Readonly<Record<string, string>>;
+export type TurnsQuery = Readonly<Record<string, string>>;
 
 export const api = {
-  turnPage: (asked: TurnsAsked, signal: AbortSignal) =>
+  turnPage: (asked: TurnsQuery, signal: AbortSignal) =>
     ask<TurnPageEnvelope>(`/dashboard/api/usage/turns?${new URLSearchParams(asked).toString()}`, { signal }),
   limits: (signal: AbortSignal) => ask<LimitsEnvelope>("/v1/limits", { signal }),
   limitsHistory: (since: string, signal: AbortSignal) =>

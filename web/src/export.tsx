@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
-import { type ApiError, api, type TurnsAsked } from "./api.ts";
+import { type ApiError, api, type TurnsQuery } from "./api.ts";
 import { csvOf } from "./csv.ts";
 import { Failure } from "./parts.tsx";
 import { report } from "./use-data.ts";
@@ -8,7 +8,7 @@ import { report } from "./use-data.ts";
 const atOnce = 1000;
 
 /** Saves all turns that match what is shown, not only one page. */
-export function ExportButtons({ asked }: { readonly asked: TurnsAsked }) {
+export function ExportButtons({ asked }: { readonly asked: TurnsQuery }) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
   const save = async (form: "csv" | "json") => {
@@ -36,7 +36,7 @@ export function ExportButtons({ asked }: { readonly asked: TurnsAsked }) {
   );
 }
 
-async function allTurns(asked: TurnsAsked): Promise<readonly TurnRowEnvelope[]> {
+async function allTurns(asked: TurnsQuery): Promise<readonly TurnRowEnvelope[]> {
   // One end for all pages: a turn that ends meanwhile must not shift them.
   const until = new Date().toISOString();
   const turns: TurnRowEnvelope[] = [];

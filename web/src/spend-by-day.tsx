@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
-import { type Asked, sinceOf, turnsBehind } from "./address.ts";
+import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { Choice, Failure, Loading, Section } from "./parts.tsx";
 import { axisEnd, firstMeasure, type Measure, type Stacks, stacksOf } from "./stacks.ts";
@@ -8,7 +8,7 @@ import { useData } from "./use-data.ts";
 import { count, shortCount } from "./words.ts";
 
 /** What each model used on each day, as stacked bars. */
-export function SpendByDay(props: { readonly asked: Asked; readonly reloadRef: { current: () => void } }) {
+export function SpendByDay(props: { readonly asked: PageQuery; readonly reloadRef: { current: () => void } }) {
   const { asked, reloadRef } = props;
   const since = sinceOf(asked);
   const [chosen, setChosen] = useState<Measure>();
@@ -39,7 +39,7 @@ export function SpendByDay(props: { readonly asked: Asked; readonly reloadRef: {
   );
 }
 
-function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Measure; readonly asked: Asked }) {
+function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Measure; readonly asked: PageQuery }) {
   const { usage, measure, asked } = props;
   const stacks = stacksOf(usage, measure);
   const [place, setPlace] = useState<number>();

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
-import { type Asked, sinceOf, turnsBehind } from "./address.ts";
+import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { Elsewhere } from "./elsewhere.tsx";
 import { Choice, Failure, Loading, Section } from "./parts.tsx";
@@ -17,8 +17,8 @@ const dimensions = [
 ] as const;
 /** Who spent it: turns, tokens and credits of a time, by one dimension. */
 export function SpendSection(props: {
-  readonly asked: Asked;
-  readonly onChange: (part: Partial<Asked>) => void;
+  readonly asked: PageQuery;
+  readonly onChange: (part: Partial<PageQuery>) => void;
   readonly reloadRef: { current: () => void };
 }) {
   const { asked, onChange, reloadRef } = props;
@@ -52,7 +52,7 @@ export function SpendSection(props: {
   );
 }
 
-function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly asked: Asked }) {
+function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly asked: PageQuery }) {
   const hasCredits = usage.data.some((spend) => spend.credits_known_turns > 0);
   const measure = hasCredits ? (spend: SpendEnvelope) => spend.credits : tokensOf; // what the rows are sorted by
   const most = Math.max(1e-9, ...usage.data.map(measure));
@@ -127,8 +127,8 @@ function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly 
 function Behind(props: {
   readonly spend: SpendEnvelope;
   readonly usage: UsageEnvelope;
-  readonly asked: Asked;
-  readonly filter: Partial<Asked>;
+  readonly asked: PageQuery;
+  readonly filter: Partial<PageQuery>;
   readonly children: ComponentChildren;
 }) {
   const { spend, usage, asked, filter, children } = props;

@@ -1,12 +1,18 @@
 import { useEffect } from "preact/hooks";
-import { type Asked, sinceOf, turnsBehind } from "./address.ts";
+import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { Loading } from "./parts.tsx";
 import { useData } from "./use-data.ts";
 import { count, shortCount, spanInWords } from "./words.ts";
 
 /** The time in figures: turns, tokens, credits, failures, and how long the first token took. Each leads to the turns behind it. */
-export function Tiles({ asked, reloadRef }: { readonly asked: Asked; readonly reloadRef: { current: () => void } }) {
+export function Tiles({
+  asked,
+  reloadRef,
+}: {
+  readonly asked: PageQuery;
+  readonly reloadRef: { current: () => void };
+}) {
   const since = sinceOf(asked);
   const { data, reload } = useData(since, (signal) => api.turnPage({ since, limit: "0" }, signal), 60_000);
   useEffect(() => {
@@ -17,7 +23,7 @@ export function Tiles({ asked, reloadRef }: { readonly asked: Asked; readonly re
   const { turns, failed, median_first_token_ms: median, p95_first_token_ms: p95 } = totals;
   const isPart = totals.credits_known_turns < turns;
   const hasCredits = totals.credits_known_turns > 0;
-  const to = (filter: Partial<Asked>) => turnsBehind(asked, filter);
+  const to = (filter: Partial<PageQuery>) => turnsBehind(asked, filter);
   return (
     <section aria-labelledby="figures">
       <h2 id="figures" class="hidden">

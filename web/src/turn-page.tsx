@@ -125,7 +125,7 @@ function Facts(props: {
         <Fact name="Key" value={turn.key ?? "unknown"} />
         <Fact name="API" value={turn.dialect} />
         <Fact name="IDE" value={turn.ide === null ? "unknown" : ideName(turn.ide)} />
-        <Fact name="Asked for" value={turn.model} />
+        <Fact name="PageQuery for" value={turn.model} />
         <Fact name="Model UID" value={turn.model_uid} />
         <Fact name="Turn" value={turn.id} isWide />
       </dl>

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
-import { type Asked, sinceOf, timesOfDay } from "./address.ts";
-import { api, type TurnsAsked } from "./api.ts";
+import { type PageQuery, sinceOf, timesOfDay } from "./address.ts";
+import { api, type TurnsQuery } from "./api.ts";
 import { ExportButtons } from "./export.tsx";
 import { Failure, Loading, Section } from "./parts.tsx";
 import { pageSize } from "./settings.ts";
@@ -25,15 +25,15 @@ const columns = [
 ] as const;
 
 /** The query of the gateway for what is asked. */
-function queryOf(asked: Asked): TurnsAsked {
+function queryOf(asked: PageQuery): TurnsQuery {
   const { by: _, day, offset: __, ...filters } = asked;
   return { ...filters, since: sinceOf(asked), ...timesOfDay(day) };
 }
 
 /** Ended turns of the usage history: sorted, filtered, searched and paged by the gateway. */
 export function TurnsTable(props: {
-  readonly asked: Asked;
-  readonly onChange: (part: Partial<Asked>) => void;
+  readonly asked: PageQuery;
+  readonly onChange: (part: Partial<PageQuery>) => void;
   readonly reloadRef: { current: () => void };
 }) {
   const { asked, onChange, reloadRef } = props;
@@ -154,8 +154,8 @@ function Pick(props: {
 
 function Rows(props: {
   readonly page: TurnPageEnvelope;
-  readonly asked: Asked;
-  readonly onSort: (part: Partial<Asked>) => void;
+  readonly asked: PageQuery;
+  readonly onSort: (part: Partial<PageQuery>) => void;
 }) {
   const { page, asked, onSort } = props;
   return (
