@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { calledName, faultSchema } from "../faults/call-faults.ts";
+
+/** Points of a call at which the process of the agent dies. Those around `store` and the answer exist for prompts alone. */
+const crashPoints = ["before-store", "after-store", "mid-answer", "before-reply", "after-reply"] as const;
+
+/** One fault of the calls of one ACP method. Calls are counted over all processes of the agent. */
+export const agentFaultSchema = faultSchema(
+  { method: calledName },
+  {
+    /** Answer with this error and do nothing else. */
+    error: z
+      .strictObject({ code: z.number().int(), message: z.string(), data: z.record(z.string(), z.unknown()).optional() })
+      .optional(),
+    /** Wait before the call is handled. */
+    delayMs: z.number().min(0).optional(),
+    /** Never answer. */
+    hang: z.literal(true).optional(),
+    /** The process dies. `before-store` dies before the call has any effect, for any method. */
+    crash: z.enum(crashPoints).optional(),
+  },
+);
+
+export type AgentFault = z.infer<typeof agentFaultSchema>;
+
+/** How the `devin` program is installed and behaves. Source: docs/wire/acp.md. */
+export const agentOptionsSchema = z.strictObject({
+  /** The program's own version. */
+  version: z.string().default("3000.11.3"),
+  /** The CLI is also installed on its own; by default only under `devin-cli`. */
+  cli: z.boolean().optional(),
+  /** `devin auth login` has stored the account's key; by default only where the CLI is installed. */
+  credentials: z.boolean().optional(),
+  /** The answer of `devin auth status`: the real state, or always "not logged in". */
+  authStatus: z.enum(["true", "logged-out"]).default("true"),
+  /** Where a missing key shows: at `session/new`, or at the prompt, as an auth error or as an internal one. */
+  loggedOut: z.enum(["new", "prompt", "prompt-internal"]).default("new"),
+  authMethod: z.enum(["devin-browser", "windsurf-api-key"]).default("devin-browser"),
+  /** The only `clientInfo.name` that this build accepts; any when absent. */
+  clientName: z.string().optional(),
+  /** A free account: one model. */
+  free: z.boolean().default(false),
+  /** Whether the effort is a separate option (`thought_level`) for models whose id does not name it. */
+  efforts: z.boolean().default(false),
+  /** The behaviour of the `summarizer` type: answers; summarises text that is not framed as an execution trace; always summarises. */
+  summarizer: z.enum(["answers", "unframed", "always"]).default("answers"),
+  /** How often the agent tries a write again after a rejection. */
+  askAgain: z.number().int().min(0).max(20).default(6),
+  /** The owner's configuration lets the agent write: it asks in no mode, and the file is written. */
+  acts: z.boolean().default(false),
+  /** Stdio MCP servers of a session: started, or dropped without a word. */
+  stdioServers: z.boolean().default(true),
+  /** How long a call of such a server may be silent; 0: for ever. */
+  mcpCallMs: z.number().min(0).default(0),
+  /** The client is asked for permission before each of those calls. */
+  mcpPermission: z.boolean().default(false),
+  /** Several calls in one answer of the model: made at once, or each after the result of the one before. */
+  mcpCalls: z.enum(["together", "one-by-one"]).default("together"),
+  /** The agent looks with a tool of its own, and makes no call of such a server. */
+  ownToolsFirst: z.boolean().default(false),
+  /** Where a turn's tokens are reported. */
+  usage: z.enum(["both", "update", "result", "none"]).default("both"),
+  canLoad: z.boolean().default(true),
+  canDelete: z.boolean().default(true),
+  /** A prompt that follows a cancel in its session is cancelled too. */
+  cancelsNext: z.boolean().default(false),
+  /** Lines on standard output that are no JSON; noise on standard error. */
+  stdoutNoise: z.boolean().default(false),
+  stderrNoise: z.boolean().default(false),
+  /** The program reads nothing for this long after its start. */
+  startMs: z.number().min(0).default(0),
+  faults: z.array(agentFaultSchema).default([]),
+});
+
+/** The caller's options. */
+export type AgentInput = z.input<typeof agentOptionsSchema>;
+export type AgentOptions = z.output<typeof agentOptionsSchema>;

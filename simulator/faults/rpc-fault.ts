@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { calledName, faultSchema } from "./call-faults.ts";
+
+const codes = [
+  "canceled",
+  "unknown",
+  "invalid_argument",
+  "deadline_exceeded",
+  "not_found",
+  "already_exists",
+  "permission_denied",
+  "resource_exhausted",
+  "failed_precondition",
+  "aborted",
+  "out_of_range",
+  "unimplemented",
+  "internal",
+  "unavailable",
+  "data_loss",
+  "unauthenticated",
+] as const;
+
+/** One fault of the calls of one RPC, independent of the turn. */
+export const rpcFaultSchema = faultSchema(
+  { rpc: calledName },
+  {
+    /** Answer with an error, before the handler runs, without trailers of its own (gRPC: trailers-only). */
+    error: z.strictObject({ code: z.enum(codes), message: z.string() }).optional(),
+    /** The same after the handler ran: its effect is there, its answer is lost. */
+    errorAfter: z.strictObject({ code: z.enum(codes), message: z.string() }).optional(),
+    /** Answer as if the path did not exist. */
+    missing: z.literal(true).optional(),
+    /** Wait before the handler runs. */
+    delayMs: z.number().min(0).optional(),
+    /** Never answer. */
+    hang: z.literal(true).optional(),
+    /** Destroy the connection after this many bytes of the answer's body. */
+    dropAfterBytes: z.number().int().min(0).optional(),
+    /** Answer as if the CSRF token were wrong. */
+    csrf: z.literal(true).optional(),
+    /** Answer a plain HTTP error, as a proxy would. */
+    httpStatus: z.number().int().min(400).max(599).optional(),
+    /** Answer in the form of the protocol, with a payload that no schema decodes. */
+    garbled: z.literal(true).optional(),
+  },
+);
+
+export type RpcFault = z.infer<typeof rpcFaultSchema>;

@@ -1,0 +1,75 @@
+import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Layout } from "./layout.ts";
+import type { Profile } from "./profile.ts";
+import { extensionBundle } from "./schema/bundle.ts";
+import { schemaFiles, shiftedSchema } from "./schema/shift.ts";
+
+/** The profile to unpack, and the places to unpack it to. */
+interface Installation {
+  readonly profile: Profile;
+  readonly layout: Layout;
+  readonly ideVersion: string;
+  /** The Node binary that plays the language server's program. */
+  readonly node: string;
+  /** See `SimulatorConfig`. */
+  readonly schemaSeed: number;
+  /** Whether its files hide that it is a stand-in. */
+  readonly unmarked?: boolean;
+}
+
+/**
+ * Unpacks the product into its home as far as anybody looks: the server's program (a link to Node, so that the process
+ * carries the real one's name), the extension's manifest, the folders of user data. Idempotent.
+ */
+export async function install(installation: Installation): Promise<void> {
+  const { layout, profile } = installation;
+  const folders = [
+    dirname(layout.binary),
+    join(layout.extension, "dist"),
+    dirname(layout.stateDatabase),
+    layout.cascades,
+    layout.databaseFolder,
+    join(layout.codeiumFolder, "memories"),
+  ];
+  await Promise.all(folders.map((folder) => mkdir(folder, { recursive: true })));
+  await Promise.all([
+    link(installation.node, layout.binary),
+    writeJson(join(layout.appRoot, "product.json"), {
+      nameShort: profile.productFolder,
+      applicationName: profile.devin?.command ?? profile.ideName,
+      windsurfVersion: installation.ideVersion,
+      ...(installation.unmarked !== true ? { millraceStandIn: true } : {}),
+    }),
+    ...(profile.family === "windsurf"
+      ? [writeFile(join(layout.extension, "dist", "extension.js"), bundleOf(installation.schemaSeed))]
+      : []),
+    writeJson(join(layout.extension, "package.json"), {
+      name: profile.family,
+      publisher: profile.family === "antigravity" ? "google" : "codeium",
+      version: profile.extensionVersion,
+      main: "./dist/extension.js",
+    }),
+  ]);
+}
+
+/** The bundle whose generated code has the schema that this build speaks. */
+function bundleOf(schemaSeed: number): string {
+  return extensionBundle(schemaSeed === 0 ? schemaFiles() : [...shiftedSchema(schemaSeed).files]);
+}
+
+/** A symbolic link, or a copy where the system allows no links. */
+async function link(target: string, path: string): Promise<void> {
+  try {
+    await symlink(target, path);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "EEXIST") return;
+    if (code !== "EPERM") throw error;
+    await copyFile(target, path);
+  }
+}
+
+async function writeJson(path: string, value: unknown): Promise<void> {
+  await writeFile(path, `${JSON.stringify(value, undefined, 2)}\n`);
+}

@@ -1,0 +1,17 @@
+import type { ServerCalls } from "./control.ts";
+import type { CascadeReport } from "./report.ts";
+import type { Handler } from "./wire/listener.ts";
+
+/** The behaviour of one product's language server behind its ports. */
+export interface Product {
+  /** Whether it has an RPC of this name. */
+  knows(rpc: string): boolean;
+  readonly handler: Handler;
+  /** It also answers over TLS, on the port before. */
+  readonly tls: boolean;
+  /** Called once the ports of other protocols are open. */
+  portsAre(ports: { readonly lsp: number; readonly chatClient: number }): void;
+  cascades(): readonly CascadeReport[];
+  readonly calls: Omit<ServerCalls, "report" | "setFaults">;
+  close(): Promise<void>;
+}

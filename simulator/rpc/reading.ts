@@ -1,0 +1,64 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { LanguageServerService } from "../../src/proto/windsurf/exa/language_server_pb.ts";
+import { renderTranscript } from "../trajectory/transcript.ts";
+import type { RpcContext } from "./context.ts";
+
+/**
+ * The calls that poll a conversation. They need no panel state and no key.
+ * Source: docs/wire/cascade.md, "Calls", "Several messages".
+ */
+export function readingRpcs(context: RpcContext) {
+  const { cascades } = context;
+  return {
+    getCascadeTrajectory(request) {
+      const trajectory = cascades.get(request.cascadeId);
+      return {
+        trajectory: trajectory.toMessage(),
+        status: trajectory.polledStatus(),
+        numTotalSteps: trajectory.steps.length,
+        numTotalGeneratorMetadata: trajectory.generatorMetadata.length,
+      };
+    },
+    getCascadeTrajectorySteps(request) {
+      return { steps: cascades.get(request.cascadeId).steps.slice(request.stepOffset) };
+    },
+    getCascadeTrajectoryGeneratorMetadata(request) {
+      const { generatorMetadata } = cascades.get(request.cascadeId);
+      return { generatorMetadata: generatorMetadata.slice(request.generatorMetadataOffset) };
+    },
+    getCascadeTranscriptForTrajectoryId(request) {
+      const trajectory = cascades.get(request.cascadeId);
+      return {
+        transcript: renderTranscript(trajectory.steps, {
+          offset: request.stepOffset,
+          quirks: trajectory.transcriptQuirks,
+        }),
+        numTotalSteps: trajectory.steps.length,
+      };
+    },
+    getAllCascadeTrajectories(request) {
+      const all = cascades.all();
+      return {
+        trajectorySummaries: Object.fromEntries(all.map((one) => [one.cascadeId, one.toSummary()])),
+        userInputs:
+          request.includeUserInputs === true
+            ? all.flatMap((one) =>
+                one.steps.flatMap((step) =>
+                  step.step.case === "userInput"
+                    ? [
+                        {
+                          cascadeId: one.cascadeId,
+                          userResponse: step.step.value.userResponse,
+                          items: step.step.value.items,
+                          timestamp: step.metadata?.createdAt ?? timestampFromMs(one.createdAtMs),
+                        },
+                      ]
+                    : [],
+                ),
+              )
+            : [],
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
+}
