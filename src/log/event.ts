@@ -1,5 +1,5 @@
-import type { ErrorRecord } from "../base/errors.ts";
-import type { CascadeId, EventId, ModelUid } from "../base/ids.ts";
+import { type ErrorCode, type ErrorRecord, MillraceError } from "../base/errors.ts";
+import { type CascadeId, type EventId, type ModelUid, startOfLog } from "../base/ids.ts";
 
 /** Which way a prompt went: Cascade (2.x), raw chat (1.x), or an agent that speaks ACP. */
 export type BackendKind = "cascade" | "raw_chat" | "acp";
@@ -40,8 +40,6 @@ export type TurnEventBody =
       readonly tools?: "native";
       /** No prompt is sent: the turn gives the results to a prompt that an earlier turn began and that waits for them. */
       readonly goesOn?: true;
-      /** The upstream keeps nothing of the answer once this process ends, so no later one can continue the turn. */
-      readonly endsWithGateway?: true;
     }
   | { readonly type: "text"; readonly delta: string }
   | { readonly type: "thinking"; readonly delta: string }
@@ -82,4 +80,118 @@ export type TerminalEventType = "finished" | "failed" | "cancelled";
 /** Whether nothing can follow this event. */
 export function isTerminal<E extends TurnEventBody>(event: E): event is E & { readonly type: TerminalEventType } {
   return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
+}
+
+const firstLength = "a".charCodeAt(0);
+
+/**
+ * The id of the `seq`-th event of a turn (from 1): its decimal digits after a letter that says how many they are (`a1`,
+ * `b10`, `c100`), so that ids sort as text the way they sort as numbers, with no padding. `0` is `startOfLog`.
+ */
+export function eventIdOf(seq: number): EventId {
+  if (seq === 0) return startOfLog;
+  const digits = String(seq);
+  return (String.fromCharCode(firstLength + digits.length - 1) + digits) as EventId; // the one place that makes them
+}
+
+/** The number behind an id. Throws `invalid_request` for text that `eventIdOf` never makes. */
+export function seqOf(eventId: string): number {
+  if (eventId === startOfLog) return 0;
+  const seq = Number(eventId.slice(1));
+  if (!/^[a-p][1-9]\d*$/.test(eventId) || !Number.isSafeInteger(seq) || eventIdOf(seq) !== eventId) {
+    throw new MillraceError("invalid_request", "The cursor is not an event id of this gateway.", {
+      hint: 'Send back an event id as it was received, or "0" to read from the start.',
+    });
+  }
+  return seq;
+}
+
+/**
+ * An event without its content: no text, no tool of the client, no argument, no error message. Observers and the usage history need
+ * only this. It is all that the gateway itself keeps of a turn that its client sealed. Sizes are in characters.
+ */
+export type OutlinedBody =
+  | {
+      readonly type: "started";
+      readonly modelUid: ModelUid;
+      readonly backend: BackendKind;
+      /** Absent in sealed logs of older builds, and where the turn has none. */
+      readonly cascadeId?: CascadeId;
+      /** Which product the prompt went to; absent in logs of older builds. */
+      readonly ide?: string;
+    }
+  | { readonly type: "text" | "thinking"; readonly characters: number }
+  | { readonly type: "tool_call"; readonly characters: number; readonly done: boolean }
+  /** The size is that of the whole text after the rewrite. */
+  | { readonly type: "rewritten"; readonly characters: number }
+  | ({ readonly type: "usage" } & Usage)
+  | { readonly type: "finished"; readonly reason: FinishReason["unified"]; readonly ideTools?: IdeToolNames }
+  | { readonly type: "failed"; readonly code: ErrorCode; readonly ideTools?: IdeToolNames }
+  | { readonly type: "cancelled"; readonly by: CancelledBy }
+  /** A sealed event of a build that kept no outline: that it is there is all that is known. */
+  | { readonly type: "unknown" };
+
+/** Where an outlined event stands in its log. `atMs` is epoch ms. */
+export type OutlinedEvent = OutlinedBody & Pick<TurnEvent, "eventId" | "atMs">;
+
+/** The outline of an event. Pure; the same whether or not a client sealed the turn. */
+export function outlineOf(body: TurnEventBody): OutlinedBody {
+  switch (body.type) {
+    case "started": {
+      const { type, modelUid, backend, cascadeId, ide } = body;
+      return {
+        type,
+        modelUid,
+        backend,
+        ...(cascadeId === undefined ? {} : { cascadeId }),
+        ...(ide === undefined ? {} : { ide }),
+      };
+    }
+    case "text":
+    case "thinking":
+      return { type: body.type, characters: body.delta.length };
+    case "tool_call":
+      return { type: body.type, characters: body.argumentsDelta.length, done: body.done };
+    case "rewritten":
+      return { type: body.type, characters: body.text.length };
+    case "usage":
+      return usageOf(body);
+    case "finished":
+      return { type: body.type, reason: body.reason.unified, ...ideToolsOf(body) };
+    case "failed":
+      return { type: body.type, code: body.error.code, ...ideToolsOf(body) };
+    case "cancelled":
+      return { type: body.type, by: body.by };
+    default:
+      return body satisfies never;
+  }
+}
+
+export function outlineEvent(event: TurnEvent): OutlinedEvent {
+  return { ...outlineOf(event), eventId: event.eventId, atMs: event.atMs };
+}
+
+/** Whether nothing can follow this event. */
+export function endsTurn<E extends OutlinedBody>(
+  event: E,
+): event is E & { readonly type: "finished" | "failed" | "cancelled" } {
+  return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
+}
+
+function ideToolsOf({ ideTools }: { readonly ideTools?: IdeToolNames }): { readonly ideTools?: IdeToolNames } {
+  return ideTools === undefined ? {} : { ideTools };
+}
+
+/** Copies known members only: a member that events gain later is not kept by accident. */
+function usageOf(usage: Usage): OutlinedBody {
+  const { promptTokens, completionTokens, thinkingTokens, cachedPromptTokens, creditsHundredths, estimated } = usage;
+  return {
+    type: "usage",
+    promptTokens,
+    completionTokens,
+    thinkingTokens,
+    ...(cachedPromptTokens === undefined ? {} : { cachedPromptTokens }),
+    ...(creditsHundredths === undefined ? {} : { creditsHundredths }),
+    estimated,
+  };
 }

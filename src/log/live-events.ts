@@ -1,5 +1,4 @@
-import type { TurnEvent, TurnEventBody } from "./event.ts";
-import { eventIdOf } from "./event-id.ts";
+import { eventIdOf, type TurnEvent, type TurnEventBody } from "./event.ts";
 import { pageBytes } from "./turn-log.ts";
 
 /** Bytes of a turn, estimated, that stay in memory beyond the unstored ones. They are dropped in halves. */
@@ -23,7 +22,7 @@ export class LiveEvents {
     return this.#base + this.#events.length;
   }
 
-  /** Whether the event after this one is here, or would be the next. */
+  /** Whether memory can answer a read after this number; that may be the end. */
   reaches(afterSeq: number): boolean {
     return afterSeq >= this.#base;
   }

@@ -1,17 +1,22 @@
-import type { MillraceError } from "../base/errors.ts";
-import { isDegraded } from "../base/errors.ts";
+import { isDegraded, type MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Notifier } from "../base/notifier.ts";
 import type { Secret } from "../base/secret.ts";
-import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "./event.ts";
-import { eventIdOf, seqOf } from "./event-id.ts";
+import { type CancelledBy, eventIdOf, isTerminal, seqOf, type TurnEvent, type TurnEventBody } from "./event.ts";
 import { LiveEvents } from "./live-events.ts";
 import { notStored, pastTheEnd } from "./log-errors.ts";
 import { expiryOf, type Retention } from "./retention.ts";
 import type { RowWriter } from "./row-writer.ts";
 import type { Row } from "./rows.ts";
 import type { Sealer } from "./sealing/sealer.ts";
-import type { AppendOutcome, LogWriter, TurnFilter, TurnLookup, TurnRecord } from "./store.ts";
+import {
+  type AppendOutcome,
+  type LogWriter,
+  type NewTurn,
+  type TurnFilter,
+  type TurnLookup,
+  type TurnRecord,
+} from "./store.ts";
 import type { Page } from "./turn-log.ts";
 import { labelOf } from "./turn-row.ts";
 
@@ -40,7 +45,7 @@ export class LiveTurn implements LogWriter {
   readonly #events: LiveEvents;
   readonly #changes = new Notifier();
   readonly #over = Promise.withResolvers<void>();
-  readonly #asked = Promise.withResolvers<CancelledBy>();
+  readonly #cancel = Promise.withResolvers<CancelledBy>();
   /** Keys that were seen to open it. */
   readonly #opening = new WeakSet<Secret>();
   readonly #opensWithoutKey: boolean;
@@ -94,8 +99,8 @@ export class LiveTurn implements LogWriter {
     return this.#options.writer !== undefined && !this.#forgotten;
   }
 
-  /** Whether another process would find that it was never asked, although memory goes on with it. */
-  get isUnasked(): boolean {
+  /** Whether another process would find that it was never prompted, although memory goes on with it. */
+  get isUnprompted(): boolean {
     return this.isDegraded && this.#storedSeq === 0;
   }
 
@@ -109,6 +114,11 @@ export class LiveTurn implements LogWriter {
     return this.#isOutline;
   }
 
+  /** What its client asked, while that is here. */
+  get facts(): NewTurn | undefined {
+    return this.#isOutline ? undefined : this.#record;
+  }
+
   /** Lets go of its content, which no memory dump can show from then on. */
   keepOutline(): void {
     this.#isOutline = true;
@@ -116,7 +126,7 @@ export class LiveTurn implements LogWriter {
     this.#record = { ...this.#record, ...labelOf(this.#record) };
   }
 
-  /** Whether its first event could not be stored, so that it was never asked. */
+  /** Whether its first event could not be stored, so that it was never prompted. */
   get isFailed(): boolean {
     return this.#failure !== undefined;
   }
@@ -127,14 +137,14 @@ export class LiveTurn implements LogWriter {
   }
 
   /** Resolves once a cancel was requested. */
-  get asked(): Promise<CancelledBy> {
-    return this.#asked.promise;
+  get cancelRequest(): Promise<CancelledBy> {
+    return this.#cancel.promise;
   }
 
   /** The first request stays. */
-  ask(by: CancelledBy): void {
+  requestCancel(by: CancelledBy): void {
     if (this.#record.cancelRequested === undefined) this.#record = { ...this.#record, cancelRequested: by };
-    this.#asked.resolve(this.#record.cancelRequested ?? by);
+    this.#cancel.resolve(this.#record.cancelRequested ?? by);
   }
 
   /** As `LogWriter.append`. */

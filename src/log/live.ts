@@ -1,38 +1,41 @@
 import { randomBytes } from "node:crypto";
-import { bestEffort, notNeeded, orAborted } from "../base/async.ts";
+import { bestEffort, orAborted } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { isDegraded, type MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AttachedStream, AttachIntent, StreamHolder, StreamMessage, StreamName } from "./client-stream.ts";
-import type { CancelledBy } from "./event.ts";
-import { seqOf } from "./event-id.ts";
-import { followLease } from "./follow-lease.ts";
+import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf } from "./event.ts";
+import { followLease, leases, renewLease } from "./lease.ts";
 import { LiveTurn } from "./live-turn.ts";
+import { type CancelFollower, LiveTurns } from "./live-turns.ts";
 import { notStored, unknownTurn } from "./log-errors.ts";
-import { type OutlinedEvent, outlineEvent } from "./outline.ts";
 import { defaultRetention, type Retention } from "./retention.ts";
 import type { Rows, RowsAbilities } from "./rows.ts";
 import { encodeKey, keyBytes } from "./sealing/keys.ts";
 import { Sealer } from "./sealing/sealer.ts";
 import { openSqliteRows } from "./sqlite.ts";
-import type {
-  Admission,
-  CreateOptions,
-  CreateResult,
-  LogStore,
-  NewTurn,
-  ReadLimit,
-  ReadRight,
-  StartingTurn,
-  TurnClaim,
-  TurnFilter,
-  TurnLookup,
-  TurnRecord,
+import {
+  type AttachedStream,
+  type AttachIntent,
+  type CreateOptions,
+  type CreateResult,
+  type LogStore,
+  type MessageAdmission,
+  type NewTurn,
+  type ReadLimit,
+  type ReadRight,
+  type StartingTurn,
+  type StreamHolder,
+  type StreamMessage,
+  type StreamName,
+  type TurnClaim,
+  type TurnFilter,
+  type TurnLookup,
+  type TurnRecord,
 } from "./store.ts";
 import { type LogOptions, StoreHealth } from "./store-health.ts";
 import { Streams } from "./streams.ts";
-import { type BegunTurn, type CancelMessage, type Page, TurnLog } from "./turn-log.ts";
+import { type BegunTurn, type Page, TurnLog } from "./turn-log.ts";
 import { metaOf } from "./turn-row.ts";
 
 /**
@@ -53,15 +56,9 @@ export async function openLog(options: LogOptions): Promise<LiveLog> {
 }
 
 /** A log that ends with this process. */
-export function openMemoryLog({
-  clock,
-  retention,
-}: {
-  readonly clock: Clock;
-  readonly retention?: Retention | undefined;
-}): Promise<LiveLog> {
+export function openMemoryLog(options: Pick<LogOptions, "clock" | "retention">): Promise<LiveLog> {
   const abilities = { survivesRestart: false, sharedBetweenProcesses: false, sharedBetweenMachines: false };
-  return openLog({ open: openMemory, abilities, clock, ...(retention === undefined ? {} : { retention }) });
+  return openLog({ open: openMemory, abilities, ...options });
 }
 
 /** Sealed as a file is, under a key that is not stored, so that only the client can read its turns here too. */
@@ -80,11 +77,6 @@ interface Store {
 /** The owner under which a store is tried whether it takes writes. */
 const probeOwner = "probe";
 
-/** How many turns that ended stay in memory, and how long if the store has them; ms. Those that it lacks stay until they expire. */
-const mostEnded = 64;
-const mostDegraded = 1_000;
-const keptMs = 60_000;
-
 /** Of a running turn it is stored this often at most that it is read; ms. */
 const attachedAgainMs = 1_000;
 
@@ -94,11 +86,7 @@ export class Live implements LiveLog {
   readonly #clock: Clock;
   readonly #retention: Retention;
   readonly #health: StoreHealth<Store>;
-  readonly #turns = new Map<TurnId, LiveTurn>();
-  /** When turns in memory ended, on the clock that never goes back. */
-  readonly #endedAtMs = new Map<TurnId, number>();
-  /** Follow the cancel requests of other processes, one for each owner whose turns run here. */
-  readonly #followers = new Map<string, AbortController>();
+  readonly #turns: LiveTurns;
   /** Streams that began while the store failed. */
   #memory: Promise<Store> | undefined;
   /** Until when the lease lasts that the store has of each owner; epoch ms. */
@@ -108,10 +96,13 @@ export class Live implements LiveLog {
     this.capabilities = abilities;
     this.#clock = clock;
     this.#retention = retention;
+    const follow: CancelFollower = (owner, onCancel, signal) =>
+      void bestEffort(followLease(() => this.#health.store.rows, { owner, onCancel, clock }, signal));
+    this.#turns = new LiveTurns(clock, abilities.sharedBetweenProcesses ? follow : undefined);
     this.#health = new StoreHealth<Store>({
       open: async () => this.#over(await open()),
-      probe: async ({ turns }) => {
-        await turns.renewLease(probeOwner, clock.now());
+      probe: async ({ rows, turns }) => {
+        await renewLease(rows, probeOwner, clock.now());
         await this.#removeUnasked(turns);
       },
       clock,
@@ -135,7 +126,7 @@ export class Live implements LiveLog {
         ? await this.#health.orDegraded(() => this.#health.store.turns.create(turn, owner, options))
         : undefined;
     if (created !== undefined) {
-      if ("held" in created) return { record: this.#newest(created.held), writer: undefined };
+      if ("held" in created) return { record: this.#turns.newest(created.held), writer: undefined };
       return { record: created.record, writer: this.#add(created, created.writer, this.#health.store.sealer) };
     }
     const why = this.#health.degradedBy;
@@ -161,19 +152,19 @@ export class Live implements LiveLog {
 
   async readAfter(turnId: TurnId, after: EventId, options: ReadLimit & ReadRight): Promise<Page> {
     return this.#page(turnId, seqOf(after), options, () => {
-      const live = this.#live(turnId);
+      const live = this.#turns.current(turnId);
       if (live?.opensTo(options.clientKey) === false) throw unknownTurn();
       return live?.isOutline === true ? undefined : live;
     });
   }
 
   async readOutlineAfter(turnId: TurnId, after: EventId, options: ReadLimit): Promise<Page<OutlinedEvent>> {
-    const { events, ended } = await this.#page(turnId, seqOf(after), options, () => this.#live(turnId));
+    const { events, ended } = await this.#page(turnId, seqOf(after), options, () => this.#turns.current(turnId));
     return { events: events.map(outlineEvent), ended };
   }
 
   async untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void> {
-    for (let live = this.#live(turnId); live !== undefined; live = this.#live(turnId)) {
+    for (let live = this.#turns.current(turnId); live !== undefined; live = this.#turns.current(turnId)) {
       if (live.hasEnded) return;
       live.throwIfFailed();
       await orAborted(live.over, signal);
@@ -182,7 +173,7 @@ export class Live implements LiveLog {
   }
 
   async requestCancel(turnId: TurnId, by: CancelledBy, stream?: StreamHolder): Promise<boolean> {
-    const live = this.#live(turnId);
+    const live = this.#turns.current(turnId);
     if (stream?.degraded === true && !(await (await this.#memoryStore()).streams.isHeld(stream))) return false;
     const held = stream?.degraded === false ? this.#health.store.streams.held(stream) : undefined;
     try {
@@ -193,20 +184,20 @@ export class Live implements LiveLog {
       // its writer is in this process, which ends it whether that can be stored or not
       if (!isDegraded(error) || live === undefined) throw error;
     }
-    live?.ask(by);
+    live?.requestCancel(by);
     return true;
   }
 
   async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
-    const live = this.#live(turnId);
-    if (live !== undefined) return orAborted(live.asked, signal);
+    const live = this.#turns.current(turnId);
+    if (live !== undefined) return orAborted(live.cancelRequest, signal);
     const { turns } = this.#health.store;
     const row = await turns.until(turnId, (found) => metaOf(found).cancel !== undefined, signal);
     return metaOf(row).cancel ?? "client";
   }
 
   async noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
-    const live = this.#live(turnId);
+    const live = this.#turns.current(turnId);
     if (live?.hasEnded === false && live.wasAttachedSince(atMs - attachedAgainMs) && graceMs === undefined) return; // as it is of a turn that its client has just started
     live?.attached(atMs, graceMs);
     if (live === undefined || live.isKnown)
@@ -226,12 +217,12 @@ export class Live implements LiveLog {
     if (live === undefined || live.isKnown)
       await this.#health.orDegraded(() => this.#health.store.turns.noteDelivered(turnId));
     if (live?.isDegraded !== false || !live.hasEnded) return;
-    if (live.opensTo(undefined)) this.#letGo(turnId);
+    if (live.opensTo(undefined)) this.#turns.letGo(turnId);
     else live.keepOutline(); // of a sealed turn nobody else has it
   }
 
   async get(turnId: TurnId, looking: TurnLookup = {}): Promise<TurnRecord | undefined> {
-    const live = this.#live(turnId);
+    const live = this.#turns.current(turnId);
     if (live?.isDegraded === true) return live.shown(looking);
     try {
       const record = await this.#health.store.turns.get(turnId, looking);
@@ -246,9 +237,9 @@ export class Live implements LiveLog {
   async list(filter: TurnFilter): Promise<readonly TurnRecord[]> {
     const stored = await this.#health.orDegraded(() => this.#health.store.turns.list(filter));
     const nowMs = this.#clock.now();
-    const here = [...this.#turns.values()].filter(
-      (live) => (stored === undefined || live.isDegraded) && !live.hasExpired(nowMs),
-    );
+    const here = this.#turns
+      .all()
+      .filter((live) => (stored === undefined || live.isDegraded) && !live.hasExpired(nowMs));
     if (here.length === 0) return stored ?? [];
     const ids = new Set(here.map(({ turnId }) => turnId));
     const shown = here.filter((live) => live.passes(filter)).flatMap((live) => live.shown({}) ?? []);
@@ -258,11 +249,11 @@ export class Live implements LiveLog {
 
   async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnRecord[]> {
     const stored = (await this.#health.orDegraded(() => this.#health.store.turns.listRunning(options))) ?? [];
-    return stored.map((record) => this.#newest(record)).filter(({ ended }) => !ended);
+    return stored.map((record) => this.#turns.newest(record)).filter(({ ended }) => !ended);
   }
 
   async oldestRunningMs(): Promise<number> {
-    const here = [...this.#turns.values()].filter((live) => live.isDegraded && !live.hasEnded);
+    const here = this.#turns.all().filter((live) => live.isDegraded && !live.hasEnded);
     const times = here.map((live) => live.shown({})?.createdAtMs ?? 0);
     return Math.min(await this.#health.store.turns.oldestRunningMs(), ...times);
   }
@@ -283,7 +274,7 @@ export class Live implements LiveLog {
   }
 
   /** Admits a message in the store to which the stream was attached, so that acknowledged messages stay together. */
-  async admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<Admission> {
+  async admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<MessageAdmission> {
     const { streams, turns, sealer } = stream.degraded ? await this.#memoryStore() : this.#health.store;
     const begun = start && turns.begin(start.turn, start.owner, stream.name.clientKey);
     const insert = stream.degraded || begun === undefined ? {} : { insert: begun.insert };
@@ -310,7 +301,7 @@ export class Live implements LiveLog {
       await this.#renewLease(owner, aliveUntilMs);
       if (!this.capabilities.sharedBetweenMachines || aliveUntilMs === 0) return;
       // a turn whose runner has stopped appends nothing, so no append finds out that another process took it over
-      const stored = [...this.#turns.values()].filter((live) => !live.isDegraded && !live.hasEnded);
+      const stored = this.#turns.all().filter((live) => !live.isDegraded && !live.hasEnded);
       for (const live of stored) {
         const its = await this.#health.store.turns.ownerOf(live.turnId);
         if (its !== undefined && its !== live.owner) live.lose("fenced");
@@ -331,15 +322,12 @@ export class Live implements LiveLog {
   }
 
   async owners(): Promise<ReadonlyMap<string, number>> {
-    const leases = (await this.#health.orDegraded(() => this.#health.store.turns.leases())) ?? this.#leasedUntilMs;
-    return new Map([...leases].filter(([owner]) => owner !== probeOwner));
+    const known = (await this.#health.orDegraded(() => leases(this.#health.store.rows))) ?? this.#leasedUntilMs;
+    return new Map([...known].filter(([owner]) => owner !== probeOwner));
   }
 
   async sweep(nowMs: number): Promise<void> {
-    for (const live of this.#turns.values()) {
-      const isOld = (this.#endedAtMs.get(live.turnId) ?? Infinity) < this.#clock.monotonic() - keptMs;
-      if (live.hasExpired(nowMs) || (isOld && !live.isDegraded)) this.#letGo(live.turnId);
-    }
+    this.#turns.sweep(nowMs);
     await this.#health.orDegraded(async () => {
       const { turns } = this.#health.store;
       await this.#removeUnasked(turns);
@@ -350,15 +338,15 @@ export class Live implements LiveLog {
 
   async close(): Promise<void> {
     const store = await this.#health.stop();
-    for (const live of this.#turns.values()) live.lose("fenced"); // its readers ask the store, which says that it is closed
+    for (const live of this.#turns.all()) live.lose("fenced"); // its readers ask the store, which says that it is closed
     await store?.rows.close();
     if (this.#memory !== undefined) await (await this.#memory).rows.close();
   }
 
   /** Removes what the store has of turns whose first event it did not take: the next process would send their prompts once more. */
   async #removeUnasked(turns: TurnLog): Promise<void> {
-    for (const live of this.#turns.values()) {
-      if (!live.isKnown || !(live.isFailed || live.isUnasked)) continue;
+    for (const live of this.#turns.all()) {
+      if (!live.isKnown || !(live.isFailed || live.isUnprompted)) continue;
       await turns.removeOwn(live.turnId, live.epoch);
       // the next request with the key of one that failed starts it anew; of the other one memory has the answer
       if (live.isFailed) live.lose("removed");
@@ -367,9 +355,9 @@ export class Live implements LiveLog {
   }
 
   #over({ rows, gatewayKey }: { readonly rows: Rows; readonly gatewayKey: Secret }): Store {
-    const [clock, retention, sealer] = [this.#clock, this.#retention, new Sealer(gatewayKey)];
-    const turns = new TurnLog(rows, sealer, clock, retention);
-    return { rows, sealer, turns, streams: new Streams(rows, sealer, turns, { clock, retention }) };
+    const [options, sealer] = [{ clock: this.#clock, retention: this.#retention }, new Sealer(gatewayKey)];
+    const turns = new TurnLog(rows, sealer, options, (turnId) => this.#turns.get(turnId)?.facts);
+    return { rows, sealer, turns, streams: new Streams(rows, sealer, turns, options) };
   }
 
   #memoryStore(): Promise<Store> {
@@ -408,7 +396,7 @@ export class Live implements LiveLog {
     writer: BegunTurn["writer"] | undefined,
     sealer: Sealer,
   ): LiveTurn {
-    const { turnId, owner } = record;
+    const { turnId } = record;
     const live: LiveTurn = new LiveTurn({
       record,
       row,
@@ -416,62 +404,17 @@ export class Live implements LiveLog {
       writer,
       retention: this.#retention,
       onUnstored: (error) => this.#health.degrade(error),
-      onEnded: () => this.#keepEnded(live),
+      onEnded: () => this.#turns.keepEnded(live),
       onLost: () => {
-        if (this.#turns.get(turnId) === live) this.#letGo(turnId);
+        if (this.#turns.get(turnId) === live) this.#turns.letGo(turnId);
       },
     });
-    this.#turns.set(turnId, live);
-    this.#follow(owner);
+    this.#turns.add(live);
     return live;
   }
 
-  /** The turn, where memory has it still. One that has expired leaves memory, and the store says so. */
-  #live(turnId: TurnId): LiveTurn | undefined {
-    const live = this.#turns.get(turnId);
-    if (live?.hasExpired(this.#clock.now()) !== true) return live;
-    this.#letGo(turnId);
-    return undefined;
-  }
-
-  /** The record of memory, where only memory has the newest. */
-  #newest(record: TurnRecord): TurnRecord {
-    const live = this.#turns.get(record.turnId);
-    return (live?.isDegraded === true ? live.shown({}) : undefined) ?? record;
-  }
-
-  #keepEnded(live: LiveTurn): void {
-    if (this.#turns.get(live.turnId) !== live) return;
-    this.#endedAtMs.set(live.turnId, this.#clock.monotonic());
-    this.#stopFollowing(live.owner);
-    const ended = [...this.#endedAtMs.keys()].filter((id) => this.#turns.get(id)?.isDegraded === live.isDegraded);
-    const [oldest] = ended;
-    if (oldest !== undefined && ended.length > (live.isDegraded ? mostDegraded : mostEnded)) this.#letGo(oldest);
-  }
-
-  #letGo(turnId: TurnId): void {
-    const live = this.#turns.get(turnId);
-    this.#endedAtMs.delete(turnId);
-    this.#turns.delete(turnId);
-    if (live !== undefined) this.#stopFollowing(live.owner);
-  }
-
   async #renewLease(owner: string, aliveUntilMs: number): Promise<void> {
-    await this.#health.store.turns.renewLease(owner, aliveUntilMs);
+    await renewLease(this.#health.store.rows, owner, aliveUntilMs);
     this.#leasedUntilMs.set(owner, aliveUntilMs);
-  }
-
-  #follow(owner: string): void {
-    if (this.#followers.has(owner) || !this.capabilities.sharedBetweenProcesses) return;
-    const following = new AbortController();
-    this.#followers.set(owner, following);
-    const ask = ({ turnId, by }: CancelMessage) => this.#turns.get(turnId)?.ask(by);
-    void bestEffort(followLease(() => this.#health.store.rows, { owner, ask, clock: this.#clock }, following.signal));
-  }
-
-  #stopFollowing(owner: string): void {
-    for (const live of this.#turns.values()) if (live.owner === owner && !live.hasEnded) return;
-    this.#followers.get(owner)?.abort(notNeeded);
-    this.#followers.delete(owner);
   }
 }

@@ -1,10 +1,16 @@
-import { MillraceError } from "../base/errors.ts";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
+
+const unknownMessage = "There is no such turn.";
 
 /** The error for a turn that is not there, or is there for another caller or key. */
 export function unknownTurn(): MillraceError {
-  return new MillraceError("invalid_request", "There is no such turn.", {
+  return new MillraceError("invalid_request", unknownMessage, {
     hint: "Check the turn's id; `GET /v1/turns` lists the turns that are kept.",
   });
+}
+
+export function isUnknownTurn(error: unknown): boolean {
+  return isMillraceError(error) && error.message === unknownMessage;
 }
 
 export function expiredTurn(): MillraceError {

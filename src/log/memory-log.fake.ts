@@ -1,7 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Secret } from "../base/secret.ts";
 import { Live, type LiveLog, openLog } from "./live.ts";
-import { openRedisRows } from "./redis.ts";
 import type { Retention } from "./retention.ts";
 import type { Rows, RowsAbilities } from "./rows.ts";
 import { encodeKey } from "./sealing/keys.ts";
@@ -82,10 +81,4 @@ export function openFileLog({
     abilities,
     clock,
   });
-}
-
-/** A log in Redis, as one gateway of several has it. */
-export function openSharedLog({ url, clock }: { readonly url: string; readonly clock: Clock }): Promise<LiveLog> {
-  const abilities = { survivesRestart: true, sharedBetweenProcesses: true, sharedBetweenMachines: true };
-  return openLog({ open: async () => ({ rows: await openRedisRows({ url }), gatewayKey: testKey }), abilities, clock });
 }

@@ -1,9 +1,8 @@
-import type { EventId, TurnId } from "../base/ids.ts";
-import type { TurnEvent } from "./event.ts";
-import type { OutlinedEvent } from "./outline.ts";
+import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
+import type { OutlinedEvent, TurnEvent } from "./event.ts";
 import type { LogStore, ReadLimit, ReadRight } from "./store.ts";
 
-/** Few at first, so that who comes back has its next event soon; then as many as one read is worth. */
+/** How many events a page has: few at first, so that a reader that comes back has its next event soon. */
 const firstBatch = 16;
 const largestBatch = 256;
 
@@ -58,4 +57,17 @@ function pages<E extends { readonly eventId: EventId }>(
 /** The events one by one, at the consumer's pace. */
 export async function* eachOf<E>(next: NextEvents<E>): AsyncGenerator<E, void> {
   for (let events = await next(); events !== undefined; events = await next()) yield* events;
+}
+
+/** Everything that a log holds of a turn now, without waiting for more. */
+export async function readAll(log: Pick<LogStore, "readAfter">, turnId: TurnId): Promise<readonly TurnEvent[]> {
+  const all: TurnEvent[] = [];
+  let cursor: EventId = startOfLog;
+  for (;;) {
+    const { events } = await log.readAfter(turnId, cursor, { limit: 1024 });
+    const last = events.at(-1);
+    if (last === undefined) return all;
+    all.push(...events);
+    cursor = last.eventId;
+  }
 }

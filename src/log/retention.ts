@@ -11,7 +11,7 @@ const hourMs = 3_600_000;
 
 /**
  * Two hours, since clients look back that far; then a tombstone for a day.
- * Source: docs/wire/idempotent-streams.md, "Retention".
+ * Source: docs/wire/idempotent-streams.md, "What a server must do".
  */
 export const defaultRetention: Retention = { windowMs: 2 * hourMs, capMs: 2 * hourMs, tombstoneMs: 24 * hourMs };
 

@@ -3,7 +3,7 @@ import { isTerminal, type TurnEventBody } from "./event.ts";
 import { expiryOf, type Retention } from "./retention.ts";
 import type { Row, Rows } from "./rows.ts";
 import { type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
-import type { AppendOutcome } from "./store.ts";
+import { type AppendOutcome } from "./store.ts";
 
 /** The content of an entry of a turn. `atMs` is epoch ms. */
 export interface StoredEvent {

@@ -1,3 +1,5 @@
+import { bestEffort, notNeeded } from "../base/async.ts";
+
 /** What a row is: a turn, a client's stream, the lease of a process, or the place of a turn that is no longer kept. */
 export type RowKind = "turn" | "stream" | "lease" | "tombstone";
 
@@ -114,4 +116,27 @@ export interface Rows {
   /** Removes up to 64 rows of these kinds that expired at or before `nowMs`, and returns how many. */
   sweep(nowMs: number, kinds: readonly RowKind[]): Promise<number>;
   close(): Promise<void>;
+}
+
+/** Resolves with the row once that holds of it, at once if it does. Rejects with the signal's reason, and with the medium's errors. */
+export async function untilRow(
+  rows: Pick<Rows, "get" | "changed">,
+  id: string,
+  holds: (row: Row | undefined) => boolean,
+  signal: AbortSignal,
+): Promise<Row | undefined> {
+  for (;;) {
+    const first = await rows.get(id);
+    if (holds(first)) return first;
+    const looked = new AbortController();
+    const changed = rows.changed(id, AbortSignal.any([signal, looked.signal])); // registered before it looks again
+    void bestEffort(changed);
+    try {
+      const row = await rows.get(id);
+      if (holds(row)) return row;
+      await changed;
+    } finally {
+      looked.abort(notNeeded);
+    }
+  }
 }

@@ -1,12 +1,12 @@
 import { realpathSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../base/errors.ts";
+import { Waiters } from "../base/notifier.ts";
 import type { Entry, Op, Outcome, PageLimit, Row, RowFilter, RowKind, Rows, RowsAbilities } from "./rows.ts";
 import { loadSqlite } from "./sqlite/load-sqlite.ts";
 import { identityOf, openFile, type SqliteFileOptions } from "./sqlite/open-file.ts";
 import { RowStatements } from "./sqlite/row-statements.ts";
 import { WriteQueue } from "./sqlite/write-queue.ts";
-import { Waiters } from "./waiters.ts";
 
 /** How often to look for other processes' writes while a caller waits; ms. Our own writes wake callers at once. */
 const lookEveryMs = 50;

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type CascadeId, type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
-import type { TurnEvent, TurnEventBody } from "./event.ts";
-import { eventIdOf } from "./event-id.ts";
-import { type OutlinedEvent, outlineOf } from "./outline.ts";
+import { eventIdOf, type OutlinedEvent, outlineOf, type TurnEvent, type TurnEventBody } from "./event.ts";
 import { eachOf, readOutline } from "./read-turn.ts";
 import type { RowsAbilities } from "./rows.ts";
 import { bodiesOf, finished, never, type StoreWorld, text } from "./store-world.fake.ts";

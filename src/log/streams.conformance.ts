@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Secret } from "../base/secret.ts";
-import type { AttachedStream, StreamName } from "./client-stream.ts";
-import type { LogStore } from "./store.ts";
+import type { AttachedStream, LogStore, StreamName } from "./store.ts";
 import { newTurn, type SettableClock } from "./turn.fake.ts";
 
 const key = (byte: number) => new Secret(Buffer.alloc(32, byte).toString("base64url"));

@@ -3,6 +3,10 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
+import { damagedLog } from "./log-errors.ts";
+import type { Retention } from "./retention.ts";
+import { type Op, type Row, type Rows, untilRow } from "./rows.ts";
+import { noTag, type RowBox, type Sealer } from "./sealing/sealer.ts";
 import type {
   AcceptedMessage,
   AttachedStream,
@@ -10,13 +14,8 @@ import type {
   StreamHolder,
   StreamMessage,
   StreamName,
-} from "./client-stream.ts";
-import { damagedLog } from "./log-errors.ts";
-import type { Retention } from "./retention.ts";
-import type { Op, Row, Rows } from "./rows.ts";
-import { noTag, type RowBox, type Sealer } from "./sealing/sealer.ts";
+} from "./store.ts";
 import { pageBytes, type TurnLog } from "./turn-log.ts";
-import { untilRow } from "./until-row.ts";
 
 /** How many streams are remembered as seen. */
 const mostSeen = 10_000;
@@ -37,8 +36,8 @@ interface StoredMessage {
   readonly turnId: TurnId | undefined;
 }
 
-/** The outcome of a message, as in `Admission`. */
-export type Admission = "admitted" | "repeated" | "conflict" | "gap" | "fenced";
+/** The outcome of a message, without the turn that it started. */
+export type MessageOutcome = "admitted" | "repeated" | "conflict" | "gap" | "fenced";
 
 /** Clients' streams over rows: an attach claims the row, and a message is an entry. */
 export class Streams {
@@ -96,7 +95,7 @@ export class Streams {
     { name, epoch }: StreamHolder,
     { seqno, payload }: StreamMessage,
     start?: { readonly turnId: TurnId; readonly insert?: Op },
-  ): Promise<Admission> {
+  ): Promise<MessageOutcome> {
     const id = this.#idOf(name);
     const box = this.#boxes.get(name);
     if (box === undefined) throw expiredStream(); // not attached here, so there is nothing that it could add to

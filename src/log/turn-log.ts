@@ -1,20 +1,23 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 import { isDegraded } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { CancelledBy, TurnEvent } from "./event.ts";
-import { eventIdOf } from "./event-id.ts";
+import { type CancelledBy, eventIdOf, type TurnEvent } from "./event.ts";
+import { messageTo } from "./lease.ts";
 import { damagedLog, expiredTurn, pastTheEnd, unknownTurn } from "./log-errors.ts";
 import { expiryOf, type Retention } from "./retention.ts";
 import { RowWriter, type StoredEvent } from "./row-writer.ts";
-import type { Op, Row, RowChange, Rows } from "./rows.ts";
+import { type Op, type Row, type RowChange, type Rows, untilRow } from "./rows.ts";
 import { type Access, noTag, type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
-import type { CreateOptions, NewTurn, TurnFilter, TurnLookup, TurnRecord } from "./store.ts";
+import { type CreateOptions, type NewTurn, type TurnFilter, type TurnLookup, type TurnRecord } from "./store.ts";
 import { decodeTurn, encodeTurn, graceOf, labelOf, metaOf, recordOf, storedGrace } from "./turn-row.ts";
-import { untilRow } from "./until-row.ts";
 
 /** The most that a reader holds at a time, for deltas of any size: this bounds the memory of slow readers. */
 export const pageBytes = 256 * 1024;
+
+/** A request longer than this is encoded, sealed and written in different turns of the event loop: 40 MB of images take 0.1 s for each. */
+const largeHead = 4 * 1024 * 1024;
 
 /** How many rows a sweep expires at a time. */
 const sweptAtOnce = 64;
@@ -34,10 +37,13 @@ export interface BegunTurn {
   readonly insert: Op;
 }
 
-/** The id of the row in which a process says until when it lives, and in which others leave it their cancel requests. */
-export function leaseId(owner: string): string {
-  return `lease:${owner}`;
+export interface TurnLogOptions {
+  readonly clock: Pick<Clock, "now">;
+  readonly retention: Retention;
 }
+
+/** A turn's facts, where this process has them. */
+type InMemory = (turnId: TurnId) => NewTurn | undefined;
 
 /** Turns over rows: seals and checks what is stored, counts expiry, and leaves tombstones. */
 export class TurnLog {
@@ -45,16 +51,19 @@ export class TurnLog {
   readonly #sealer: Sealer;
   readonly #clock: Pick<Clock, "now">;
   readonly #retention: Retention;
+  readonly #inMemory: InMemory;
 
-  constructor(rows: Rows, sealer: Sealer, clock: Pick<Clock, "now">, retention: Retention) {
+  /** What is in memory is not read, opened and parsed again: a prompt may be long. */
+  constructor(rows: Rows, sealer: Sealer, { clock, retention }: TurnLogOptions, inMemory: InMemory) {
+    this.#inMemory = inMemory;
     this.#rows = rows;
     this.#sealer = sealer;
     this.#clock = clock;
     this.#retention = retention;
   }
 
-  /** Seals a new turn. It stores nothing. */
-  begin(turn: NewTurn, owner: string, clientKey: Secret | undefined): BegunTurn {
+  /** Seals a new turn, whose text is `encodeTurn`. It stores nothing. */
+  begin(turn: NewTurn, owner: string, clientKey: Secret | undefined, text = encodeTurn(turn)): BegunTurn {
     const { turnId, createdAtMs, caller, idempotencyKey, fingerprint, session } = turn;
     const { key, box } = this.#sealer.newBox(turnId, clientKey);
     const label = clientKey === undefined ? {} : { label: this.#sealer.sealLabel(turnId, encodeTurn(labelOf(turn))) };
@@ -78,7 +87,7 @@ export class TurnLog {
       row,
       record: this.#recordOf(turn, row),
       writer: this.#writerOf(row, box, noTag),
-      insert: { type: "insert", row, head: box.sealText("head", encodeTurn(turn)) },
+      insert: { type: "insert", row, head: box.sealText("head", text) },
     };
   }
 
@@ -88,8 +97,12 @@ export class TurnLog {
     owner: string,
     { clientKey, flush = true }: CreateOptions,
   ): Promise<BegunTurn | { readonly held: TurnRecord }> {
+    const text = encodeTurn(turn);
+    const isLarge = text.length > largeHead;
     for (;;) {
-      const begun = this.begin(turn, owner, clientKey);
+      if (isLarge) await nextTurn();
+      const begun = this.begin(turn, owner, clientKey, text);
+      if (isLarge) await nextTurn();
       const outcome = await this.#rows.commit([begun.insert], flush);
       if (outcome.type === "done") return begun;
       if (outcome.by === undefined) continue; // removed since
@@ -155,14 +168,15 @@ export class TurnLog {
 
   /** As `TurnReading.get`. */
   async get(turnId: TurnId, { clientKey, caller }: TurnLookup): Promise<TurnRecord | undefined> {
-    const there = await this.#rows.get(turnId, true);
+    const known = this.#inMemory(turnId);
+    const there = await this.#rows.get(turnId, known === undefined);
     const row = caller === undefined || (there && metaOf(there).caller) === caller ? there : undefined;
     if (row === undefined || (row.kind === "turn" && !this.#sealer.isProven(row) && !this.#isOurs(row))) {
       this.#sealer.open(undefined, { clientKey }); // takes as long as a turn of another key
       return undefined;
     }
     await this.#check(row);
-    return this.#shown(row, { clientKey });
+    return this.#shown(row, { clientKey }, known);
   }
 
   /** As `TurnReading.list`. */
@@ -200,7 +214,7 @@ export class TurnLog {
     return found.at(-1)?.createdAtMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Resolves once that holds of the turn. Throws when it is unknown, and `expired`. */
+  /** Resolves once `holds` is true of the turn's row. Throws when it is unknown, and `expired`. */
   async until(turnId: TurnId, holds: (row: Row) => boolean, signal: AbortSignal): Promise<Row> {
     const row = await untilRow(this.#rows, turnId, (found) => found?.kind !== "turn" || holds(found), signal);
     if (row?.kind === "turn") await this.#check(row);
@@ -218,7 +232,7 @@ export class TurnLog {
       if (row.open && metaOf(row).cancel === undefined) {
         const { epoch, owner } = row;
         ops.push({ type: "update", id: turnId, guard: { epoch, open: true }, set: { meta: { cancel: by } } });
-        if (!isHere) ops.push(...(await this.#messageTo(owner, { turnId, by })));
+        if (!isHere) ops.push(...(await messageTo(this.#rows, owner, { turnId, by }, this.#clock.now())));
       }
       const outcome = ops.length === 0 ? undefined : await this.#rows.commit(ops, true);
       if (outcome?.type !== "refused") return true;
@@ -260,19 +274,6 @@ export class TurnLog {
   /** Removes a turn, unless another process has taken it over since that claim. */
   async removeOwn(turnId: TurnId, epoch: number): Promise<void> {
     await this.#rows.commit([{ type: "remove", id: turnId, guard: { epoch } }], true);
-  }
-
-  /** Says until when this process lives; epoch ms. */
-  async renewLease(owner: string, aliveUntilMs: number): Promise<void> {
-    const id = leaseId(owner);
-    const set = { expiresAtMs: aliveUntilMs };
-    const outcome = await this.#rows.commit([{ type: "update", id, set }], false);
-    if (outcome.type === "refused") await this.#rows.commit([newLease(owner, aliveUntilMs)], false);
-  }
-
-  async leases(): Promise<ReadonlyMap<string, number>> {
-    const found = await this.#rows.find({ kind: "lease", limit: Number.MAX_SAFE_INTEGER });
-    return new Map(found.map(({ owner, expiresAtMs = 0 }) => [owner, expiresAtMs]));
   }
 
   async ownerOf(turnId: TurnId): Promise<string | undefined> {
@@ -359,14 +360,18 @@ export class TurnLog {
   async #listed(found: readonly Row[], access: Access): Promise<readonly TurnRecord[]> {
     const nowMs = this.#clock.now();
     const kept = found.filter((row) => (row.expiresAtMs ?? Infinity) > nowMs && this.#sealer.isProven(row));
-    const whole = await Promise.all(kept.map(({ id }) => this.#rows.get(id, true)));
-    return whole.flatMap((row) => (row?.kind === "turn" ? (this.#shown(row, access) ?? []) : []));
+    const shown = kept.map(async ({ id }) => {
+      const known = this.#inMemory(id as TurnId); // the row of a turn
+      const row = await this.#rows.get(id, known === undefined);
+      return row?.kind === "turn" ? this.#shown(row, access, known) : undefined;
+    });
+    return (await Promise.all(shown)).filter((record) => record !== undefined);
   }
 
   /** The part of the turn that may be seen: all of it, nothing, or only the label if a client sealed it and no key was given. */
-  #shown(row: Row, access: Access): TurnRecord | undefined {
+  #shown(row: Row, access: Access, known?: NewTurn): TurnRecord | undefined {
     const box = this.#sealer.open(row, access);
-    if (box !== undefined) return this.#recordOf(decodeTurn(box.openText("head", headOf(row))), row);
+    if (box !== undefined) return this.#recordOf(known ?? decodeTurn(box.openText("head", headOf(row))), row);
     if (access === "runner" || access.clientKey !== undefined) return undefined;
     const label = this.#sealer.openLabel(row);
     return label === undefined ? undefined : { ...this.#recordOf(decodeTurn(label), row), sealed: true };
@@ -380,48 +385,18 @@ export class TurnLog {
     return { expiresAtMs, proof: this.#sealer.prove({ ...row, expiresAtMs }) };
   }
 
-  /** A proof is of one state of the row, so a row that has moved on is left alone. */
+  /** A proof fits one state of the row: if the row has changed since it was read, nothing is written. */
   async #change({ id, epoch, last, open }: Row, set: RowChange, flush: boolean): Promise<void> {
     const guard = set.proof === undefined ? { epoch } : { epoch, last, open };
     await this.#rows.commit([{ type: "update", id, guard, set }], flush);
   }
 
-  /** Entries after that one are missing, unless the page was full or the turn is gone. */
+  /** A page may end early if it was full, or if the turn is gone; else entries are missing. */
   async #refuseGap(turnId: TurnId, afterSeq: number): Promise<void> {
     if ((await this.#rows.entries(turnId, afterSeq, { count: 1, bytes: 1 })).length > 0) return;
     await this.#row(turnId);
     throw damagedLog();
   }
-
-  async #messageTo(owner: string, message: CancelMessage): Promise<readonly Op[]> {
-    const id = leaseId(owner);
-    const isThere = (await this.#rows.get(id)) !== undefined;
-    const entry: Op = { type: "update", id, entries: [new TextEncoder().encode(JSON.stringify(message))] };
-    return isThere ? [entry] : [newLease(owner, this.#clock.now()), entry];
-  }
-}
-
-/** What a process leaves in the lease of the process that runs a turn. */
-export interface CancelMessage {
-  readonly turnId: TurnId;
-  readonly by: CancelledBy;
-}
-
-function newLease(owner: string, expiresAtMs: number): Op {
-  const row: Row = {
-    id: leaseId(owner),
-    kind: "lease",
-    createdAtMs: 0,
-    epoch: 1,
-    last: 0,
-    open: true,
-    owner,
-    expiresAtMs,
-    tags: [],
-    meta: {},
-    proof: noTag,
-  };
-  return { type: "insert", row, head: new Uint8Array(0) };
 }
 
 function headOf({ head }: Row): Uint8Array {

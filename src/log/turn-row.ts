@@ -1,9 +1,8 @@
 import { startOfLog, type TurnId } from "../base/ids.ts";
-import type { CancelledBy, TerminalEventType } from "./event.ts";
-import { eventIdOf } from "./event-id.ts";
+import { type CancelledBy, eventIdOf, type TerminalEventType } from "./event.ts";
 import { expiryOf, type Retention } from "./retention.ts";
 import type { Row } from "./rows.ts";
-import type { NewTurn, TurnRecord } from "./store.ts";
+import { type NewTurn, type TurnRecord } from "./store.ts";
 
 /** What a turn's row holds beside its columns, in `meta`. */
 export interface TurnMeta {

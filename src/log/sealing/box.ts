@@ -53,7 +53,7 @@ export function open(key: KeyObject, bytes: Uint8Array, bound: string, beforeByt
 
 const nothing: Uint8Array = new Uint8Array(0);
 
-/** With something before it, it starts with the length of that, so no two such pairs give the same bytes. */
+/** A `before` that is not empty comes first, after its length, so no two pairs give the same bytes. */
 function boundTo(before: Uint8Array, bound: string): Uint8Array {
   if (before.length === 0) return Buffer.from(bound);
   return Buffer.concat([Buffer.of(before.length), before, Buffer.from(bound)]);

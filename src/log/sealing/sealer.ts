@@ -3,8 +3,16 @@ import type { Secret } from "../../base/secret.ts";
 import { damagedLog } from "../log-errors.ts";
 import type { Entry, Row } from "../rows.ts";
 import { open, seal, tagBytes } from "./box.ts";
-import { cipherKey, deriveKey, keyBytes, parseKey } from "./keys.ts";
-import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./wrapped-key.ts";
+import {
+  cipherKey,
+  closeWrappedKey,
+  deriveKey,
+  keyBytes,
+  parseKey,
+  unwrapForClient,
+  unwrapForGateway,
+  wrapKey,
+} from "./keys.ts";
 
 /** The right to open a row: its client's key, or the gateway's own right to continue a running turn. */
 export type Access = { readonly clientKey?: Secret | undefined } | "runner";
@@ -18,7 +26,7 @@ export type ProvenRow = Pick<
 /** No row has this id. It is opened in place of a missing row, so that both cases take the same time. */
 const nobody = "turn_nobody";
 
-/** What stands before the first entry of a row, where the tag of the previous entry stands before all others. */
+/** The "tag of the entry before" of a row's first entry: zeros. */
 export const noTag: Uint8Array = new Uint8Array(tagBytes);
 
 /**
@@ -134,7 +142,7 @@ export class RowBox {
     return Buffer.from(content).toString("utf8");
   }
 
-  /** Who reads a head alone needs none. */
+  /** Derived at its first use, because reading a head alone needs none. */
   #keyOfEntries(): KeyObject {
     return (this.#entryKey ??= deriveKey(this.#own, "entry", this.#id));
   }

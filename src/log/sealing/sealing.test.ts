@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { startOfLog } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
-import { readAll } from "../read-all.ts";
+import { readAll } from "../read-turn.ts";
 import type { Entry, Row } from "../rows.ts";
 import { newTurn } from "../turn.fake.ts";
 import { open, seal } from "./box.ts";

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 
 /** SQLite's primary result codes that blame the medium, not the program. Source: sqlite.org/rescode.html. */
@@ -43,4 +44,43 @@ export function isLocked(error: unknown): boolean {
 function primaryCode(error: unknown): number | undefined {
   if (typeof error !== "object" || error === null || !("errcode" in error)) return undefined;
   return typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
+}
+
+/** How long a statement waits for another program's lock; ms. Most are held for a moment. */
+export const lockTimeoutMs = 2_000;
+
+/** How long a statement waits after one has timed out; ms. */
+const onceLockedMs = 50;
+
+/**
+ * How long one connection's statements wait for another program's lock. The process does nothing else while one waits. So after
+ * a wait timed out, statements wait only 50 ms until a write succeeds. Otherwise a file that stays locked would block the
+ * gateway most of the time, although it can serve its answers from memory.
+ */
+export class LockPatience {
+  readonly #database: Pick<DatabaseSync, "exec">;
+  readonly #usualMs: number;
+  #waitsMs: number;
+
+  /** `usualMs`: the connection's present wait. */
+  constructor(database: Pick<DatabaseSync, "exec">, usualMs = lockTimeoutMs) {
+    this.#database = database;
+    this.#usualMs = usualMs;
+    this.#waitsMs = usualMs;
+  }
+
+  failed(error: unknown): void {
+    if (isLocked(error)) this.#wait(onceLockedMs);
+  }
+
+  /** A write succeeded. A read proves nothing, because it succeeds while another program holds the lock. */
+  wrote(): void {
+    this.#wait(this.#usualMs);
+  }
+
+  #wait(ms: number): void {
+    if (ms === this.#waitsMs) return;
+    this.#database.exec(`PRAGMA busy_timeout = ${ms}`);
+    this.#waitsMs = ms;
+  }
 }

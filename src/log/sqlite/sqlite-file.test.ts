@@ -219,7 +219,7 @@ describe("the statements of a commit", () => {
   let rows: Rows;
   beforeEach(async () => {
     const sqlite = await loadSqlite();
-    class Counted extends sqlite.DatabaseSync {
+    class StatementCounter extends sqlite.DatabaseSync {
       override prepare(sql: string) {
         return new Proxy(super.prepare(sql), {
           get:
@@ -235,7 +235,7 @@ describe("the statements of a commit", () => {
         super.exec(sql);
       }
     }
-    rows = await openSqliteRows({ path }, async () => ({ ...sqlite, DatabaseSync: Counted }));
+    rows = await openSqliteRows({ path }, async () => ({ ...sqlite, DatabaseSync: StatementCounter }));
     opened.push(rows);
     for (const id of ["t", "u", "v"]) await rows.commit([insert(id)], false);
     run.length = 0;

@@ -1,9 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isMillraceError } from "../../base/errors.ts";
 import { Slices } from "../../base/node/slices.ts";
-import { CommitPace } from "./commit-pace.ts";
-import { LockPatience } from "./lock-patience.ts";
-import { translateSqliteError } from "./sqlite-errors.ts";
+import { LockPatience, translateSqliteError } from "./sqlite-errors.ts";
 
 interface Write {
   readonly flush: boolean;
@@ -141,5 +139,50 @@ export class WriteQueue {
     } catch {
       // SQLite has rolled it back by itself, or it never began
     }
+  }
+}
+
+/** Who wrote in this long counts as writing now; ms. */
+const lookedBackMs = 100;
+
+/** Up to so many writers commit at once, without waiting for a group. */
+const fewWriters = 4;
+
+/** The longest that a group waits after the last commit, while many write; ms. Two hundred answers then share 125 transactions a second. */
+const longestMs = 8;
+
+/** A group this large waits no longer. */
+const largestGroup = 512;
+
+/** How long a group of writes waits for more writes: 0 ms while few turns answer, up to 8 ms while many do. */
+export class CommitPace {
+  readonly #monotonic: () => number;
+  #writers = new Set<string>();
+  #writersBefore = 0;
+  #sinceMs = Number.NEGATIVE_INFINITY;
+  #committedAtMs = Number.NEGATIVE_INFINITY;
+
+  /** `monotonic`: ms that never go back. */
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
+
+  /** Notes a new write, in a group of `waiting`. Answers how long the group waits still, ms; 0 is "write now". */
+  wrote(writer: string | undefined, waiting: number): number {
+    const nowMs = this.#monotonic();
+    if (nowMs - this.#sinceMs >= lookedBackMs) {
+      this.#writersBefore = nowMs - this.#sinceMs < 2 * lookedBackMs ? this.#writers.size : 0;
+      this.#writers = new Set();
+      this.#sinceMs = nowMs;
+    }
+    if (writer !== undefined) this.#writers.add(writer);
+    const writers = Math.max(this.#writers.size, this.#writersBefore);
+    if (writers <= fewWriters || waiting >= Math.min(writers, largestGroup)) return 0;
+    const windowMs = Math.min(longestMs, writers / fewWriters);
+    return Math.max(0, this.#committedAtMs + windowMs - nowMs);
+  }
+
+  committed(): void {
+    this.#committedAtMs = this.#monotonic();
   }
 }

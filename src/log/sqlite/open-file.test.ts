@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { insert } from "../rows.conformance.ts";
 import { openSqliteRows } from "../sqlite.ts";
-import { inspectLogFile } from "./inspect-file.ts";
+import { inspectLogFile } from "./open-file.ts";
 
 describe("looking at a log's file", () => {
   let folder: string;

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { startOfLog } from "../base/ids.ts";
-import { eventIdOf, seqOf } from "./event-id.ts";
+import { eventIdOf, seqOf } from "./event.ts";
 
 const seqs = fc.oneof(
   fc.integer({ min: 1, max: 20_000 }),

@@ -1,0 +1,94 @@
+import { notNeeded } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import type { TurnId } from "../base/ids.ts";
+import type { CancelMessage } from "./lease.ts";
+import type { LiveTurn } from "./live-turn.ts";
+import type { TurnRecord } from "./store.ts";
+
+/** How many turns that ended stay in memory, and how long if the store has them; ms. Those that it lacks stay until they expire. */
+const mostEnded = 64;
+const mostDegraded = 1_000;
+const keptMs = 60_000;
+
+/** Hears the cancel requests of other processes for the turns of an owner, until the signal aborts. Never rejects. */
+export type CancelFollower = (owner: string, onCancel: (request: CancelMessage) => void, signal: AbortSignal) => void;
+
+/** The turns that this process has in memory: those that it runs, and the newest of those that ended. */
+export class LiveTurns {
+  readonly #clock: Clock;
+  /** Undefined where no other process can ask for a cancel. */
+  readonly #follow: CancelFollower | undefined;
+  readonly #turns = new Map<TurnId, LiveTurn>();
+  /** When turns in memory ended, on the clock that never goes back. */
+  readonly #endedAtMs = new Map<TurnId, number>();
+  /** One for each owner whose turns run here. */
+  readonly #followers = new Map<string, AbortController>();
+
+  constructor(clock: Clock, follow: CancelFollower | undefined) {
+    this.#clock = clock;
+    this.#follow = follow;
+  }
+
+  add(live: LiveTurn): void {
+    this.#turns.set(live.turnId, live);
+    const { owner } = live;
+    if (this.#follow === undefined || this.#followers.has(owner)) return;
+    const following = new AbortController();
+    this.#followers.set(owner, following);
+    this.#follow(owner, ({ turnId, by }) => this.#turns.get(turnId)?.requestCancel(by), following.signal);
+  }
+
+  /** The turn, also one that has expired. */
+  get(turnId: TurnId): LiveTurn | undefined {
+    return this.#turns.get(turnId);
+  }
+
+  /** The turn, where memory has it still. One that has expired leaves memory, and the store says so. */
+  current(turnId: TurnId): LiveTurn | undefined {
+    const live = this.#turns.get(turnId);
+    if (live?.hasExpired(this.#clock.now()) !== true) return live;
+    this.letGo(turnId);
+    return undefined;
+  }
+
+  all(): readonly LiveTurn[] {
+    return [...this.#turns.values()];
+  }
+
+  /** The record of memory, where only memory has the newest. */
+  newest(record: TurnRecord): TurnRecord {
+    const live = this.#turns.get(record.turnId);
+    return (live?.isDegraded === true ? live.shown({}) : undefined) ?? record;
+  }
+
+  /** The turn has ended: it stays for a while, and the oldest of too many goes. */
+  keepEnded(live: LiveTurn): void {
+    if (this.#turns.get(live.turnId) !== live) return;
+    this.#endedAtMs.set(live.turnId, this.#clock.monotonic());
+    this.#stopFollowing(live.owner);
+    const ended = [...this.#endedAtMs.keys()].filter((id) => this.#turns.get(id)?.isDegraded === live.isDegraded);
+    const [oldest] = ended;
+    if (oldest !== undefined && ended.length > (live.isDegraded ? mostDegraded : mostEnded)) this.letGo(oldest);
+  }
+
+  /** Lets go of what has expired, and of what ended a while ago and is in the store. */
+  sweep(nowMs: number): void {
+    for (const live of this.#turns.values()) {
+      const isOld = (this.#endedAtMs.get(live.turnId) ?? Infinity) < this.#clock.monotonic() - keptMs;
+      if (live.hasExpired(nowMs) || (isOld && !live.isDegraded)) this.letGo(live.turnId);
+    }
+  }
+
+  letGo(turnId: TurnId): void {
+    const live = this.#turns.get(turnId);
+    this.#endedAtMs.delete(turnId);
+    this.#turns.delete(turnId);
+    if (live !== undefined) this.#stopFollowing(live.owner);
+  }
+
+  #stopFollowing(owner: string): void {
+    for (const live of this.#turns.values()) if (live.owner === owner && !live.hasEnded) return;
+    this.#followers.get(owner)?.abort(notNeeded);
+    this.#followers.delete(owner);
+  }
+}
