@@ -2,24 +2,33 @@ import { bestEffort, notNeeded } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AttachedStream, AttachIntent, StreamMessage, StreamName } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import { superseded } from "../log/log-errors.ts";
-import type { Admission, LogReads, NewTurn, StreamStore, TurnRecord } from "../log/store.ts";
+import type {
+  AttachedStream,
+  AttachIntent,
+  LogReads,
+  MessageAdmission,
+  NewTurn,
+  StreamMessage,
+  StreamName,
+  StreamStore,
+  TurnRecord,
+} from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
-import type { TurnReads } from "./read.ts";
+import type { TurnAccess } from "./read.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { TurnStarter } from "./start.ts";
 import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
 
-/** The outcome of a message (see `Admission`), and the turn that the message started. */
+/** The outcome of a message (see `MessageAdmission`), and the turn that the message started. */
 export interface SendResult {
-  readonly outcome: Admission["outcome"];
+  readonly outcome: MessageAdmission["outcome"];
   readonly turn: StartedTurn | undefined;
 }
 
 /** Reads the turns of a client's stream, with the stream's key. */
-export interface StreamReads {
+export interface StreamAccess {
   /** As `Turns.get`, with the client's key. */
   get(turnId: TurnId): Promise<TurnRecord | undefined>;
   /** As `Turns.follow`, with the client's key: neither keeps a turn alive nor counts as its delivery. */
@@ -27,7 +36,7 @@ export interface StreamReads {
 }
 
 /** The writing end of one client stream of the idempotent protocol. One is effective at a time: the newest. */
-export interface Attachment extends StreamReads, AttachedStream {
+export interface Attachment extends StreamAccess, AttachedStream {
   /** The clock that `expiresAtMs` is told by, epoch ms. */
   readonly serverNowMs: number;
   /** Aborts with a `cancelled` whose details say `superseded` when a newer attach has the stream; never for an observer. */
@@ -63,7 +72,7 @@ interface Parts {
   readonly store: StreamStore & LogReads;
   readonly clock: Clock;
   readonly owner: string;
-  readonly reads: Pick<TurnReads, "read" | "follow" | "noteReader">;
+  readonly reads: Pick<TurnAccess, "read" | "follow" | "noteReader">;
   readonly starter: Pick<TurnStarter, "launch">;
   readonly backOff: BackOff;
   readonly running: Pick<RunningTurns, "cancel">;
@@ -116,7 +125,7 @@ async function send(
   if (start === undefined) return { outcome: (await store.admit(stream, message)).outcome, turn: undefined };
   const { body } = start;
   if (body !== undefined) backOff.check(body, "stream");
-  let outcome: Admission["outcome"] = "fenced";
+  let outcome: MessageAdmission["outcome"] = "fenced";
   const admit = async (turn: NewTurn) => {
     const admitted = await store.admit(stream, message, { turn, owner });
     outcome = admitted.outcome;

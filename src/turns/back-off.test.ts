@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
-import type { StreamName } from "../log/client-stream.ts";
+import type { StreamName } from "../log/store.ts";
 import type { FakeBackend } from "./backend.fake.ts";
 import { asking, durable, FakeReader, fakeTurns } from "./turns.fake.ts";
 import type { StartTurn, Turns } from "./turns.ts";

@@ -19,7 +19,6 @@ export class FakeAnswer {
   stoppedBy: unknown;
   /** Whether it has cleaned up. */
   closed = false;
-  /** Said with `started`. */
   endsWithGateway = false;
   readonly #queue: Batch[] = [];
   #ended = false;
@@ -58,9 +57,9 @@ export class FakeAnswer {
     try {
       if (this.resumedFrom === undefined) {
         const { modelUid } = this.prompt;
-        const ends = this.endsWithGateway ? ({ endsWithGateway: true } as const) : {};
-        yield [{ type: "started", modelUid, backend: kind, cascadeId: fakeCascade, ...ends }];
+        yield [{ type: "started", modelUid, backend: kind, cascadeId: fakeCascade }];
       }
+      this.options.onEndsWithGateway?.(this.endsWithGateway);
       this.promptSent = true;
       this.onPrompt();
       while (!signal.aborted) {

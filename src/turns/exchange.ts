@@ -139,15 +139,17 @@ class Dialogue {
     judged: (end: End) => AnswerVerdict,
     fallsBack: boolean,
   ): Promise<"not_begun" | "done" | (AnswerVerdict & { readonly type: "ask_again" })> {
-    const { conversation } = this.#options;
+    const { backend, conversation } = this.#options;
     let begun = !fallsBack;
     let isOver = false;
     for await (const batch of batches) {
       if (isOver) continue; // the backend cleans up
       if (!begun) {
-        if (batch[0]?.type !== "started") return "not_begun";
-        conversation?.reuse();
-        begun = true;
+        const [first] = batch;
+        const isSlow = first?.type === "failed" && first.error.code === "upstream_timeout" && backend.kind === "acp";
+        if (first?.type !== "started" && !isSlow) return "not_begun";
+        if (!isSlow) conversation?.reuse();
+        begun = true; // an agent that is too slow was waited for: it is not waited for a second time
       }
       this.#note(batch);
       const events = through([answer], batch);

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { MillraceError } from "../base/errors.ts";
+import { FakeClock } from "../base/clock.fake.ts";
+import { MillraceError, unsentPrompt } from "../base/errors.ts";
 import { idle } from "../base/wait.fake.ts";
-import { asking, FakeReader, stoppedTurns } from "./turns.fake.ts";
+import { unknownTurn } from "../log/log-errors.ts";
+import { openMemoryLog } from "../log/memory-log.fake.ts";
+import { asking, bound, FakeReader, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
 /** Turns that are stopped after the test. */
@@ -64,6 +67,35 @@ describe("an idempotency key", () => {
     await turns.untilEnded(failed.turnId, never);
     const other = turns.start(asking({ idempotencyKey: "k", fingerprint: "body-2" }), never);
     await expect(other).rejects.toMatchObject({ code: "idempotency_conflict" });
+  });
+
+  test("whose turn failed after `started` without a prompt is free too", async () => {
+    const { turns, backend } = begin();
+    const keyed = asking({ idempotencyKey: "k" });
+    const failed = await turns.start(keyed, never);
+    await backend.prompted();
+    const error = new MillraceError("upstream_failed", "The IDE restarted.", { details: { reason: unsentPrompt } });
+    backend.last.emit({ type: "failed", error: error.toRecord() });
+    backend.last.end();
+    await turns.untilEnded(failed.turnId, never);
+    const again = await Promise.all([turns.start(keyed, never), turns.start(keyed, never)]);
+    expect(new Set(again.map(({ turnId }) => turnId)).size).toBe(1);
+    expect(again[0]?.turnId).not.toBe(failed.turnId);
+  });
+
+  test("whose failed turn cannot be read is not free: it may have been prompted", async () => {
+    const store = bound(openMemoryLog({ clock: new FakeClock() }));
+    const { turns, backend } = begin({ store });
+    const keyed = asking({ idempotencyKey: "k" });
+    const failed = await turns.start(keyed, never);
+    await backend.prompted();
+    const error = new MillraceError("upstream_failed", "The IDE restarted.", { details: { reason: unsentPrompt } });
+    backend.last.emit({ type: "failed", error: error.toRecord() });
+    backend.last.end();
+    await turns.untilEnded(failed.turnId, never);
+    Object.assign(store, { readAfter: () => Promise.reject(unknownTurn()) });
+    expect(await turns.start(keyed, never)).toMatchObject({ turnId: failed.turnId, joined: "key" });
+    expect(backend.answers).toHaveLength(1);
   });
 
   test("is spent by a prompt that was sent, also if the turn failed", async () => {

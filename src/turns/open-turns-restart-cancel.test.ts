@@ -5,8 +5,7 @@ import { MillraceError } from "../base/errors.ts";
 import { idle } from "../base/wait.fake.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
-import { record } from "./left-turn.fake.ts";
-import { asking, durable, stoppedTurns } from "./turns.fake.ts";
+import { asking, durable, record, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
 /** Turns that are stopped after the test. */

@@ -5,14 +5,13 @@ import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { until } from "../base/wait.fake.ts";
 import { memoryRows, openMemoryLog } from "../log/memory-log.fake.ts";
-import { readAll } from "../log/read-all.ts";
+import { readAll } from "../log/read-turn.ts";
 import type { Rows } from "../log/rows.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
-import { record } from "./left-turn.fake.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
-import { asking, durable, FakeReader, stoppedTurns } from "./turns.fake.ts";
+import { asking, durable, FakeReader, record, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
 /** Turns that are stopped after the test. */
@@ -80,6 +79,23 @@ describe("a stop of the gateway", () => {
     expect(reader.events.at(-1)).toMatchObject({ by: "shutdown" });
     expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
     expect(await store.get(turnId)).toMatchObject({ ended: true, outcome: "cancelled" });
+  });
+
+  test("ends a turn that it took over and that no later process can continue", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const backend = new FakeBackend();
+    const first = begin({ store, clock, backends: backend, owner: "owner-1" });
+    const { turnId } = await first.turns.start(asking(), never);
+    await backend.prompted();
+    await first.turns.stop();
+    backend.endsWithGateway = true;
+    const second = begin({ store, clock, backends: backend, owner: "owner-2" });
+    await until(() => backend.answers.length === 2);
+    await backend.prompted();
+    await second.turns.stop();
+    expect(await store.get(turnId)).toMatchObject({ ended: true, outcome: "cancelled" });
+    expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
   });
 
   test("leaves a turn that never got its prompt to the next process, which sends it", async () => {

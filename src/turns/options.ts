@@ -26,7 +26,7 @@ export interface TurnPlans {
 }
 
 /** Decides once for each turn whether it may start, before any part of the turn is stored or sent. */
-export interface Admission {
+export interface AdmissionPolicy {
   /**
    * Throws, or rejects with, the reason of a refusal. The returned function is called if the turn does not start after all. Check and
    * count are one step, so two turns cannot pass on the same count.
@@ -65,7 +65,7 @@ export interface TurnsOptions extends TurnPlans {
   /** How many turns may run at the same time; any number without it. */
   readonly limits?: TurnLimits;
   /** Whether a turn may start; each may without it. */
-  readonly admission?: Admission;
+  readonly admission?: AdmissionPolicy;
   /** Where trajectories are recorded, so that orphaned ones can be archived later. */
   readonly trajectoryNotes?: TrajectoryNotes;
 }

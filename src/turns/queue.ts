@@ -17,8 +17,6 @@ export interface TurnLimits {
   readonly mostTurns?: (() => number | undefined) | undefined;
   /** Whether no prompt may be sent now. */
   readonly isPaused?: (() => boolean) | undefined;
-  /** Calls the listener when `mostTurns` has changed. */
-  readonly onChanged?: ((listener: () => void) => void) | undefined;
 }
 
 /** The limits at one moment. Reading them asks files, so each pass over the waiting turns reads them once. */
@@ -61,7 +59,6 @@ export class TurnQueue {
 
   constructor(options: TurnQueueOptions) {
     this.#options = options;
-    options.onChanged?.(() => this.pump());
   }
 
   /** Wraps the exchange so that it waits for its place. An exchange that is stopped before that sends nothing. */
@@ -99,7 +96,7 @@ export class TurnQueue {
       waiter.admit();
     }
     this.#waiting = this.#waiting.filter((waiter) => !this.#running.has(waiter));
-    if (this.#waiting.length > 0) void this.#lookAgain();
+    if (this.#waiting.length > 0) void this.#pumpLater();
   }
 
   async #enter(turn: QueuedTurn, stage: Stage, signal: AbortSignal): Promise<() => void> {
@@ -132,7 +129,7 @@ export class TurnQueue {
   }
 
   /** Nobody says when a pause ends, or when a limit goes. */
-  async #lookAgain(): Promise<void> {
+  async #pumpLater(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
     await bestEffort(this.#options.clock.sleep(lookAgainMs, never));

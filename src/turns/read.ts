@@ -1,11 +1,10 @@
 import { bestEffort, notNeeded } from "../base/async.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
-import type { TurnEvent } from "../log/event.ts";
-import type { OutlinedEvent } from "../log/outline.ts";
+import type { OutlinedEvent, TurnEvent } from "../log/event.ts";
 import { eachOf, type NextEvents, readOutline, readTurn } from "../log/read-turn.ts";
 import type { ReadRight, TurnRecord } from "../log/store.ts";
 import type { TurnsOptions } from "./options.ts";
-import type { Readers } from "./readers.ts";
+import type { ReaderRegistry } from "./readers.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { TurnReader } from "./turns.ts";
 
@@ -13,12 +12,12 @@ import type { TurnReader } from "./turns.ts";
 const noteEveryMs = 5_000;
 
 interface Parts extends Pick<TurnsOptions, "store" | "clock" | "owner" | "ownerIsGone"> {
-  readonly readers: Readers;
+  readonly readers: ReaderRegistry;
   readonly running: Pick<RunningTurns, "has" | "extendGrace" | "stopping">;
 }
 
 /** Reads turns, and tells whether a turn has a reader. */
-export class TurnReads {
+export class TurnAccess {
   readonly #parts: Parts;
 
   constructor(parts: Parts) {

@@ -12,9 +12,11 @@ async function refused(
   code: ErrorCode,
   options: MillraceErrorOptions = {},
   overrides: Parameters<typeof fakeTurns>[0] = {},
+  refusedModel = "some-model",
 ) {
   const fake = fakeTurns(overrides);
-  const { turnId } = await fake.turns.start(asking(), soon);
+  const modelUid = refusedModel as ModelUid;
+  const { turnId } = await fake.turns.start(asking({ modelUid }), soon);
   const error = new MillraceError(code, "No more.", { hint: "Wait.", ...options }).toRecord();
   fake.backend.last.emit({ type: "failed", error });
   await new FakeReader(fake.turns, turnId).done;
@@ -37,7 +39,7 @@ describe("after a refusal", () => {
     await expect(again("the same again")).rejects.toMatchObject({
       code: "quota_exhausted",
       message: "No more.",
-      hint: "Wait. That was the answer 12 s ago; the IDE's server is not asked again for 48 s.",
+      hint: "Wait. That was the answer 12 s ago, and no prompt was sent now; a request after 48 s is sent again.",
       repeated: true,
     });
     await expect(again("something else")).rejects.toMatchObject({ repeated: true });
@@ -102,7 +104,7 @@ describe("after a refusal", () => {
       "quota_exhausted",
       { resetsAtMs: 5e15 },
       {
-        adviceOf(resetsAtMs, isRefused) {
+        adviceOf({ resetsAtMs }, isRefused) {
           asked.push([resetsAtMs, isRefused("some-model" as ModelUid), isRefused("another" as ModelUid)]);
           return "It resets in a year.";
         },
@@ -113,6 +115,19 @@ describe("after a refusal", () => {
     await expect(again("the same again")).rejects.toMatchObject({
       hint: expect.stringMatching(/^It resets in a year\. /),
     });
+  });
+
+  test("a configured agent's quota has nothing to do with the IDE's plan", async () => {
+    const options = {
+      resetOf: () => fakeTurns().clock.now() + 5_000,
+      limitOf: async (): Promise<ModelLimit> => ({ hasCapacity: false, resetsInMs: 5_000 }),
+      adviceOf: ({ ofAgent }: { readonly ofAgent: string | undefined }) => `${ofAgent} knows.`,
+    };
+    const { again, store } = await refused("quota_exhausted", {}, options, "opencode/gpt");
+    const end = await logged(store);
+    expect(end).toMatchObject({ error: { code: "quota_exhausted", hint: "opencode knows." } });
+    expect(end).not.toHaveProperty("error.resetsAtMs");
+    await expect(again("the same again", "opencode/gpt")).rejects.toMatchObject({ resetsAtMs: undefined });
   });
 
   test("what is no refusal keeps no other request from asking", async () => {
@@ -143,7 +158,7 @@ describe("a limit that the server reports", () => {
     await clock.advance(300_000);
     await expect(again("five minutes later")).rejects.toMatchObject({
       retryAfterMs: 3_600_000,
-      hint: expect.stringContaining("not asked again for 3600 s"),
+      hint: expect.stringContaining("asks the IDE's server, without a prompt, whether the limit has ended"),
       resetsAtMs: atMs + 300_000 + 3_600_000,
     });
     await clock.advance(300_000);

@@ -1,3 +1,4 @@
+import { agentOfModel } from "../backends/agent-backend.ts";
 import type { Batch } from "../backends/backend.ts";
 import { deadline } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
@@ -23,13 +24,19 @@ export interface ModelLimit {
 
 export interface RefusalsOptions {
   readonly clock: Clock;
-  /** When a window of the quota resets, epoch ms, for refusals that do not contain it; undefined as window: any window. */
+  /** When a window of the IDE's quota resets, epoch ms, for refusals that do not contain it; undefined as window: any window. */
   readonly resetOf?: ((window: "daily" | "weekly" | undefined) => number | undefined) | undefined;
-  /** What helps once the quota is used up until `resetsAtMs`: when it resets, models that still answer. Undefined where neither is known. */
+  /**
+   * What helps once a quota is used up: when it resets, models that still answer. `ofAgent`: the configured agent whose own plan it is;
+   * undefined for the IDE's. Answers undefined where nothing is known.
+   */
   readonly adviceOf?:
-    | ((resetsAtMs: number | undefined, isRefused: (model: ModelUid) => boolean) => string | undefined)
+    | ((
+        quota: { readonly resetsAtMs: number | undefined; readonly ofAgent: string | undefined },
+        isRefused: (model: ModelUid) => boolean,
+      ) => string | undefined)
     | undefined;
-  /** Asks the server for a model's limit, without a prompt; undefined where it does not say. */
+  /** Asks the IDE's server for a model's limit, without a prompt; undefined where it does not say. */
   readonly limitOf?: ((model: ModelUid, signal: AbortSignal) => Promise<ModelLimit | undefined>) | undefined;
 }
 
@@ -45,7 +52,8 @@ interface Refusal {
  * The limits that refused this account a moment ago. Many clients retry a refused request on their own. Until the limit ends,
  * Millrace repeats the refusal and sends no prompt. If the server reports the limit, its report says when it ends, and the server
  * is asked again. Otherwise the refusal counts for the wait that it named, 60 seconds at most. Kept by model, because another
- * model may still be included. A model that answers is no longer refused. Source: docs/retries.md.
+ * model may still be included. A model that answers is no longer refused. A configured agent has a plan of its own, of which the IDE
+ * knows nothing. Source: docs/retries.md.
  */
 export class Refusals {
   readonly #options: RefusalsOptions;
@@ -65,10 +73,12 @@ export class Refusals {
     const leftMs = refusal.untilMs - nowMs;
     const { code, message, hint, resetsAtMs } = refusal.error;
     const ago = Math.round((nowMs - refusal.atMs) / 1000);
-    const until =
-      code === "quota_exhausted" && leftMs > rememberMs ? "before the reset" : `for ${Math.ceil(leftMs / 1000)} s`;
+    const next =
+      refusal.toldAtMs === undefined
+        ? `a request after ${Math.ceil(leftMs / 1000)} s is sent again`
+        : "each request asks the IDE's server, without a prompt, whether the limit has ended";
     throw new MillraceError(code, message, {
-      hint: `${hint} That was the answer ${ago} s ago; the IDE's server is not asked again ${until}.`,
+      hint: `${hint} That was the answer ${ago} s ago, and no prompt was sent now; ${next}.`,
       ...(code === "rate_limited" ? { retryAfterMs: leftMs } : {}),
       ...(resetsAtMs === undefined ? {} : { resetsAtMs: Math.ceil(resetsAtMs / 1000) * 1000 }),
       repeated: true,
@@ -117,6 +127,7 @@ export class Refusals {
   }
 
   async #look(model: ModelUid): Promise<ModelLimit | undefined> {
+    if (agentOfModel(model) !== undefined) return undefined;
     try {
       return await this.#options.limitOf?.(model, deadline(new AbortController().signal, lookMs));
     } catch {
@@ -140,8 +151,11 @@ export class Refusals {
   #completed(error: ErrorRecord, model: ModelUid): ErrorRecord {
     if (error.code === "rate_limited") return { retryAfterMs: unnamedWaitMs, ...error };
     if (error.code !== "quota_exhausted") return error;
-    const resetsAtMs = error.resetsAtMs ?? this.#options.resetOf?.(windowOf(error));
-    const hint = this.#options.adviceOf?.(resetsAtMs, (uid) => uid === model || this.#byModel.has(uid)) ?? error.hint;
+    const ofAgent = agentOfModel(model);
+    const planResetsAtMs = ofAgent === undefined ? this.#options.resetOf?.(windowOf(error)) : undefined;
+    const resetsAtMs = error.resetsAtMs ?? planResetsAtMs;
+    const isRefused = (uid: ModelUid) => uid === model || this.#byModel.has(uid);
+    const hint = this.#options.adviceOf?.({ resetsAtMs, ofAgent }, isRefused) ?? error.hint;
     return { ...error, hint, ...(resetsAtMs === undefined ? {} : { resetsAtMs }) };
   }
 

@@ -38,7 +38,6 @@ export class Runner {
   #opened = false;
   readonly #opening = Promise.withResolvers<void>();
   #writer: LogWriter | undefined;
-  #endsWithGateway = false;
   /** The batch that is being stored. Never rejects. */
   #storing: Promise<unknown> = Promise.resolve();
   #logFailure: { readonly error: unknown } | undefined;
@@ -52,11 +51,6 @@ export class Runner {
 
   get state(): TurnState {
     return this.#state;
-  }
-
-  /** Whether no later process can continue the turn, as the backend said with `started`. */
-  get endsWithGateway(): boolean {
-    return this.#endsWithGateway;
   }
 
   /** Resolves when the turn is over here, which may be before the backend has cleaned up. Never rejects. */
@@ -90,7 +84,7 @@ export class Runner {
   async run(): Promise<TurnState> {
     let input: TurnInput;
     try {
-      const goesOn = this.#stopping === undefined || wasAskedFor(this.#stopping); // else it is over before it goes on
+      const goesOn = this.#stopping === undefined || wasAskedFor(this.#stopping); // an adopted turn whose cancel is stored begins no work
       if (goesOn) this.#working ??= this.#work();
       input = await Promise.race([this.#stopped.promise, ...(this.#working === undefined ? [] : [this.#working])]);
       if (wasAskedFor(input)) await this.#cancelUpstream();
@@ -151,7 +145,6 @@ export class Runner {
     }
     if (this.#stopping !== undefined || isOver(this.#state)) return false;
     this.#upstreamEnded ||= batch.some(isTerminal);
-    this.#endsWithGateway ||= batch.some((body) => body.type === "started" && body.endsWithGateway === true);
     try {
       const { state, appends } = this.#decide(through(this.#options.stages, batch));
       this.#appended(await this.#writer.append(mergeDeltas(appends), this.#options.clock.now()), state);
@@ -197,7 +190,7 @@ export class Runner {
   }
 }
 
-/** A cancel that is stored with the turn, as a request; a stop's is not, and an IDE's own needs none. */
+/** Whether a request to cancel was stored with the turn; a stop of the gateway stores none, and an IDE that cancelled needs none. */
 function wasAskedFor(input: TurnInput): boolean {
   return input.type === "cancel" && input.by !== "shutdown" && input.by !== "ide";
 }

@@ -3,12 +3,12 @@ import { bestEffort, notNeeded, within } from "../base/async.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
-import type { AttachedStream } from "../log/client-stream.ts";
 import type { CancelledBy } from "../log/event.ts";
+import type { AttachedStream } from "../log/store.ts";
 import { checkBeforePrompt } from "./lease.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
-import type { Readers } from "./readers.ts";
+import type { ReaderRegistry } from "./readers.ts";
 import type { Runner } from "./run.ts";
 
 /** How long a stop waits for backends to clean up; ms. */
@@ -21,7 +21,7 @@ interface Run {
 }
 
 type Parts = Pick<TurnsOptions, "store" | "clock" | "owner"> & {
-  readonly readers: Readers;
+  readonly readers: ReaderRegistry;
   readonly events: EventSink<TurnLifecycle>;
 };
 
@@ -30,6 +30,8 @@ export class RunningTurns {
   readonly #parts: Parts;
   readonly #runs = new Map<TurnId, Run>();
   readonly #aliveAtMs = new Map<TurnId, number>();
+  /** Turns that no later process can continue. */
+  readonly #endWithGateway = new Set<TurnId>();
   readonly #stopping = new AbortController();
   /** Turns that this process owns in the store and that have no runner: it continues them as soon as it can. */
   readonly again = new Set<TurnId>();
@@ -59,13 +61,18 @@ export class RunningTurns {
       this.#aliveAtMs.set(turnId, clock.now());
       events.emit("turn_polled", { turnId });
     };
-    if (!store.capabilities.sharedBetweenMachines) return { keep: false, onAlive };
+    const onEndsWithGateway = (ends: boolean) => {
+      if (ends) this.#endWithGateway.add(turnId);
+      else this.#endWithGateway.delete(turnId);
+    };
+    const options = { keep: false, onAlive, onEndsWithGateway };
+    if (!store.capabilities.sharedBetweenMachines) return options;
     const letGo = () => {
       this.again.add(turnId);
       this.#runs.get(turnId)?.runner.stop({ type: "detach" });
     };
     const beforePrompt = (signal: AbortSignal) => checkBeforePrompt(turnId, { store, owner, clock, letGo }, signal);
-    return { keep: false, onAlive, beforePrompt };
+    return { ...options, beforePrompt };
   }
 
   /** Starts the runner and keeps it until it is done; `afterwards` runs before the turn is removed from this list. */
@@ -88,6 +95,7 @@ export class RunningTurns {
       await bestEffort(afterwards());
       this.#runs.delete(turnId);
       this.#aliveAtMs.delete(turnId);
+      this.#endWithGateway.delete(turnId);
       readers.forget(turnId);
     })();
   }
@@ -159,11 +167,12 @@ export class RunningTurns {
   }
 
   #stopAll(): readonly Run[] {
-    const runs = [...this.#runs.values()];
     const isKept = this.#parts.store.capabilities.survivesRestart;
-    for (const { runner } of runs)
-      runner.stop(isKept && !runner.endsWithGateway ? { type: "detach" } : { type: "cancel", by: "shutdown" });
-    return runs;
+    for (const [turnId, { runner }] of this.#runs) {
+      const goesOn = isKept && !this.#endWithGateway.has(turnId);
+      runner.stop(goesOn ? { type: "detach" } : { type: "cancel", by: "shutdown" });
+    }
+    return [...this.#runs.values()];
   }
 }
 

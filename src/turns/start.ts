@@ -3,6 +3,7 @@ import { bestEffort, within } from "../base/async.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import { newTurnId, type TurnId } from "../base/ids.ts";
+import { eventIdOf, seqOf } from "../log/event.ts";
 import type { LogWriter, NewTurn, TurnRecord } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
 import type { Asker, Continuity } from "./continuity/continuity.ts";
@@ -11,8 +12,8 @@ import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import { newTurnExchange, promptOf, stagesOf } from "./plan.ts";
 import type { TurnQueue } from "./queue.ts";
-import type { TurnReads } from "./read.ts";
-import type { Readers } from "./readers.ts";
+import type { TurnAccess } from "./read.ts";
+import type { ReaderRegistry } from "./readers.ts";
 import type { Refusals } from "./refusals.ts";
 import { Runner } from "./run.ts";
 import type { RunningTurns } from "./running-turns.ts";
@@ -29,8 +30,8 @@ import {
 
 interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
   readonly events: EventSink<TurnLifecycle>;
-  readonly readers: Readers;
-  readonly reads: TurnReads;
+  readonly readers: ReaderRegistry;
+  readonly reads: TurnAccess;
   readonly queue: TurnQueue;
   readonly refusals: Refusals;
   readonly backOff: BackOff;
@@ -236,7 +237,7 @@ export class TurnStarter {
     const { caller, fingerprint, idempotencyKey } = asked;
     if (idempotencyKey !== undefined) {
       const [held] = await store.list({ caller, idempotencyKey, limit: 1 });
-      if (held === undefined || held.fingerprint !== fingerprint || !failedUnsent(held)) return held;
+      if (held === undefined || held.fingerprint !== fingerprint || !(await this.#isUnsent(held))) return held;
       await store.remove(held.turnId); // by its id, so it removes no turn that another repeat has started since
       return undefined;
     }
@@ -251,6 +252,21 @@ export class TurnStarter {
       signal,
     );
     return implicitTwin(asked, await this.#twins(asked));
+  }
+
+  /** Whether the turn failed before its prompt was sent. */
+  async #isUnsent({ turnId, outcome, lastEventId }: TurnRecord): Promise<boolean> {
+    const seq = seqOf(lastEventId);
+    if (outcome !== "failed" || seq > 2) return false;
+    if (seq === 1) return true;
+    const { store } = this.#parts;
+    try {
+      const { events } = await store.readAfter(turnId, eventIdOf(seq - 1), { limit: 1 });
+      return events.some(failedUnsent);
+    } catch {
+      // another repeat has just removed it; else it cannot be read here, and may have been prompted
+      return (await store.get(turnId)) === undefined;
+    }
   }
 
   async #twins({ caller, fingerprint }: JoinTurn): Promise<readonly Twin[]> {

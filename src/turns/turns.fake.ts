@@ -140,3 +140,13 @@ export function bound(store: LogStore): LogStore {
   const copy = Object.fromEntries(methods.map((name) => [name, Reflect.get(store, name).bind(store)]));
   return { ...copy, capabilities: store.capabilities } as LogStore; // every method of it, bound
 }
+
+/** A turn that an ended process left in the store. */
+export function record(clock: FakeClock) {
+  return {
+    ...asking(),
+    turnId: "turn_left" as TurnId,
+    createdAtMs: clock.now(),
+    graceMs: 120_000,
+  };
+}

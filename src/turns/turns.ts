@@ -1,6 +1,5 @@
 import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
-import type { CancelledBy, TurnEvent } from "../log/event.ts";
-import type { OutlinedEvent } from "../log/outline.ts";
+import type { CancelledBy, OutlinedEvent, TurnEvent } from "../log/event.ts";
 import type { NextEvents } from "../log/read-turn.ts";
 import type { NewTurn, TurnRecord } from "../log/store.ts";
 import type { QueuePlace } from "./queue.ts";

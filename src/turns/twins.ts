@@ -1,7 +1,7 @@
 import { within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
-import { MillraceError } from "../base/errors.ts";
-import { seqOf } from "../log/event-id.ts";
+import { MillraceError, reasonOf, unsentPrompt } from "../base/errors.ts";
+import { seqOf, type TurnEvent } from "../log/event.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { JoinTurn } from "./turns.ts";
 
@@ -12,11 +12,13 @@ export function refuseConflict(asked: Pick<JoinTurn, "fingerprint">, held: Pick<
 }
 
 /**
- * Whether the turn failed before its `started` event: nothing was sent, so its key is not spent. A failure is then the only event of
- * its log. Source: docs/turn-machine.md, I1 and I6.
+ * Whether the event ended its turn before a prompt was sent, so that its key is not spent: it is the only event of its log, or follows
+ * `started` and says so. A turn whose first prompt was answered has its usage before the end. Source: docs/turn-machine.md, I1 and I6.
  */
-export function failedUnsent({ outcome, lastEventId }: Pick<TurnRecord, "outcome" | "lastEventId">): boolean {
-  return outcome === "failed" && seqOf(lastEventId) === 1;
+export function failedUnsent(event: TurnEvent): boolean {
+  if (event.type !== "failed") return false;
+  const seq = seqOf(event.eventId);
+  return seq === 1 || (seq === 2 && reasonOf(event.error) === unsentPrompt);
 }
 
 /** An earlier turn of the same caller with the same fingerprint. */

@@ -1,7 +1,9 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { readAll } from "../../log/read-turn.ts";
 import type { TurnRequest } from "../../log/request.ts";
+import type { LogReads } from "../../log/store.ts";
 import type { TrajectoryNotes } from "../orphaned-trajectories.ts";
 import {
   drop,
@@ -13,7 +15,7 @@ import {
   noTrajectories,
   take,
 } from "./live-trajectories.ts";
-import { heldPart, historyAfter, type VisibleAnswer } from "./visible-history.ts";
+import { heldPart, historyAfter, type VisibleAnswer, visibleAnswer } from "./visible-history.ts";
 
 export interface ContinuityOptions {
   readonly clock: Clock;
@@ -135,4 +137,43 @@ export class Continuity {
 
 function ownerOf({ caller, session }: Asker): string {
   return JSON.stringify([caller, session ?? null]);
+}
+
+/** How many of the newest turns are looked at, and how long after the start of this process; ms. No call waits longer. */
+const lookedAt = 32;
+const waitsMs = 20 * 60_000;
+
+interface RecallOptions {
+  readonly store: Pick<LogReads, "list" | "readAfter">;
+  readonly continuity: Continuity;
+  readonly clock: Clock;
+  readonly ownerIsGone: (owner: string) => boolean;
+}
+
+/**
+ * A function that looks in the log for the conversation of a request that ends with results, where it is not known here. An earlier
+ * process may have left a prompt that waits for these results. It is then registered here, so that the request can continue it. Throws the
+ * errors of the store.
+ */
+export function openRecall({ store, continuity, clock, ownerIsGone }: RecallOptions): (asker: Asker) => Promise<void> {
+  const untilMs = clock.monotonic() + waitsMs;
+  return async (asker) => {
+    const { request, modelUid, caller, session } = asker;
+    const held = heldPart(request, modelUid);
+    if (held === undefined || request.messages.at(-1)?.role !== "tool" || clock.monotonic() > untilMs) return;
+    if (continuity.knows(asker)) return;
+    const recent = await store.list({ caller, ...(session === undefined ? {} : { session }), limit: lookedAt });
+    for (const turn of recent) {
+      const isEarlier = turn.outcome === "finished" && turn.request.messages.length + 1 === held.heldMessages;
+      if (!isEarlier || turn.session !== session || !ownerIsGone(turn.owner)) continue;
+      const events = await readAll(store, turn.turnId);
+      const begun = events.find(({ type }) => type === "started");
+      const end = events.at(-1);
+      if (begun?.type !== "started" || begun.cascadeId === undefined || end?.type !== "finished") continue;
+      const answer = visibleAnswer(events, end);
+      if (!answer.waits || continuity.knows(asker)) continue;
+      continuity.keep(turn, begun.cascadeId, answer);
+      if (continuity.knows(asker)) return;
+    }
+  };
 }

@@ -16,10 +16,14 @@ const gone: TurnEventBody = {
   error: { code: "upstream_failed", message: "trajectory not found", hint: "" },
 };
 
+const slow: TurnEventBody = { type: "failed", error: { code: "upstream_timeout", message: "too slow", hint: "" } };
+
 /** A backend whose continued runs fail before anything is sent. */
 class ForgetfulBackend extends ScriptedBackend {
+  failure = gone;
+
   override async *run(...[prompt, options]: Parameters<ScriptedBackend["run"]>): AsyncGenerator<Batch, void> {
-    if (prompt.continues !== undefined) yield [gone];
+    if (prompt.continues !== undefined) yield [this.failure];
     else yield* super.run(prompt, options);
   }
 }
@@ -73,6 +77,16 @@ describe("an exchange that continues conversations", () => {
     expect(how).toBe("rebuilt(trajectory_gone)");
     expect(events.map(({ type }) => type)).not.toContain("failed");
     expect(backend.prompts[1]?.text).toMatch(/<conversation-\w{7}>/);
+  });
+
+  it("waits for a slow agent once: the turn fails, and the next one builds a fresh trajectory", async () => {
+    const backend = new ForgetfulBackend("Hi.", "Bye.");
+    Object.assign(backend, { failure: slow, kind: "acp" });
+    const { ask } = talk(backend);
+    await ask([user("Hello")]);
+    expect((await ask(second)).events).toEqual([slow]);
+    expect((await ask(second)).how).toMatch(/^rebuilt/);
+    expect(backend.prompts).toHaveLength(2);
   });
 
   it("does not keep a trajectory that holds more than the client sees", async () => {

@@ -3,7 +3,7 @@ import type { AnswerPlan } from "./answer-plan.ts";
 import { type CallRepair, Calls } from "./calls.ts";
 import { CallFinder } from "./find-calls.ts";
 import { announcedCall } from "./forms/announced-call.ts";
-import type { EndCause } from "./forms/blocks.ts";
+import type { EndCause } from "./forms/source.ts";
 import { writeCall } from "./grammar.ts";
 import { JsonAnswer } from "./json-answer.ts";
 

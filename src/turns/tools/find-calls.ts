@@ -1,7 +1,8 @@
 import { AnswerParts, type FoundParts } from "./answer-parts.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
-import { BlockReader, closesFence, type EndCause } from "./forms/blocks.ts";
+import { BlockReader, closesFence } from "./forms/blocks.ts";
 import { type CallAttempt, findTool, mayBeCall } from "./forms/call-shapes.ts";
+import { type EndCause, Source } from "./forms/source.ts";
 import { callsFromTag, extentOf } from "./forms/tag-content.ts";
 import { type Tag, TagReader } from "./forms/tags.ts";
 
@@ -32,11 +33,11 @@ export class CallFinder {
   readonly #plan: AnswerPlan;
   readonly #parts: AnswerParts;
   readonly #tags: TagReader;
-  readonly #line = { isBlank: true, indent: "", isClosed: false, inCode: false };
+  readonly #line = new Line();
   #mode: Mode = { in: "text" };
   #cause: EndCause | undefined;
-  #held: string[] = [];
-  #heldLength = 0;
+  #held = "";
+  /** How much has to be held for the next look at it. */
   #checkAt = 0;
   /** The end of what was read: of a fence's line, or of a call's content. */
   #tail = "";
@@ -81,49 +82,28 @@ export class CallFinder {
   }
 
   #inText(text: string): string {
-    const line = this.#line;
-    const special = /[\n`<{[]/g;
-    for (let at = 0; at < text.length; ) {
-      let isLineStart = false;
-      if (line.isBlank) {
-        const from = spacesEnd(text, at);
-        line.indent += text.slice(at, from).slice(0, 8);
-        at = from;
-        if (at >= text.length) break;
-        isLineStart = true;
-        line.isBlank = false;
-        line.isClosed = text.charAt(at) === ">" || /^(?: {4}|.*\t)/.test(line.indent);
-      } else {
-        special.lastIndex = at;
-        at = special.exec(text)?.index ?? text.length;
-        if (at >= text.length) break;
-      }
-      const char = text.charAt(at);
-      if (char === "\n") {
-        this.#newLine();
-        at++;
-        continue;
-      }
-      if (!line.isClosed && this.#mayBegin(text, at, isLineStart)) {
-        this.#parts.say(text.slice(0, at));
+    const candidate = /<|\[(?=T|$)|(?<!\S)[{[]|`+|^[^\S\n]*[~A]/gm;
+    let from = 0;
+    for (let match = candidate.exec(text); match !== null; match = candidate.exec(text)) {
+      const at = candidate.lastIndex - match[0].trimStart().length;
+      this.#line.follow(text.slice(from, at));
+      from = at;
+      if (this.#mayBegin(text, from)) {
+        this.#parts.say(text.slice(0, from));
         this.#hold({ in: "held", before: this.#parts.seen, first: this.#parts.isEmpty });
-        return text.slice(at);
+        return text.slice(from);
       }
-      if (char === "`" && (at > 0 ? text.charAt(at - 1) : this.#parts.seen.at(-1)) !== "`") line.inCode = !line.inCode;
-      at++;
     }
+    this.#line.follow(text.slice(from));
     this.#parts.say(text);
     return "";
   }
 
-  #newLine(): void {
-    Object.assign(this.#line, { isBlank: true, indent: "", isClosed: false, inCode: false });
-  }
-
   /** Whether a block of calls may begin here; decided by a few characters. */
-  #mayBegin(text: string, at: number, isLineStart: boolean): boolean {
+  #mayBegin(text: string, at: number): boolean {
     const char = text.charAt(at);
-    if (this.#line.inCode) return false;
+    const { isBlank: isLineStart, inCode, isClosed } = this.#line;
+    if (inCode || isClosed) return false;
     if (char === "<") return this.#tags.mayBegin(text, at) !== "no" || this.#tags.tokenAt(text, at) !== 0;
     if (char === "[" && this.#tags.tokenAt(text, at) !== 0) return true;
     if (char === "{" || char === "[") {
@@ -147,7 +127,7 @@ export class CallFinder {
     }
     if (closesFence(this.#tail, marker)) {
       this.#mode = { in: "text" };
-      this.#newLine();
+      this.#line.begin();
     }
     this.#tail = "";
     this.#parts.say(text.slice(0, newline + 1));
@@ -160,110 +140,94 @@ export class CallFinder {
     const end = found === -1 ? text.length : found + close.length - known.length;
     if (found !== -1) this.#mode = { in: "text" };
     this.#parts.say(text.slice(0, end));
-    if (found !== -1) this.#newLine();
+    if (found !== -1) this.#line.begin();
     return text.slice(end);
   }
 
   #hold(mode: Mode): void {
     this.#mode = mode;
-    this.#held = [];
-    this.#heldLength = 0;
+    this.#held = "";
     this.#checkAt = 1;
     this.#tail = "";
   }
 
   /** Reads what is held each time that it has doubled, so that the whole takes linear time. */
   #inHeld(text: string, { before, first }: Mode & { readonly in: "held" }): string {
-    this.#held.push(text);
-    this.#heldLength += text.length;
-    if (this.#heldLength < this.#checkAt && this.#cause === undefined) return "";
-    const all = this.#held.join("");
+    this.#held += text;
+    const all = this.#held;
+    if (all.length < this.#checkAt && this.#cause === undefined) return "";
     const isFull = all.length >= holdLimit;
-    const held = isFull ? all.slice(0, holdLimit) : all;
-    const reader = new BlockReader(
-      held,
-      { names: this.#plan.names, tags: this.#tags },
-      isFull ? undefined : this.#cause,
-    );
-    const { blocks, stop } = reader.readAll({ called: this.#parts.sawCall, first });
-    const isEnd = stop.next === "end" && this.#cause !== undefined;
-    if ((stop.next === "more" || stop.next === "end") && !isFull && !isEnd) {
-      this.#held = [all];
+    const source = new Source(all.slice(0, holdLimit), isFull ? undefined : this.#cause);
+    const { blocks, stop } = new BlockReader(source, this.#tags).readAll({ called: this.#parts.sawCall, first });
+    const isOver = stop.next === "end" && source.cause !== undefined;
+    if ((stop.next === "more" || stop.next === "end") && !isFull && !isOver) {
       this.#checkAt = Math.min(all.length * 2, holdLimit);
       return "";
     }
     this.#mode = { in: "text" };
-    if (isEnd && !isFull) {
-      this.#parts.endWith(held, blocks, before, first);
+    if (isOver) {
+      this.#parts.endWith(all, blocks, before, first);
       return "";
     }
-    if (stop.next === "marked") {
-      // a wrapper around the taught form is no text
-      if (blocks.some(({ calls }) => calls.length > 0)) this.#parts.keep(held, blocks, before);
-      this.#parts.say(held.slice(blocks.at(-1)?.end ?? 0, stop.start));
-      const rest = all.slice(stop.at);
-      if (stop.tag.isSelfClosing)
-        return this.#called(callsFromTag(stop.tag, this.#toolOf(stop.tag), "", this.#plan.names), rest);
-      this.#hold({ in: "call", tag: stop.tag, opener: held.slice(stop.start, stop.at) });
-      return rest;
+    const hasCalls = blocks.some(({ calls }) => calls.length > 0);
+    const blocksEnd = blocks.at(-1)?.end ?? 0;
+    switch (stop.next) {
+      case "marked": // a wrapper around the taught form is no text
+        if (hasCalls) this.#parts.keep(all, blocks, before);
+        this.#parts.say(all.slice(blocksEnd, stop.start));
+        if (stop.tag.isSelfClosing) return this.#called(this.#callsFrom(stop.tag, ""), all.slice(stop.at));
+        this.#hold({ in: "call", tag: stop.tag, opener: all.slice(stop.start, stop.at) });
+        return all.slice(stop.at);
+      case "invented":
+        if (hasCalls) this.#parts.say(all.slice(0, blocksEnd));
+        this.#parts.settle(false);
+        this.#mode = { in: "invention" };
+        return "";
+      case "thoughts":
+        this.#mode = { in: "thoughts", close: `</${stop.tag.written}>` };
+        return this.#pass(all, stop.at);
+      case "text":
+      case "more":
+        if (stop.fence !== undefined) this.#mode = { in: "fence", marker: stop.fence.marker };
+        return this.#pass(all, stop.fence?.from ?? (stop.next === "text" ? stop.at : source.text.length));
+      case "end":
+        return this.#pass(all, source.text.length);
+      default:
+        return stop satisfies never;
     }
-    if (stop.next === "invented") {
-      if (blocks.some(({ calls }) => calls.length > 0)) this.#parts.say(held.slice(0, blocks.at(-1)?.end));
-      this.#parts.settle(false);
-      this.#mode = { in: "invention" };
-      return "";
-    }
-    if (stop.next === "thoughts") this.#mode = { in: "thoughts", close: `</${stop.tag.written}>` };
-    const fence = "fence" in stop ? stop.fence : undefined;
-    if (fence !== undefined) this.#mode = { in: "fence", marker: fence.marker };
-    const end = fence?.from ?? (stop.next === "text" || stop.next === "thoughts" ? stop.at : held.length);
-    return this.#pass(all, Math.max(1, end));
   }
 
   /** Passes held text on as text, and returns its rest. */
   #pass(held: string, end: number): string {
-    const text = held.slice(0, end);
-    const newline = text.lastIndexOf("\n");
-    if (newline !== -1) this.#newLine();
-    const last = text.slice(newline + 1);
-    const line = this.#line;
-    if (newline !== -1) {
-      const indent = last.slice(0, spacesEnd(last, 0));
-      line.indent = indent.slice(0, 8);
-      line.isBlank = indent.length === last.length;
-      line.isClosed = !line.isBlank && (last.charAt(indent.length) === ">" || /^(?: {4}|.*\t)/.test(line.indent));
-    } else line.isBlank = false;
-    if ((last.match(/`+/g)?.length ?? 0) % 2 === 1) line.inCode = !line.inCode;
+    const text = held.slice(0, Math.max(1, end));
+    this.#line.follow(text);
     this.#tail = "";
     this.#parts.say(text);
-    return held.slice(end);
+    return held.slice(text.length);
   }
 
   /** The taught form: up to its closing tag, or to the next call if that is missing. */
   #inCall(text: string, mode: Mode & { readonly in: "call" }): string {
-    const { opener, closer } = this.#tags.own;
-    this.#held.push(text);
+    const { closer, either } = this.#tags.own;
+    this.#held += text;
     const window = this.#tail + text;
     this.#tail = window.slice(-closer.length);
-    const isWhole = window.includes(closer) || window.includes(opener) || this.#cause !== undefined;
-    return isWhole ? this.#readCall(this.#held.join(""), mode) : "";
+    return either.test(window) || this.#cause !== undefined ? this.#readCall(this.#held, mode) : "";
   }
 
   #readCall(text: string, { tag, opener }: Mode & { readonly in: "call" }): string {
     const { own } = this.#tags;
-    const close = text.indexOf(own.closer);
-    const next = text.indexOf(own.opener);
-    const isClosed = close !== -1 && (next === -1 || close < next);
-    const body = text.slice(0, isClosed ? close : next === -1 ? text.length : next);
+    const next = own.either.exec(text);
+    const isClosed = next?.[0] === own.closer;
+    const body = text.slice(0, next?.index);
     const tool = this.#toolOf(tag);
     const isFreeform = tool?.tool.kind === "freeform";
     const extent = isClosed
       ? { to: body.length, end: body.length + own.closer.length, isClosed }
-      : extentOf(body, { ...tag, end: 0 }, { isFreeform, isEnd: true });
-    if (extent === "more") return "";
+      : extentOf(new Source(body, "stop"), { ...tag, end: 0 }, isFreeform);
     this.#mode = { in: "text" };
     const content = body.slice(0, extent.to);
-    if (!extent.isClosed && next === -1) {
+    if (!extent.isClosed && next === null) {
       if (/^[ \t]*[A-Za-z]/.test(content) && !isFreeform) {
         this.#parts.say(opener + text); // a sentence about the tag
         return "";
@@ -273,7 +237,7 @@ export class CallFinder {
         return "";
       }
     }
-    const calls = callsFromTag(tag, tool, content, this.#plan.names);
+    const calls = this.#callsFrom(tag, content);
     const isClean = opener === `${own.opener}name="${tool?.shownName}">` && (isClosed || isFreeform);
     return this.#called(isClean ? calls : calls.map((call) => ({ ...call, isRepaired: true })), text.slice(extent.end));
   }
@@ -282,19 +246,53 @@ export class CallFinder {
     return findTool(asked, this.#plan.names);
   }
 
+  #callsFrom(tag: Tag, content: string): readonly CallAttempt[] {
+    return callsFromTag(tag, this.#toolOf(tag), content, this.#plan.names);
+  }
+
   #called(calls: readonly CallAttempt[], rest: string): string {
-    this.#newLine();
+    this.#line.begin();
     this.#parts.called(calls);
     return rest;
   }
 }
 
-function spacesEnd(text: string, at: number): number {
-  const spaces = /[ \t\r]*/y;
-  spaces.lastIndex = at;
-  return at + (spaces.exec(text)?.[0].length ?? 0);
-}
-
 function endsSentence(before: string): boolean {
   return /[.!?…"”)\]]\s+$/.test(before);
+}
+
+/** The place in its line up to which an answer was read. */
+class Line {
+  /** Only white space came so far. */
+  isBlank = true;
+  /** A quotation, or indented as code: no call begins in it. */
+  isClosed = false;
+  /** Between backticks. */
+  inCode = false;
+  #indent = "";
+  #last = "";
+
+  begin(): void {
+    this.isBlank = true;
+    this.isClosed = false;
+    this.inCode = false;
+    this.#indent = "";
+    this.#last = "";
+  }
+
+  follow(text: string): void {
+    if (text === "") return;
+    const newline = text.lastIndexOf("\n");
+    if (newline !== -1) this.begin();
+    const rest = text.slice(newline + 1);
+    if (this.isBlank) {
+      const start = rest.search(/[^ \t\r]/);
+      this.#indent = (this.#indent + rest.slice(0, start === -1 ? rest.length : start)).slice(0, 8);
+      this.isBlank = start === -1;
+      this.isClosed = /^(?: {4}|.*\t)/.test(this.#indent) || rest.charAt(start) === ">";
+    }
+    for (let at = rest.indexOf("`"); at !== -1; at = rest.indexOf("`", at + 1))
+      if ((at > 0 ? rest.charAt(at - 1) : this.#last) !== "`") this.inCode = !this.inCode;
+    this.#last = rest.at(-1) ?? this.#last;
+  }
 }

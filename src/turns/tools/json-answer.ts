@@ -4,17 +4,9 @@ import { continueJson } from "./arguments/continue-json.ts";
 import { parsedJson } from "./arguments/json.ts";
 import { JsonStream } from "./arguments/json-stream.ts";
 import { compileSchema, type SchemaCheck } from "./arguments/schema-check.ts";
-import { closesFence, type EndCause } from "./forms/blocks.ts";
 import { parseLooseJson } from "./forms/loose-json.ts";
 import { wholeJson } from "./forms/read-calls.ts";
-
-/** A schema that takes any object. */
-const anyObject: SchemaCheck = {
-  fitsSoFar: () => true,
-  isFreeText: () => true,
-  misfits: (value) =>
-    isObject(value) ? [] : [{ path: "", text: "the answer must be a JSON object", expected: undefined, isFine: false }],
-};
+import type { EndCause } from "./forms/source.ts";
 
 /** Where an object that is sent as it grows begins at the latest; one after more text is sent at the end. */
 const maxLead = 200;
@@ -33,7 +25,7 @@ export class JsonAnswer {
   #begun = false;
 
   constructor(format: ResponseFormat, emit: (delta: string) => void, sentBefore?: string) {
-    this.#check = format.type === "json_schema" ? compileSchema(format.schema, "the answer") : anyObject;
+    this.#check = compileSchema(format.type === "json_schema" ? format.schema : { type: "object" }, "the answer");
     this.#emit = emit;
     this.#stream = new JsonStream(this.#check);
     this.#sentBefore = sentBefore;
@@ -103,31 +95,22 @@ interface Candidate {
   readonly strict: boolean;
 }
 
+/** A fence and its content; the last one may be open. */
+const fenced = /^[^\S\n]*```[^\n]*\n([^]*?)(?:^[^\S\n]*`{3,}[^\S\n]*$|$(?![^]))/gm;
+
 /** The JSON values in a text: all of it, a fenced part, or the values between prose; most complete first. */
 function jsonIn(raw: string): readonly Candidate[] {
-  const found = [raw.trim(), ...fencedParts(raw)].flatMap((text): Candidate[] => {
-    const exact = parsedJson(text);
-    const value = exact === undefined ? wholeJson(text) : exact;
-    return value === undefined ? [] : [{ value, text, strict: exact !== undefined }];
-  });
+  const found = [raw.trim(), ...[...raw.matchAll(fenced)].map(([, body = ""]) => body.trim())].flatMap(
+    (text): Candidate[] => {
+      const exact = parsedJson(text);
+      const value = exact === undefined ? wholeJson(text) : exact;
+      return value === undefined ? [] : [{ value, text, strict: exact !== undefined }];
+    },
+  );
   if (found.length > 0) return found;
   const first = raw.search(/[[{]/);
   const loose = first === -1 ? undefined : parseLooseJson(raw, first);
   if (loose === undefined) return [];
   const text = raw.slice(first, loose.end);
   return [{ value: loose.value, text, strict: parsedJson(text) !== undefined }];
-}
-
-/** The contents of the fences in a text; the last one may be open. */
-function fencedParts(raw: string): readonly string[] {
-  const parts: string[] = [];
-  let lines: string[] | undefined;
-  for (const line of raw.split("\n")) {
-    if (lines === undefined) lines = line.trimStart().startsWith("```") ? [] : undefined;
-    else if (closesFence(line, "```")) {
-      parts.push(lines.join("\n").trim());
-      lines = undefined;
-    } else lines.push(line);
-  }
-  return lines === undefined ? parts : [...parts, lines.join("\n").trim()];
 }

@@ -1,8 +1,7 @@
 import { isObject } from "../../../base/json.ts";
 import type { ShownTool } from "../names.ts";
-import { equalJson, parsedJson } from "./json.ts";
-import type { SchemaCheck } from "./schema-check.ts";
-import type { Misfit } from "./schema-inspection.ts";
+import { equalJson, memberAt, onlyText, parsedJson } from "./json.ts";
+import type { Misfit, SchemaCheck } from "./schema-check.ts";
 
 /** `raw`: the text that the value was read from, where it is known. */
 export interface ReadArguments {
@@ -33,9 +32,8 @@ export function checkArguments(tool: ShownTool, { value, raw }: ReadArguments): 
 /** A freeform tool's text, also from an object that contains only that text. */
 function freeformText(value: unknown): CheckedArguments {
   if (typeof value === "string") return { ok: true, text: value, changed: false };
-  const members = typeof value === "object" && value !== null ? Object.values(value) : [];
-  const [only] = members;
-  if (members.length === 1 && typeof only === "string") return { ok: true, text: only, changed: true };
+  const text = onlyText(value);
+  if (text !== undefined) return { ok: true, text, changed: true };
   return { ok: false, message: "this tool takes plain text between the tags, no JSON" };
 }
 
@@ -64,39 +62,20 @@ function isNothing(value: unknown): boolean {
 }
 
 function firstImprovement(value: unknown, misfits: readonly Misfit[], check: SchemaCheck): unknown {
-  for (const misfit of misfits) {
-    const steps = misfit.path
-      .split("/")
-      .slice(1)
-      .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-    const { expected = [], byDefault } = misfit;
-    const completed = byDefault === undefined ? [] : completedAt(value, steps, byDefault);
-    for (const candidate of [...completed, ...candidatesAt(value, steps, expected)]) {
+  for (const misfit of misfits)
+    for (const replacement of replacements(memberAt(value, misfit.path), misfit)) {
+      const candidate = replaced(value, misfit.path, replacement);
       if (check.misfits(candidate).length < misfits.length) return candidate;
     }
-  }
   return undefined;
 }
 
 const absent = Symbol("absent");
 
-function completedAt(root: unknown, steps: readonly string[], { key, value }: NonNullable<Misfit["byDefault"]>) {
-  const object = valueAt(root, steps);
-  return isObject(object) ? [replaced(root, steps, { ...object, [key]: value })] : [];
-}
-
-function valueAt(root: unknown, steps: readonly string[]): unknown {
-  let value = root;
-  for (const step of steps)
-    value = isObject(value) || Array.isArray(value) ? (value as Record<string, unknown>)[step] : undefined; // lists are objects too
-  return value;
-}
-
-function candidatesAt(root: unknown, steps: readonly string[], expected: readonly string[]): readonly unknown[] {
-  const value = valueAt(root, steps);
-  const replacements = expected.flatMap((type) => conversions(value, type));
-  const removal = value === null && steps.length > 0 ? [absent] : [];
-  return [...replacements, ...removal].map((replacement) => replaced(root, steps, replacement));
+function replacements(value: unknown, { path, expected = [], byDefault }: Misfit): readonly unknown[] {
+  if (byDefault !== undefined && isObject(value)) return [{ ...value, [byDefault.key]: byDefault.value }];
+  if (value === null && path.length > 0) return [...expected.flatMap((type) => conversions(value, type)), absent];
+  return expected.flatMap((type) => conversions(value, type));
 }
 
 function conversions(value: unknown, type: string): readonly unknown[] {

@@ -1,3 +1,5 @@
+import { isObject } from "../../../base/json.ts";
+
 /** Whether two JSON values are the same; the order of keys does not matter. */
 export function equalJson(a: unknown, b: unknown): boolean {
   if (a === b) return true; // -0 and 0 are one number of JSON
@@ -16,4 +18,18 @@ export function parsedJson(text: string): unknown {
   } catch {
     return undefined; // loose JSON, or none
   }
+}
+
+/** The text that an object holds and nothing else: the input of a freeform tool, written as JSON. */
+export function onlyText(value: unknown): string | undefined {
+  const [only, ...more] = isObject(value) ? Object.values(value) : [];
+  return more.length === 0 && typeof only === "string" ? only : undefined;
+}
+
+/** The member that keys and indexes lead to; undefined where one is missing. */
+export function memberAt(root: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((value, step) => {
+    const isOwn = (isObject(value) || Array.isArray(value)) && Object.hasOwn(value, step);
+    return isOwn ? (value as Record<string, unknown>)[step] : undefined; // lists are objects too
+  }, root);
 }

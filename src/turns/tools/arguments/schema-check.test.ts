@@ -65,9 +65,7 @@ describe("the verdict", () => {
         multipleOf: fc.constantFrom(1, 2),
         minItems: size,
         maxItems: size,
-        minProperties: size,
         required: fc.uniqueArray(name),
-        dependentRequired: fc.dictionary(name, fc.uniqueArray(name)),
         ...references,
       };
       const nested = {
@@ -75,18 +73,13 @@ describe("the verdict", () => {
         items: inner,
         properties: fc.dictionary(name, inner, { maxKeys: 2 }),
         additionalProperties: inner,
-        propertyNames: inner,
-        dependentSchemas: fc.dictionary(name, inner, { maxKeys: 1 }),
         allOf: schemas,
         anyOf: schemas,
-        oneOf: schemas,
-        not: inner,
       };
       const oneOf = (rules: Readonly<Record<string, fc.Arbitrary<unknown>>>) =>
         fc.oneof(...Object.entries(rules).map(([rule, content]) => content.map((one) => ({ [rule]: one }))));
-      const branched = fc.tuple(inner, inner, inner).map(([a, b, c]) => ({ if: a, [`then`]: b, else: c }));
       const combined = fc
-        .array(fc.oneof(oneOf(flat), oneOf(nested), branched), { maxLength: 3 })
+        .array(fc.oneof(oneOf(flat), oneOf(nested)), { maxLength: 3 })
         .map((rules) => Object.assign({}, ...rules) as Schema);
       return { schema: fc.oneof({ maxDepth: 2 }, oneOf(flat), fc.boolean(), combined) };
     }).schema;
@@ -107,19 +100,18 @@ describe("the verdict", () => {
   test.each<[string, Schema]>([
     ["pattern", { pattern: "^x" }],
     ["format", { format: "date" }],
+    ["contains", { contains: { type: "null" } }],
+    ["not", { not: {} }],
+    ["if", { if: true, [`then`]: false, else: false }],
+    ["dependentRequired", { dependentRequired: { y: ["z"] } }],
+    ["propertyNames", { propertyNames: false }],
+    ["a second match of oneOf", { oneOf: [{}, {}] }],
     ["a reference that leads nowhere", { $ref: "#/$defs/none" }],
     ["a list in enum", { enum: [["x"]] }],
   ])("does not depend on what is not checked: %s", (_, rule) => {
-    const rules = [rule, { not: rule }, { oneOf: [rule, {}] }, { not: { anyOf: [rule, { type: "null" }] } }];
-    const branches = [
-      { if: rule, else: false },
-      { if: rule, [`then`]: false },
-      { additionalProperties: false, patternProperties: { x: rule } },
-    ];
+    const rules = [rule, { anyOf: [false, rule] }, { additionalProperties: false, patternProperties: { x: rule } }];
     const values = ["enum" in rule ? ["z"] : "y", ["y"], { y: 1 }];
-    const found = [...rules, ...branches].flatMap((one) =>
-      values.flatMap((a) => compileSchema(member(one)).misfits({ a })),
-    );
+    const found = rules.flatMap((one) => values.flatMap((a) => compileSchema(member(one)).misfits({ a })));
     expect(found).toEqual([]);
   });
 });

@@ -3,7 +3,8 @@ import type { ShownTool, ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson, findTool, mayBeCall } from "./call-shapes.ts";
 import { closingBracket } from "./loose-json.ts";
 import { callsOf, readCalls, readTokenCalls, spaceEnd, tokenBlockEnd, wholeJson, xmlArguments } from "./read-calls.ts";
-import { attributeCall, callsFromTag, extentOf } from "./tag-content.ts";
+import { endOf, matchFrom, type Source, TextShortage } from "./source.ts";
+import { attributeCall, callsFromTag, type Extent, extentOf } from "./tag-content.ts";
 import {
   explicitTags,
   inventedTags,
@@ -15,9 +16,6 @@ import {
   thoughtTags,
   wrapperTags,
 } from "./tags.ts";
-
-/** How an answer ended: on its own, or cut off at its length limit. */
-export type EndCause = "stop" | "length";
 
 /** A part of an answer that is written as calls are, from `start` to `end`. */
 export interface Block {
@@ -32,9 +30,9 @@ export interface Block {
 /** Where blocks end, and what follows them there. */
 export type Stop =
   /** Only white space: they end the text. */
-  | { readonly next: "end"; readonly at: number }
+  | { readonly next: "end" }
   /** A block that is not whole yet; `fence` if it is fenced. */
-  | { readonly next: "more"; readonly at: number; readonly fence?: Fence }
+  | { readonly next: "more"; readonly fence: Fence | undefined }
   /** Something that is no call. Up to `at`, or in a fence from its first line on, nothing is one. */
   | { readonly next: "text"; readonly at: number; readonly fence?: Fence }
   | { readonly next: "marked"; readonly start: number; readonly at: number; readonly tag: Tag }
@@ -58,22 +56,21 @@ interface Place {
 /** Fences whose info string announces a call, not data. */
 const callInfo = /^(?:tool_calls?|tool_code|tool_use|function_calls?|tool|function|call)\b/i;
 const namedInfo = /^(?:tool_call|function_call|tool|call)[\s:]{1,20}(?:name\s{0,9}=\s{0,9})?["']?([\w.:/-]+)["']?$/i;
-/** Reads blocks of calls that follow each other in a text. `cause` is set if the text is the end of the answer. */
+
+/** Reads blocks of calls that follow each other in a text. */
 export class BlockReader {
+  readonly #source: Source;
   readonly #text: string;
   readonly #names: ToolNames;
   readonly #tags: TagReader;
-  readonly #cause: EndCause | undefined;
+  /** The fence that is being read. */
+  #inFence: Fence | undefined;
 
-  constructor(
-    text: string,
-    { names, tags }: { readonly names: ToolNames; readonly tags: TagReader },
-    cause?: EndCause,
-  ) {
-    this.#text = text;
-    this.#names = names;
+  constructor(source: Source, tags: TagReader) {
+    this.#source = source;
+    this.#text = source.text;
+    this.#names = tags.names;
     this.#tags = tags;
-    this.#cause = cause;
   }
 
   /** All blocks from the start of the text on. `called`: a call stands before it. `first`: nothing does. */
@@ -82,10 +79,10 @@ export class BlockReader {
     let isWrapped = false;
     for (let at = 0; ; ) {
       const from = spaceEnd(this.#text, at);
-      if (from >= this.#text.length) return { blocks, stop: { next: "end", at: from } };
+      if (from >= this.#text.length) return { blocks, stop: { next: "end" } };
       const isIndented = at > 0 && /\n(?:\t| {4})[^\n]*$/.test(this.#text.slice(at, from));
       if (isIndented && !isWrapped) return { blocks, stop: { next: "text", at: from } };
-      const read = this.#block(from, { called, hasBlocks: blocks.length > 0, first: first && blocks.length === 0 });
+      const read = this.#nextBlock(from, { called, hasBlocks: blocks.length > 0, first: first && blocks.length === 0 });
       if ("next" in read) return { blocks, stop: read };
       blocks.push(read);
       isWrapped = read.calls.length === 0 || isWrapped;
@@ -93,10 +90,20 @@ export class BlockReader {
     }
   }
 
+  #nextBlock(at: number, place: Place): Block | Stop {
+    this.#inFence = undefined;
+    try {
+      return this.#block(at, place);
+    } catch (error) {
+      if (!(error instanceof TextShortage)) throw error;
+      return { next: "more", fence: this.#inFence };
+    }
+  }
+
   #block(at: number, place: Place): Block | Stop {
     const token = this.#tags.tokenAt(this.#text, at);
-    if (token === "more" && this.#cause === undefined) return { next: "more", at };
-    if (typeof token === "number" && token > 0) return this.#tokens(at, token);
+    if (token === "more") this.#source.wait();
+    else if (token > 0) return this.#tokens(at, token);
     switch (this.#text.charAt(at)) {
       case "`":
       case "~":
@@ -117,9 +124,10 @@ export class BlockReader {
     return { next: "text", at: Math.min(this.#text.length, at) };
   }
 
-  /** Not whole: more is needed, or at the end of the answer it is text. */
-  #open(at: number): Stop {
-    return this.#cause === undefined ? { next: "more", at } : this.#none(this.#text.length);
+  /** Not whole: at the end of the answer it is text. */
+  #open(): Stop {
+    this.#source.wait();
+    return this.#none(this.#text.length);
   }
 
   #broken(start: number, end: number): Block {
@@ -130,47 +138,45 @@ export class BlockReader {
   #json(at: number): Block | Stop {
     const window = this.#text.slice(at, at + 256);
     const may = mayBeCall(window, this.#names);
-    const undecided = may === "unknown" && window.length < 256;
-    if (undecided && this.#cause === undefined) return { next: "more", at };
+    if (may === "unknown" && window.length < 256) this.#source.wait();
     if (may !== "yes") return this.#none(at + 1);
     const close = closingBracket(this.#text, at);
-    if (close === -1 && this.#cause !== "stop") return this.#open(at);
+    if (close === -1 && this.#source.cause !== "stop") return this.#open();
     const end = close === -1 ? this.#text.length : close;
     const value = wholeJson(this.#text.slice(at, end).trim());
     if (isObject(value) && value["action"] === "final" && typeof value["content"] === "string")
       return { start: at, end, calls: [], said: value["content"] };
-    const calls = callsFromJson(value, this.#names);
-    if (calls === undefined || calls.some(({ tool }) => tool === undefined)) return this.#none(end);
-    return { start: at, end, calls };
+    return this.#offered(at, end, callsFromJson(value, this.#names));
+  }
+
+  /** A block of a form that other text has too: it is one if it calls offered tools only. */
+  #offered(start: number, end: number, calls: readonly CallAttempt[] | undefined): Block | Stop {
+    const isCalls = calls?.every(({ tool }) => tool !== undefined) === true;
+    return isCalls ? { start, end, calls } : this.#none(end);
   }
 
   #fence(at: number): Block | Stop {
-    const opener = /(`{3,}|~{3,})([^\n`]{0,200})(\n?)/y;
-    opener.lastIndex = at;
-    const match = opener.exec(this.#text);
-    const run = /`+|~+/y;
-    run.lastIndex = at;
-    const runEnd = at + (run.exec(this.#text)?.[0].length ?? 0);
-    if (match === null) return runEnd >= this.#text.length ? this.#open(at) : this.#none(runEnd);
+    const match = matchFrom(/(`{3,}|~{3,})([^\n`]{0,200})(\n?)/y, this.#text, at);
+    const runEnd = endOf(/`+|~+/y, this.#text, at);
+    if (match === null) return runEnd >= this.#text.length ? this.#open() : this.#none(runEnd);
     const from = at + match[0].length;
-    if (match[3] === "") return from >= this.#text.length ? this.#open(at) : this.#none(runEnd);
+    if (match[3] === "") return from >= this.#text.length ? this.#open() : this.#none(runEnd);
     const fence = { marker: match[1] ?? "", from };
     const info = (match[2] ?? "").trim();
+    this.#inFence = fence;
     const inner = this.#fenced(fence, info);
-    if (inner === "more") return { ...this.#open(at), fence } as Stop; // open or text: both may have it
     if (inner === undefined) return { next: "text", at: from, fence };
     return { start: at, ...inner };
   }
 
   /** The calls of a fence that holds nothing else, and the place after its closing line. */
-  #fenced({ marker, from }: Fence, info: string): Pick<Block, "end" | "calls" | "said"> | "more" | undefined {
+  #fenced({ marker, from }: Fence, info: string): Pick<Block, "end" | "calls" | "said"> | undefined {
     let at = spaceEnd(this.#text, from);
-    if (at >= this.#text.length) return this.#cause === undefined ? "more" : undefined;
+    if (at >= this.#text.length) this.#source.wait();
     const named = namedInfo.exec(info)?.[1];
     const word = /[A-Za-z_[]/.test(this.#text.charAt(at)) && callInfo.test(info);
     if (named !== undefined || word) {
       const close = this.#closingLine(from, marker);
-      if (close === undefined) return "more";
       const body = this.#text.slice(from, close.start).trim();
       const tool = named === undefined ? undefined : findTool(named, this.#names);
       const calls =
@@ -180,14 +186,12 @@ export class BlockReader {
     }
     const blocks: Block[] = [];
     while (at < this.#text.length && /[<{[]/.test(this.#text.charAt(at))) {
-      const read = this.#marked(at) ?? this.#block(at, { called: false, hasBlocks: blocks.length > 0, first: false });
-      if ("next" in read) return read.next === "more" ? "more" : undefined;
+      const read = this.#block(at, { called: false, hasBlocks: blocks.length > 0, first: false });
+      if ("next" in read) return undefined;
       blocks.push(read);
       at = spaceEnd(this.#text, read.end);
     }
-    if (at >= this.#text.length && this.#cause === undefined) return "more";
-    const close = at >= this.#text.length ? { start: at, end: at } : this.#closingLine(at, marker);
-    if (close === undefined) return "more";
+    const close = this.#closingLine(at, marker);
     const calls = blocks.flatMap((block) =>
       block.calls.map((call) => ({ ...call, source: call.source ?? this.#text.slice(block.start, block.end) })),
     );
@@ -196,38 +200,23 @@ export class BlockReader {
     return { end: close.end, calls, ...(said === undefined ? {} : { said }) };
   }
 
-  /** The line that closes a fence, from `at` on; the end of the answer also closes it. Undefined: more is needed. */
-  #closingLine(at: number, marker: string): { readonly start: number; readonly end: number } | undefined {
+  /** The line that closes a fence, from `at` on; the end of the answer also closes it. */
+  #closingLine(at: number, marker: string): { readonly start: number; readonly end: number } {
     for (let start = at; start <= this.#text.length; ) {
       const newline = this.#text.indexOf("\n", start);
       const end = newline === -1 ? this.#text.length : newline;
-      const isWhole = newline !== -1 || this.#cause !== undefined;
+      const isWhole = newline !== -1 || this.#source.cause !== undefined;
       if (isWhole && closesFence(this.#text.slice(start, end), marker)) return { start, end };
       if (newline === -1) break;
       start = newline + 1;
     }
-    return this.#cause === undefined ? undefined : { start: this.#text.length, end: this.#text.length };
-  }
-
-  /** The taught form, inside a fence. */
-  #marked(at: number): Block | Stop | undefined {
-    if (!this.#text.startsWith(this.#tags.own.opener, at)) return undefined;
-    const tag = this.#tags.read(this.#text, at);
-    if (tag === undefined || tag === "more") return this.#open(at);
-    const to = this.#text.indexOf(this.#tags.own.closer, tag.end);
-    if (to === -1) return this.#named(at, tag);
-    const body = this.#text.slice(tag.end, to);
-    const tool = findTool(tag.asked ?? "", this.#names);
-    return {
-      start: at,
-      end: to + this.#tags.own.closer.length,
-      calls: callsOf(tag.asked ?? "", tool, body, this.#names),
-    };
+    this.#source.wait();
+    return { start: this.#text.length, end: this.#text.length };
   }
 
   #tokens(at: number, token: number): Block | Stop {
     const ended = tokenBlockEnd(this.#text, at + token);
-    if (ended === -1 && this.#cause === undefined) return { next: "more", at };
+    if (ended === -1) this.#source.wait();
     const end = ended === -1 ? this.#text.length : ended;
     const isChannel = this.#text.startsWith("<|channel|>", at);
     const calls = readTokenCalls(this.#text.slice(isChannel ? at : at + token, end), this.#names);
@@ -238,31 +227,29 @@ export class BlockReader {
   #action(at: number): Block | Stop {
     const form =
       /Action[ \t]{0,9}:[ \t]{0,9}`?([\w.:/-]{1,130})`?[ \t]{0,9}\r?\n[ \t]{0,9}Action[ _]Input[ \t]{0,9}:\s{0,9}/iy;
-    form.lastIndex = at;
-    const match = form.exec(this.#text);
+    const match = matchFrom(form, this.#text, at);
     if (match === null) {
       const head = this.#text.slice(at, at + 300);
       const may = "action".startsWith(head.toLowerCase()) || /^Action\s{0,9}(?::[^\n]*(?:\n[^\n]*)?)?$/i.test(head);
-      return may && head.length < 300 && this.#cause === undefined ? { next: "more", at } : this.#none(at + 1);
+      if (may && head.length < 300) this.#source.wait();
+      return this.#none(at + 1);
     }
     const from = at + match[0].length;
     const newline = this.#text.indexOf("\n", from);
     const close = /[[{]/.test(this.#text.charAt(from)) ? closingBracket(this.#text, from) : newline;
-    if (close === -1 && this.#cause === undefined) return { next: "more", at };
+    if (close === -1) this.#source.wait();
     const end = close === -1 ? this.#text.length : close;
-    const calls = readCalls(`${match[1]}${this.#text.slice(from, end)}`, this.#names);
-    if (calls === undefined || calls.some(({ tool }) => tool === undefined)) return this.#none(end);
-    return { start: at, end, calls };
+    return this.#offered(at, end, readCalls(`${match[1]}${this.#text.slice(from, end)}`, this.#names));
   }
 
   #tag(at: number, { called, hasBlocks, first }: Place): Block | Stop {
-    const tag = this.#tags.read(this.#text, at);
-    if (tag === "more") return this.#cause === undefined ? { next: "more", at } : this.#none(at + 1);
+    const tag = this.#tags.read(this.#source, at);
     if (tag === undefined) return this.#none(at + 1);
     const { name, end } = tag;
     if (tag.isClosing)
       return (called || hasBlocks) && strayTags.includes(name) ? { start: at, end, calls: [] } : this.#none(end);
-    if (tag.isMarked && tag.asked !== undefined) return { next: "marked", start: at, at: end, tag };
+    if (tag.isMarked && tag.asked !== undefined)
+      return this.#inFence === undefined ? { next: "marked", start: at, at: end, tag } : this.#named(at, tag);
     if (thoughtTags.includes(name)) return { next: "thoughts", at: end, tag };
     if (inventedTags.includes(name) || (name === "message" && "role" in tag.attributes))
       return called ? { next: "invented", at } : this.#none(end);
@@ -276,7 +263,7 @@ export class BlockReader {
 
   #summary(at: number, tag: Tag): Block | Stop {
     const to = this.#text.indexOf("</summary>", tag.end);
-    return to === -1 ? this.#open(at) : { start: at, end: to + "</summary>".length, calls: [], isSummary: true };
+    return to === -1 ? this.#open() : { start: at, end: to + "</summary>".length, calls: [], isSummary: true };
   }
 
   /** A tag that names its tool, and everything up to where it is closed. */
@@ -286,42 +273,36 @@ export class BlockReader {
     if (tool === undefined && !explicitTags.includes(tag.name)) return this.#none(tag.end);
     if (tag.isSelfClosing) return { start: at, end: tag.end, calls: [attributeCall(tag, tool)] };
     const extent = this.#extent(tag, tool);
-    if (extent === "more") return { next: "more", at };
     const body = this.#text.slice(tag.end, extent.to);
     const isProse = /^[ \t]*[A-Za-z]/.test(body) && tool?.tool.kind !== "freeform";
-    if (!extent.isClosed && (isProse || this.#cause === "length")) return this.#none(this.#text.length);
+    if (!extent.isClosed && (isProse || this.#source.cause === "length")) return this.#none(this.#text.length);
     const source = this.#text.slice(at, extent.end);
     const calls = callsFromTag(tag, tool, body, this.#names);
     return { start: at, end: extent.end, calls: calls.map((call) => ({ ...call, source })) };
   }
 
-  /** Where a tag's content ends, and the place after what closes it. */
-  #extent(
-    tag: Tag,
-    tool: ShownTool | undefined,
-  ): { readonly to: number; readonly end: number; readonly isClosed: boolean } | "more" {
-    return extentOf(this.#text, tag, { isFreeform: tool?.tool.kind === "freeform", isEnd: this.#cause !== undefined });
+  #extent(tag: Tag, tool: ShownTool | undefined): Extent {
+    const { closer } = this.#tags.own;
+    const to = tag.isMarked ? this.#text.indexOf(closer, tag.end) : -1;
+    return to === -1
+      ? extentOf(this.#source, tag, tool?.tool.kind === "freeform")
+      : { to, end: to + closer.length, isClosed: true };
   }
 
   #nameless(at: number, tag: Tag): Block | Stop {
     const from = spaceEnd(this.#text, tag.end);
     const first = this.#text.charAt(from);
-    if (first === "") return this.#cause === undefined ? { next: "more", at } : this.#none(from);
+    if (first === "") return this.#open();
     if (first === "<") {
-      const inner = this.#tags.read(this.#text, from);
-      if (inner === "more" && this.#cause === undefined) return { next: "more", at };
+      const inner = this.#tags.read(this.#source, from);
       const isWrapper =
-        typeof inner === "object" &&
-        !inner.isClosing &&
-        (inner.asked !== undefined || namelessTags.includes(inner.name));
+        inner !== undefined && !inner.isClosing && (inner.asked !== undefined || namelessTags.includes(inner.name));
       if (isWrapper) return { start: at, end: tag.end, calls: [] };
     }
     const head = this.#text.slice(from, from + 140);
-    const isUndecided = head.length < 140 && /^[\w.:/-]*\s*$/.test(head) && this.#cause === undefined;
-    if (isUndecided) return { next: "more", at };
+    if (head.length < 140 && /^[\w.:/-]*\s*$/.test(head)) this.#source.wait();
     if (!/^(?:[[{<`]|[\w.:/-]+\s*[[{<`(\n])/.test(head) && !/^[\w.:/-]+[ \t]*\n/.test(head)) return this.#none(tag.end);
     const extent = this.#extent(tag, undefined);
-    if (extent === "more") return { next: "more", at };
     const source = this.#text.slice(tag.end, extent.to);
     const calls = readCalls(source, this.#names);
     if (calls === undefined) return this.#broken(at, extent.end);
@@ -347,7 +328,7 @@ export class BlockReader {
     )
       return this.#none(end);
     const to = this.#text.indexOf(close, end);
-    if (to === -1) return this.#open(at);
+    if (to === -1) return this.#open();
     const body = this.#text.slice(end, to).trim();
     const value = body === "" ? {} : (xmlArguments(body, tool) ?? wholeJson(body));
     if (value === undefined || (body === "" && properties.length > 0)) return this.#none(to + close.length);

@@ -1,8 +1,9 @@
 import { isObject } from "../../../base/json.ts";
-import { parsedJson } from "../arguments/json.ts";
+import { onlyText, parsedJson } from "../arguments/json.ts";
 import type { ShownTool, ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson, findTool } from "./call-shapes.ts";
 import { closingBracket, parseLooseJson } from "./loose-json.ts";
+import { endOf, matchFrom } from "./source.ts";
 import { plainTokens } from "./tags.ts";
 
 /**
@@ -12,7 +13,7 @@ import { plainTokens } from "./tags.ts";
 export function readArguments(body: string, tool: ShownTool, names: ToolNames): unknown {
   const text = unfenced(body.trim());
   if (text === "") return tool.tool.kind === "freeform" ? undefined : {};
-  if (tool.tool.kind === "freeform") return freeformText(text) ?? (text === body.trim() ? body : text);
+  if (tool.tool.kind === "freeform") return onlyText(wholeJson(text)) ?? (text === body.trim() ? body : text);
   const json = wholeJson(text) ?? quotedJson(text);
   if (json !== undefined) return unwrapped(json, tool, names);
   return xmlArguments(text, tool) ?? onlyString(text, tool);
@@ -27,47 +28,45 @@ export function readCalls(body: string, names: ToolNames): readonly CallAttempt[
 }
 
 /** The calls of a tag that names its tool: one, or one an object if several stand between the tags. */
-export function callsOf(asked: string, tool: ShownTool | undefined, body: string, names: ToolNames) {
+export function callsOf(
+  asked: string,
+  tool: ShownTool | undefined,
+  body: string,
+  names: ToolNames,
+): readonly CallAttempt[] {
   if (tool === undefined) return [{ asked, tool, arguments: undefined, source: body }];
-  const pieces = objectsIn(body, tool);
-  const isRepaired = tool.tool.kind === "function" && pieces[0]?.trim() !== body.trim();
+  if (tool.tool.kind === "freeform") {
+    const value = readArguments(body, tool, names);
+    const problem = value === undefined ? { problem: "there is nothing between the tags" } : {};
+    return [{ asked, tool, source: body.trim(), arguments: value, isRepaired: value !== body, ...problem }];
+  }
+  const pieces = objectsIn(body);
+  const isRepaired = pieces[0]?.trim() !== body.trim();
   return pieces.map((piece): CallAttempt => {
     const value = readArguments(piece, tool, names);
-    const source = piece.trim();
-    if (tool.tool.kind === "freeform") {
-      if (source === "") return { asked, tool, source, problem: "there is nothing between the tags", arguments: value };
-      return { asked, tool, source, arguments: value, isRepaired: value !== piece };
-    }
-    if (value === undefined)
-      return {
-        asked,
-        tool,
-        source,
-        arguments: value,
-        problem: `what stands between the tags is no JSON object: ${excerpt(piece)}`,
-      };
-    return { asked, tool, source, arguments: value, raw: source, isRepaired };
+    const call = { asked, tool, source: piece.trim(), arguments: value };
+    return value === undefined
+      ? { ...call, problem: `what stands between the tags is no JSON object: ${excerpt(piece)}` }
+      : { ...call, raw: call.source, isRepaired };
   });
 }
 
 /** The objects of a body that holds several; the whole body otherwise. */
-function objectsIn(body: string, tool: ShownTool): readonly string[] {
+function objectsIn(body: string): readonly string[] {
   const pieces: string[] = [];
   let at = body.length - body.trimStart().length;
-  while (tool.tool.kind === "function" && body.charAt(at) === "{") {
+  while (body.charAt(at) === "{") {
     const end = closingBracket(body, at);
     if (end === -1) return [body];
     pieces.push(body.slice(at, end));
-    at = end + strayLength(body, end);
+    at = strayEnd(body, end);
   }
   return at >= body.length && pieces.length > 0 ? pieces : [body];
 }
 
-/** The length of surplus brackets, separators and white space at `at`. */
-export function strayLength(text: string, at: number): number {
-  const stray = /[\s}\])`,;]*/y;
-  stray.lastIndex = at;
-  return stray.exec(text)?.[0].length ?? 0;
+/** The place after the surplus brackets, separators and white space at `at`. */
+export function strayEnd(text: string, at: number): number {
+  return endOf(/[\s}\])`,;]*/y, text, at);
 }
 
 export function excerpt(text: string): string {
@@ -81,7 +80,7 @@ export function wholeJson(text: string): unknown {
   const exact = parsedJson(text);
   const loose = exact === undefined ? parseLooseJson(text, 0, true) : undefined;
   if (loose === undefined) return exact;
-  return loose.end + strayLength(text, loose.end) >= text.length ? loose.value : undefined;
+  return strayEnd(text, loose.end) >= text.length ? loose.value : undefined;
 }
 
 /** JSON inside a JSON string; null for no arguments. */
@@ -99,14 +98,6 @@ function unfenced(text: string): string {
   if (marker === undefined || from === 0 || text.slice(marker.length, from).includes("`")) return text;
   const inner = text.slice(from).trimEnd();
   return inner.endsWith(marker) ? inner.slice(0, -marker.length).trim() : inner;
-}
-
-/** A freeform tool's text that the model put into JSON: `{"input": "…"}`. */
-function freeformText(text: string): string | undefined {
-  const json = text.startsWith("{") ? wholeJson(text) : undefined;
-  if (!isObject(json)) return undefined;
-  const values = Object.values(json);
-  return values.length === 1 && typeof values[0] === "string" ? values[0] : undefined;
 }
 
 /** `{"name": "bash", "arguments": {…}}` or `{"arguments": {…}}` inside a tag that already names the tool. */
@@ -153,8 +144,7 @@ export function xmlArguments(text: string, tool: ShownTool): Readonly<Record<str
   let key: string | undefined;
   let at = 0;
   while (at < text.length) {
-    element.lastIndex = at;
-    const match = element.exec(text);
+    const match = matchFrom(element, text, at);
     if (match === null) return undefined;
     const tag = match[2] ?? match[4] ?? match[6] ?? "";
     const closer = `</${match[1] ?? ""}${tag}>`;
@@ -175,9 +165,7 @@ export function xmlArguments(text: string, tool: ShownTool): Readonly<Record<str
 
 /** The place after the white space at `at`. */
 export function spaceEnd(text: string, at: number): number {
-  const space = /\s*/y;
-  space.lastIndex = at;
-  return at + (space.exec(text)?.[0].length ?? 0);
+  return endOf(/\s*/y, text, at);
 }
 
 /** Bare text for a tool whose one member is a string. */
@@ -195,7 +183,7 @@ function jsonSequence(text: string, names: ToolNames): readonly CallAttempt[] | 
     const found = item === undefined ? undefined : callsFromJson(item.value, names);
     if (item === undefined || found === undefined) return undefined;
     calls.push(...found);
-    at = item.end + strayLength(text, item.end);
+    at = strayEnd(text, item.end);
   }
   return calls.length > 0 ? calls : undefined;
 }
@@ -222,23 +210,12 @@ function pythonCalls(text: string, names: ToolNames): readonly CallAttempt[] | u
   const calls: CallAttempt[] = [];
   let rest = text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1).trim() : text;
   while (rest !== "") {
-    const printed = /^print\(\s*/.exec(rest);
-    const head = /^([A-Za-z_][\w.]*)\(/.exec(rest.slice(printed?.[0].length ?? 0));
-    const tool = head?.[1] === undefined ? undefined : findTool(head[1], names);
-    if (head?.[1] === undefined || tool === undefined) return undefined;
-    let at = (printed?.[0].length ?? 0) + head[0].length;
-    const given: Record<string, unknown> = {};
-    for (;;) {
-      at += /^[\s,]*/.exec(rest.slice(at))?.[0].length ?? 0;
-      if (rest.charAt(at) === ")") break;
-      const key = /^([A-Za-z_]\w*)\s*=\s*/.exec(rest.slice(at));
-      const value = key === null ? undefined : parseLooseJson(rest, at + key[0].length);
-      if (key?.[1] === undefined || value === undefined) return undefined;
-      given[key[1]] = value.value;
-      at = value.end;
-    }
-    calls.push({ asked: head[1], tool, arguments: given });
-    rest = rest.slice(at + 1).replace(printed === null ? /^[\s,;]*/ : /^\s*\)?[\s,;]*/, "");
+    const [head = "", printed, asked = ""] = /^(print\(\s*)?([A-Za-z_][\w.]*)(?=\()/.exec(rest) ?? [];
+    const tool = findTool(asked, names);
+    const given = tool === undefined ? undefined : parseLooseJson(rest, head.length);
+    if (given === undefined) return undefined;
+    calls.push({ asked, tool, arguments: given.value });
+    rest = rest.slice(given.end).replace(printed === undefined ? /^[\s,;]*/ : /^\s*\)?[\s,;]*/, "");
   }
   return calls.length > 0 ? calls : undefined;
 }
@@ -249,8 +226,7 @@ const blockEnd =
 
 /** The end of a block of control tokens that begins at `from`, or -1 if the block is not complete. */
 export function tokenBlockEnd(text: string, from: number): number {
-  blockEnd.lastIndex = from;
-  const match = blockEnd.exec(plainTokens(text));
+  const match = matchFrom(blockEnd, plainTokens(text), from);
   return match === null ? -1 : match.index + match[0].length;
 }
 

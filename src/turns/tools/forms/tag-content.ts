@@ -1,7 +1,8 @@
 import type { ShownTool, ToolNames } from "../names.ts";
 import type { CallAttempt } from "./call-shapes.ts";
 import { closingBracket } from "./loose-json.ts";
-import { callsOf, spaceEnd, strayLength, wholeJson } from "./read-calls.ts";
+import { callsOf, spaceEnd, strayEnd, wholeJson } from "./read-calls.ts";
+import { endOf, matchFrom, type Source } from "./source.ts";
 import type { Tag } from "./tags.ts";
 
 /** Everything that models write where a call should be closed. */
@@ -32,35 +33,35 @@ export function attributeCall({ asked = "", attributes }: Tag, tool: ShownTool |
   return { asked, tool, arguments: value, isRepaired: true };
 }
 
-/**
- * Where the content of a tag ends, and the place after what closes it: its closing tag, another one that models write there, or the end
- * of its JSON. "more": that is not there yet.
- */
-export function extentOf(
-  text: string,
-  { end: from, name }: Pick<Tag, "end" | "name">,
-  { isFreeform, isEnd }: { readonly isFreeform: boolean; readonly isEnd: boolean },
-): { readonly to: number; readonly end: number; readonly isClosed: boolean } | "more" {
-  const own = ownCloser(name, isFreeform);
+/** The end of a tag's content, and the place after what closes it. */
+export interface Extent {
+  readonly to: number;
+  readonly end: number;
+  readonly isClosed: boolean;
+}
+
+/** What closes a tag: its closing tag, another one that models write there, or the end of its JSON. */
+export function extentOf(source: Source, { end: from, name }: Pick<Tag, "end" | "name">, isFreeform: boolean): Extent {
+  const { text } = source;
   let at = spaceEnd(text, from);
   const opener = isFreeform ? /(?!)/ : /[[{]/;
   while (opener.test(text.charAt(at))) {
     const close = closingBracket(text, at);
-    if (close === -1 && !isEnd) return "more";
+    if (close === -1) source.wait();
     if (close === -1) break;
-    const next = close + strayLength(text, close);
-    anyCloser.lastIndex = next;
-    const closer = anyCloser.exec(text);
+    const next = strayEnd(text, close);
+    const closer = matchFrom(anyCloser, text, next);
     if (closer !== null) return { to: close, end: next + closer[0].length, isClosed: true };
     const tail = text.slice(next, next + 40);
-    if (!isEnd && tail.length < 40 && (tail === "" || (/^[<[]/.test(tail) && !tail.includes(">")))) return "more";
-    if (text.charAt(next) !== "{") return { to: close, end: close + bracketsLength(text, close), isClosed: true };
+    if (tail.length < 40 && (tail === "" || (/^[<[]/.test(tail) && !tail.includes(">")))) source.wait();
+    // surplus closing brackets belong to the call; the text after them does not
+    if (text.charAt(next) !== "{")
+      return { to: close, end: endOf(/(?:\s{0,9}[}\]);])*/y, text, close), isClosed: true };
     at = next;
   }
-  own.lastIndex = from;
-  const closer = own.exec(text);
+  const closer = matchFrom(ownCloser(name, isFreeform), text, from);
   if (closer !== null) return { to: closer.index, end: closer.index + closer[0].length, isClosed: true };
-  if (!isEnd) return "more";
+  source.wait();
   const last = isFreeform ? /<\/\s{0,9}tool_call(?:-[a-z2-9]{7})?>\s*$/i.exec(text.slice(-40)) : null;
   const to = last === null ? text.length : text.length - last[0].length;
   return { to, end: text.length, isClosed: last !== null };
@@ -75,11 +76,4 @@ function ownCloser(name: string, isFreeform: boolean): RegExp {
     `${isFreeform ? "\\r?\\n" : ""}<\\/\\s{0,9}(?:[a-z]{1,20}:)?${any}(?:-[a-z2-9]{7})?\\s{0,9}>`,
     "gi",
   );
-}
-
-/** Surplus closing brackets belong to the call; the text after them does not. */
-function bracketsLength(text: string, at: number): number {
-  const surplus = /(?:\s{0,9}[}\]);])*/y;
-  surplus.lastIndex = at;
-  return surplus.exec(text)?.[0].length ?? 0;
 }

@@ -1,5 +1,6 @@
 import { callTag, markedName } from "../grammar.ts";
 import type { ToolNames } from "../names.ts";
+import { matchFrom, type Source } from "./source.ts";
 
 /** An opening or closing tag, read from a model's text. */
 export interface Tag {
@@ -20,20 +21,11 @@ export interface Tag {
   readonly end: number;
 }
 
+export const namelessTags = ["tool_call", "tool-call", "toolcall", "function_call", "tool_use"];
 /** Tags that only a call has. */
-export const explicitTags = [
-  "tool_call",
-  "tool-call",
-  "toolcall",
-  "function_call",
-  "invoke",
-  "tool_use",
-  "use_tool",
-  "call_tool",
-];
+export const explicitTags = [...namelessTags, "invoke", "use_tool", "call_tool"];
 /** Tags of a call if they name an offered tool. */
 export const looseTags = ["function", "tool", "call"];
-export const namelessTags = ["tool_call", "tool-call", "toolcall", "function_call", "tool_use"];
 export const wrapperTags = ["tool_calls", "function_calls", "tool_uses"];
 export const inventedTags = [
   "tool_result",
@@ -45,13 +37,14 @@ export const inventedTags = [
   "conversation",
 ];
 export const thoughtTags = ["think", "thinking"];
+/** Tags that models close after a call without having opened them. */
 export const strayTags = [
-  "message",
-  "conversation",
   ...wrapperTags,
   ...namelessTags,
   "invoke",
   "function",
+  "message",
+  "conversation",
   "assistant",
 ];
 
@@ -70,38 +63,35 @@ const tokens = [
 /** How much of a tag or token is looked at. */
 const tagWindow = 4_096;
 
-const openTags = [
-  ...explicitTags,
-  ...looseTags,
-  ...wrapperTags,
-  ...inventedTags,
-  ...thoughtTags,
-  ...strayTags,
-  "summary",
-];
-
 /** Reads tags: those of the forms that models know, of the offered tools, and of the turn's mark. */
 export class TagReader {
-  readonly #names: ToolNames;
+  readonly names: ToolNames;
   readonly #known: ReadonlySet<string>;
   readonly #own: string;
+  /** The start and the end of the taught form, and what is either of them. */
+  readonly own: { readonly opener: string; readonly closer: string; readonly either: RegExp };
 
   constructor(names: ToolNames, mark: string) {
-    this.#names = names;
+    this.names = names;
     this.#own = `${callTag}-${mark}`;
-    this.#known = new Set([...openTags, ...names.tools.map(({ shownName }) => shownName.toLowerCase())]);
-  }
-
-  /** The start and the end of the taught form. */
-  get own(): { readonly opener: string; readonly closer: string } {
-    return { opener: `<${this.#own} `, closer: `</${this.#own}>` };
+    const [opener, closer] = [`<${this.#own} `, `</${this.#own}>`];
+    this.own = { opener, closer, either: new RegExp(`${opener}|${closer}`) };
+    const tools = names.tools.map(({ shownName }) => shownName.toLowerCase());
+    this.#known = new Set([
+      ...explicitTags,
+      ...looseTags,
+      ...inventedTags,
+      ...thoughtTags,
+      ...strayTags,
+      "summary",
+      ...tools,
+    ]);
   }
 
   /** Whether a tag of ours may begin at `at`, where a `<` is: decided by its name. "more": the name is not whole yet. */
   mayBegin(text: string, at: number): "yes" | "no" | "more" {
-    const match = /<(\/?)\s{0,8}(?:([a-z]{1,20}):)?([\w.-]{0,130})/iy;
-    match.lastIndex = at;
-    const [found = "", , space = "", written = ""] = match.exec(text) ?? [];
+    const start = /<(\/?)\s{0,8}(?:([a-z]{1,20}):)?([\w.-]{0,130})/iy;
+    const [found = "", , space = "", written = ""] = matchFrom(start, text, at) ?? [];
     const isOpen = at + found.length >= text.length;
     const name = written.toLowerCase();
     if (!isOpen) return [name, unmarked(name)].some((one) => this.#known.has(one) || one === this.#own) ? "yes" : "no";
@@ -112,11 +102,12 @@ export class TagReader {
     return "antml".startsWith(name) ? "more" : "no";
   }
 
-  /** Reads the tag at `at`. "more": it is not whole yet. Undefined: it is none of ours. */
-  read(text: string, at: number): Tag | "more" | undefined {
-    const may = this.mayBegin(text, at);
-    if (may !== "yes") return may === "no" ? undefined : "more";
-    const window = text.slice(at, at + tagWindow);
+  /** Reads the tag at `at`. Undefined: it is none of ours. */
+  read(source: Source, at: number): Tag | undefined {
+    const may = this.mayBegin(source.text, at);
+    if (may === "more") source.wait();
+    if (may !== "yes") return undefined;
+    const window = source.text.slice(at, at + tagWindow);
     const head = /^<(\/?)\s{0,8}(?:[a-z]{1,20}:)?([\w.-]+)/i.exec(window);
     if (head === null) return undefined;
     const [whole, slash, written = ""] = head;
@@ -126,19 +117,16 @@ export class TagReader {
     let place = whole.length;
     const one = /\s*(?:(=)\s*["']?([\w.:/-]+)["']?|([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+?(?=\/?>|\s))))/y;
     for (let isFirst = true; ; isFirst = false) {
-      one.lastIndex = place;
-      const match = one.exec(window);
+      const match = matchFrom(one, window, place);
       if (match === null || (match[1] !== undefined && !isFirst)) break;
       if (match[1] === undefined) given.set(match[3] ?? "", match[4] ?? match[5] ?? match[6] ?? "");
       else equals = match[2];
       place += match[0].length;
     }
-    const close = /\s*(\/?)>/y;
-    close.lastIndex = place;
-    const closed = close.exec(window);
+    const closed = matchFrom(/\s*(\/?)>/y, window, place);
     if (closed === null) {
-      const isCut = window.length < tagWindow && /^[^<>]*$/.test(withoutQuotes(window.slice(1)));
-      return isCut ? "more" : undefined;
+      if (window.length < tagWindow && /^[^<>]*$/.test(withoutQuotes(window.slice(1)))) source.wait();
+      return undefined;
     }
     const nameKey = [...given.keys()].find((key) => /^(?:name|tool|tool_name|function)$/i.test(key));
     const asked = equals ?? (nameKey === undefined ? undefined : given.get(nameKey));
@@ -158,6 +146,7 @@ export class TagReader {
 
   /** The length of the token that begins at `at`; 0 if none does. "more": it is not whole yet. */
   tokenAt(text: string, at: number): number | "more" {
+    if (at + 1 < text.length && !"|｜T".includes(text.charAt(at + 1))) return 0; // most brackets are ordinary code
     const plain = plainTokens(text.slice(at, at + 40));
     const token = tokens.find((candidate) => plain.startsWith(candidate));
     if (token !== undefined) return token.length;
@@ -165,7 +154,7 @@ export class TagReader {
   }
 
   toolNamed({ written }: Tag) {
-    const tool = this.#names.byShownName(written);
+    const tool = this.names.byShownName(written);
     return tool?.tool.kind === "function" ? tool : undefined;
   }
 }
