@@ -1,8 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { type SimulatorOptions, startSimulator } from "../../simulator/index.ts";
 import { systemClock } from "../base/clock.ts";
 import { RawChatMessageSchema } from "../proto/windsurf/exa/chat_pb.ts";
-import type { SimulatorOptions } from "../simulator/options.ts";
-import { startSimulator } from "../simulator/start.ts";
 import { type BackendHarness, describeBackend, type NextAnswer } from "./backend.conformance.ts";
 import { InstantClock } from "./instant-clock.fake.ts";
 import { FakeLanguageServer, failure, type Script } from "./language-server.fake.ts";

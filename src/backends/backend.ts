@@ -125,6 +125,8 @@ export interface RunOptions {
   readonly beforePrompt?: (signal: AbortSignal) => Promise<void>;
   /** Called after each poll that the server answered: the upstream is known alive. */
   readonly onAlive: () => void;
+  /** Called when the prompt is sent or followed: whether its answer ends with this process, so that no later one can continue the turn. */
+  readonly onEndsWithGateway?: (ends: boolean) => void;
   /** Called when the clean-up at the end failed: the conversation is still there, and `archive` must be called for it later. */
   readonly onLeft?: () => void;
 }

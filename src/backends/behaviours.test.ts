@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type SimulatorOptions, startSimulator, type TurnPlan } from "../../simulator/index.ts";
 import { systemClock } from "../base/clock.ts";
 import { unusableAnswer } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../log/event.ts";
-import type { TurnPlan } from "../simulator/faults/turn-plan.ts";
-import type { SimulatorOptions } from "../simulator/options.ts";
-import { startSimulator } from "../simulator/start.ts";
 import type { Backends } from "./backend.ts";
 import { eventsOf } from "./batches.ts";
 import { openBackends } from "./open-backend.ts";

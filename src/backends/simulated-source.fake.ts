@@ -1,8 +1,8 @@
+import type { Simulator } from "../../simulator/index.ts";
 import { systemClock } from "../base/clock.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 import { createWireIds } from "../language-server/metadata.ts";
 import { openLanguageServer } from "../language-server/open-language-server.ts";
-import type { Simulator } from "../simulator/start.ts";
 import type { ServerSource } from "./current-server.ts";
 
 /** Finds the simulator's server without a discovery: one client per port it ever had, the newest one when asked. */

@@ -91,8 +91,6 @@ export interface TraceEntry {
 }
 
 export interface DiscoveryResult {
-  /** The user named the IDE by its home or process, also if it is a stand-in. */
-  readonly isNamed?: true;
   /** In order of preference: Windsurf before Next before Antigravity, newest first. */
   readonly ides: readonly Ide[];
   /** In order of preference; also those whose app does not run. */

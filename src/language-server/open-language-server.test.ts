@@ -135,7 +135,7 @@ describe("capabilities", () => {
       throw new ConnectError("missing CSRF token", Code.Unauthenticated);
     };
     await withServer({ getCascadeTrajectorySteps: refuse }, async (server) => {
-      expect((await failureOf(server.capabilities(never))).code).toBe("unauthenticated");
+      expect((await failureOf(server.capabilities(never))).code).toBe("upstream_failed");
     });
   });
 });

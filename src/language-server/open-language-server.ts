@@ -12,15 +12,13 @@ import { CortexTrajectorySource, CortexTrajectoryType } from "../proto/windsurf/
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 import { Calls, type Deadlines, defaultDeadlines } from "./calls.ts";
 import { isCascadeDenied } from "./cascade-access.ts";
-import { cascadeConfig } from "./cascade-config.ts";
 import { asRetired, errorFromText, upstreamReason } from "./errors/errors.ts";
 import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
 import { askMessageLimit } from "./message-limit.ts";
 import { type MachineIdentity, metadataFor, stampRequestId, type WireIds } from "./metadata.ts";
 import { PanelState } from "./panel-state.ts";
-import { unreadableCalls } from "./probe/capabilities.ts";
-import { type CapabilityProbe, probeCapabilities } from "./probe/probe-capabilities.ts";
-import { rawChatRequest } from "./raw-chat.ts";
+import { type CapabilityProbe, probeCapabilities, unreadableCalls } from "./probe/capabilities.ts";
+import { cascadeConfig, rawChatRequest } from "./requests.ts";
 import { statusOnlyService } from "./status-only.ts";
 import type { Endpoint, IdeIdentity } from "./transport/endpoint.ts";
 import type { CheckHolder } from "./transport/open-socket.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
 import { systemClock } from "../base/clock.ts";
 import type { ModelUid } from "../base/ids.ts";
 import { CascadeRunStatus } from "../proto/windsurf/exa/cortex_pb.ts";
-import { type Simulator, startSimulator } from "../simulator/start.ts";
 import { callFailure } from "./errors/call-failure.ts";
 import type { Capabilities, LanguageServer } from "./language-server.ts";
 import { createWireIds } from "./metadata.ts";

@@ -2,7 +2,7 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { Backend } from "../backend.ts";
 import { isUnknownSession } from "./errors.ts";
 import { discardSession } from "./session/held-session.ts";
-import { sessionIdOf } from "./session/session-id.ts";
+import { sessionIdOf } from "./session/session-notes.ts";
 import { launchFor } from "./style.ts";
 import { resumeTurn, runTurn } from "./turn.ts";
 import type { AgentParts } from "./turn-parts.ts";

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { access } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -9,6 +10,7 @@ import type { TurnEventBody } from "../../log/event.ts";
 import type { Prompt } from "../backend.ts";
 import { eventsOf } from "../batches.ts";
 import { promptFor } from "../prompt.fake.ts";
+import { continueParked } from "./begin-turn.ts";
 import { openAcpAgent } from "./process/agent.ts";
 import type { AgentChild } from "./process/agent-child.ts";
 
@@ -56,7 +58,7 @@ class PlayedAgent implements AgentChild {
   async whileTimePasses<T>(work: Promise<T>): Promise<T> {
     const over = new AbortController();
     void work.finally(() => over.abort());
-    while (!over.signal.aborted) await this.clock.advance(500);
+    for (; !over.signal.aborted; await this.clock.advance(500)) await access(import.meta.filename); // the turn reads files too
     return await work;
   }
 
@@ -160,4 +162,21 @@ test("an agent that writes something is waited for, for a minute at most", async
   }
   await child.clock.advance(6_000);
   expect(await failed).toMatchObject(gaveUp("session/new", "within a minute"));
+});
+
+const waits = { isRunning: true, given: ["a", "b"], lost: 0 };
+
+test.each([
+  ["exactly the results of the calls", ["a", "b"], waits, "go_on"],
+  ["the same in another order", ["b", "a"], waits, "go_on"],
+  ["something else beside them, or no results", undefined, waits, "no_results"],
+  ["a result too few", ["a"], waits, "other_calls"],
+  ["a result too many", ["a", "b", "c"], waits, "other_calls"],
+  ["one result twice", ["a", "a"], waits, "other_calls"],
+  ["the results of other calls", ["c", "d"], waits, "other_calls"],
+  ["results for calls that the agent gave up", ["a", "b"], { ...waits, given: ["a"], lost: 1 }, "calls_given_up"],
+  ["results for a prompt that has ended", ["a", "b"], { ...waits, isRunning: false }, "prompt_ended"],
+  ["results where no call waits", ["a"], { ...waits, given: [] }, "nothing_waits"],
+] as const)("%s: %j", (_, results, state, choice) => {
+  expect(continueParked(results, state)).toBe(choice);
 });

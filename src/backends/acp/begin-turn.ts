@@ -1,16 +1,14 @@
 import { bestEffort, notNeeded, orAborted, within } from "../../base/async.ts";
 import type { Prompt } from "../backend.ts";
-import type { AcpTurn } from "./acp-turn.ts";
 import { untilQuiet } from "./drain.ts";
 import { turnFailure, twiceIfKilled } from "./errors.ts";
-import { untilSlow } from "./patience.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
+import { untilSlow } from "./process/agent-starter.ts";
 import type { RunningPrompt } from "./running-prompt.ts";
-import { settle } from "./session/held-session.ts";
-import { readReplay } from "./session/replayed-turn.ts";
-import { sessionIdOf } from "./session/session-id.ts";
+import { type AcpTurn, settle } from "./session/held-session.ts";
+import { sessionIdOf } from "./session/session-notes.ts";
+import { readReplay } from "./session/stored-turn.ts";
 import { asNative, asProse, beginNatively } from "./tools/begin-native.ts";
-import { continueParked } from "./tools/continue-parked.ts";
 import type { SessionTools } from "./tools/session-tools.ts";
 import { configure, launchOf } from "./turn-parts.ts";
 
@@ -70,10 +68,11 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
   const prompt = asProse(turn.prompt);
   const logged = sessionIdOf(parts.spec.name, continues);
   if (logged === undefined) throw turnFailure(otherAgentMessage);
-  const id = await parts.notes.current(logged);
+  let here = await parts.pool.leaseHolding(logged); // then no other session took its place
+  const id = here === undefined ? await parts.notes.current(logged) : logged;
   if (id === undefined) throw turnFailure(goneMessage);
   if (id !== logged) held.replaced = logged;
-  const here = await parts.pool.leaseHolding(id);
+  here ??= await parts.pool.leaseHolding(id);
   const session = here?.process.sessions.get(id);
   if (here !== undefined && session !== undefined) {
     held.hold(here, undefined); // until it is known to be free it is another turn's
@@ -146,3 +145,30 @@ async function takeUp(
 export const goneMessage = "The agent no longer has the conversation to continue.";
 const otherAgentMessage = "The conversation to continue belongs to another agent.";
 const busyMessage = "The agent is still busy with the conversation to continue.";
+
+/** Where the prompt of a session stands that waits for the results of calls. */
+export interface ParkedState {
+  /** The agent still works on the prompt. */
+  readonly isRunning: boolean;
+  /** The calls that the client has and that the agent waits for. */
+  readonly given: readonly string[];
+  /** Calls that the client has and that the agent gave up. */
+  readonly lost: number;
+}
+
+/** Why results cannot go to the prompt that waits: everything is then asked anew. */
+export type AskAnew = "no_results" | "prompt_ended" | "calls_given_up" | "other_calls" | "nothing_waits";
+
+/**
+ * Whether the next request of a conversation goes on with the prompt that waits. Its caller, model, tools and history were compared
+ * before: only a conversation that holds exactly the client's history comes here. `results` are the ids of the results that follow the
+ * last answer, undefined where anything else follows it. Pure.
+ */
+export function continueParked(results: readonly string[] | undefined, state: ParkedState): "go_on" | AskAnew {
+  if (results === undefined) return "no_results";
+  if (!state.isRunning) return "prompt_ended";
+  if (state.lost > 0) return "calls_given_up";
+  if (state.given.length === 0) return "nothing_waits";
+  const isSame = results.length === state.given.length && state.given.every((callId) => results.includes(callId));
+  return isSame ? "go_on" : "other_calls";
+}

@@ -3,6 +3,7 @@ import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import {
   type AgentErrorContext,
   agentError,
+  clean,
   effectError,
   isContentFilter,
   silence,
@@ -35,7 +36,7 @@ export function conclude(
   reader: UpdateReader,
   context: AgentErrorContext,
 ): TurnEventBody {
-  const last = endOf(end, reader, context);
+  const last = withNotice(endOf(end, reader, context), reader);
   const ideTools = context.allowsActions === true ? [...reader.looked, ...reader.changed] : reader.looked;
   return ideTools.length === 0 || last.type === "cancelled" ? last : { ...last, ideTools };
 }
@@ -62,7 +63,8 @@ function endOf(
     return failed(effectError(reader.effect, context.agent));
   if (reader.isQuestion) return finished("stop", "agent_question", text);
   if (reader.permissions > mostPermissions) return failed(turnFailure(askedTooOften(context.agent)));
-  if (end.type === "silent") return failed(silence(end.inLine ? halfLineMessage : silentMessage));
+  if (end.type === "silent")
+    return failed(silence(end.inLine ? halfLineMessage : reader.isRetrying ? retryMessage : silentMessage));
   if (end.type === "refused") {
     if (isContentFilter(end.error)) return finished("content_filter", "content_filter", text);
     const error = agentError(end.error, context);
@@ -93,6 +95,12 @@ function failed(error: MillraceError): End {
   return { type: "failed", error: error.toRecord() };
 }
 
+/** What the agent says about the plan may be why it failed. */
+function withNotice(end: End, { billing }: UpdateReader): End {
+  if (end.type !== "failed" || billing === undefined) return end;
+  return { ...end, error: { ...end.error, message: `${end.error.message} The agent says: "${clean(billing)}"` } };
+}
+
 function unanswered({ endsRefused }: UpdateReader): MillraceError {
   const message = endsRefused
     ? "Millrace did not allow a tool that the agent wanted to use, and the agent gave no answer."
@@ -105,4 +113,6 @@ function askedTooOften(agent: string): string {
 }
 
 const silentMessage = "The agent was silent for too long. The part that arrived was kept.";
+const retryMessage =
+  "The agent lost its connection to the model and could not restore it in time. The part that arrived was kept.";
 const halfLineMessage = "The agent stopped in the middle of a message. The part that arrived was kept.";

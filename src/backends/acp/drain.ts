@@ -2,11 +2,10 @@ import { bestEffort, notNeeded, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 import type { Batch } from "../backend.ts";
-import type { AcpTurn } from "./acp-turn.ts";
 import { endsHere } from "./conclusion.ts";
 import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
-import type { RelayedCall } from "./tools/relay-protocol.ts";
-import type { SessionTools } from "./tools/session-tools.ts";
+import type { AcpTurn } from "./session/held-session.ts";
+import type { RelayedCall, SessionTools } from "./tools/session-tools.ts";
 import { errorContext } from "./turn-parts.ts";
 
 /** How long an agent may write more of an answer after it said that the answer is complete; longer where it wrote nothing; ms. */
@@ -59,8 +58,9 @@ export interface WaitingCalls {
   readonly calls: readonly RelayedCall[];
 }
 
-/** How long calls may come apart that belong together; longer where the agent has announced one that is not there; ms. */
-const callsMs = 4;
+/** How long a further call is waited for: where all announced ones are there, where none was announced, and where one is missing; ms. */
+const allHereMs = 4; // an announcement takes the longer way, through the host
+const callsMs = 8;
 const announcedMs = 250;
 
 /** Whether the calls that came are all that the agent makes at once. */
@@ -72,8 +72,9 @@ async function areAll(
 ): Promise<boolean> {
   const { heard } = running;
   const calls = tools.fresh.length;
-  const isShort = tools.isTogether && running.reader.announced > calls;
-  await quiet(running, isShort ? announcedMs : callsMs, clock, signal);
+  const { announced } = running.reader;
+  const isShort = tools.isTogether && announced > calls;
+  await quiet(running, isShort ? announcedMs : announced >= calls ? allHereMs : callsMs, clock, signal);
   if (running.heard !== heard || tools.fresh.length !== calls) return false;
   if (isShort) tools.isTogether = false;
   return calls > 0;

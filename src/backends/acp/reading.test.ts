@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { conclude } from "./conclusion.ts";
 import { agentError, isLockedSession, isUnknownSession } from "./errors.ts";
-import { JsonLines } from "./process/json-lines.ts";
-import { ProcessLoss, RpcError } from "./process/rpc-peer.ts";
-import { readReplay } from "./session/replayed-turn.ts";
+import { JsonLines } from "./process/lines.ts";
+import { ProcessLoss, RpcError, RpcPeer } from "./process/rpc-peer.ts";
 import { quietMode, readSessionOptions } from "./session/session-options.ts";
+import { readReplay } from "./session/stored-turn.ts";
 import { tokensIn, usageEvent } from "./token-counts.ts";
 import { UpdateReader } from "./updates.ts";
 
@@ -24,13 +24,19 @@ const tool = (kind: string | undefined, more: object = {}) => ({
 
 describe("lines of standard output", () => {
   test("an object that arrives in pieces is whole in the end, and noise between objects is skipped", () => {
-    const noise: string[] = [];
-    const lines = new JsonLines((line) => noise.push(line));
+    const lines = new JsonLines();
     expect(lines.feed('Welcome\n{"a":')).toEqual([]);
     expect(lines.feed("1")).toEqual([]);
     expect(lines.feed('}\n[1]\n\n{"b":2}\n{"c"')).toEqual([{ a: 1 }, { b: 2 }]);
     expect(lines.feed(":3}\n")).toEqual([{ c: 3 }]);
-    expect(noise).toEqual(["Welcome", "[1]"]);
+  });
+
+  test("a reply is known by its number, also where the agent gives that as text", async () => {
+    const peer = new RpcPeer(() => {}, { onRequest: () => undefined, onNotification: () => {} });
+    const reply = peer.call("initialize", {});
+    peer.receive({ id: { toString: "none" }, result: { a: 2 } });
+    peer.receive({ id: "1", result: { a: 1 } });
+    expect(await reply).toEqual({ a: 1 });
   });
 });
 
@@ -88,12 +94,14 @@ describe("updates", () => {
   test.each([
     "Model metadata for `mock-m1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.",
     "[MODE_UPDATE] plan",
-  ])("a line that the agent writes about itself before the answer is no text: %s", (line) => {
+  ])("a line that the agent writes about itself is no text, but is kept: %s", (line) => {
     const reader = new UpdateReader();
     expect(reader.read(chunk(line))).toBeUndefined();
     reader.read(chunk("The answer. "));
-    reader.read(chunk(line));
-    expect(reader.answer.text).toBe(`The answer. ${line}`);
+    expect(reader.read(chunk(`${line}\n`))).toBeUndefined();
+    reader.read(chunk(`It wrote: ${line}`));
+    expect(reader.answer.text).toBe(`The answer. It wrote: ${line}`);
+    expect([...reader.notices]).toEqual([line]);
   });
 
   test("notices of the program are no text", () => {
@@ -148,6 +156,25 @@ describe("the end of a prompt", () => {
     expect(stopped("output_truncated")).toMatchObject({ type: "finished", reason: { unified: "length" } });
     expect(stopped("content_filter")).toMatchObject({ type: "finished", reason: { unified: "content_filter" } });
     expect(stopped("complete")).toMatchObject({ type: "finished", reason: { unified: "stop", raw: "end_turn" } });
+  });
+
+  test("what Devin says of the plan and of its connection is in the error of a turn that failed, and in no answer", () => {
+    const tell = (reader: UpdateReader) => {
+      reader.readVendor("_cognition.ai/billingInformation", { title: "Weekly quota", body: "90 % is used." });
+      reader.readVendor("_cognition.ai/connection_retry", { attempt: 1, maxAttempts: 5, isStreamRetry: false });
+    };
+    expect(ended("end_turn", tell)).toMatchObject({ type: "finished", text: "Some text." });
+    const message = expect.stringMatching(/ The agent says: "Weekly quota: 90 % is used\."$/);
+    expect(ended("quota_exhausted", tell)).toMatchObject({ error: { code: "quota_exhausted", message } });
+    const silent = (after: (reader: UpdateReader) => void) => {
+      const reader = new UpdateReader();
+      tell(reader);
+      after(reader);
+      return conclude({ type: "silent", inLine: false }, reader, context);
+    };
+    const lost = { code: "upstream_timeout", message: expect.stringContaining("lost its connection") };
+    expect(silent(() => {})).toMatchObject({ error: lost });
+    expect(silent((reader) => reader.read(chunk("Back.")))).not.toMatchObject({ error: lost });
   });
 
   test("no text, or none after a refused permission, is no answer", () => {

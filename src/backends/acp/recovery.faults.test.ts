@@ -107,6 +107,14 @@ describe("the agent's process dies in the middle of a turn", () => {
     expect(await harness.count("accepted")).toBe(1);
   });
 
+  test("after it began to work, and its session is lost: nothing is sent again", async () => {
+    const updates = [{ sessionUpdate: "plan", entries: [] }];
+    const agent = await open({ text, crashAt: "working", loses: true, updates });
+    const failed = { type: "failed", error: { message: expect.stringContaining("no longer has the session") } };
+    expect((await run(agent)).at(-1)).toMatchObject(failed);
+    expect(await harness.count("accepted")).toBe(1);
+  });
+
   test("in the middle of the answer: what was written is kept, the turn fails by name", async () => {
     const agent = await open({ text, crashAt: "mid-answer", storesParts: true });
     const events = await run(agent);

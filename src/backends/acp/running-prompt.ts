@@ -3,7 +3,7 @@ import { Notifier } from "../../base/notifier.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type TokenCounts, tokensIn } from "./token-counts.ts";
 import type { SessionTools } from "./tools/session-tools.ts";
-import { UpdateReader } from "./updates.ts";
+import { isWork, UpdateReader } from "./updates.ts";
 
 /** How a prompt ended at the agent. */
 export type PromptEnd =
@@ -29,6 +29,8 @@ export class RunningPrompt {
   readonly #news = new Notifier();
   /** How many pieces of output the agent has sent for this prompt; grows while it lives. */
   heard = 0;
+  /** Whether the agent certainly has the prompt. ACP 1 has no message for that: its first sign of work on the prompt says it. */
+  isAccepted = false;
 
   /** `tools`: the client's, of a session that has them. */
   constructor(tools?: SessionTools) {
@@ -46,6 +48,7 @@ export class RunningPrompt {
   /** A request for permission or a question is no sign that the answer goes on, so it does not count as heard. */
   update(update: JsonObject): void {
     this.heard++;
+    this.isAccepted ||= isWork(update);
     const event = this.reader.read(update);
     if (event !== undefined) this.#add(event);
     this.#news.wake();
@@ -53,6 +56,7 @@ export class RunningPrompt {
 
   /** Whether the request is about one of the client's tools. */
   permission(toolCall: JsonObject): boolean {
+    this.isAccepted = true;
     const isOurs = this.reader.readPermission(toolCall);
     this.#news.wake();
     return isOurs;
@@ -60,14 +64,16 @@ export class RunningPrompt {
 
   /** The agent asked its user something. */
   ask(question: string): void {
+    this.isAccepted = true;
     const event = this.reader.readQuestion(question);
     if (event !== undefined) this.#add(event);
     this.#news.wake();
   }
 
-  stopped(params: JsonObject): void {
+  /** A notification of Devin's own. */
+  told(method: string, params: JsonObject): void {
     this.heard++;
-    this.reader.readStopped(params);
+    this.reader.readVendor(method, params);
   }
 
   finish(end: PromptEnd): void {

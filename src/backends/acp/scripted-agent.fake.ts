@@ -154,6 +154,11 @@ const app = agent({ name: "scripted" })
     const answer = now.text ?? "";
     const half = Math.ceil(answer.length / 2);
     for (const update of now.updates ?? []) await tell(update);
+    if (now.crashAt === "working") {
+      if (now.loses === true) rmSync(fileOf(sessionId), { force: true });
+      await new Promise((resolve) => process.stdout.write("", resolve));
+      dieAt("working");
+    }
     if (now.writes !== undefined) {
       const step = { toolCallId: "w", title: `Write ${now.writes}`, kind: "edit" };
       await tell({ ...step, sessionUpdate: "tool_call", status: "in_progress" });

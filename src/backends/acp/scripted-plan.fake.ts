@@ -43,10 +43,13 @@ export interface AgentPlan {
     | "new"
     | "before-store"
     | "after-store"
+    | "working"
     | "mid-answer"
     | "before-reply"
     | "delete";
   readonly crashesAgain?: boolean;
+  /** It has no session any more when it dies at `working`. */
+  readonly loses?: boolean;
   /** The part of an answer that was written before the process died is stored. */
   readonly storesParts?: boolean;
   /** A session is stored before its first prompt. */

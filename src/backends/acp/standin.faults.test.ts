@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { systemClock } from "../../base/clock.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import { type Simulator, startSimulator } from "../../simulator/start.ts";
 import { type BackendHarness, describeBackend } from "../backend.conformance.ts";
 import type { Prompt } from "../backend.ts";
 import { eventsOf } from "../batches.ts";
@@ -180,6 +180,15 @@ describe("the stand-in's devin", () => {
     await standin.simulator.setTurn({ rate: "instant", text: "The answer.", compaction: true, diagnostics: true });
     expect((await ask(standin.agent())).at(-1)).toMatchObject({ type: "finished", text: "The answer." });
     expect(standin.simulator.agentReport().diagnostics.at(-1)).toBe(true);
+  });
+
+  test("a notice about the plan is in the error, and in no answer", async () => {
+    await standin.simulator.setTurn({ rate: "instant", text: "The answer.", notices: true });
+    expect((await ask(standin.agent())).at(-1)).toMatchObject({ type: "finished", text: "The answer." });
+    await standin.simulator.setTurn({ rate: "instant", error: "quota", errorAt: "step", notices: true });
+    expect((await ask(standin.agent())).at(-1)).toMatchObject({
+      error: { code: "quota_exhausted", message: expect.stringContaining('The agent says: "Weekly quota') },
+    });
   });
 
   test.each([

@@ -1,14 +1,15 @@
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { Prompt } from "../backend.ts";
+import type { BackendLifecycle } from "../lifecycle.ts";
 import { type AgentErrorContext, actsFreely, startedUnnamed } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./process/agent-spec.ts";
 import { hasOwnSettings } from "./process/own-settings.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
-import { splitEffort } from "./session/efforts.ts";
 import type { SessionNotes } from "./session/session-notes.ts";
-import { quietMode } from "./session/session-options.ts";
+import { quietMode, splitEffort } from "./session/session-options.ts";
 import { type AgentLaunch, launchFor, promptBlocks, rulesOf } from "./style.ts";
 import type { NativeKnowledge } from "./tools/native-knowledge.ts";
 import type { ParkedPrompts } from "./tools/parked-prompts.ts";
@@ -25,6 +26,7 @@ export interface AgentParts {
   readonly lockedMs: number;
   /** Called for each prompt that is sent. */
   readonly onPrompt: () => void;
+  readonly events: EventSink<BackendLifecycle> | undefined;
   readonly native: {
     readonly hub: RelayHub;
     readonly knowledge: NativeKnowledge;

@@ -3,20 +3,20 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
 import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForResults } from "../backend.ts";
 import { estimatedUsage } from "../turn-usage.ts";
-import type { AcpTurn } from "./acp-turn.ts";
 import { begin, goneMessage } from "./begin-turn.ts";
 import { conclude } from "./conclusion.ts";
 import { drain } from "./drain.ts";
-import { agentError, turnFailure, twiceIfKilled } from "./errors.ts";
+import { agentError, clean, turnFailure, twiceIfKilled } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
+import type { AcpTurn } from "./session/held-session.ts";
 import { HeldSession, waitForResults } from "./session/held-session.ts";
-import { type BegunTurn, lookAgain, type SessionState } from "./session/look-again.ts";
-import { cascadeIdOf, sessionIdOf } from "./session/session-id.ts";
+import { cascadeIdOf, sessionIdOf } from "./session/session-notes.ts";
+import { type BegunTurn, findStoredTurn, type SessionState } from "./session/stored-turn.ts";
 import { rulesOf } from "./style.ts";
 import { usageEvent } from "./token-counts.ts";
 import { asNative, asProse, beginNatively, versionOf } from "./tools/begin-native.ts";
-import type { RelayedCall } from "./tools/relay-protocol.ts";
+import type { RelayedCall } from "./tools/session-tools.ts";
 import { type AgentParts, blocksOf, errorContext, launchOf } from "./turn-parts.ts";
 
 /** One turn from its beginning: the contract of `Backend.run`. */
@@ -38,10 +38,9 @@ export function runTurn(
     const place = fromStep === 0 || waiting !== undefined ? {} : { fromStep };
     const tools = session.tools === undefined ? {} : ({ tools: "native" } as const);
     const goesOn = waiting === undefined ? {} : ({ goesOn: true } as const);
-    const hosted = process.child.host === undefined ? ({ endsWithGateway: true } as const) : {};
     const { ide } = parts.spec;
     held.named = true;
-    yield [{ type: "started", modelUid, backend: "acp", cascadeId, ide, ...place, ...tools, ...goesOn, ...hosted }];
+    yield [{ type: "started", modelUid, backend: "acp", cascadeId, ide, ...place, ...tools, ...goesOn }];
     signal.throwIfAborted();
     const begun = { sessionId: session.id, fromStep, sent: emptyAnswer, answered: false, deaths: 0, ...goesOn };
     await options.beforePrompt?.(signal);
@@ -158,7 +157,8 @@ function send(
 
 /** Follows a prompt to the end of its turn. When the process dies on the way, the stored session decides what happens next. */
 async function* follow(turn: AcpTurn, begun: BegunTurn, running: RunningPrompt): AsyncGenerator<Batch, void> {
-  const { parts, prompt } = turn;
+  const { parts, prompt, options, held } = turn;
+  options.onEndsWithGateway?.(held.process?.child.host === undefined);
   const { end, sent } = yield* drain(turn, begun.sent, running);
   if (end.type === "parked") {
     parts.pool.worked(launchOf(parts, prompt).key);
@@ -171,8 +171,11 @@ async function* follow(turn: AcpTurn, begun: BegunTurn, running: RunningPrompt):
     return;
   }
   if (begun.deaths > 0) throw turnFailure(diedTwiceMessage(end.how));
-  const answered = begun.answered || sent.text !== "" || sent.thinking !== "";
-  yield* recover(turn, { ...begun, sent, answered, deaths: begun.deaths + 1 }, end.how);
+  yield* recover(
+    turn,
+    { ...begun, sent, answered: begun.answered || running.isAccepted, deaths: begun.deaths + 1 },
+    end.how,
+  );
 }
 
 /** Decides by the stored session: finishes, fails by name, or sends a prompt that was certainly never accepted. */
@@ -183,7 +186,7 @@ async function* recover(turn: AcpTurn, begun: BegunTurn, how?: string): AsyncGen
     yield* askAnew(turn, begun);
     return;
   }
-  const found = await twiceIfKilled(() => lookAgain(turn, begun));
+  const found = await twiceIfKilled(() => findStoredTurn(turn, begun));
   if (found.type === "absent" && prompt.native !== undefined) {
     yield* askAnew(turn, begun);
     return;
@@ -267,6 +270,8 @@ async function* conclusion(
   const { parts, prompt, held } = turn;
   await held.stop(); // until then a tool that was begun may still come to its end
   const last = conclude(end, reader, errorContext(parts));
+  const notices = [...reader.notices].map(clean);
+  if (notices.length > 0) parts.events?.emit("agent_noted", { agent: parts.spec.name, notices });
   if (held.session?.tools !== undefined && reader.prefersOwnTools && held.process !== undefined)
     await bestEffort(parts.native.knowledge.note(versionOf(parts, held.process), false));
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;

@@ -2,8 +2,8 @@ import { isObject, type JsonObject } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 import { type TokenCounts, tokensIn } from "./token-counts.ts";
-import { isActing } from "./tools/own-tool.ts";
 import type { SessionTools } from "./tools/session-tools.ts";
+import { isActing } from "./tools/session-tools.ts";
 
 /** A step of the agent's own that does more than look. */
 export interface Effect {
@@ -41,7 +41,7 @@ interface Tool {
   isOurs: boolean;
 }
 
-/** Lines that an agent writes about itself where the answer belongs, without any mark. Source: docs/wire/acp-measured.md, "Notices". */
+/** Lines that an agent writes about itself where the answer belongs, each alone in its chunk and without any mark. Source: docs/wire/acp-measured.md, "Notices". */
 const notices = [/^Model metadata for `[^`\n]+` not found\. [^\n]*$/, /^\[MODE_UPDATE\] [\w-]+$/];
 
 /**
@@ -52,11 +52,21 @@ export class UpdateReader {
   #text = "";
   #thinking = "";
   #afterTool = false;
-  #isQuestion = false;
-  #permissions = 0;
-  #tokens: TokenCounts | undefined;
-  #stopped: string | undefined;
   #refused = false;
+  /** Whether the answer ends in a question that the agent put to its own user. */
+  isQuestion = false;
+  /** How many permissions the agent asked for. */
+  permissions = 0;
+  /** The agent's token counts so far, if an update gave them. */
+  tokens: TokenCounts | undefined;
+  /** Devin's own word for why the turn stopped: "complete", "quota_exhausted". */
+  stopped: string | undefined;
+  /** Devin's notice about the plan: "Weekly quota: 90 % is used." */
+  billing: string | undefined;
+  /** Lines that the agent wrote about itself, each once: they are no part of the answer. */
+  readonly notices = new Set<string>();
+  /** The agent lost its connection to the model, tries it again, and has written nothing since. */
+  isRetrying = false;
   readonly #tools = new Map<unknown, Tool>();
   readonly #owner: Pick<SessionTools, "owns"> | undefined;
 
@@ -81,7 +91,7 @@ export class UpdateReader {
     this.#text = "";
     this.#thinking = "";
     this.#afterTool = false;
-    this.#tokens = undefined;
+    this.tokens = undefined;
   }
 
   get answer(): AnswerSoFar {
@@ -91,7 +101,7 @@ export class UpdateReader {
   /** The tool step with an effect: the first one that was done, else the first one. */
   get effect(): Effect | undefined {
     const found = [...this.#tools.values()].filter(
-      ({ kind, title, isOurs }) => !isOurs && (effects.has(kind) || (asksUser.test(title) && !this.#isQuestion)),
+      ({ kind, title, isOurs }) => !isOurs && (effects.has(kind) || (asksUser.test(title) && !this.isQuestion)),
     );
     const tool = found.find(({ status }) => status === "completed") ?? found[0];
     return tool === undefined ? undefined : effectOf(tool);
@@ -108,26 +118,6 @@ export class UpdateReader {
     return [...new Set(done.map(({ kind }) => String(kind)))];
   }
 
-  /** Whether the answer ends in a question that the agent put to its own user. */
-  get isQuestion(): boolean {
-    return this.#isQuestion;
-  }
-
-  /** How many permissions the agent asked for. */
-  get permissions(): number {
-    return this.#permissions;
-  }
-
-  /** The agent's token counts so far, if an update gave them. */
-  get tokens(): TokenCounts | undefined {
-    return this.#tokens;
-  }
-
-  /** Devin's own word for why the turn stopped: "complete", "quota_exhausted". */
-  get stopped(): string | undefined {
-    return this.#stopped;
-  }
-
   /** Whether a permission was refused, and no text came after it. */
   get endsRefused(): boolean {
     return this.#refused && this.#afterTool;
@@ -140,6 +130,7 @@ export class UpdateReader {
 
   /** The event of an update; undefined for an update that adds nothing to the answer. */
   read(update: JsonObject): TurnEventBody | undefined {
+    this.isRetrying = false;
     switch (update["sessionUpdate"]) {
       case "agent_message_chunk":
         return this.#message(update);
@@ -153,7 +144,7 @@ export class UpdateReader {
       case "tool_call_update":
         return this.#note(update).event;
       case "usage_update":
-        this.#tokens = tokensIn(update["_meta"]) ?? this.#tokens;
+        this.tokens = tokensIn(update["_meta"]) ?? this.tokens;
         return undefined;
       default:
         return undefined;
@@ -166,30 +157,45 @@ export class UpdateReader {
     if (tool.isOurs) return true;
     tool.refused = true;
     this.#refused = true;
-    this.#permissions++;
+    this.permissions++;
     return false;
   }
 
   /** The agent's question to its user, which becomes the end of the answer. Undefined for one without words, or a second one. */
   readQuestion(question: string): TurnEventBody | undefined {
-    if (question.trim() === "" || this.#isQuestion) return undefined;
-    this.#isQuestion = true;
+    if (question.trim() === "" || this.isQuestion) return undefined;
+    this.isQuestion = true;
     const delta = this.#text === "" ? question : `\n\n${question}`;
     this.#text += delta;
     return { type: "text", delta };
   }
 
-  /** `_cognition.ai/agent_stopped`, which Devin sends before the reply. */
+  /** A notification of Devin's own. Source: docs/wire/acp.md, "Prompts". */
+  readVendor(method: string, params: JsonObject): void {
+    if (method === "_cognition.ai/agent_stopped") this.readStopped(params);
+    else if (method === "_cognition.ai/connection_retry") this.isRetrying = true;
+    else if (method === "_cognition.ai/billingInformation") {
+      const words = [params["title"], params["body"]].filter((text) => typeof text === "string" && text !== "");
+      if (words.length > 0) this.billing = words.join(": ");
+    }
+  }
+
+  /** `agent_stopped`, which comes before the reply, live or replayed. */
   readStopped(params: JsonObject): void {
-    if (typeof params["cause"] === "string") this.#stopped = params["cause"];
-    this.#tokens ??= tokensIn(params["stats"]);
+    if (typeof params["cause"] === "string") this.stopped = params["cause"];
+    this.tokens ??= tokensIn(params["stats"]);
   }
 
   #message(update: JsonObject): TurnEventBody | undefined {
     const meta = update["_meta"];
     if (isObject(meta) && meta["cognition.ai/displayMessage"] === true) return undefined;
     const chunk = textOf(update);
-    if (chunk === "" || (this.#text === "" && notices.some((notice) => notice.test(chunk.trim())))) return undefined;
+    if (chunk === "") return undefined;
+    const line = chunk.trim();
+    if (notices.some((notice) => notice.test(line))) {
+      this.notices.add(line);
+      return undefined;
+    }
     const delta = this.#afterTool && this.#text !== "" ? `\n\n${chunk}` : chunk;
     this.#afterTool = false;
     this.#refused = false;
@@ -234,6 +240,11 @@ function questionIn(input: unknown): string {
   if (typeof question === "string") return question;
   const all = Array.isArray(questions) ? questions.map(questionIn) : [];
   return all.filter((each) => each !== "").join("\n");
+}
+
+/** Whether an update is a step of work on a prompt; the others are about the session, and come at any time. */
+export function isWork({ sessionUpdate }: JsonObject): boolean {
+  return typeof sessionUpdate === "string" && /^(?:agent_|tool_call|plan)/.test(sessionUpdate);
 }
 
 /** The text of a chunk; other kinds of content (images, links) have none. */

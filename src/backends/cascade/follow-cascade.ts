@@ -1,11 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import {
-  type ErrorRecord,
-  isMillraceError,
-  isWithoutAnyIde,
-  MillraceError,
-  toMillraceError,
-} from "../../base/errors.ts";
+import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
@@ -22,8 +16,8 @@ import {
   type PollHistory,
   type PollPace,
 } from "./poll-schedule.ts";
-import type { RunSnapshot } from "./run-snapshot.ts";
 import { isConfirming, wantsRun } from "./turn-progress.ts";
+import type { RunSnapshot } from "./turn-view.ts";
 
 export interface FollowOptions {
   readonly clock: Clock;
@@ -99,11 +93,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       }
       history = retry.history;
       await clock.sleep(retry.waitMs, signal);
-      const isAbsent = isOutage(callFailure(failure)) && (await lookAgain(current, signal)) === "nothing runs";
-      if (isAbsent && now() - history.failingSinceMs >= pace.absentMs) {
-        yield [{ type: "failed", error: lostError(failure, current) }];
-        return;
-      }
+      if (isOutage(callFailure(failure))) await findServerAgain(current, signal);
     }
   }
 }
@@ -139,13 +129,11 @@ function pollFailure(error: unknown): PollFailure {
 }
 
 /** A server that cannot be found yet is not counted as a failure here: the next poll fails, and that uses its budget. */
-async function lookAgain(current: CurrentServer, signal: AbortSignal): Promise<"nothing runs" | "try again"> {
+async function findServerAgain(current: CurrentServer, signal: AbortSignal): Promise<void> {
   try {
     await current.again(signal);
-    return "try again";
-  } catch (error) {
+  } catch {
     signal.throwIfAborted();
-    return isWithoutAnyIde(error) ? "nothing runs" : "try again";
   }
 }
 

@@ -3,8 +3,8 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { emptyAnswer } from "../answer-diff.ts";
 import type { FakeTrajectory } from "../trajectory.fake.ts";
 import type { FollowerState, FollowStep, StartPoint } from "./follower.ts";
-import type { RunSnapshot } from "./run-snapshot.ts";
 import { wantsRun } from "./turn-progress.ts";
+import type { RunSnapshot } from "./turn-view.ts";
 
 export const fresh: StartPoint = {
   fromStep: 0,

@@ -3,9 +3,9 @@ import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import type { IdeTools } from "./settings.ts";
 import type { TurnProgress } from "./turn-progress.ts";
+import type { ErrorOf, RunSnapshot } from "./turn-view.ts";
 
 export interface StartPoint {
   /** How many steps the trajectory held before this turn; 0 on a fresh one. */

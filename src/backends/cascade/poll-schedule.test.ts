@@ -8,6 +8,7 @@ import {
   noPolls,
   type PollHistory,
 } from "./poll-schedule.ts";
+import { checkpointMs } from "./turn-progress.ts";
 
 const answered = { askedAtMs: 1_000, answeredAtMs: 1_001, ageMs: 60_000, quietMs: 0, confirming: false, length: 0 };
 const after = (poll: Partial<AnsweredPoll>) => afterAnswer(noPolls, { ...answered, ...poll }, defaultPace).next;
@@ -36,7 +37,7 @@ describe("afterAnswer", () => {
 
   test("a checkpoint is looked at again soon, however long the turn was silent", () => {
     const next = after({ confirming: true, quietMs: 200_000 });
-    expect(next).toMatchObject({ intervalMs: 0, notBeforeMs: answered.answeredAtMs + defaultPace.confirmMs });
+    expect(next).toMatchObject({ intervalMs: 0, notBeforeMs: answered.answeredAtMs + checkpointMs });
   });
 
   test("no interval is shorter than the fastest or longer than a second", () => {

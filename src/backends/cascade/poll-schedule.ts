@@ -1,5 +1,6 @@
 import type { CallFailureKind } from "../../language-server/errors/call-failure.ts";
 import type { NextPoll } from "./poll-pacer.ts";
+import { checkpointMs } from "./turn-progress.ts";
 
 /** How a poll failed: `silent` where no answer came in time, as when the server's process hangs, or is starved or stopped. */
 export type PollFailure = CallFailureKind | "silent";
@@ -8,22 +9,16 @@ export type PollFailure = CallFailureKind | "silent";
 export interface PollPace {
   /** From one question to the next while text flows, and in the first seconds. */
   readonly fastestMs: number;
-  /** Before a checkpoint that was just seen is looked at again, where the server does not say whether it is idle. */
-  readonly confirmMs: number;
   /** The part of the time, at most, that one turn spends waiting for answers: a slow server is asked less often. */
   readonly busyFraction: number;
-  /** How long a server may be silent or unreachable, as it is while the IDE restarts it. */
+  /** How long a server may be silent, unreachable or gone, as it is while the user restarts the IDE. Waiting costs nothing; a new request costs a prompt. */
   readonly outageMs: number;
-  /** The same if no process of an IDE is found meanwhile: a client waits for the error. */
-  readonly absentMs: number;
 }
 
 export const defaultPace: PollPace = {
   fastestMs: 20,
-  confirmMs: 55,
   busyFraction: 0.5,
   outageMs: 45_000,
-  absentMs: 4_000,
 };
 
 /** People feel the first text most, so it is waited for at the fastest pace this long. */
@@ -85,7 +80,7 @@ export function afterAnswer(
 ): { readonly history: PollHistory; readonly next: NextPoll } {
   const { askedAtMs, answeredAtMs, confirming } = poll;
   const tookMs = answeredAtMs - askedAtMs;
-  const politeMs = confirming ? pace.confirmMs : Math.min(mostPoliteMs, tookMs * (1 / pace.busyFraction - 1));
+  const politeMs = confirming ? checkpointMs : Math.min(mostPoliteMs, tookMs * (1 / pace.busyFraction - 1));
   return {
     history: { ...noPolls, recentErrors: remember(history, false) },
     next: { askedAtMs, notBeforeMs: answeredAtMs + politeMs, intervalMs: confirming ? 0 : intervalOf(poll, pace) },

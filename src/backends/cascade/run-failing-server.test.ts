@@ -37,6 +37,28 @@ describe("a server that fails while it is polled", () => {
     expect(servers.at(-1)).toMatchObject({ archived: ["cascade-1"], accepted: [] });
   });
 
+  test("an IDE that is gone for half a minute, as while the user restarts it, costs no second prompt", async () => {
+    let backAtMs: number | undefined;
+    const isAway = () => backAtMs !== undefined && clock.monotonic() < backAtMs;
+    const { server, servers, clock, run } = setUp(undefined, {
+      find: async () => {
+        if (isAway()) throw new MillraceError("ide_not_running", "Nothing runs.");
+        return servers.at(-1) ?? server;
+      },
+    });
+    const events = await run(false, (event) => {
+      if (event.type !== "text" || servers.length > 1) return;
+      backAtMs = clock.monotonic() + 30_000;
+      server.trajectories.get("cascade-1")?.write("lo");
+      server.trajectories.get("cascade-1")?.finish();
+      server.shutDown();
+      servers.push(successor(server, true));
+    });
+    expect(events.at(-1)).toEqual(finished);
+    expect(clock.monotonic()).toBeGreaterThan(backAtMs ?? Infinity);
+    expect(servers.at(-1)).toMatchObject({ accepted: [] });
+  });
+
   test("after a restart that lost the trajectory the turn fails and says what was kept", async () => {
     const { server, servers, run } = setUp();
     const events = await run(false, (event) => {

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { lostPrompt, MillraceError, unsentPrompt } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { eventsOf } from "../batches.ts";
 import { FakeLanguageServer, type Script } from "../language-server.fake.ts";
 import { replay } from "../replay.fake.ts";
-import { answer, finished, prompt, setUp } from "./set-up-cascade.fake.ts";
+import { answer, finished, prompt, setUp, successor } from "./set-up-cascade.fake.ts";
 
 describe("a prompt is sent at most once", () => {
   test("panel state that the server lost is made again and the refused prompt sent once more", async () => {
@@ -25,6 +26,69 @@ describe("a prompt is sent at most once", () => {
     const events = await run();
     expect(events.at(-1)).toMatchObject({ type: "failed" });
     expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(2);
+  });
+
+  test.each(["csrf_refused", "connection_refused"])(
+    "a prompt that the server certainly did not take (%s) is sent once more, to the server that runs now",
+    async (reason) => {
+      const { server, servers, forgotten, run } = setUp();
+      const next = new FakeLanguageServer();
+      next.script = answer;
+      const events = await run(false, (event) => {
+        if (event.type !== "started") return;
+        server.failNext("sendUserMessage", reason);
+        for (const [id, trajectory] of server.trajectories) next.trajectories.set(id, trajectory);
+        servers.push(next);
+      });
+      expect(events.at(-1)).toEqual(finished);
+      expect(forgotten).toEqual([server]);
+      expect([server.accepted, next.accepted]).toMatchObject([[], [{ cascadeId: "cascade-1" }]]);
+    },
+  );
+
+  test("a refused prompt that the trajectory shows all the same is followed, and not sent again", async () => {
+    const { server, run } = setUp();
+    server.failNext("sendUserMessage", "csrf_refused", true);
+    expect((await run()).at(-1)).toEqual(finished);
+    expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(1);
+  });
+
+  test("a prompt that is refused twice fails as unsent; one that may have arrived at the second try does not", async () => {
+    const { server, run } = setUp();
+    server.failNext("sendUserMessage", "csrf_refused");
+    server.failNext("sendUserMessage", "csrf_refused");
+    const unsent = { code: "upstream_failed", details: { reason: unsentPrompt } };
+    expect((await run()).at(-1)).toMatchObject({ type: "failed", error: unsent });
+    server.failNext("sendUserMessage", "csrf_refused");
+    server.failNext("sendUserMessage", "connection_lost");
+    expect((await run()).at(-1)).toMatchObject({ type: "failed", error: { details: { reason: lostPrompt } } });
+    expect(server.accepted).toEqual([]);
+  });
+
+  test("a restart that loses the trajectory before the prompt is sent fails as unsent", async () => {
+    const { server, servers, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type !== "started") return;
+      server.shutDown();
+      servers.push(successor(server, false));
+    });
+    const message = expect.stringContaining("before the prompt was sent") as string;
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { message, details: { reason: unsentPrompt } } });
+  });
+
+  test("a turn that another process has taken over meanwhile is not sent again", async () => {
+    const { server, backends, controller } = setUp();
+    server.failNext("sendUserMessage", "csrf_refused");
+    let asked = 0;
+    const beforePrompt = async () => {
+      if (++asked > 1) throw new MillraceError("cancelled", "Another process has it.");
+    };
+    const backend = await backends.choose(prompt, controller.signal);
+    const options = { keep: false, onAlive: () => {}, beforePrompt };
+    const events: TurnEventBody[] = [];
+    for await (const event of eventsOf(backend.run(prompt, options, controller.signal))) events.push(event);
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "cancelled" } });
+    expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(1);
   });
 
   test("a send whose answer was lost is followed when the trajectory shows that it arrived", async () => {

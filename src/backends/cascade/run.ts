@@ -74,7 +74,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       const begun = await begin(current, prompt, held, signal);
       const { fromStep } = begun;
       ({ cascadeId } = begun);
-      yield [startedEvent(prompt, begun, current)];
+      yield [startedEvent(prompt, begun, current)]; // asked to go on only once this is stored: that is why no prompt is sent twice
       signal.throwIfAborted();
       start = startPoint(sending, current, { fromStep, sent: emptyAnswer });
       held.prompted = true;
@@ -136,9 +136,10 @@ async function send<State extends FollowerState, Snapshot>(
   { prompt, settings, options }: PromptRun,
   signal: AbortSignal,
 ): Promise<void> {
-  await options.beforePrompt?.(signal);
-  if ((await sendPrompt(turn.current, turn.cascadeId, prompt, signal)) === "accepted") return;
-  const accepted = await wasAccepted(turn, acceptance(settings, options), signal);
+  const looking = acceptance(settings, options);
+  const sent = await sendPrompt(turn, prompt, { ...looking, beforePrompt: options.beforePrompt }, signal);
+  if (sent === "accepted") return;
+  const accepted = await wasAccepted(turn, looking, signal);
   if (accepted === "absent")
     throw new MillraceError("upstream_failed", lostSendMessage, { details: { reason: lostPrompt } });
 }

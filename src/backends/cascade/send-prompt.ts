@@ -1,47 +1,73 @@
 import type { Clock } from "../../base/clock.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { MillraceError, toMillraceError, unsentPrompt } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { callFailure } from "../../language-server/errors/call-failure.ts";
+import { type CallFailureKind, callFailure } from "../../language-server/errors/call-failure.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
-import type { Prompt } from "../backend.ts";
+import type { Prompt, RunOptions } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
 import type { FollowedTurn, FollowerState } from "./follower.ts";
 import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace } from "./poll-schedule.ts";
 
+/** Failures that prove that the server did not take the prompt, and that a second try can mend. */
+const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "not_sent", "unauthenticated"]);
+
 /**
- * Sends a prompt, once. `unknown`: the connection broke or the deadline passed, and the server may have it or not. Sent again
- * in one case only, "panel state not found", an answer that shows that the server did not take it; a row in `docs/retries.md`.
+ * Sends a prompt, once. `unknown`: the connection broke or the deadline passed, and the server may have it or not. Sent again, once,
+ * only after a failure that proves that the server did not take it: "panel state not found", or a server that cannot be reached or
+ * refused the CSRF token, as after a restart, where the trajectory has no trace of the prompt either; a row in `docs/retries.md`.
  *
- * @throws MillraceError when the server certainly did not take it.
+ * @throws MillraceError when the server certainly did not take it; with the reason `unsent_prompt` where the second try failed so too.
  */
-export async function sendPrompt(
-  current: CurrentServer,
-  cascadeId: CascadeId,
+export async function sendPrompt<State extends FollowerState, Snapshot>(
+  turn: FollowedTurn<State, Snapshot>,
   prompt: Prompt,
+  options: SendOptions,
   signal: AbortSignal,
 ): Promise<"accepted" | "unknown"> {
+  const { current, cascadeId } = turn;
   const { text, instructions, images, modelUid, modelNumber, maxOutputTokens } = prompt;
   const message = { cascadeId, text, instructions, images, modelUid, modelNumber, maxOutputTokens };
+  const send = async () => {
+    await options.beforePrompt?.(signal);
+    try {
+      await current.server.sendUserMessage(message, signal);
+      return "accepted";
+    } catch (error) {
+      signal.throwIfAborted();
+      const kind = callFailure(error);
+      if (kind === "interrupted") return "unknown";
+      if (!untaken.has(kind)) throw error;
+      return { kind, error };
+    }
+  };
+  const first = await send();
+  if (typeof first === "string") return first;
   try {
-    await current.server.sendUserMessage(message, signal);
-    return "accepted";
+    if (first.kind === "panel_state_missing") await current.server.ensurePanelState({ force: true }, signal);
+    else {
+      await current.again(signal).catch(() => signal.throwIfAborted()); // the look goes on looking for the server
+      if ((await wasAccepted(turn, options, signal)) === "accepted") return "accepted";
+    }
   } catch (error) {
     signal.throwIfAborted();
-    if (callFailure(error) !== "panel_state_missing") return unknownOr(error);
+    throw unsent(error);
   }
-  await current.server.ensurePanelState({ force: true }, signal);
-  try {
-    await current.server.sendUserMessage(message, signal);
-    return "accepted";
-  } catch (error) {
-    signal.throwIfAborted();
-    return unknownOr(error);
-  }
+  const second = await send();
+  if (typeof second === "string") return second;
+  throw unsent(second.error);
 }
 
-function unknownOr(error: unknown): "unknown" {
-  if (callFailure(error) === "interrupted") return "unknown";
-  throw error;
+/** The error of a prompt that was not sent: a repetition may begin anew. */
+function unsent(error: unknown): MillraceError {
+  const record = toMillraceError(error).toRecord();
+  const isGone = error instanceof Error && callFailure(error.cause) === "trajectory_missing";
+  const message = isGone ? "The IDE's server lost this conversation before the prompt was sent." : record.message;
+  return MillraceError.fromRecord({ ...record, message, details: { reason: unsentPrompt } }, error);
+}
+
+/** How a prompt is sent, and how it is looked for. */
+export interface SendOptions extends AcceptanceOptions {
+  readonly beforePrompt: RunOptions["beforePrompt"];
 }
 
 export interface AcceptanceOptions {

@@ -5,10 +5,10 @@ import { CascadeRunStatus, CortexStepStatus, CortexStepType } from "../../proto/
 import { FakeTrajectory } from "../trajectory.fake.ts";
 import { fresh } from "./follow.fake.ts";
 import type { FollowerState, FollowStep } from "./follower.ts";
-import type { RunSnapshot } from "./run-snapshot.ts";
 import { followSteps, startSteps } from "./steps-follower.ts";
 import { followTranscript, startTranscript } from "./transcript-follower.ts";
 import { wantsRun } from "./turn-progress.ts";
+import type { RunSnapshot } from "./turn-view.ts";
 
 interface Message {
   readonly number: number;

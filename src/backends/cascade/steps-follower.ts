@@ -4,11 +4,10 @@ import {
   type CortexTrajectoryStep,
 } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Follower, FollowStep, StartPoint } from "./follower.ts";
-import type { RunSnapshot } from "./run-snapshot.ts";
 import { kindOfCall, stepKind, stepName } from "./step-kinds.ts";
 import { type Entry, plainEntry, spliceTail, type ToolUse, viewOf } from "./turn-entries.ts";
 import { advance, mostShortPolls, readAgain, report, startProgress, type TurnProgress } from "./turn-progress.ts";
-import type { AnswerPhase } from "./turn-view.ts";
+import type { AnswerPhase, RunSnapshot } from "./turn-view.ts";
 
 /** The steps from `offset` (0-based, inclusive) to the end of the trajectory, as one poll answered. */
 export interface StepsSnapshot {

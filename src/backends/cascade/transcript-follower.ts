@@ -1,9 +1,9 @@
 import type { Follower, FollowStep, StartPoint } from "./follower.ts";
-import type { RunSnapshot } from "./run-snapshot.ts";
 import { kindOfTypeName } from "./step-kinds.ts";
 import { readTranscript, type TranscriptBlock } from "./transcript-blocks.ts";
 import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
 import { advance, mostShortPolls, readAgain, report, startProgress, type TurnProgress } from "./turn-progress.ts";
+import type { RunSnapshot } from "./turn-view.ts";
 
 /** The transcript from step `offset` (0-based, inclusive) on, as one poll answered, and how many steps there are in all. */
 export interface TranscriptSnapshot {

@@ -1,8 +1,26 @@
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
-import type { Batch, Prompt, RunOptions } from "../backend.ts";
+import type { Backend, Batch, Prompt, RunOptions } from "../backend.ts";
 import { estimatedUsage } from "../turn-usage.ts";
 import { followStream, startStream } from "./stream-follower.ts";
+
+/** The 1.x way: one server stream a turn, no trajectory, nothing to archive, and nothing to come back to. */
+export function rawChatBackend(server: LanguageServer): Backend {
+  return {
+    kind: "raw_chat",
+    run: (prompt: Prompt, options: RunOptions, signal: AbortSignal) => runRawChat(server, prompt, options, signal),
+    resume: cannotResume,
+    archive: () => Promise.resolve(),
+  };
+}
+
+/** The stream died with the process that read it, and whether its prompt was sent cannot be known. */
+async function* cannotResume(): AsyncGenerator<Batch, void> {
+  const message =
+    "This version of the IDE keeps no record of an answer, so the turn could not continue after the gateway stopped; " +
+    "the part that arrived was kept, and the prompt was not sent again.";
+  yield [{ type: "failed", error: new MillraceError("upstream_failed", message).toRecord() }];
+}
 
 /**
  * One turn as one server stream, each message a batch: the contract of `Backend.run`. The turn ends when the stream does, and closing it, which an
@@ -11,7 +29,7 @@ import { followStream, startStream } from "./stream-follower.ts";
 export async function* runRawChat(
   server: LanguageServer,
   prompt: Prompt,
-  { onAlive, beforePrompt }: RunOptions,
+  { onAlive, beforePrompt, onEndsWithGateway }: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   if (signal.aborted) return;
@@ -23,10 +41,11 @@ export async function* runRawChat(
   }
   const { modelUid, modelNumber, instructions, messages } = prompt;
   const { variant: ide } = server.endpoint;
-  yield [{ type: "started", modelUid, backend: "raw_chat", cascadeId: undefined, ide, endsWithGateway: true }];
+  yield [{ type: "started", modelUid, backend: "raw_chat", cascadeId: undefined, ide }];
   if (signal.aborted) return;
   let state = startStream;
   try {
+    onEndsWithGateway?.(true);
     await beforePrompt?.(signal);
     for await (const message of server.rawChat({ instructions, messages, modelNumber, modelName: modelUid }, signal)) {
       onAlive();

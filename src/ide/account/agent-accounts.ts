@@ -97,7 +97,6 @@ export async function accountOfApp(
         ([name, value]) => (value === undefined ? [] : [[name, value] as const]),
       ),
     ),
-    stateFile: overrides.stateFile,
     userDataDir: undefined,
     homes: [home],
     sandboxes: await listSandboxes(host, [home], signal),

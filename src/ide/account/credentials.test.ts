@@ -14,7 +14,6 @@ const question: StateQuestion = {
   platform: "linux",
   variant: "windsurf",
   environment: undefined,
-  stateFile: undefined,
   userDataDir: undefined,
   homes: ["/home/me"],
   sandboxes: new Map(),
@@ -178,12 +177,5 @@ describe("the account", () => {
       antigravityAuthStatus: '{"apiKey":"google-token"}',
     });
     expect(await read(host, { variant: "antigravity" })).toMatchObject({ key: "", signedIn: true });
-  });
-
-  it("is read from the file set by hand alone", async () => {
-    const host = new FakeHost();
-    host.states.set(stateFile, { windsurfAuthStatus: '{"apiKey":"sk-ws-01-a"}' });
-    host.states.set("/mnt/c/state.vscdb", { windsurfAuthStatus: '{"apiKey":"sk-ws-01-b"}' });
-    expect(await read(host, { stateFile: "/mnt/c/state.vscdb" })).toMatchObject({ key: "sk-ws-01-b" });
   });
 });

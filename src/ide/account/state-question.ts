@@ -16,7 +16,6 @@ export async function stateQuestion(
     platform: host.platform,
     variant,
     environment,
-    stateFile: overrides.stateFile,
     // Windows starts PowerShell for it, which takes up to a second.
     userDataDir: host.platform === "windows" ? undefined : await userDataDirOf(host, row, signal),
     ...(host.platform === "windows" ? { askUserDataDir: (asked) => userDataDirOf(host, row, asked) } : {}),

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { systemClock } from "../../base/clock.ts";
 import { createWireIds } from "../../language-server/metadata.ts";
 import { openLanguageServer } from "../../language-server/open-language-server.ts";
 import { probePort } from "../../language-server/probe/probe.ts";
-import { type Simulator, startSimulator } from "../../simulator/start.ts";
 import { openIdeFinder } from "../discover/finder.ts";
 import { noOverrides } from "../discover/overrides.ts";
 import { openHost } from "../host/open-host.ts";

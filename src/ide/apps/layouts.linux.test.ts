@@ -157,10 +157,10 @@ describe.runIf(onLinux)("an IDE that came as", () => {
     const why = trace.filter(({ subject }) => subject === "this system").map((entry) => `${entry.rule}: ${entry.why}`);
     expect(why).toEqual([
       expect.stringMatching(
-        /^wsl: .*Run millrace in Windows, or set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE$/,
+        /^wsl: .*run Millrace in Windows, or set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE$/,
       ),
-      expect.stringMatching(/^container: .*Run millrace outside/),
-      expect.stringMatching(/^flatpak: .*Run millrace outside/),
+      expect.stringMatching(/^container: .*run Millrace outside/),
+      expect.stringMatching(/^flatpak: .*Run Millrace outside/),
     ]);
   });
 });

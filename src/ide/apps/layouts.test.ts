@@ -5,7 +5,6 @@ const base: StateQuestion = {
   platform: "linux",
   variant: "windsurf",
   environment: undefined,
-  stateFile: undefined,
   userDataDir: undefined,
   homes: ["/home/me"],
   sandboxes: new Map(),

@@ -30,8 +30,6 @@ export interface StateQuestion {
   readonly variant: IdeVariant;
   /** The process's own variables; undefined when the system hides them. */
   readonly environment: ReadonlyMap<string, string> | undefined;
-  /** The one file to read, if the user named it. */
-  readonly stateFile: string | undefined;
   /** `--user-data-dir` of the IDE that started the server, where it is known. */
   readonly userDataDir: string | undefined;
   /** Finds that out where it costs a program to start; asked only when several accounts were found. */
@@ -45,7 +43,7 @@ export interface StateQuestion {
 /** Files of one place, of which the newest with an account counts, and the reason why they belong together. */
 export interface StatePlace {
   readonly files: readonly string[];
-  /** `named`: the process or the user names the place; `searched`: such IDEs keep it there. */
+  /** `named`: the process names the place; `searched`: such IDEs keep it there. */
   readonly by: "named" | "searched";
 }
 
@@ -55,7 +53,6 @@ export interface StatePlace {
  */
 export function statePlaces(question: StateQuestion): readonly StatePlace[] {
   const { platform, variant, environment, userDataDir } = question;
-  if (question.stateFile !== undefined) return [{ files: [question.stateFile], by: "named" }];
   const places: StatePlace[] = [];
   const seen = new Set<string>();
   const add = (by: StatePlace["by"], all: readonly string[]) => {

@@ -1,6 +1,7 @@
 import { readdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { CascadeId } from "../../base/ids.ts";
+import { promptedVariants } from "../../language-server/transport/endpoint.ts";
 
 /** The file in which an IDE keeps one conversation. */
 export interface CascadeFile {
@@ -17,7 +18,7 @@ const fileName = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.pb$/i;
  * Source: docs/wire/processes.md, "Conversation folders".
  */
 export function codeiumFoldersIn(home: string): readonly string[] {
-  return ["windsurf", "windsurf-next"].map((name) => join(home, ".codeium", name));
+  return promptedVariants.map((name) => join(home, ".codeium", name));
 }
 
 /** The conversations in `<codeium folder>/cascade`; none if there is no such folder. */

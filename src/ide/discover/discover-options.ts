@@ -1,5 +1,6 @@
 import type { Secret } from "../../base/secret.ts";
 import type { Host } from "../host/host.ts";
+import type { Ide } from "../ide.ts";
 import type { Probe } from "../process/probe-port.ts";
 import type { GivenTokens } from "../process/token-file.ts";
 import type { IdeOverrides } from "./overrides.ts";
@@ -19,6 +20,8 @@ export interface DiscoverOptions {
   readonly lastGood: ReadonlyMap<string, LastGood>;
   /** Ports that passed the probe and then answered as no language server does, by `strangerKey`. */
   readonly strangers?: ReadonlySet<string>;
+  /** The IDE that `overrides.pid` names, as an earlier pass found it. */
+  readonly named?: Ide | undefined;
 }
 
 /** A port of one server's process, which is another one after a restart. */

@@ -1,5 +1,5 @@
 import { patientDeadline } from "../../base/node/patient-deadline.ts";
-import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
+import { ideVariants } from "../../language-server/transport/endpoint.ts";
 import { type FoundAgents, findAgents } from "../apps/find-agents.ts";
 import { looksLikeApp } from "../apps/installed-apps.ts";
 import { homesOf } from "../apps/layouts.ts";
@@ -14,7 +14,6 @@ import { checkOwner } from "../process/verify-holder.ts";
 import type { DiscoverOptions, ExamineOptions } from "./discover-options.ts";
 import { Trace } from "./trace.ts";
 
-const preference: Readonly<Record<IdeVariant, number>> = { windsurf: 0, "windsurf-next": 1, antigravity: 2 };
 const maxCandidates = 32;
 const width = 4;
 const serverLimitMs = 8_000;
@@ -51,14 +50,30 @@ export async function discover(options: DiscoverOptions, signal: AbortSignal): P
   for (const { own } of results) trace.add(own);
   trace.add(installed);
   const ides = results.map(({ ide }) => ide).filter((ide) => ide !== undefined);
-  const agents = withoutStandIns(found.agents, ides, trace);
+  const agents = withoutStandIns(ofNamedIde(options, found.agents, ides, trace), ides, trace);
   if (ides.length === 0) await explainSurroundings(host, trace, signal);
   return {
     ...found,
     agents,
-    ides: ides.toSorted((a, b) => preference[a.variant] - preference[b.variant] || newestFirst(a, b)),
+    ides: ides.toSorted((a, b) => ideVariants.indexOf(a.variant) - ideVariants.indexOf(b.variant) || newestFirst(a, b)),
     trace,
   };
+}
+
+/** Where the user named an IDE by its process: the agents of its variant; once it has ended, only that of the same app. */
+function ofNamedIde(
+  { overrides: { pid }, named }: DiscoverOptions,
+  agents: readonly AgentProgram[],
+  [running]: readonly Ide[],
+  trace: Trace,
+): readonly AgentProgram[] {
+  if (pid === undefined) return agents;
+  const ide = running ?? named;
+  const isOfIde = ({ variant, standIn, product }: AgentProgram) =>
+    variant === ide?.variant && standIn === ide.standIn && (running !== undefined || product === ide.product);
+  for (const { path } of agents.filter((agent) => !isOfIde(agent)))
+    trace.rejected("agents", path, "pid", `only the IDE with pid ${pid} was asked for`);
+  return agents.filter(isOfIde);
 }
 
 /** The agents of stand-ins count only where neither a real IDE runs nor a real agent is installed. */
@@ -174,9 +189,9 @@ async function explainSurroundings(host: Host, trace: Trace, signal: AbortSignal
 
 const override = "set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE";
 const explanations = {
-  wsl: `this is Linux inside Windows (WSL): an IDE whose window runs in Windows keeps its server there. Run millrace in Windows, or ${override}`,
-  container: `this is a container: an IDE outside of it cannot be seen from here. Run millrace outside, or ${override}`,
-  flatpak: `this runs inside a Flatpak sandbox: other processes cannot be seen from here. Run millrace outside, or ${override}`,
+  wsl: `this is Linux inside Windows (WSL), and the server of an IDE whose window runs in Windows is there. If yours does, run Millrace in Windows, or ${override}`,
+  container: `this is a container, and an IDE that runs outside of it is not seen from here. If yours does, run Millrace outside, or ${override}`,
+  flatpak: `this is a Flatpak sandbox, and programs outside of it are not seen from here. Run Millrace outside, or ${override}`,
 } as const;
 
 function newestFirst(

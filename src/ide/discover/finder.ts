@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
-import type { Endpoint, IdeIdentity } from "../../language-server/transport/endpoint.ts";
+import { type Endpoint, type IdeIdentity, promptedVariants } from "../../language-server/transport/endpoint.ts";
 import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
 import { readSavedPlan } from "../account/saved-plan.ts";
 import type { Host, HostResult } from "../host/host.ts";
@@ -62,6 +62,8 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
       ),
     (pid) => host.isAlive(pid),
   );
+  /** The IDE that the user named by its process, as it was found last. */
+  let named: Ide | undefined;
   let known: KnownResult | undefined;
   /** The IDEs of the last scan, also when its result is no longer believed. */
   let seen: readonly Ide[] = [];
@@ -85,15 +87,14 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     const wait = lastStartMs + shortestGapMs - clock.monotonic();
     if (wait > 0) await clock.sleep(wait, closing.signal);
     lastStartMs = clock.monotonic();
-    const { onlyHome, pid } = options.overrides;
     const { ides, agents, apps, stateFileOf, trace } = await discover(
-      { host, probe: options.probe, overrides: options.overrides, lastGood, strangers },
+      { host, probe: options.probe, overrides: options.overrides, lastGood, strangers, named },
       closing.signal,
     );
+    if (options.overrides.pid !== undefined) named = ides[0] ?? named;
     for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
     for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
     const result: DiscoveryResult = {
-      ...(onlyHome === undefined && pid === undefined ? {} : { isNamed: true as const }),
       ides,
       agents,
       apps,
@@ -122,7 +123,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     signal: AbortSignal,
   ): Promise<readonly SavedPlan[]> {
     const asked = options.overrides.variant;
-    const variants = (["windsurf", "windsurf-next"] as const).filter(
+    const variants = promptedVariants.filter(
       (variant) => (asked ?? variant) === variant && [...ides, ...apps].some((one) => one.variant === variant),
     );
     const plans = await Promise.all(

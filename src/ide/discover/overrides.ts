@@ -1,5 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
-import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
+import { type IdeVariant, ideVariants } from "../../language-server/transport/endpoint.ts";
 
 /** Settings that the user fixed by hand. Every one is optional; discovery does the rest. */
 export interface IdeOverrides {
@@ -9,8 +9,6 @@ export interface IdeOverrides {
   readonly tokenFile: string | undefined;
   /** Only this product. */
   readonly variant: IdeVariant | undefined;
-  /** The `state.vscdb` to read the API key from. */
-  readonly stateFile: string | undefined;
   /** Homes to look in beside the user's own, for processes that do not say which is theirs. */
   readonly homes: readonly string[];
   /** Only processes that say this is their home: one of several IDEs, a stand-in beside a real one. */
@@ -23,13 +21,10 @@ export const noOverrides: IdeOverrides = {
   endpoint: undefined,
   tokenFile: undefined,
   variant: undefined,
-  stateFile: undefined,
   homes: [],
   onlyHome: undefined,
   pid: undefined,
 };
-
-const variants: readonly IdeVariant[] = ["windsurf", "windsurf-next", "antigravity"];
 
 /**
  * Reads the `MILLRACE_IDE_*` variables out of an environment; empty ones count as absent.
@@ -41,15 +36,13 @@ export function parseOverrides(environment: Readonly<Record<string, string | und
   const endpoint = value("MILLRACE_IDE_ENDPOINT");
   const variant = value("MILLRACE_IDE_VARIANT");
   const homes = value("MILLRACE_IDE_HOMES");
-  const pid = value("MILLRACE_IDE_PID");
   return {
     endpoint: endpoint === undefined ? undefined : parseEndpoint(endpoint),
     tokenFile: value("MILLRACE_IDE_TOKEN_FILE"),
     variant: variant === undefined ? undefined : parseVariant(variant),
-    stateFile: value("MILLRACE_IDE_STATE_FILE"),
     homes: homes === undefined ? [] : splitPaths(homes),
     onlyHome: value("MILLRACE_IDE_ONLY_HOME"),
-    pid: pid === undefined ? undefined : parsePid(pid),
+    pid: undefined,
   };
 }
 
@@ -72,20 +65,11 @@ export function parseEndpoint(text: string): { readonly host: string; readonly p
 
 /** Today's names too: `devin` is `windsurf`. @throws MillraceError `invalid_request`. */
 export function parseVariant(text: string): IdeVariant {
-  const variant = variants.find((known) => known === text.toLowerCase().replace(/^devin/, "windsurf"));
+  const variant = ideVariants.find((known) => known === text.toLowerCase().replace(/^devin/, "windsurf"));
   if (variant !== undefined) return variant;
   throw new MillraceError("invalid_request", `"${text}" is not an IDE that Millrace knows.`, {
     hint: "Write one of devin, devin-next, antigravity.",
     param: "MILLRACE_IDE_VARIANT",
-  });
-}
-
-/** @throws MillraceError `invalid_request`. */
-function parsePid(text: string): number {
-  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
-  throw new MillraceError("invalid_request", `"${text}" is not a process id.`, {
-    hint: "Write the pid of a language server that `millrace doctor` shows.",
-    param: "MILLRACE_IDE_PID",
   });
 }
 

@@ -44,6 +44,8 @@ const servers: readonly [string, string][] = [
   ["windsurf", "/Applications/Devin 2.app/Contents/Resources/bin/language_server_macos_arm --random_port"],
   ["windsurf", "/usr/share/devin-desktop/resources/bin/language_server_linux_x64 --random_port"],
   ["windsurf", "/home/me/apps/Devin/resources/bin/language_server_linux_x64 --random_port"],
+  ["antigravity", "/opt/antigravity/resources/bin/language-server --app_data_dir antigravity"],
+  ["antigravity", "/opt/antigravity/resources/bin/language-server-linux-x64 --app_data_dir antigravity"],
   [
     "windsurf-next",
     "/Applications/Devin - Next.app/Contents/Resources/app/extensions/windsurf/bin/language_server_macos_arm --run_child",

@@ -7,7 +7,7 @@ export type Classification =
   | { readonly kind: "server"; readonly variant: IdeVariant; readonly rule: string; readonly flags: Flags }
   | { readonly kind: "other"; readonly rule: string; readonly why: string };
 
-const serverName = /^language_server(?:_[a-z0-9_]+)?(?:\.exe)?$/i;
+const serverName = /^language[_-]server(?:[_-][a-z0-9_-]+)?(?:\.exe)?$/i;
 const antigravityCli = /^(?:agy|antigravity-cli)(?:\.exe)?$/i;
 const extensionFolder = /\/extensions\/(?:windsurf|antigravity)\/bin\/[^/]+$/i;
 
@@ -30,7 +30,7 @@ const serverFlags = [
 
 /** Words that make a process worth a closer look; cheap, and deliberately too wide. */
 const mentions =
-  /language_server|^-{1,2}(?:ide_name|app_data_dir|override_ide_name)(?:=|$)|^(?:\S*[\\/])?(?:agy|antigravity-cli)(?:\.exe)?$/i;
+  /language_server|^(?:\S*[\\/])?language-server[\w-]*(?:\.exe)?$|^-{1,2}(?:ide_name|app_data_dir|override_ide_name)(?:=|$)|^(?:\S*[\\/])?(?:agy|antigravity-cli)(?:\.exe)?$/i;
 
 /** Whether a process is worth a line in the decision trace: it is a server, or something that mentions one. */
 export function looksLikeServer(command: CommandLine): boolean {

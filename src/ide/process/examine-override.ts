@@ -41,7 +41,6 @@ export async function examineOverride(
             platform: host.platform,
             variant,
             environment: undefined,
-            stateFile: overrides.stateFile,
             userDataDir: undefined,
             homes: [...new Set([host.home, ...overrides.homes])],
             sandboxes: new Map(),

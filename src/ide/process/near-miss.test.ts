@@ -83,6 +83,7 @@ describe("a server that was found, but cannot be used", () => {
       "only windsurf-next was asked for",
       /MILLRACE_IDE_VARIANT/,
     ],
+    ["is not the process asked for", windsurf, answers, { pid: 9 }, "only pid 9 was asked for", /without `--pid`/],
     [
       "holds another port",
       windsurf,
@@ -106,6 +107,11 @@ describe("a server that was found, but cannot be used", () => {
         : { ok: false, reason: "closed", why: "nothing listens there" };
     expect((await missOf([older, newer], oneAnswers))?.subject).toBe("pid 10");
     expect(await missOf([newer], oneAnswers)).toBeUndefined();
+  });
+
+  it("is the process that was asked for rather than a newer one", async () => {
+    const both = [fakeWindsurf(10, 4000), fakeWindsurf(11, 4001)];
+    expect((await missOf(both, silent, { pid: 10 }))?.subject).toBe("pid 10");
   });
 
   it("is in the home that was asked for, if there is one", async () => {

@@ -20,6 +20,7 @@ const reload = "It may still be starting: try again in a moment; if it stays so,
 const todos: readonly (readonly [rule: string, todo: string])[] = [
   ["owner", "Run millrace as the user who runs the IDE, on the same side of the container."],
   ["variant", "Leave out `--ide` and MILLRACE_IDE_VARIANT, or start the IDE that they name."],
+  ["pid", "Start Millrace again with `--pid` of the IDE that runs now, or without `--pid`."],
   ["override", "Leave out MILLRACE_IDE_ENDPOINT: the port is found without it."],
   ["csrf-none", `Restart the IDE. If it stays so, ${byHand}.`],
   ["token_refused", `Restart the IDE. If it stays so, ${byHand}.`],
@@ -39,11 +40,9 @@ const todos: readonly (readonly [rule: string, todo: string])[] = [
  * count, because it is never prompted; neither does a server in another home than the requested one.
  */
 export function nearestMiss(trace: readonly TraceEntry[]): NearMiss | undefined {
-  for (const entries of byServer(trace)) {
-    const miss = missOf(entries);
-    if (miss !== undefined) return miss;
-  }
-  return undefined;
+  const isOthers = (entries: readonly TraceEntry[]) => entries.some(({ rule }) => rule === "pid"); // another one was named
+  const servers = byServer(trace).toSorted((a, b) => Number(isOthers(a)) - Number(isOthers(b)));
+  return servers.map(missOf).find((miss) => miss !== undefined);
 }
 
 /** The trace of each candidate: from its classification to the next one's. */

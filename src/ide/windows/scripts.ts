@@ -22,7 +22,7 @@ function Describe($p) {
 
 /** Processes that may be servers, by words in their name or command line; the rest is only counted. */
 export const listScript = `${head}${describe}$all = @(Get-CimInstance Win32_Process)
-$some = @($all | Where-Object { $_.Name -match '^(language_server|agy|antigravity-cli)' -or
+$some = @($all | Where-Object { $_.Name -match '^(language[_-]server|agy|antigravity-cli)' -or
   $_.CommandLine -match 'language_server|-ide_name|-app_data_dir|-override_ide_name|antigravity-cli' })
 @{ Looked = $all.Count; Processes = @($some | ForEach-Object { Describe $_ }) } | ConvertTo-Json -Compress -Depth 4
 `;

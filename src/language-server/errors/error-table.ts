@@ -93,7 +93,7 @@ export const errorTable: readonly ErrorRow[] = [
   },
   {
     pattern: /(?:missing|invalid) csrf token/i,
-    code: "unauthenticated",
+    code: "upstream_failed", // `unauthenticated` is about the gateway's own key
     reason: "csrf_refused",
     message: "The IDE's server refused the CSRF token.",
     hint: restartHint,

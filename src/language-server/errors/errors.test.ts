@@ -53,7 +53,7 @@ describe("a status without a text that is known", () => {
     [Code.DeadlineExceeded, "upstream_timeout", "interrupted"],
     [Code.NotFound, "upstream_failed", "refused"],
     [Code.AlreadyExists, "upstream_failed", "refused"],
-    [Code.PermissionDenied, "unauthenticated", "unauthenticated"],
+    [Code.PermissionDenied, "upstream_failed", "unauthenticated"],
     [Code.ResourceExhausted, "rate_limited", "refused"],
     [Code.FailedPrecondition, "upstream_failed", "refused"],
     [Code.Aborted, "upstream_failed", "interrupted"],
@@ -62,7 +62,7 @@ describe("a status without a text that is known", () => {
     [Code.Internal, "upstream_failed", "interrupted"],
     [Code.Unavailable, "upstream_failed", "interrupted"],
     [Code.DataLoss, "upstream_failed", "interrupted"],
-    [Code.Unauthenticated, "unauthenticated", "unauthenticated"],
+    [Code.Unauthenticated, "upstream_failed", "unauthenticated"],
   ];
   it.each(statuses)("%i is %s, %s", (code, meaning, kind) => {
     const error = translateError(new ConnectError("zzz", code), context);

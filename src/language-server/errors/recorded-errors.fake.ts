@@ -89,8 +89,8 @@ export const recorded: readonly (readonly [text: string, code: Code, meaning: Er
   ["Your weekly usage quota has been exhausted", Code.ResourceExhausted, "quota_exhausted", "quota"],
   ["RESOURCE_EXHAUSTED: model quota window used up", Code.Unknown, "quota_exhausted", "quota"],
   ["HTTP 429", Code.Unavailable, "quota_exhausted", "quota"],
-  ["missing CSRF token", Code.Unauthenticated, "unauthenticated", "csrf_refused"],
-  ["invalid CSRF token", Code.PermissionDenied, "unauthenticated", "csrf_refused"],
+  ["missing CSRF token", Code.Unauthenticated, "upstream_failed", "csrf_refused"],
+  ["invalid CSRF token", Code.PermissionDenied, "upstream_failed", "csrf_refused"],
   ["read initial metadata: <nil>", Code.Unknown, "not_signed_in", "api_key_missing"],
   [
     "message size 70000000 is larger than configured readMaxBytes 67108864",

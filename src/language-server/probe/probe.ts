@@ -4,8 +4,7 @@ import { patientDeadline } from "../../base/node/patient-deadline.ts";
 import type { Secret } from "../../base/secret.ts";
 import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
 import { translateError, upstreamReason } from "../errors/errors.ts";
-import { isLoopback } from "../transport/base-url.ts";
-import type { Endpoint, IdeVariant, WireProtocol } from "../transport/endpoint.ts";
+import { type Endpoint, type IdeVariant, isLoopback, type WireProtocol } from "../transport/endpoint.ts";
 import { openWire } from "../transport/open-transport.ts";
 import type { UnaryWire } from "../transport/unary-wire.ts";
 

@@ -1,11 +1,9 @@
-import type { ClientRequest, Agent as HttpAgent, IncomingMessage } from "node:http";
-import { request as httpRequest } from "node:http";
+import { type ClientRequest, type Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes, protocolVersion, validateResponse } from "@connectrpc/connect/protocol-connect";
 import { compressionGzip } from "@connectrpc/connect-node";
 import type { Endpoint } from "./endpoint.ts";
-import type { RequestOrder } from "./request-order.ts";
 import { answerTooLarge, joined, standardHeaders, type UnaryExchange, type UnaryWire } from "./unary-wire.ts";
 
 /**
@@ -111,5 +109,49 @@ function finish(response: IncomingMessage, body: Uint8Array, exchange: UnaryExch
     else exchange.onAnswer(body, headers); // a content type with parameters
   } catch (error) {
     exchange.onError(error);
+  }
+}
+
+/** How long a request may hold up the next one when the server is slow to answer it. */
+const holdMs = 10;
+
+interface Entry {
+  readonly write: () => void;
+  readonly leave: () => void;
+  timer?: NodeJS.Timeout;
+}
+
+/**
+ * Sends requests so that the server reads them in order, although each uses another connection. A request is written
+ * once the server began to answer the one before it, or 10 ms after that one was written.
+ *
+ * Source: docs/wire/language-server.md, "Order of the requests".
+ */
+export class RequestOrder {
+  readonly #waiting = new Set<Entry>();
+  #current: Entry | undefined;
+
+  /** Calls `write` when it is this request's turn. The result ends the turn, or takes a request that still waits out. */
+  enter(write: () => void): () => void {
+    const leave = () => {
+      if (this.#waiting.delete(entry) || this.#current !== entry) return;
+      clearTimeout(entry.timer);
+      this.#current = undefined;
+      this.#next();
+    };
+    const entry: Entry = { write, leave };
+    this.#waiting.add(entry);
+    if (this.#current === undefined) this.#next();
+    return leave;
+  }
+
+  #next(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    this.#waiting.delete(first);
+    this.#current = first;
+    // An answer that arrived while the process was busy is read before the next request is written.
+    first.timer = setTimeout(() => setImmediate(first.leave), holdMs);
+    first.write();
   }
 }

@@ -3,8 +3,14 @@ import type { Secret } from "../../base/secret.ts";
 /** How bytes travel to a language server: gRPC over HTTP/2, Connect with binary or JSON bodies over HTTP/1.1. */
 export type WireProtocol = "grpc" | "connect" | "connect-json";
 
-/** Which product a server belongs to. Antigravity speaks a fork of the schema and is metered only. */
-export type IdeVariant = "windsurf" | "windsurf-next" | "antigravity";
+/** The products that prompts go to, in order of preference. */
+export const promptedVariants = ["windsurf", "windsurf-next"] as const;
+
+/** All products, in order of preference. Antigravity speaks a fork of the schema and is metered only. */
+export const ideVariants = [...promptedVariants, "antigravity"] as const;
+
+/** Which product a server belongs to. */
+export type IdeVariant = (typeof ideVariants)[number];
 
 /** One language server, as found and probed. The port is on 127.0.0.1 unless the user configured another address. */
 export interface Endpoint {
@@ -25,4 +31,15 @@ export interface IdeIdentity {
   readonly extensionVersion: string;
   readonly extensionPath: string;
   readonly apiKey: Secret;
+}
+
+/** Whether a host is this machine's loopback: 127.0.0.0/8, `::1`, `localhost`. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** Scheme, host and port, with IPv6 addresses in brackets. */
+export function baseUrl(endpoint: Pick<Endpoint, "host" | "port" | "tls">): string {
+  const host = endpoint.host.includes(":") && !endpoint.host.startsWith("[") ? `[${endpoint.host}]` : endpoint.host;
+  return `${endpoint.tls ? "https" : "http"}://${host}:${endpoint.port}`;
 }

@@ -7,8 +7,7 @@ import {
 } from "node:http2";
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { baseUrl } from "./base-url.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { baseUrl, type Endpoint } from "./endpoint.ts";
 import { type CheckHolder, openSocket } from "./open-socket.ts";
 
 const mebibyte = 1024 * 1024;

@@ -1,7 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { isLoopback } from "./base-url.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { type Endpoint, isLoopback } from "./endpoint.ts";
 
 /** Asks who holds the port of a connection that was just made. Rejects when nothing may be sent over it. */
 export type CheckHolder = () => Promise<void>;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
 import { translateError, upstreamReason } from "../errors/errors.ts";
 import { startRpcServer } from "../rpc-server.fake.ts";
-import { baseUrl, isLoopback } from "./base-url.ts";
+import { baseUrl, isLoopback } from "./endpoint.ts";
 import { openTransport } from "./open-transport.ts";
 import { describeTransport } from "./transport.conformance.ts";
 

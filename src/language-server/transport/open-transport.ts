@@ -2,15 +2,13 @@ import { create, type DescMessage, type Message, type MessageInitShape } from "@
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import { compressionGzip, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { type Clock, systemClock } from "../../base/clock.ts";
-import { baseUrl } from "./base-url.ts";
-import { connectUnary } from "./connect-unary.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { connectUnary, RequestOrder } from "./connect-unary.ts";
+import { baseUrl, type Endpoint } from "./endpoint.ts";
 import { grpcUnary } from "./grpc-unary.ts";
 import { http1Agent } from "./http1-agent.ts";
 import { Http2Connection } from "./http2-session.ts";
 import { leanTransport } from "./lean-transport.ts";
 import type { CheckHolder } from "./open-socket.ts";
-import { RequestOrder } from "./request-order.ts";
 import type { UnaryWire } from "./unary-wire.ts";
 
 const mebibyte = 1024 * 1024;

@@ -64,7 +64,7 @@ export function describeTransportEnds(name: string, harness: TransportHarness): 
         { getProcesses: () => ({}) },
         async (client) => {
           const error = translateError(await failure(client.getProcesses({})), context);
-          expect(error.code).toBe("unauthenticated");
+          expect(error.code).toBe("upstream_failed");
           expect(upstreamReason(error)).toBe("csrf_refused");
         },
         { endpoint: { csrfToken: new Secret("another") } },

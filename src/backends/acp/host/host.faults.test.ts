@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 /** A gateway in a process of its own, which is killed once it has printed so many lines: the conversation's id, then texts. */
-async function killedAfter(lines: number, plan: AgentPlan): Promise<CascadeId> {
+async function killedAfter(lines: number, plan: AgentPlan, before = async () => {}): Promise<CascadeId> {
   harness = await ScriptedHarness.open(plan);
   const program = join(import.meta.dirname, "../asking-gateway.fake.ts");
   const gateway = spawn(process.execPath, ["--no-warnings", program, JSON.stringify(harness.spec), folder()], {
@@ -41,6 +41,7 @@ async function killedAfter(lines: number, plan: AgentPlan): Promise<CascadeId> {
   let said = "";
   gateway.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
   await expect.poll(() => said.split("\n").length, { timeout: 60_000 }).toBeGreaterThan(lines);
+  await before();
   gateway.kill("SIGKILL");
   await once(gateway, "exit");
   return said.split("\n")[0] as CascadeId; // as it prints it
@@ -69,6 +70,23 @@ test("an agent goes on while its gateway is killed, and the next one reads the w
     1, 1, 0,
   ]);
   expect(await agent.stats()).toMatchObject({ starts: 0, crashes: 0, processes: [{ runningTurns: 0 }] });
+});
+
+test("a gateway that runs already takes up the agent of another one that is killed", async () => {
+  const runs = Promise.withResolvers<AcpAgent>();
+  const cascadeId = await killedAfter(2, { text, pauses: true }, async () => {
+    const agent = next();
+    await agent.models(new AbortController().signal); // with a process of its own
+    runs.resolve(agent);
+  });
+  const agent = await runs.promise;
+  const resumption = resumed(agent, cascadeId);
+  await harness.plan({ text });
+  const events = await resumption;
+  expect([events.at(-1), textOf(events)]).toMatchObject([{ type: "finished", text }, text]);
+  expect([await harness.count("start"), await harness.count("accepted"), await harness.count("load")]).toEqual([
+    2, 1, 0,
+  ]);
 });
 
 test("an answer that came to its end while no gateway was there is read by the next one", async () => {

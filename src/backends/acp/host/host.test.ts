@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import { systemClock } from "../../../base/clock.ts";
-import { Host } from "./host.ts";
+import { AgentHost } from "./host.ts";
 import { HostedChild, lookAtHosts } from "./hosted-child.ts";
 import { LineLog } from "./line-log.ts";
+import type { GatewayRole } from "./wire.ts";
 
 const aloneMs = 600_000;
 const folders: string[] = [];
@@ -35,9 +36,9 @@ async function hosting(mostBytes?: number) {
   const orders = { launch: { command: "", args: [], environment: {}, cwd: "" }, agent: "played", socket, aloneMs };
   const log = new LineLog(`${socket}.lines`);
   const onOver = () => (state.over = true);
-  const host = new Host({ orders, child, log, clock, onOver, ...(mostBytes === undefined ? {} : { mostBytes }) });
+  const host = new AgentHost({ orders, child, log, clock, onOver, ...(mostBytes === undefined ? {} : { mostBytes }) });
   await host.listen();
-  const gateway = () => HostedChild.open(socket, systemClock);
+  const gateway = (role: GatewayRole = "starter") => HostedChild.open(socket, role, systemClock);
   /** The gateway leaves, and the host has noticed. */
   const leave = async (child: HostedChild) => {
     await child.leave();

@@ -4,11 +4,18 @@ import process from "node:process";
 import { bestEffort, notNeeded } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { HostNote } from "../process/agent-child.ts";
-import { longestLine } from "../process/json-lines.ts";
+import { longestLine, TextLines } from "../process/lines.ts";
 import type { SpawnedChild } from "../process/spawn-child.ts";
-import { TextLines } from "../process/text-lines.ts";
 import type { LineLog } from "./line-log.ts";
-import { type HostLook, type HostOrders, type News, type Order, type Welcome, wireVersion } from "./wire.ts";
+import {
+  type GatewayRole,
+  type HostLook,
+  type HostOrders,
+  type News,
+  type Order,
+  type Welcome,
+  wireVersion,
+} from "./wire.ts";
 
 /** So much of the agent's output is kept; then its pipe is not read until a gateway has read it. */
 const mostBytes = 64 * 1024 * 1024;
@@ -35,7 +42,7 @@ interface HostParts {
  * Keeps one agent while gateways come and go. It numbers and keeps each line that the agent writes, and hands the lines to the gateway
  * that is connected. It knows nothing of ACP but the ids of prompts that run.
  */
-export class Host {
+export class AgentHost {
   readonly #orders: HostOrders;
   readonly #child: HostParts["child"];
   readonly #log: LineLog;
@@ -44,13 +51,13 @@ export class Host {
   readonly #mostBytes: number;
   readonly #server: Server;
   readonly #lines = new TextLines(longestLine);
-  readonly #running = new Set<unknown>();
+  readonly #running = new Set<number>();
   readonly #sinceMs: number;
   #state: string | null = null;
   #keep = 0;
   #read = 0;
   #gateways = 0;
-  #gateway: Gateway | undefined;
+  #connection: GatewayConnection | undefined;
   #queued: (() => void)[] = [];
   /** Since when no gateway is here, and no prompt runs either; of the monotonic clock. */
   #aloneSinceMs: number;
@@ -70,9 +77,9 @@ export class Host {
     this.#idleSinceMs = this.#aloneSinceMs;
     this.#server = createServer((socket) => this.#connected(socket));
     child.onText((text) => this.#heard(text));
-    child.onErrors((errors) => this.#gateway?.tell({ errors }));
+    child.onErrors((errors) => this.#connection?.tell({ errors }));
     void child.exited.then((how) => this.#exited(how));
-    void bestEffort(this.#lookAgain());
+    void bestEffort(this.#watch());
   }
 
   /** Resolves once gateways can connect. Rejects as the system does. */
@@ -92,19 +99,21 @@ export class Host {
   #connected(socket: Socket): void {
     const lines = new TextLines(Number.POSITIVE_INFINITY);
     socket.setEncoding("utf8");
+    const left = () => {
+      if (this.#connection?.socket === socket) this.#left();
+    };
     socket.on("error", () => {}); // `close` follows
     socket.on("data", (text: string) => {
       for (const line of lines.feed(text)) this.#ordered(socket, JSON.parse(line) as Order); // a gateway's, of this user
     });
-    socket.on("close", () => {
-      if (this.#gateway?.socket === socket) this.#left();
-    });
+    socket.on("end", left);
+    socket.on("close", left);
   }
 
   #ordered(socket: Socket, order: Order): void {
     switch (order.type) {
       case "hello":
-        this.#welcome(socket);
+        this.#welcome(socket, order.role);
         break;
       case "look":
         socket.end(`${JSON.stringify(this.#seen)}\n`);
@@ -113,7 +122,7 @@ export class Host {
         void this.end(order.graceMs);
         break;
       case "tell":
-        if (this.#gateway?.socket === socket) this.#told(order);
+        if (this.#connection?.socket === socket) this.#told(order);
         break;
       default:
         order satisfies never;
@@ -128,28 +137,34 @@ export class Host {
       pid,
       agent: this.#orders.agent,
       sinceMs: this.#sinceMs,
-      served: this.#gateway !== undefined,
+      served: this.#connection !== undefined,
       running: this.#running.size,
     };
   }
 
   /** All that the gateway before has sent is handled before another one is welcome. */
-  #welcome(socket: Socket): void {
-    if (this.#gateway === undefined) {
+  #welcome(socket: Socket, role: GatewayRole): void {
+    const isAwaited = this.#gateways === 0 && role !== "starter";
+    if (!isAwaited && this.#connection === undefined) {
       this.#serve(socket);
+      return;
+    }
+    const refuse = () => socket.end(`${JSON.stringify({ busy: true })}\n`);
+    if (isAwaited || role === "finder") {
+      refuse();
       return;
     }
     const serve = () => {
       clearTimeout(tired);
       if (!socket.destroyed) this.#serve(socket);
     };
-    const refuse = () => {
+    const leave = () => {
       if (!this.#queued.includes(serve)) return;
       this.#queued = this.#queued.filter((each) => each !== serve);
-      socket.end(`${JSON.stringify({ busy: true })}\n`);
+      refuse();
     };
     // after a time without a processor the end of the one before may be read in the same turn of the loop as this timer
-    const tired = setTimeout(() => setImmediate(refuse), patienceMs);
+    const tired = setTimeout(() => setImmediate(leave), patienceMs);
     this.#queued.push(serve);
   }
 
@@ -164,17 +179,17 @@ export class Host {
       state: this.#state,
       errors: this.#child.errorTail(),
     };
-    this.#gateway = new Gateway(socket, welcome, this.#log, () => this.#flow());
-    if (this.#lines.hasHalf) this.#gateway.tell({ half: true });
-    if (this.#ended !== undefined) this.#gateway.tell({ ended: this.#ended });
+    this.#connection = new GatewayConnection(socket, welcome, this.#log, () => this.#flow());
+    if (this.#lines.hasHalf) this.#connection.tell({ half: true });
+    if (this.#ended !== undefined) this.#connection.tell({ ended: this.#ended });
   }
 
   #left(): void {
-    this.#gateway = undefined;
+    this.#connection = undefined;
     this.#aloneSinceMs = this.#clock.monotonic();
     this.#idleSinceMs = this.#aloneSinceMs;
     if (this.#ended !== undefined && (this.#running.size === 0 || this.#read >= this.#log.next)) this.#exit();
-    this.#queued.shift()?.();
+    while (this.#connection === undefined && this.#queued.length > 0) this.#queued.shift()?.();
   }
 
   #told({ read, write, note }: Order & { readonly type: "tell" }): void {
@@ -199,8 +214,8 @@ export class Host {
       void this.end(0); // a line without end, or a disk that is full
       return;
     }
-    this.#gateway?.pump();
-    if (this.#lines.hasHalf) this.#gateway?.tell({ half: true });
+    this.#connection?.pump();
+    if (this.#lines.hasHalf) this.#connection?.tell({ half: true });
     this.#flow();
   }
 
@@ -209,7 +224,7 @@ export class Host {
     if (this.#running.size === 0 || !line.includes('"id"')) return;
     try {
       const { id, method } = JSON.parse(line) as { readonly id?: unknown; readonly method?: unknown };
-      if (method === undefined && this.#running.delete(id)) this.#idleSinceMs = this.#clock.monotonic();
+      if (method === undefined && this.#running.delete(Number(id))) this.#idleSinceMs = this.#clock.monotonic();
     } catch {
       // a line of another kind
     }
@@ -217,18 +232,18 @@ export class Host {
 
   /** Stops reading the agent's pipe where too much is kept, and goes on once there is room. */
   #flow(): void {
-    if (this.#gateway?.hasAll === true && this.#log.bytes > this.#mostBytes) this.#log.drop(this.#log.next); // the next gateway goes without
+    if (this.#connection?.hasAll === true && this.#log.bytes > this.#mostBytes) this.#log.drop(this.#log.next); // the next gateway goes without
     this.#child.hold(this.#log.bytes > this.#mostBytes);
   }
 
   #exited(how: string): void {
     this.#ended = how;
     this.#idleSinceMs = this.#clock.monotonic();
-    this.#gateway?.tell({ ended: how });
-    if (this.#gateway === undefined && this.#running.size === 0) this.#exit();
+    this.#connection?.tell({ ended: how });
+    if (this.#connection === undefined && this.#running.size === 0) this.#exit();
   }
 
-  async #lookAgain(): Promise<void> {
+  async #watch(): Promise<void> {
     for (;;) {
       await this.#clock.sleep(lookEveryMs, this.#over.signal);
       this.#look();
@@ -237,7 +252,7 @@ export class Host {
 
   /** Nobody needs the agent any more, or its home was removed. */
   #look(): void {
-    if (this.#gateway !== undefined) return;
+    if (this.#connection !== undefined) return;
     const nowMs = this.#clock.monotonic();
     const works = this.#running.size > 0 && this.#ended === undefined;
     const isAwaited = works || nowMs - this.#idleSinceMs <= this.#orders.aloneMs;
@@ -255,7 +270,7 @@ export class Host {
 }
 
 /** The gateway that is connected: it gets each line once, at its own pace. */
-class Gateway {
+class GatewayConnection {
   readonly socket: Socket;
   readonly #log: LineLog;
   readonly #onRead: () => void;

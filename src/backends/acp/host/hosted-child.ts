@@ -8,10 +8,11 @@ import { fileURLToPath } from "node:url";
 import { orAborted, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from "../process/agent-child.ts";
+import { TextLines } from "../process/lines.ts";
 import { residentMemory } from "../process/resident-memory.ts";
 import { spawnChild } from "../process/spawn-child.ts";
-import { TextLines } from "../process/text-lines.ts";
 import {
+  type GatewayRole,
   type HostLook,
   type HostOrders,
   type News,
@@ -67,9 +68,14 @@ export function hostedStart(options: HostsOptions): StartChild {
 }
 
 /** Connects to the hosts of this agent that no gateway has. */
-export async function freeHosts({ folder, agent }: HostsOptions, clock: Clock): Promise<readonly HostedChild[]> {
+export async function freeHosts(
+  { folder, agent }: HostsOptions,
+  role: GatewayRole,
+  clock: Clock,
+): Promise<readonly HostedChild[]> {
   const sockets = await socketsIn(folder, markOf(agent));
-  const children = await Promise.all(sockets.map((socket) => HostedChild.open(socket, clock).catch(() => undefined)));
+  const open = (socket: string) => HostedChild.open(socket, role, clock).catch(() => undefined);
+  const children = await Promise.all(sockets.map(open));
   return children.filter((child) => child !== undefined);
 }
 
@@ -112,7 +118,7 @@ async function startHost(
     );
     host.unref();
     host.stdout.destroy();
-    return await HostedChild.open(socket, clock);
+    return await HostedChild.open(socket, "starter", clock);
   } catch (error) {
     host.kill("SIGKILL");
     throw error;
@@ -153,10 +159,10 @@ export class HostedChild implements AgentChild, ChildHost {
   }
 
   /** Rejects where no host listens, another gateway is connected, or the host is of another version. */
-  static async open(path: string, clock: Clock): Promise<HostedChild> {
+  static async open(path: string, role: GatewayRole, clock: Clock): Promise<HostedChild> {
     const socket = createConnection(path);
     try {
-      const first = await orAborted(firstLine(socket, { type: "hello" }), AbortSignal.timeout(helloMs));
+      const first = await orAborted(firstLine(socket, { type: "hello", role }), AbortSignal.timeout(helloMs));
       const welcome = JSON.parse(first) as Welcome | Refusal; // a host's
       if ("busy" in welcome || welcome.version !== wireVersion) throw new Error("the host is not free");
       return new HostedChild(socket, welcome, clock);

@@ -13,6 +13,7 @@ const schema = z.object({
       prompt: z.object({ id: z.number(), from: z.number() }).optional(),
       tools: z
         .object({
+          socket: z.string(),
           secret: z.string(),
           offered: z.array(z.custom<KeptTools["offered"][number]>()),
           given: z.array(z.string()),

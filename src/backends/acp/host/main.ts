@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import process from "node:process";
 import { systemClock } from "../../../base/clock.ts";
 import { startChild } from "../process/spawn-child.ts";
-import { Host } from "./host.ts";
+import { AgentHost } from "./host.ts";
 import { LineLog } from "./line-log.ts";
 import { type HostOrders, readyWord } from "./wire.ts";
 
@@ -17,7 +17,7 @@ process.umask(0o077);
 process.chdir(dirname(orders.socket)); // no folder of the user's is held
 const log = new LineLog(`${orders.socket}.lines`);
 const child = await startChild(orders.launch, systemClock);
-const host = new Host({ orders, child, log, clock: systemClock, onOver: () => process.exit(0) });
+const host = new AgentHost({ orders, child, log, clock: systemClock, onOver: () => process.exit(0) });
 process.on("SIGINT", () => {});
 process.on("SIGHUP", () => {});
 process.on("SIGTERM", () => void host.end(1_000));

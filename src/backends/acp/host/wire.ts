@@ -19,14 +19,20 @@ export const readyWord = "ready\n";
 
 /** From a gateway or a command, one JSON object a line. The first one of a connection is not `tell`. */
 export type Order =
-  /** A gateway wants the agent. Answered by `Welcome` once no other gateway is connected, or by `Refusal`. */
-  | { readonly type: "hello" }
+  /** A gateway wants the agent. Answered by `Welcome`, or by `Refusal`. */
+  | { readonly type: "hello"; readonly role: GatewayRole }
   /** Answered by `HostLook`. */
   | { readonly type: "look" }
   /** Ends the agent, and the host after it. */
   | { readonly type: "end"; readonly graceMs: number }
   /** `write` goes to the agent, and `note` replaces the one before; both or none happen. `read`: lines that this gateway has read. */
   | { readonly type: "tell"; readonly read: number; readonly write?: string; readonly note?: HostNote };
+
+/**
+ * `starter`: it started the host, and nobody has the agent before it. `successor`: it starts now, so the one before may be about to end,
+ * and it waits for that. `finder`: it looks for an agent that another gateway left, and takes none that is served.
+ */
+export type GatewayRole = "starter" | "successor" | "finder";
 
 /** The answer to a gateway's `hello`. The agent's lines follow from `first` on, each after a `<`; news of the agent are JSON. */
 export interface Welcome {
@@ -43,7 +49,7 @@ export interface Welcome {
   readonly errors: string;
 }
 
-/** Another gateway is connected. */
+/** Another gateway is connected, or is about to be. */
 export interface Refusal {
   readonly busy: true;
 }

@@ -8,9 +8,8 @@ import { readSessionOptions, type SessionOffer } from "../session/session-option
 import type { NativeTools } from "../tools/relay-hub.ts";
 import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild } from "./agent-child.ts";
-import { PipePeer } from "./connect-peer.ts";
 import type { OwnSettings } from "./own-settings.ts";
-import { ProcessLoss, type Reply, RpcError } from "./rpc-peer.ts";
+import { PipePeer, ProcessLoss, type Reply, RpcError } from "./rpc-peer.ts";
 import { type OpenSession, openSession, SessionRouter } from "./session-router.ts";
 
 export type { OpenSession } from "./session-router.ts";
@@ -108,6 +107,11 @@ export class AgentProcess {
 
   get sessions(): ReadonlyMap<string, OpenSession> {
     return this.#router.sessions;
+  }
+
+  /** How many calls of the client's tools the agent asked permission for. */
+  get permissions(): number {
+    return this.#router.granted;
   }
 
   get runningTurns(): number {

@@ -1,10 +1,10 @@
 import type { Secret } from "../../../base/secret.ts";
 import type { PromptForm } from "../../backend.ts";
 
-/** `ask`: the agent's default type in a mode without writing. `summarizer`: Devin's agent type that has no tools at all. */
 /** The last part of the folder in which agents run, by which they name their sessions. */
 export const workingFolder = "millrace-empty";
 
+/** `ask`: the agent's default type in a mode without writing. `summarizer`: Devin's agent type that has no tools at all. */
 export type AcpStyle = "ask" | "summarizer";
 
 /** One agent program that speaks ACP over stdio, and how Millrace starts it. */

@@ -1,17 +1,15 @@
-import { createHash } from "node:crypto";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
-import { agentError, clean } from "../errors.ts";
+import { agentError, clean, slowStart } from "../errors.ts";
 import { freeHosts, type HostsOptions, hostedStart } from "../host/hosted-child.ts";
 import { type KeptProcess, readKept } from "../host/kept-process.ts";
 import type { AgentLaunch } from "../style.ts";
 import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import { AgentProcess } from "./agent-process.ts";
-import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
-import { type OwnSettings, ownSettings } from "./own-settings.ts";
+import type { AcpAgentSpec } from "./agent-spec.ts";
+import type { OwnSettings } from "./own-settings.ts";
+import { agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 import { ProcessLoss } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
 
@@ -27,16 +25,6 @@ export interface StarterOptions {
   readonly hosts?: HostsOptions | undefined;
   /** The client's tools of a session that an earlier gateway opened. */
   readonly restore: (tools: KeptTools) => SessionTools;
-}
-
-/** What every process of the agent is started with now. */
-interface Preparation {
-  readonly cwd: string;
-  readonly own: OwnSettings;
-  readonly environment: Readonly<Record<string, string>>;
-  readonly secrets: readonly string[];
-  /** Equal while settings and account stay the same. */
-  readonly settings: string;
 }
 
 /** Starts processes of one agent, each in its own empty folder and with its own environment, and sends `initialize`. */
@@ -57,12 +45,12 @@ export class AgentStarter {
     this.#clock = clock;
     this.#hosts = hosts;
     this.#startChild = startChild ?? (hosts === undefined ? spawnChild : hostedStart(hosts));
-    this.folder = join(spec.folder, encodeURIComponent(spec.name));
+    this.folder = agentFolder(spec);
   }
 
   /** `onChild` gets its process before the agent answers. Throws `upstream_failed` when it does not start, `upstream_timeout` when it does not answer, `not_signed_in`. */
   async start(launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal): Promise<AgentProcess> {
-    const { cwd, own, environment, secrets, settings } = await this.#prepare(signal);
+    const { cwd, own, environment, secrets, settings } = await prepareLaunch(this.#spec, signal);
     const args = [...launch.args, ...own.args];
     const child = await this.#startChild({ command: this.#spec.command, args, environment, cwd }, this.#clock);
     onChild(child);
@@ -76,48 +64,26 @@ export class AgentStarter {
     }
   }
 
-  /** The processes that earlier gateways left in hosts, by the keys of their launches: undefined where their settings have changed. */
-  async adopt(signal: AbortSignal): Promise<readonly (readonly [string | undefined, AgentProcess])[]> {
+  /** The processes that other gateways left in hosts, by the keys of their launches: undefined where their settings have changed. */
+  async adopt(
+    { isFirst }: { readonly isFirst: boolean },
+    signal: AbortSignal,
+  ): Promise<readonly (readonly [string | undefined, AgentProcess])[]> {
     if (this.#hosts === undefined) return [];
-    const children = await freeHosts(this.#hosts, this.#clock);
+    const children = await freeHosts(this.#hosts, isFirst ? "successor" : "finder", this.#clock);
     if (children.length === 0) return [];
-    const now = await this.#prepare(signal).catch(() => undefined); // its running turns need no account any more
+    const now = await prepareLaunch(this.#spec, signal).catch(() => undefined); // its running turns need no account any more
     return children.flatMap((child) => {
       const kept = keptIn(child.state);
       if (kept === undefined) {
         void child.end(endGraceMs); // its gateway was killed before the agent had answered
         return [];
       }
-      const { cwd = this.#cwd, own = nothingKnown, settings } = now ?? {};
+      const { cwd = agentCwd(this.#spec), own = nothingKnown, settings } = now ?? {};
       const start = { cwd, own, launch: kept.launch, settings: kept.settings, restore: this.#restore };
       const process = AgentProcess.adopt(child, kept, start);
       return [[kept.settings === settings ? kept.launch : undefined, this.#met(process)] as const];
     });
-  }
-
-  get #cwd(): string {
-    return join(this.folder, workingFolder);
-  }
-
-  async #prepare(signal: AbortSignal): Promise<Preparation> {
-    const spec = this.#spec;
-    await mkdir(this.#cwd, { recursive: true, mode: 0o700 });
-    const secrets = Object.entries((await spec.secrets?.(signal)) ?? {}).map(
-      ([name, secret]) => [name, secret.reveal()] as const, // for this process's environment, and to take it out of texts
-    );
-    const own = await ownSettings(spec, this.folder);
-    const environment = { ...spec.environment, ...own.environment, ...Object.fromEntries(secrets) };
-    const { command, args, clientName, allowsActions } = spec;
-    const settings = createHash("sha256").update(
-      JSON.stringify([command, args, clientName, allowsActions, own, environment]),
-    );
-    return {
-      cwd: this.#cwd,
-      own,
-      environment,
-      secrets: secrets.map(([, value]) => value),
-      settings: settings.digest("hex"),
-    };
   }
 
   #met(process: AgentProcess): AgentProcess {
@@ -176,3 +142,26 @@ function keptIn(state: string | undefined): KeptProcess | undefined {
 
 const startHint =
   "Check the agent's command in the configuration, and start it by hand to see its messages. `millrace doctor` shows more.";
+
+/** How long an agent is waited for that was not prompted yet: since it last wrote anything, and in all; ms. */
+const silentMs = 10_000;
+const longestMs = 60_000;
+
+/** What an agent shows of itself while it starts. `heardMs`: when it last wrote anything, by the monotonic clock; `method`: the request without a reply. */
+export interface AgentSigns {
+  readonly name: string;
+  heardMs(): number;
+  method(): string;
+}
+
+/** Resolves with the error for the client once the agent was waited for long enough. Rejects with the signal's reason. */
+export async function untilSlow(agent: AgentSigns, clock: Clock, signal: AbortSignal): Promise<MillraceError> {
+  const beganMs = clock.monotonic();
+  const lastMs = beganMs + longestMs;
+  for (;;) {
+    const quietMs = Math.max(beganMs, agent.heardMs()) + silentMs;
+    const leftMs = Math.min(quietMs, lastMs) - clock.monotonic();
+    if (leftMs <= 0) return slowStart(agent.name, agent.method(), { isSilent: quietMs < lastMs });
+    await clock.sleep(leftMs, signal);
+  }
+}

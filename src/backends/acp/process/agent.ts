@@ -1,21 +1,25 @@
-import { join } from "node:path";
+import { bestEffort, deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import type { EventSink } from "../../../base/emitter.ts";
 import type { MillraceError } from "../../../base/errors.ts";
 import type { Backend } from "../../backend.ts";
+import type { BackendLifecycle } from "../../lifecycle.ts";
 import { acpBackend } from "../backend.ts";
+import { agentError } from "../errors.ts";
 import type { HostsOptions } from "../host/hosted-child.ts";
-import { type AgentSigns, untilSlow } from "../patience.ts";
 import { waitForResults } from "../session/held-session.ts";
-import { listModels } from "../session/models.ts";
 import { SessionNotes } from "../session/session-notes.ts";
+import { withEfforts } from "../session/session-options.ts";
+import { launchFor } from "../style.ts";
 import { NativeKnowledge, type ToolWay } from "../tools/native-knowledge.ts";
 import { ParkedPrompts } from "../tools/parked-prompts.ts";
 import { RelayHub } from "../tools/relay-hub.ts";
-import type { AgentParts } from "../turn-parts.ts";
+import { type AgentParts, errorContext } from "../turn-parts.ts";
 import type { StartChild } from "./agent-child.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
-import { AgentStarter } from "./agent-starter.ts";
+import { type AgentSigns, AgentStarter, untilSlow } from "./agent-starter.ts";
+import { agentFolder } from "./prepare-launch.ts";
 import { ProcessPool } from "./process-pool.ts";
 
 export type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
@@ -38,6 +42,7 @@ export interface AcpAgentOptions {
   readonly startChild?: StartChild;
   /** Where its processes outlive this one; undefined: they end with it. */
   readonly hosts?: Omit<HostsOptions, "agent">;
+  readonly events?: EventSink<BackendLifecycle> | undefined;
 }
 
 export interface AcpProcessStats {
@@ -48,6 +53,8 @@ export interface AcpProcessStats {
   readonly startupMs: number | undefined;
   readonly sessions: number;
   readonly runningTurns: number;
+  /** How many calls of the client's tools it asked permission for. */
+  readonly permissions: number;
 }
 
 export interface AcpStats {
@@ -89,16 +96,15 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   } = options;
   const { startChild } = options;
   const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name };
-  const folder = join(spec.folder, encodeURIComponent(spec.name));
-  const hub = new RelayHub(folder);
+  const hub = new RelayHub(agentFolder(spec));
   const starter = new AgentStarter(spec, { clock, startChild, hosts, restore: (tools) => hub.restore(tools) });
   const pool = new ProcessPool({
     clock,
     warmMs,
     restartMs,
     start: (launch, onChild, signal) => starter.start(launch, onChild, signal),
-    async adopt(signal) {
-      const adopted = await starter.adopt(signal);
+    async adopt(look, signal) {
+      const adopted = await starter.adopt(look, signal);
       for (const [, process] of adopted)
         for (const session of process.sessions.values())
           if (session.given.length > 0) waitForResults(parts, process, session);
@@ -109,7 +115,9 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   let prompts = 0;
   const parked = new ParkedPrompts(clock, options.parkedMs);
   const native = { hub, knowledge: new NativeKnowledge(starter.folder, options.tools ?? "auto"), parked };
-  const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt: () => prompts++, native };
+  const { events } = options;
+  const onPrompt = () => prompts++;
+  const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt, native, events };
   const signs: AgentSigns = {
     name: spec.name,
     heardMs: () => Math.max(pool.startingHeardMs, ...pool.processes.map(({ child }) => child.heardMs)),
@@ -134,7 +142,35 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
 }
 
 async function statsOf(process: AgentProcess): Promise<AcpProcessStats> {
-  const { child, startupMs, sessions, runningTurns } = process;
+  const { child, startupMs, sessions, runningTurns, permissions } = process;
   const rssBytes = await child.rssBytes();
-  return { pid: child.pid, rssBytes, startupMs, sessions: sessions.size, runningTurns };
+  return { pid: child.pid, rssBytes, startupMs, sessions: sessions.size, runningTurns, permissions };
 }
+
+const discardMs = 5_000;
+
+/**
+ * The models that a new session of the agent offers; the session is discarded and nothing is asked. An agent without a model
+ * option has one model, `default`.
+ */
+export async function listModels(parts: AgentParts, signal: AbortSignal): Promise<readonly AcpModel[]> {
+  const { spec, pool } = parts;
+  try {
+    const lease = await pool.lease(launchFor({ ...spec, styles: { text: "ask" } }, "text", undefined), signal);
+    try {
+      const { id, options } = await lease.process.newSession(signal).catch((error: unknown) => {
+        lease.process.isStale ||= agentError(error, errorContext(parts)).code === "not_signed_in"; // it never learns of a sign-in
+        throw error;
+      });
+      await bestEffort(lease.process.discard(id, deadline(signal, discardMs)));
+      return withEfforts(options) ?? [{ ...onlyModel, label: lease.process.abilities.name ?? spec.name }];
+    } finally {
+      lease.release();
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw agentError(error, errorContext(parts));
+  }
+}
+
+const onlyModel = { id: "default", description: undefined, group: undefined, isCurrent: true };

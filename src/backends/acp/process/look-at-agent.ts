@@ -1,5 +1,3 @@
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { bestEffort, deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError } from "../../../base/errors.ts";
@@ -7,10 +5,9 @@ import { isObject } from "../../../base/json.ts";
 import { clean } from "../errors.ts";
 import { launchFor } from "../style.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
-import { type AcpAgentSpec, type AcpStyle, workingFolder } from "./agent-spec.ts";
-import { PipePeer } from "./connect-peer.ts";
-import { ownSettings } from "./own-settings.ts";
-import { type PeerHandlers, ProcessLoss, RpcError, type RpcPeer } from "./rpc-peer.ts";
+import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
+import { prepareLaunch } from "./prepare-launch.ts";
+import { type PeerHandlers, PipePeer, ProcessLoss, RpcError, type RpcPeer } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
 
 /** An agent's answer to one request, unchanged, or the reason why there is none. */
@@ -56,14 +53,7 @@ export async function lookAtAgent(
 ): Promise<AgentLook> {
   let child: AgentChild | undefined;
   try {
-    const folder = join(spec.folder, encodeURIComponent(spec.name));
-    const cwd = join(folder, workingFolder);
-    await mkdir(cwd, { recursive: true, mode: 0o700 });
-    const secrets = Object.entries((await spec.secrets?.(signal)) ?? {}).map(
-      ([name, secret]) => [name, secret.reveal()] as const, // for this process's environment alone
-    );
-    const own = await ownSettings(spec, folder);
-    const environment = { ...spec.environment, ...own.environment, ...Object.fromEntries(secrets) };
+    const { cwd, own, environment } = await prepareLaunch(spec, signal);
     const { args } = launchFor({ ...spec, styles: { text: style } }, "text", undefined);
     child = await startChild({ command: spec.command, args: [...args, ...own.args], environment, cwd }, clock);
     return await question(new PipePeer(child, offersNothing), names, cwd, signal);

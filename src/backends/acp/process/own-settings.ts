@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { MillraceError } from "../../../base/errors.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
-import { serverName } from "../tools/own-tool.ts";
+import { serverName } from "../tools/session-tools.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
 
 /** What an agent program is started with in place of its owner's permissions. The sign-in stays the owner's. */
@@ -23,6 +23,8 @@ interface KnownAgent {
   /** The content of the file that `args` or `environment` name. */
   readonly file?: string;
   readonly meta?: object;
+  /** Under these settings no model gets to call the tools of a session's server, although the agent lists them: the client's are taught in prose. */
+  readonly refusesServers?: true;
 }
 
 /** The client's tools are named after our server, and stay allowed. */
@@ -39,7 +41,11 @@ const openCode: JsonObject = {
  * Codex runs it in its `plan` mode too. Source: docs/wire/acp-measured.md, "Modes and what they prevent".
  */
 const table: readonly KnownAgent[] = [
-  { name: /codex-acp/, args: () => ["-c", 'approval_policy="on-request"', "-c", 'sandbox_mode="read-only"'] },
+  {
+    name: /codex-acp/,
+    args: () => ["-c", 'approval_policy="on-request"', "-c", 'sandbox_mode="read-only"'],
+    refusesServers: true,
+  },
   {
     name: /claude-(?:agent|code)-acp/,
     meta: {
@@ -49,11 +55,13 @@ const table: readonly KnownAgent[] = [
   },
   {
     name: /gemini/,
+    refusesServers: true,
     args: (file) => ["--admin-policy", file],
     file: `[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n\n[[rule]]\nmcpName = "${serverName}"\ntoolName = "*"\ndecision = "allow"\npriority = 999\n`,
   },
   {
     name: /qwen/,
+    refusesServers: true,
     environment: (file) => ({ QWEN_CODE_SYSTEM_SETTINGS_PATH: file }),
     file: JSON.stringify({
       tools: { core: ["none"], approvalMode: "plan" },
@@ -77,8 +85,7 @@ const none: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown:
 export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<OwnSettings> {
   if (spec.vendor === "devin") return none;
   if (spec.allowsActions === true) return { ...none, isKnown: true };
-  const words = [spec.command, ...spec.args].map((word) => basename(word.replaceAll("\\", "/")).toLowerCase());
-  const known = table.find(({ name }) => words.some((word) => name.test(word)));
+  const known = knownAgent(spec);
   if (known === undefined) return none;
   const file = join(folder, known.file?.startsWith("[[") === true ? "answers-only.toml" : "answers-only.json"); // Gemini reads no other name
   if (known.file !== undefined) {
@@ -91,6 +98,16 @@ export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<O
     meta: known.meta,
     isKnown: true,
   };
+}
+
+/** Whether the agent's models cannot call the tools of a server that its session gets. */
+export function refusesServers(spec: AcpAgentSpec): boolean {
+  return spec.vendor !== "devin" && spec.allowsActions !== true && knownAgent(spec)?.refusesServers === true;
+}
+
+function knownAgent({ command, args }: AcpAgentSpec): KnownAgent | undefined {
+  const words = [command, ...args].map((word) => basename(word.replaceAll("\\", "/")).toLowerCase());
+  return table.find(({ name }) => words.some((word) => name.test(word)));
 }
 
 /** Whether an agent by this `agentInfo.name` has settings of the table. */

@@ -6,7 +6,6 @@ import type { Abilities } from "../abilities.ts";
 import type { AgentLaunch } from "../style.ts";
 import type { AgentChild } from "./agent-child.ts";
 import type { AgentProcess } from "./agent-process.ts";
-import { restartPause } from "./restart-pause.ts";
 
 export interface PoolOptions {
   readonly clock: Clock;
@@ -20,8 +19,14 @@ export interface PoolOptions {
     onChild: (child: AgentChild) => void,
     signal: AbortSignal,
   ) => Promise<AgentProcess>;
-  /** The processes that earlier gateways left, by the keys of their launches; undefined for one that takes no new turns. */
-  readonly adopt?: (signal: AbortSignal) => Promise<readonly (readonly [string | undefined, AgentProcess])[]>;
+  /**
+   * The processes that other gateways left, by the keys of their launches; undefined for one that takes no new turns. `isFirst`: the first
+   * look of this gateway, which may have been started before the one before had ended.
+   */
+  readonly adopt?: (
+    look: { readonly isFirst: boolean },
+    signal: AbortSignal,
+  ) => Promise<readonly (readonly [string | undefined, AgentProcess])[]>;
 }
 
 /** A process that may not end yet. `release` is called once. */
@@ -68,6 +73,8 @@ export class ProcessPool {
   readonly #failures = new Map<string, Failure>();
   readonly #closing = new AbortController();
   readonly #freed = new Notifier();
+  /** The look for what other gateways left that lasts now, and the first one. */
+  #looking: Promise<void> | undefined;
   #adopted: Promise<void> | undefined;
   starts = 0;
   crashes = 0;
@@ -84,7 +91,7 @@ export class ProcessPool {
 
   /** The process of this launch, started if need be. Throws as `start` does; during the pause after a failed start it throws that failure again. */
   async lease(launch: AgentLaunch, signal: AbortSignal): Promise<Lease> {
-    await orAborted(this.#adopt(), signal);
+    await orAborted(this.#adopted ?? this.#adopt(), signal);
     for (;;) {
       signal.throwIfAborted();
       if (this.#closing.signal.aborted) throw new MillraceError("cancelled", "The agent is being closed.");
@@ -99,9 +106,15 @@ export class ProcessPool {
     }
   }
 
-  /** The process that has this session open, if any has. */
+  /** The process that has this session open, if any has: one of this gateway's, or one that another gateway left meanwhile. */
   async leaseHolding(sessionId: string): Promise<Lease | undefined> {
+    const here = this.#holding(sessionId);
+    if (here !== undefined) return here;
     await this.#adopt();
+    return this.#holding(sessionId);
+  }
+
+  #holding(sessionId: string): Lease | undefined {
     for (const slot of this.#slots.values()) {
       if (slot.ending || slot.process?.sessions.has(sessionId) !== true) continue;
       return this.#lent(slot, slot.process);
@@ -125,19 +138,23 @@ export class ProcessPool {
     await Promise.all([...this.#slots.values()].map((slot) => this.#leave(slot)));
   }
 
-  /** Takes up what earlier gateways left, once. Never rejects. */
+  /** Takes up what other gateways left. Who asks meanwhile waits for the same look. Never rejects. */
   #adopt(): Promise<void> {
-    this.#adopted ??= bestEffort(
-      (async () => {
-        const found = (await this.#options.adopt?.(this.#closing.signal)) ?? [];
-        for (const [key, process] of found) {
-          const isFree = key !== undefined && !this.#slots.has(key);
-          process.isStale ||= !isFree;
-          this.#begin(isFree ? key : `pid ${process.child.pid}`, Promise.resolve(process));
-        }
-      })(),
-    );
-    return this.#adopted;
+    const isFirst = this.#adopted === undefined;
+    this.#looking ??= bestEffort(this.#takeUp(isFirst)).finally(() => {
+      this.#looking = undefined;
+    });
+    this.#adopted ??= this.#looking;
+    return this.#looking;
+  }
+
+  async #takeUp(isFirst: boolean): Promise<void> {
+    const found = (await this.#options.adopt?.({ isFirst }, this.#closing.signal)) ?? [];
+    for (const [key, process] of found) {
+      const isFree = key !== undefined && !this.#slots.has(key);
+      process.isStale ||= !isFree;
+      this.#begin(isFree ? key : `pid ${process.child.pid}`, Promise.resolve(process));
+    }
   }
 
   async #take(slot: Slot, signal: AbortSignal): Promise<Lease> {
@@ -286,3 +303,10 @@ function isIdle({ leases, process }: Slot): boolean {
 const crashedOften = new MillraceError("upstream_failed", "The agent's program has crashed several times.", {
   hint: "`millrace doctor` shows how it ended. Start the agent by hand to see its messages.",
 });
+
+const longestMs = 60_000;
+
+/** Shortest time between two starts of an agent's process, in ms, after so many failures in a row. Source: docs/retries.md. */
+export function restartPause(failures: number, firstMs: number): number {
+  return failures <= 0 ? 0 : Math.min(longestMs, firstMs * 2 ** (failures - 1));
+}

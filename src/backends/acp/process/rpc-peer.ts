@@ -1,5 +1,7 @@
 import { orAborted } from "../../../base/async.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
+import type { AgentChild } from "./agent-child.ts";
+import { JsonLines } from "./lines.ts";
 
 /** How a request ended that the agent answered with an error. Stays inside this folder: `errors.ts` translates it. */
 export class RpcError extends Error {
@@ -57,9 +59,10 @@ export class RpcPeer {
       else this.#answer(id, method, given);
       return;
     }
-    if (typeof id !== "number") return;
-    const reply = this.#waiting.get(id);
-    this.#waiting.delete(id);
+    const replied = typeof id === "string" ? Number(id) : id; // some agents answer with the digits as text
+    if (typeof replied !== "number") return;
+    const reply = this.#waiting.get(replied);
+    this.#waiting.delete(replied);
     reply?.(isObject(error) ? { error: rpcError(error) } : { result });
   }
 
@@ -117,4 +120,27 @@ export class RpcPeer {
 
 function rpcError({ code, message, data }: JsonObject): RpcError {
   return new RpcError(typeof code === "number" ? code : 0, typeof message === "string" ? message : "", data);
+}
+
+/** A peer that speaks over a child's pipes. It closes with the process, and a process whose output cannot be read is ended. */
+export class PipePeer extends RpcPeer {
+  readonly #lines = new JsonLines();
+
+  constructor(child: AgentChild, handlers: PeerHandlers) {
+    super((line) => child.write(line), handlers, child.host?.firstId);
+    child.onText((text) => {
+      try {
+        for (const message of this.#lines.feed(text)) this.receive(message);
+      } catch {
+        this.close(new ProcessLoss("its output could not be read"));
+        void child.end(0);
+      }
+    });
+    void child.exited.then((how) => this.close(new ProcessLoss(how)));
+  }
+
+  /** Whether the child has written a part of a line. */
+  get hasHalfLine(): boolean {
+    return this.#lines.hasHalf;
+  }
 }

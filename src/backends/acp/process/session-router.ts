@@ -34,10 +34,19 @@ export function openSession(id: string, options: SessionOffer, tools?: SessionTo
   return { id, options, userMessages: 0, given: [], ...nothing, isHeld: false, isLeft: false, tools };
 }
 
+const stoppedMethod = "_cognition.ai/agent_stopped";
+const vendorMethods: ReadonlySet<string> = new Set([
+  stoppedMethod,
+  "_cognition.ai/billingInformation",
+  "_cognition.ai/connection_retry",
+]);
+
 /** Finds the session of each message, and answers the agent's requests to its client. */
 export class SessionRouter implements PeerHandlers {
   readonly sessions = new Map<string, OpenSession>();
   readonly replays = new Map<string, JsonObject[]>();
+  /** How many permissions were given. */
+  granted = 0;
   readonly #read: () => number | undefined;
 
   /** `read`: how many lines of the agent were read, with the one that is handled; undefined for an agent without a host. */
@@ -53,10 +62,9 @@ export class SessionRouter implements PeerHandlers {
     if (method === "session/update" && isObject(update)) {
       if (replay !== undefined) replay.push(update);
       else prompt?.update(update);
-    } else if (method === "_cognition.ai/agent_stopped") {
-      if (replay !== undefined) replay.push({ ...params, sessionUpdate: "agent_stopped" });
-      else prompt?.stopped(params);
-    }
+    } else if (replay === undefined && vendorMethods.has(method)) {
+      prompt?.told(method, params);
+    } else if (method === stoppedMethod) replay?.push({ ...params, sessionUpdate: "agent_stopped" });
   }
 
   onRequest(method: string, params: JsonObject): object | undefined {
@@ -83,6 +91,7 @@ export class SessionRouter implements PeerHandlers {
   #decide({ sessionId, toolCall, options }: JsonObject): object {
     const running = typeof sessionId === "string" ? this.sessions.get(sessionId)?.running : undefined;
     const isOurs = isObject(toolCall) && running?.permission(toolCall) === true;
+    if (isOurs) this.granted++;
     const entries: readonly unknown[] = Array.isArray(options) ? options : [];
     const wanted = isOurs ? "allow_once" : "reject_once";
     const choice = entries.find((option) => isObject(option) && option["kind"] === wanted);

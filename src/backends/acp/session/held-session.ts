@@ -1,5 +1,5 @@
 import { bestEffort, deadline, within } from "../../../base/async.ts";
-import type { RunOptions } from "../../backend.ts";
+import type { Prompt, RunOptions } from "../../backend.ts";
 import { isUnknownSession } from "../errors.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
 import type { Lease } from "../process/process-pool.ts";
@@ -137,4 +137,12 @@ export function waitForResults(parts: AgentParts, process: AgentProcess, { id, t
     isWaiting: (callId) => tools.given.includes(callId),
     cancel: async () => (process.sessions.get(id)?.tools === tools ? discardSession(parts, process, id) : undefined),
   });
+}
+
+export interface AcpTurn {
+  readonly parts: AgentParts;
+  readonly prompt: Prompt;
+  readonly options: RunOptions;
+  readonly signal: AbortSignal;
+  readonly held: HeldSession;
 }

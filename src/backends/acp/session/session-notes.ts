@@ -2,6 +2,7 @@ import { mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import type { CascadeId } from "../../../base/ids.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 
 /** No turn needs a note that is older than this. */
@@ -106,4 +107,17 @@ async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/** The id under which the rest of Millrace knows a session of an agent: `acp:<agent>:<session id>`. */
+export function cascadeIdOf(agent: string, sessionId: string): CascadeId {
+  return `acp:${agent}:${sessionId}` as CascadeId; // the one place that makes them
+}
+
+/** The session's id; undefined for an id of another agent or of no agent. */
+export function sessionIdOf(agent: string, cascadeId: CascadeId | undefined): string | undefined {
+  const prefix = `acp:${agent}:`;
+  return cascadeId?.startsWith(prefix) === true && cascadeId.length > prefix.length
+    ? cascadeId.slice(prefix.length)
+    : undefined;
 }

@@ -1,7 +1,8 @@
 import { bestEffort, within } from "../../../base/async.ts";
 import type { NativePrompt, Prompt } from "../../backend.ts";
-import type { AcpTurn } from "../acp-turn.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
+import { refusesServers } from "../process/own-settings.ts";
+import type { AcpTurn } from "../session/held-session.ts";
 import { type AgentParts, configure, launchOf } from "../turn-parts.ts";
 
 /** How long an agent may take to ask for the tools of a new session; ms. */
@@ -41,7 +42,7 @@ export async function beginNatively(turn: AcpTurn, native: NativePrompt): Promis
   const { process } = lease;
   const version = versionOf(parts, process);
   held.hold(lease, undefined);
-  if (!knowledge.mayOffer(version)) return undefined;
+  if (refusesServers(parts.spec) || !knowledge.mayOffer(version)) return undefined;
   const session = await process.newSession(signal, hub.offering(native.tools));
   const listed = session.tools?.listed.then(() => true) ?? Promise.resolve(false);
   const isListed = (await within(listed, listMs, parts.clock)) === true;

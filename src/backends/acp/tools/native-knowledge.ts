@@ -2,8 +2,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 
-/** How a client's tools reach an agent: as its own where it can have them, or in prose. */
-export type ToolWay = "auto" | "prose";
+/**
+ * How a client's tools reach an agent. `auto`: as its own, unless this version did not take them before; `native`: every new conversation
+ * tries that again; `prose`: never. An agent that does not ask for them gets prose in any case.
+ */
+export const toolWays = ["auto", "native", "prose"] as const;
+export type ToolWay = (typeof toolWays)[number];
 
 /**
  * Which versions of an agent take the tools of a session, as it was seen here. In a file, because to find out costs a session and a
@@ -23,7 +27,8 @@ export class NativeKnowledge {
 
   /** Whether to offer tools to this version. */
   mayOffer(version: string): boolean {
-    return this.#way === "auto" && this.#known().get(version) !== false && !this.#unlisted.has(version);
+    if (this.#way !== "auto") return this.#way === "native";
+    return this.#known().get(version) !== false && !this.#unlisted.has(version);
   }
 
   /** It did not ask for the tools of a session. */

@@ -5,11 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { bestEffort } from "../../../base/async.ts";
 import type { ToolSpec } from "../../backend.ts";
-import { JsonLines } from "../process/json-lines.ts";
-import { serverName } from "./own-tool.ts";
-import { type FromRelay, relayVariables } from "./relay-protocol.ts";
-import { type KeptTools, SessionTools } from "./session-tools.ts";
+import { JsonLines } from "../process/lines.ts";
+import { type FromRelay, type KeptTools, type RelayAddress, SessionTools, serverName } from "./session-tools.ts";
 
 /** The program beside this module: sources start sources, the bundle starts the bundle. */
 const program = fileURLToPath(
@@ -36,17 +35,21 @@ export interface NativeTools {
   readonly open: () => Promise<NativeSession>;
 }
 
+/** Names of the variables in the relay's environment. */
+const relayVariables = { socket: "MILLRACE_RELAY_SOCKET", secret: "MILLRACE_RELAY_SECRET" } as const;
+
 /** Longer paths are cut off or refused for sockets (104 bytes on macOS, 108 on Linux). */
 const longestPath = 100;
 
 /**
- * The gateway's end of the relays: one socket for all sessions of an agent. A connection belongs to a session once it has said that
- * session's secret, and is closed otherwise. It listens from the first session with tools on.
+ * The gateway's end of the relays: one socket for all sessions of an agent that this gateway opened, and those of the gateways whose
+ * sessions it took over. A connection belongs to a session once it has said that session's secret, and is closed otherwise.
  */
 export class RelayHub {
   readonly #folder: string;
   readonly #sessions = new Map<string, SessionTools>();
-  #listening: Promise<{ readonly server: Server; readonly path: string }> | undefined;
+  readonly #servers = new Map<string, Promise<Server>>();
+  #path: Promise<string> | undefined;
 
   /** @param folder of the agent, which only its user may read. */
   constructor(folder: string) {
@@ -59,62 +62,70 @@ export class RelayHub {
   }
 
   async #open(offered: readonly ToolSpec[]): Promise<NativeSession> {
-    this.#listening ??= this.#listen();
-    const { path } = await this.#listening;
+    this.#path ??= this.#freePath();
+    const socket = await this.#path;
+    await this.#listen(socket);
     const secret = randomBytes(24).toString("base64url");
-    const tools = this.#add(secret);
+    const tools = this.#add({ secret, socket });
     tools.offer(offered);
     const env = [
-      { name: relayVariables.socket, value: path },
+      { name: relayVariables.socket, value: socket },
       { name: relayVariables.secret, value: secret },
     ];
     return { tools, server: { name: serverName, command: process.execPath, args: [program], env } };
   }
 
-  /** The tools of a session that an earlier gateway opened. Its relay comes back by itself. */
+  /** The tools of a session that another gateway opened. Its relay comes back by itself, to the socket that it knows. */
   restore(kept: KeptTools): SessionTools {
-    this.#listening ??= this.#listen();
-    this.#listening.catch(() => {}); // the relay does not come back, and its calls are given up
-    return this.#add(kept.secret, kept);
+    void bestEffort(this.#listen(kept.socket)); // without it the relay does not come back, and its calls are given up
+    return this.#add(kept, kept);
   }
 
-  #add(secret: string, kept?: KeptTools): SessionTools {
-    const tools = new SessionTools(secret, () => this.#sessions.delete(secret), kept);
-    this.#sessions.set(secret, tools);
+  #add(relay: RelayAddress, kept?: KeptTools): SessionTools {
+    const tools = new SessionTools(relay, () => this.#sessions.delete(relay.secret), kept);
+    this.#sessions.set(relay.secret, tools);
     return tools;
   }
 
   /** Relays whose agent lives on wait for the next gateway. */
   async close(): Promise<void> {
     for (const tools of this.#sessions.values()) tools.leave();
-    const listening = await this.#listening?.catch(() => undefined);
-    listening?.server.close();
+    const servers = await Promise.allSettled(this.#servers.values());
+    for (const each of servers) if (each.status === "fulfilled") each.value.close();
   }
 
-  async #listen(): Promise<{ readonly server: Server; readonly path: string }> {
+  #listen(path: string): Promise<Server> {
+    const known = this.#servers.get(path);
+    if (known !== undefined) return known;
+    const listening = this.#newServer(path);
+    this.#servers.set(path, listening);
+    listening.catch(() => this.#servers.delete(path));
+    return listening;
+  }
+
+  async #newServer(path: string): Promise<Server> {
     const server = createServer((socket) => this.#serve(socket));
-    const path = await this.#path();
+    if (process.platform !== "win32" && !(await isServed(path))) rmSync(path, { force: true });
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
       server.listen(path, resolve);
     });
     server.unref();
-    return { server, path };
+    return server;
   }
 
-  /** The same path after a restart, so that relays find the next gateway. Another gateway of this user may have it. */
-  async #path(): Promise<string> {
+  /** The same path after a restart. Another gateway of this user may have it. */
+  async #freePath(): Promise<string> {
     if (process.platform === "win32") return `\\\\.\\pipe\\millrace-${randomBytes(16).toString("hex")}`;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, "relay.sock");
     if (Buffer.byteLength(path) > longestPath) return join(mkdtempSync(join(tmpdir(), "millrace-")), "relay.sock");
-    if (await isServed(path)) return join(this.#folder, `relay-${process.pid}.sock`);
-    rmSync(path, { force: true });
-    return path;
+    const isOthers = !this.#servers.has(path) && (await isServed(path));
+    return isOthers ? join(this.#folder, `relay-${process.pid}.sock`) : path;
   }
 
   #serve(socket: Socket): void {
-    const lines = new JsonLines(() => {});
+    const lines = new JsonLines();
     let tools: SessionTools | undefined;
     socket.unref();
     socket.setEncoding("utf8");

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import process from "node:process";
-import { JsonLines } from "../process/json-lines.ts";
-import type { FromRelay, RelayedCall, ToRelay } from "./relay-protocol.ts";
+import { JsonLines } from "../process/lines.ts";
+import type { FromRelay, RelayedCall, ToRelay } from "./session-tools.ts";
 
 /*
  * The relay: a stdio MCP server that an agent starts for one of its sessions. It passes the calls of the agent to the gateway and the
@@ -35,7 +35,7 @@ let gateway: Socket | undefined;
 
 /** Hands on each message of a stream; a line that is none is skipped. */
 function reader(onMessage: (message: Message) => void): (chunk: string) => void {
-  const lines = new JsonLines(() => {});
+  const lines = new JsonLines();
   return (chunk) => {
     for (const message of lines.feed(chunk)) onMessage(message);
   };

@@ -1,11 +1,14 @@
 import type { Socket } from "node:net";
 import type { ToolResult, ToolSpec } from "../../backend.ts";
-import { isOwnTool } from "./own-tool.ts";
-import type { FromRelay, RelayedCall, ToRelay } from "./relay-protocol.ts";
 
-/** What a later gateway needs to go on with the tools of a session. */
-export interface KeptTools {
+/** How the relay of a session finds a gateway: the socket that it dials, and the secret that it says there. */
+export interface RelayAddress {
+  readonly socket: string;
   readonly secret: string;
+}
+
+/** What another gateway needs to go on with the tools of a session. */
+export interface KeptTools extends RelayAddress {
   readonly offered: readonly Pick<ToolSpec, "name" | "description" | "inputSchema">[];
   /** The calls that a client has from a turn that ended. */
   readonly given: readonly string[];
@@ -16,7 +19,7 @@ const mostRefused = 5;
 
 /** The client's tools in one session of an agent: what is offered, which calls wait, and which of them the client has. */
 export class SessionTools {
-  readonly #secret: string;
+  readonly #relayAddress: RelayAddress;
   readonly #onClose: () => void;
   readonly #waiting = new Map<string, RelayedCall>();
   readonly #listed = Promise.withResolvers<void>();
@@ -36,8 +39,8 @@ export class SessionTools {
   isTogether = true;
 
   /** `kept`: as an earlier gateway left them; the relay tells again which calls wait. */
-  constructor(secret: string, onClose: () => void, kept?: KeptTools) {
-    this.#secret = secret;
+  constructor(relayAddress: RelayAddress, onClose: () => void, kept?: KeptTools) {
+    this.#relayAddress = relayAddress;
     this.#onClose = onClose;
     this.#offered = kept?.offered ?? [];
     this.#given = kept?.given ?? [];
@@ -50,8 +53,8 @@ export class SessionTools {
 
   /** For a later gateway, with the calls that the client has from a turn that ended. */
   kept(given: readonly string[]): KeptTools {
-    const offered = this.#offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-    return { secret: this.#secret, offered, given };
+    const { socket, secret } = this.#relayAddress;
+    return { socket, secret, offered: this.#specs, given };
   }
 
   /** Resolves once the agent has asked for the tools. Never rejects. */
@@ -84,11 +87,9 @@ export class SessionTools {
 
   /** Offers these tools from now on; a call of another one is answered with an error. */
   offer(tools: readonly ToolSpec[]): void {
+    const before = JSON.stringify(this.#specs);
     this.#offered = tools;
-    this.#tell({
-      type: "tools",
-      tools: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
-    });
+    if (JSON.stringify(this.#specs) !== before) this.#tellTools();
   }
 
   /** Hands the client these calls. */
@@ -113,7 +114,7 @@ export class SessionTools {
   connected(socket: Socket, { listed, calls }: FromRelay & { readonly type: "hello" }): void {
     this.#relay = socket;
     if (listed) this.#listed.resolve();
-    this.offer(this.#offered);
+    this.#tellTools();
     for (const call of calls) {
       const answer = this.#answers.get(call.callId);
       if (answer !== undefined) this.#tell(answer);
@@ -143,6 +144,14 @@ export class SessionTools {
     this.#onClose();
   }
 
+  get #specs(): KeptTools["offered"] {
+    return this.#offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  }
+
+  #tellTools(): void {
+    this.#tell({ type: "tools", tools: this.#specs });
+  }
+
   #take(call: RelayedCall): void {
     this.#waiting.set(call.callId, call);
     const tool = this.#offered.find(({ name }) => name === call.name);
@@ -168,3 +177,66 @@ export class SessionTools {
 function textParts(text: string): ToolResult["content"] {
   return [{ type: "text", text }];
 }
+
+/** The name of our server towards the agent, which is a part of the names of its tools there. */
+export const serverName = "millrace";
+
+/** Kinds of tools that act on the machine. A step of such a kind is never a call of the client's tools, also if its title is the name of one. */
+const acting: ReadonlySet<unknown> = new Set(["edit", "delete", "move", "execute", "read", "search", "fetch"]);
+
+export function isActing(kind: unknown): boolean {
+  return acting.has(kind);
+}
+
+/**
+ * Whether an agent's tool step is a call of one of the client's tools. The whole title has to be a name that agents give such a tool,
+ * because a title may be words of the model (a command line). Source: docs/wire/acp-tools.md, "Names".
+ */
+export function isOwnTool(step: { readonly title: string; readonly kind: unknown }, tools: readonly string[]): boolean {
+  if (acting.has(step.kind)) return false;
+  return tools.some((tool) => forms(tool).includes(step.title.trim()));
+}
+
+function forms(tool: string): readonly string[] {
+  return [
+    `${serverName}_${tool}`,
+    `mcp__${serverName}__${tool}`,
+    `mcp_${serverName}_${tool}`,
+    `${serverName}__${tool}`,
+    `${serverName}/${tool}`,
+    `${serverName}.${tool}`,
+    `Tool: ${serverName}/${tool}`,
+    `${tool} (${serverName} MCP Server)`,
+  ];
+}
+
+/* What the relay and the gateway say to each other: one JSON object a line, over the socket of `RelayHub`. */
+
+/** A call of the agent. The relay gives the id: it is the same on every connection, and the client sees it. */
+export interface RelayedCall {
+  readonly callId: string;
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/** `hello` is the first line of a connection and names every call that waits; `dropped`: the agent no longer waits for that call. */
+export type FromRelay =
+  | {
+      readonly type: "hello";
+      readonly secret: string;
+      readonly listed: boolean;
+      readonly calls: readonly RelayedCall[];
+    }
+  | { readonly type: "listed" }
+  | { readonly type: "call"; readonly call: RelayedCall }
+  | { readonly type: "dropped"; readonly callId: string };
+
+/** An answer to a call that does not wait is ignored, so it may be given twice. */
+export type ToRelay =
+  | { readonly type: "tools"; readonly tools: readonly Omit<ToolSpec, "check">[] }
+  | {
+      readonly type: "answer";
+      readonly callId: string;
+      readonly content: ToolResult["content"];
+      readonly isError: boolean;
+    };

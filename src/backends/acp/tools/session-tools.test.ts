@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isOwnTool } from "./own-tool.ts";
+import { isOwnTool } from "./session-tools.ts";
 
 test.each([
   ["millrace_get_weather", "other", true],

@@ -1,10 +1,11 @@
+import type { JsonObject } from "../../../base/json.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
-import type { AcpTurn } from "../acp-turn.ts";
 import { isLockedSession, isUnknownSession, turnFailure } from "../errors.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
 import type { Lease } from "../process/process-pool.ts";
 import { configure, launchOf } from "../turn-parts.ts";
-import { type ReplayedTurn, readReplay } from "./replayed-turn.ts";
+import { isWork, UpdateReader } from "../updates.ts";
+import type { AcpTurn } from "./held-session.ts";
 
 /** A turn whose prompt may have reached the agent, and the part of the answer that its reader already holds. */
 export interface BegunTurn {
@@ -12,7 +13,7 @@ export interface BegunTurn {
   /** User messages that the session held before this turn. */
   readonly fromStep: number;
   readonly sent: AnswerSoFar;
-  /** Something of the answer was stored, so the prompt certainly arrived. */
+  /** Something of the answer is there, or a step of the agent's was seen: the prompt certainly arrived. */
   readonly answered: boolean;
   /** How many processes have ended under it in this gateway. */
   readonly deaths: number;
@@ -34,7 +35,7 @@ const lockedPollMs = 1_000;
  * is in the session. Throws if this cannot be determined or if the session is lost: then nothing is sent. Source:
  * docs/wire/acp-measured.md, "After a crash".
  */
-export async function lookAgain(turn: AcpTurn, begun: BegunTurn): Promise<SessionState> {
+export async function findStoredTurn(turn: AcpTurn, begun: BegunTurn): Promise<SessionState> {
   const { parts, prompt, held, signal } = turn;
   if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
@@ -108,3 +109,38 @@ const changedMessage =
 const lockedMessage =
   "Another process of the agent still has the session of this turn open; the part that arrived was kept, and the prompt was not " +
   "sent again.";
+
+/** One turn, as a stored session shows it. */
+export interface ReplayedTurn {
+  /** User messages in the session, all turns together. */
+  readonly userMessages: number;
+  /** Our user message is in it: the prompt was accepted. */
+  readonly accepted: boolean;
+  /** Everything after that message. */
+  readonly reader: UpdateReader;
+}
+
+/**
+ * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based). Chunks of one user
+ * message share its id; where an agent gives no ids, neighbours are one message.
+ */
+export function readReplay(replay: readonly JsonObject[], fromStep: number): ReplayedTurn {
+  const reader = new UpdateReader();
+  let userMessages = 0;
+  let inUserMessage = false;
+  let messageId: unknown;
+  for (const update of replay) {
+    if (update["sessionUpdate"] === "user_message_chunk") {
+      const id = update["messageId"];
+      if (!inUserMessage || id !== messageId) userMessages++;
+      inUserMessage = true;
+      messageId = id;
+      continue;
+    }
+    if (isWork(update)) inUserMessage = false;
+    if (userMessages !== fromStep + 1) continue;
+    if (update["sessionUpdate"] === "agent_stopped") reader.readStopped(update);
+    else reader.read(update);
+  }
+  return { userMessages, accepted: userMessages > fromStep, reader };
+}

@@ -1,3 +1,5 @@
+import { isObject, type JsonObject } from "../../../base/json.ts";
+
 /** Splits text that arrives in pieces into lines. A line of more than `longest` characters throws a `RangeError`. */
 export class TextLines {
   readonly #longest: number;
@@ -29,5 +31,33 @@ export class TextLines {
       if (this.#length > this.#longest) throw new RangeError("a line is too long");
     }
     return lines;
+  }
+}
+
+/** A line is parsed at once: 16 million characters of text take some 80 ms. */
+export const longestLine = 16 * 1024 * 1024;
+
+/**
+ * Splits a pipe's text into JSON objects, one a line. A line that is no JSON object is skipped: agents print warnings and banners between
+ * their messages. A line of more than 16 million characters throws.
+ */
+export class JsonLines {
+  readonly #lines = new TextLines(longestLine);
+
+  /** Whether the text ends in the middle of a line. */
+  get hasHalf(): boolean {
+    return this.#lines.hasHalf;
+  }
+
+  /** The objects that are complete with this text, in order. */
+  feed(text: string): readonly JsonObject[] {
+    return this.#lines.feed(text).flatMap((line) => {
+      try {
+        const value: unknown = JSON.parse(line);
+        return isObject(value) ? [value] : [];
+      } catch {
+        return [];
+      }
+    });
   }
 }

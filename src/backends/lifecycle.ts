@@ -1,0 +1,5 @@
+/** Events of the backends. */
+export interface BackendLifecycle {
+  /** An agent wrote lines about itself where its answer belongs; they were left out of the answer. Once a prompt, at its end. */
+  readonly agent_noted: { readonly agent: string; readonly notices: readonly string[] };
+}
