@@ -5,6 +5,7 @@ import { corsHeaders, preflight } from "./http/cors.ts";
 import { authenticate, type GuardPolicy, ownerOf, refuseForeign, unauthenticated } from "./http/guard.ts";
 import { callerHeaders, type Reply, send } from "./http/reply.ts";
 import { headerSafe } from "./http/request-headers.ts";
+import { unservedApi } from "./routes/not-served.ts";
 import { isForDashboard, isOpen, openRouter, type Router } from "./routes/router.ts";
 
 const knownMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS"]);
@@ -51,27 +52,23 @@ function contextOf(incoming: IncomingMessage, response: ServerResponse, nowMs: n
 
 async function replyTo(gateway: Gateway, policy: GuardPolicy, route: Router, c: GatewayContext): Promise<Reply> {
   try {
-    const refused = guard(gateway, policy, c);
-    if (refused !== undefined) return refused;
+    guard(gateway, policy, c);
     return c.method === "OPTIONS" ? preflight(c.headers) : await route(c);
   } catch (error) {
     return errorReply(gateway, c, error);
   }
 }
 
-/** Host and Origin on every request; the key on all but the open routes and preflights. */
-function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): Reply | undefined {
+/** Host and Origin on every request; the key on all but the open routes and preflights. Throws the refusal. */
+function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): void {
   const { method, path, headers } = c;
   const foreign = refuseForeign(policy, headers);
-  if (foreign !== undefined) return respondError(c, MillraceError.fromRecord(foreign.error), foreign.status);
+  if (foreign !== undefined) throw foreign;
   const inSession = () => gateway.sessions.isSignedIn(headers) && isForDashboard(method, path);
   c.caller = authenticate(policy, headers) ?? (inSession() ? ownerOf(policy) : undefined);
   const isFile = method === "GET" && gateway.dashboard?.has(path) === true;
-  if (c.caller !== undefined || method === "OPTIONS" || isOpen(method, path) || isFile) return undefined;
-  const refusal = unauthenticated();
-  const reply = respondError(c, MillraceError.fromRecord(refusal.error), refusal.status);
-  reply.headers["www-authenticate"] = 'Bearer realm="millrace"';
-  return reply;
+  if (c.caller === undefined && method !== "OPTIONS" && !isOpen(method, path) && !isFile)
+    throw unservedApi(path) ?? unauthenticated();
 }
 
 /** An error that a route throws, as its API's error. */
@@ -87,7 +84,7 @@ function errorReply({ log }: Gateway, c: GatewayContext, error: unknown): Reply 
 }
 
 /**
- * The headers of every response: the id that is also in the log, those for a caller with a key, and CORS for an allowed origin (the guard
+ * The headers of every response but those of the stream protocol (`rpc-handler.ts`): the id that is also in the log, those for a caller with a key, and CORS for an allowed origin (the guard
  * refused the others). If the request sent no prompt, the IDE is the one that would get a prompt now.
  */
 function finish(gateway: Gateway, c: GatewayContext, { status, headers }: Reply): void {

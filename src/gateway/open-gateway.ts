@@ -29,8 +29,8 @@ const longestChallenge = 200;
 /** @throws MillraceError `invalid_request` without a proper key: a gateway never opens without a key. */
 export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
-  const { ownerKey, callerOf, instance } = options;
-  const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, ownerKey, callerOf };
+  const { keys, ownerKey, callerOf, instance } = options;
+  const policy = openGuard({ keys, origins, ownerKey, callerOf }, options.allowedHosts);
   const stopping = new AbortController();
   let openAnswers = () => 0;
   let port: number | undefined;

@@ -107,8 +107,6 @@ export interface GatewayOptions {
   readonly turnLimit?: () => TurnLimitState;
   /** The user's consents, for the dashboard; without it, nothing there needs one. */
   readonly consents?: ConsentBook;
-  /** Whether the dashboard may show the texts of prompts and answers; not by default. */
-  readonly dashboardText?: boolean;
   /** The product that a prompt to this model goes to now, for `x-millrace-ide`; undefined where none is known. */
   readonly ideOf?: (modelUid: string | undefined) => string | undefined;
   /** The IDEs found with doctor's verdicts, for the dashboard: plain JSON without secrets. */

@@ -1,14 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { withItsCalls } from "../../test/support/recorded-requests.ts";
 import { isMillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
-import { anthropicMessages } from "./dialects/anthropic-messages/dialect.ts";
+import { anthropicMessages } from "./dialects/anthropic-messages/encode.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import { ollama } from "./dialects/ollama/dialect.ts";
-import { openAiChat } from "./dialects/openai-chat/dialect.ts";
-import { openAiResponses } from "./dialects/openai-responses/dialect.ts";
+import { ollama } from "./dialects/ollama/encode.ts";
+import { openAiChat } from "./dialects/openai-chat/encode.ts";
+import { openAiResponses } from "./dialects/openai-responses/encode.ts";
 
 /** Requests of real clients, with every text replaced by ours: recorded by `npm test -- programs clients --update`. */
 const corpus = new URL("../../test/corpus/requests/", import.meta.url);
@@ -31,7 +32,7 @@ const recorded = readdirSync(corpus).flatMap((file) => {
     const dialect = dialects.find(([path]) => path.test(shape.path))?.[1];
     return dialect === undefined || shape.method !== "POST"
       ? []
-      : [{ name: `${file} ${at + 1}`, dialect, body: shape.body }];
+      : [{ name: `${file} ${at + 1}`, dialect, body: withItsCalls(shape.body) }];
   });
 });
 

@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { TurnId } from "../base/ids.ts";
-import type { TurnEvent, TurnEventBody } from "../log/event.ts";
-import { eventIdOf } from "../log/event-id.ts";
+import { eventIdOf, type TurnEvent, type TurnEventBody } from "../log/event.ts";
 import type { Tool, TurnRequest } from "../log/request.ts";
 import { type Answer, AnswerFold } from "./dialects/answer.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "./dialects/dialect.ts";
-import { writeSse } from "./http/sse.ts";
+import { writeSse } from "./http/reply.ts";
 
 const folder = new URL("./dialects/fixtures/", import.meta.url);
 

@@ -3,9 +3,16 @@ import type { EventSink } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, newTurnId, startOfLog, type TurnId } from "../base/ids.ts";
 import { Notifier } from "../base/notifier.ts";
-import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "../log/event.ts";
-import { eventIdOf } from "../log/event-id.ts";
-import { type OutlinedEvent, outlineEvent } from "../log/outline.ts";
+import {
+  type CancelledBy,
+  eventIdOf,
+  isTerminal,
+  type OutlinedEvent,
+  outlineEvent,
+  type TurnEvent,
+  type TurnEventBody,
+} from "../log/event.ts";
+import { unknownTurn } from "../log/log-errors.ts";
 import { eachOf, type NextEvents } from "../log/read-turn.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
@@ -140,7 +147,7 @@ export class ScriptedTurns implements Turns {
 
   open(turnId: TurnId, after: EventId, signal: AbortSignal): TurnReader {
     const turn = this.#turns.get(turnId);
-    if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
+    if (turn === undefined) throw unknownTurn();
     turn.readers++;
     this.#changes.wake();
     let isClosed = false;
@@ -166,10 +173,11 @@ export class ScriptedTurns implements Turns {
 
   async *follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
     const turn = this.#turns.get(turnId);
-    if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
+    if (turn === undefined) throw unknownTurn();
     let cursor = after;
     for (;;) {
       signal.throwIfAborted();
+      if (!this.#turns.has(turnId)) throw unknownTurn();
       const next = turn.events.find((event) => event.eventId > cursor);
       if (next !== undefined) {
         cursor = next.eventId;
@@ -193,7 +201,7 @@ export class ScriptedTurns implements Turns {
 
   async noteReader({ turnId }: TurnRecord, graceMs = 0): Promise<TurnRecord> {
     const turn = this.#turns.get(turnId);
-    if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
+    if (turn === undefined) throw unknownTurn();
     const now = this.#clock.now();
     const longest = Math.max(turn.record.graceMs, graceMs);
     turn.record = { ...turn.record, graceMs: longest, attachedAtMs: now, expiresAtMs: now + keptMs };
@@ -214,6 +222,12 @@ export class ScriptedTurns implements Turns {
     if (record === undefined || (caller !== undefined && record.caller !== caller)) return undefined;
     if (record.expiresAtMs <= this.#clock.now()) throw new MillraceError("expired", "No longer kept.");
     return record;
+  }
+
+  /** Another process removes it, as one does whose store did not take the first event. */
+  takeBack(turnId: TurnId): void {
+    this.#turns.delete(turnId);
+    this.#changes.wake();
   }
 
   async remove(turnId: TurnId): Promise<void> {

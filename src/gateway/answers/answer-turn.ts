@@ -1,18 +1,21 @@
 import { bestEffort, within } from "../../base/async.ts";
-import type { ErrorRecord } from "../../base/errors.ts";
+import { type ErrorRecord, isMillraceError, MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { IdeToolNames, TurnEvent } from "../../log/event.ts";
+import { isUnknownTurn } from "../../log/log-errors.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
+import type { Model } from "../../models/model.ts";
+import { waitAfterFirst } from "../../turns/back-off.ts";
 import type { TurnReader } from "../../turns/turns.ts";
+import { failedUnsent } from "../../turns/twins.ts";
 import { type Answer, AnswerFold } from "../dialects/answer.ts";
 import { clientName, encoderForClient } from "../dialects/by-client.ts";
-import { cancelledError } from "../dialects/cancelled.ts";
 import type { Dialect } from "../dialects/dialect.ts";
+import { failureOf } from "../dialects/errors.ts";
 import { type Gateway, type GatewayContext, respond } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { headerSafe } from "../http/request-headers.ts";
-import { tellSpentKey } from "./spent-key.ts";
 import { type OpenTurn, startTurn } from "./start-turn.ts";
 import { endedEarly, streamTurn } from "./stream-turn.ts";
 
@@ -20,8 +23,33 @@ type StartedEvent = Extract<TurnEvent, { readonly type: "started" }>;
 
 /** Starts or joins the turn of a body, and answers it. Throws what the dialect throws for a body that it cannot read. */
 export async function answerTurn(gateway: Gateway, c: GatewayContext, dialect: Dialect, body: unknown): Promise<Reply> {
-  const turn = await startTurn(gateway, c, { dialect, parsed: dialect.parse(body), body });
+  const parsed = await parseNamed(gateway, c, () => dialect.parse(body));
+  const turn = await startTurn(gateway, c, { dialect, parsed, body });
   return answerOpenTurn(gateway, c, dialect, turn);
+}
+
+/** What a dialect reads in a body. Where the body names no model, the hint of the error names some that it could. */
+export async function parseNamed<T>({ models, waits, clock }: Gateway, c: GatewayContext, parse: () => T): Promise<T> {
+  try {
+    return parse();
+  } catch (error) {
+    if (!isMillraceError(error) || error.code !== "invalid_request" || error.param !== "model") throw error;
+    const list = models.list({ refresh: false }, c.signal).catch(() => []); // without an IDE the error stays as it is
+    const callable = ((await within(list, waits.commitMs, clock)) ?? []).filter(isCallableByName);
+    const [first, ...more] = callable.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
+    if (first === undefined) throw error;
+    const names = [
+      `\`${first.name}\`${first.isDefault ? " (the default)" : ""}`,
+      ...more.slice(0, 2).map(({ name }) => `\`${name}\``),
+    ];
+    const hint = `Name one, such as ${names.join(", ")}. \`GET /v1/models\` lists all.`;
+    throw new MillraceError("invalid_request", error.message, { param: "model", hint, cause: error });
+  }
+}
+
+/** A vendor's slot (`MODEL_PRIVATE_2`) tells nobody what it is. */
+function isCallableByName({ name, disabledReason }: Model): boolean {
+  return disabledReason === undefined && !name.startsWith("MODEL_");
 }
 
 /** The answer of a turn, streamed or whole, as its request asks. */
@@ -36,7 +64,7 @@ export function answerOpenTurn(gateway: Gateway, c: GatewayContext, dialect: Dia
 async function streamed(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
   const { turnId, resumeAfter } = turn;
   const sinceMs = gateway.clock.now();
-  const { reader, events } = await firstEvents(gateway, readerOf(gateway, c, turn));
+  const { reader, events } = await firstEvents(gateway, openReader(gateway, c, turn));
   const started = events.find((event) => event.type === "started");
   const first = events.find(({ type }) => type !== "started" && type !== "usage");
   if (first?.type === "failed" && resumeAfter === undefined) {
@@ -73,7 +101,7 @@ async function firstEvents({ clock, waits }: Gateway, reader: TurnReader) {
 
 /** The whole answer as one body, once the turn has ended. */
 async function whole(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
-  const reader = readerOf(gateway, c, turn);
+  const reader = openReader(gateway, c, turn);
   const { answer, started } = await readAnswer(reader, turn.context.parsed.request);
   const { end } = answer;
   const ideTools = end?.type === "finished" || end?.type === "failed" ? end.ideTools : undefined;
@@ -82,7 +110,7 @@ async function whole(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn
     return jsonResponse(dialect.encodeAnswer(turn.context, answer), 200, headers, reader.close);
   }
   await bestEffort(reader.close(true));
-  const error = end === undefined ? endedEarly() : end.type === "failed" ? end.error : cancelledError(end.by);
+  const error = end === undefined ? endedEarly() : failureOf(end);
   return failedReply(c, dialect, turn, { error, started, ideTools });
 }
 
@@ -109,11 +137,28 @@ export async function readAnswer(
 }
 
 /** Reads the events of a turn. A failure says that its key is spent. */
-function readerOf({ turns }: Gateway, { signal }: GatewayContext, { turnId, record, joined }: OpenTurn): TurnReader {
+function openReader({ turns }: Gateway, { signal }: GatewayContext, { turnId, record, joined }: OpenTurn): TurnReader {
   const reader = turns.open(turnId, startOfLog, signal);
-  if (record.idempotencyKey === undefined) return reader;
-  const key = { isGiven: true, isRepeat: joined === "key" };
-  return { ...reader, next: async () => (await reader.next())?.map((event) => tellSpentKey(event, key)) };
+  const key = { isGiven: record.idempotencyKey !== undefined, isRepeat: joined === "key" };
+  let hasRead = false;
+  const next = async () => {
+    try {
+      const events = await reader.next();
+      hasRead = true;
+      return key.isGiven ? events?.map((event) => tellSpentKey(event, key)) : events;
+    } catch (error) {
+      throw !hasRead && isUnknownTurn(error) ? takenBack() : error;
+    }
+  };
+  return { ...reader, next };
+}
+
+/** The turn was there as this request came, and was removed before its first event: the process that began it lost its store. */
+function takenBack(): MillraceError {
+  return new MillraceError("unavailable", "This turn was taken back before its prompt was sent.", {
+    hint: "Send the request again.",
+    retryAfterMs: 1_000,
+  });
 }
 
 interface Failure {
@@ -157,4 +202,29 @@ function headersOf(
 
 function canCall({ request: { tools, toolChoice } }: TurnRecord): boolean {
   return tools.length > 0 && toolChoice.type !== "none";
+}
+
+/** How a request has to do with an Idempotency-Key: whether its turn has one, and whether the request came under it again. */
+export interface KeyUse {
+  readonly isGiven: boolean;
+  readonly isRepeat: boolean;
+}
+
+/**
+ * A failure under an Idempotency-Key, with how to go on: the key gives this failure again and never a prompt, so "try again"
+ * alone sends its reader in a circle. For a repeat under the key the failure is final.
+ */
+export function withSpentKey(error: ErrorRecord, { isGiven, isRepeat }: KeyUse): ErrorRecord {
+  if (!isGiven) return error;
+  const waitS = waitAfterFirst(error);
+  const wait = waitS === 0 ? "" : ` after ${waitS} s`;
+  const spent = "This Idempotency-Key is spent: it only gives this failure again.";
+  const hint = `${error.hint} ${spent} Send the request with a new key, or without a key${wait}.`;
+  return { ...error, hint, ...(isRepeat ? { final: true } : {}) };
+}
+
+/** An event of a turn for its client. A failure also tells the client that its key is spent, unless no prompt was sent. */
+export function tellSpentKey(event: TurnEvent, key: KeyUse): TurnEvent {
+  if (event.type !== "failed" || failedUnsent(event)) return event;
+  return { ...event, error: withSpentKey(event.error, key) };
 }

@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
-import { eventIdOf, seqOf } from "../../log/event-id.ts";
+import { eventIdOf, seqOf } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 
 /** The position of a reader in a dialect's stream: its last wire event, as its turn, log event and place in that event's group. */

@@ -2,13 +2,13 @@ import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { EncodeContext, WireEvent } from "../dialects/dialect.ts";
-import { openAiResponses } from "../dialects/openai-responses/dialect.ts";
+import { openAiResponses } from "../dialects/openai-responses/encode.ts";
 import { ResponseSnapshot } from "../dialects/openai-responses/snapshot.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
 import { keptHeaders } from "../routes/route-headers.ts";
 import { cursorPastEnd, handedOut, parseCursor, type WireCursor } from "./cursor.ts";
-import { contextOf, noteResumption, sizeOf } from "./start-turn.ts";
+import { noteResumption, storedContext } from "./start-turn.ts";
 import { streamTurn } from "./stream-turn.ts";
 
 /** A reader's position in a response's events, and the snapshot that it needs first at that position. */
@@ -22,12 +22,7 @@ interface ReadFrom {
  * `Last-Event-ID`. If both are present, `Last-Event-ID` is newer: a client that reconnects automatically repeats its URL.
  */
 export async function followResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Reply> {
-  const context = contextOf(
-    c,
-    record,
-    { request: record.request, stream: true, wire: record.wire },
-    sizeOf(gateway, record),
-  );
+  const context = storedContext(gateway, c, record, true);
   const { turnId } = record;
   const resumed = resumedAt(c, record);
   const place = resumed ?? (await startedAfter(gateway, c, { context, record }));

@@ -151,12 +151,12 @@ function openTurn(gateway: Gateway, c: GatewayContext, parsed: ParsedTurn, start
 }
 
 /** The size of a turn's prompt as it was laid out for its model. */
-export function sizeOf(gateway: Gateway, { request, modelUid }: Pick<TurnRecord, "request" | "modelUid">): PromptSize {
+function sizeOf(gateway: Gateway, { request, modelUid }: Pick<TurnRecord, "request" | "modelUid">): PromptSize {
   return sizeOfAccepted(request, gateway.contextTokens?.(modelUid));
 }
 
 /** The context that an encoder needs. It comes from the turn's record, except for this reader's own wishes (`parsed.stream`, `parsed.wire`). */
-export function contextOf(
+function contextOf(
   c: GatewayContext,
   record: Pick<TurnRecord, "turnId" | "createdAtMs" | "request">,
   parsed: ParsedTurn,
@@ -171,6 +171,11 @@ export function contextOf(
     promptTokens: size.tokens,
     estimateTokens,
   };
+}
+
+/** The context of a turn that is shown again, as its record has it. */
+export function storedContext(gateway: Gateway, c: GatewayContext, record: TurnRecord, stream: boolean): EncodeContext {
+  return contextOf(c, record, { request: record.request, stream, wire: record.wire }, sizeOf(gateway, record));
 }
 
 /** The model that answers, the requested name, and the rule between them: the same as for the request that began the turn. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Secret } from "../../base/secret.ts";
@@ -11,10 +11,11 @@ const mostSessions = 16;
 /** The header in which the page sends its session. */
 const sessionHeader = "x-millrace-session";
 
-/** A stored session: the digest of its secret, from which the secret cannot be made, and when it began (epoch ms). */
+/** A stored session: the digest of its secret, from which the secret cannot be made, when it began (epoch ms), and whether it shows texts. */
 export interface KeptSession {
   readonly digest: string;
   readonly madeAtMs: number;
+  readonly showsTexts?: boolean | undefined;
 }
 
 /** A store for sessions that outlive the gateway, so that an open page still works after a restart. No call throws. */
@@ -30,47 +31,34 @@ export interface SessionStore {
  * in its `sessionStorage` and sends as a header. A cookie would not do: browsers send it to every port of a host. The storage belongs
  * to one scheme, host and port. Source: docs/http-api.md, "Access".
  */
-export interface DashboardSessions {
-  /** A fresh code for a link. */
-  newCode(): string;
-  /** The session that a code becomes, once; undefined for a code that is unknown, used or too old. */
-  redeem(code: string): Secret | undefined;
-  /** Whether a request carries a living session. */
-  isSignedIn(headers: Headers): boolean;
-  /** Ends the session that a request carries. */
-  end(headers: Headers): void;
-}
+export type DashboardSessions = ReturnType<typeof openSessions>;
 
 /**
  * Sessions in memory, and in a store where there is one. Links and sessions are known by digests under the owner's key (`keyDigest`),
  * so all of them end when that key changes. `stopping` aborts when the gateway stops.
  */
-export function openSessions(
-  clock: Clock,
-  stopping: AbortSignal,
-  keyDigest: () => string,
-  store?: SessionStore,
-): DashboardSessions {
+export function openSessions(clock: Clock, stopping: AbortSignal, keyDigest: () => string, store?: SessionStore) {
   const digestOf = (value: string) =>
     createHash("sha256").update("millrace session\0").update(keyDigest()).update("\0").update(value).digest("hex");
 
   const codes = new Map<string, number>();
-  const sessions = new Map(store?.load().map(({ digest, madeAtMs }) => [digest, madeAtMs]));
-  const save = () => store?.save([...sessions].map(([digest, madeAtMs]) => ({ digest, madeAtMs })));
+  const sessions = new Map(store?.load().map((session) => [session.digest, session]));
+  const save = () => store?.save([...sessions.values()]);
   store?.removeLinkFile(); // of a gateway that was killed
 
   function forgetOld(nowMs: number): void {
     for (const [code, madeAtMs] of codes) if (nowMs - madeAtMs > linkLifeMs) codes.delete(code);
-    for (const [digest, madeAtMs] of sessions) {
+    for (const { digest, madeAtMs } of sessions.values()) {
       // A session from the future was made before the clock was set back, so its age is unknown.
       if (nowMs - madeAtMs > sessionLifeMs || madeAtMs - nowMs > sessionLifeMs) sessions.delete(digest);
     }
   }
 
   /** The digest is looked up, not the value, so that the time of the lookup does not show how close a guess was. */
-  function digestIn(headers: Headers): string | undefined {
+  function sessionIn(headers: Headers): KeptSession | undefined {
+    forgetOld(clock.now());
     const given = headers.get(sessionHeader);
-    return given === null ? undefined : digestOf(given);
+    return given === null ? undefined : sessions.get(digestOf(given));
   }
 
   const removeLinkLater = async () => {
@@ -79,39 +67,43 @@ export function openSessions(
     if (codes.size === 0) store?.removeLinkFile();
   };
   return {
-    newCode() {
+    /** A fresh code for a link. */
+    newCode(): string {
       forgetOld(clock.now());
-      const code = randomText();
+      const code = randomBytes(32).toString("base64url");
       codes.set(digestOf(code), clock.now());
       void removeLinkLater();
       return code;
     },
-    redeem(code) {
+    /** The session that a code becomes, once; undefined for a code that is unknown, used or too old. */
+    redeem(code: string): Secret | undefined {
       forgetOld(clock.now());
       if (!codes.delete(digestOf(code))) return undefined;
       store?.removeLinkFile();
-      const session = randomText();
-      sessions.set(digestOf(session), clock.now());
+      const session = randomBytes(32).toString("base64url");
+      const digest = digestOf(session);
+      sessions.set(digest, { digest, madeAtMs: clock.now() });
       const [oldest] = sessions.keys();
       if (sessions.size > mostSessions && oldest !== undefined) sessions.delete(oldest);
       save();
       return new Secret(session);
     },
-    isSignedIn(headers) {
-      forgetOld(clock.now());
-      const digest = digestIn(headers);
-      return digest !== undefined && sessions.has(digest);
+    /** Whether a request carries a living session. */
+    isSignedIn: (headers: Headers) => sessionIn(headers) !== undefined,
+    /** Whether the owner agreed that the session which a request carries shows prompts and answers. */
+    showsTexts: (headers: Headers) => sessionIn(headers)?.showsTexts === true,
+    /** Shows them in that session from now on, or hides them; false if the request carries no living session. */
+    setTexts(headers: Headers, areShown: boolean): boolean {
+      const session = sessionIn(headers);
+      if (session === undefined) return false;
+      sessions.set(session.digest, { ...session, showsTexts: areShown });
+      save();
+      return true;
     },
-    end(headers) {
-      const digest = digestIn(headers);
-      if (digest !== undefined && sessions.delete(digest)) save();
+    /** Ends the session that a request carries. */
+    end(headers: Headers): void {
+      const session = sessionIn(headers);
+      if (session !== undefined && sessions.delete(session.digest)) save();
     },
   };
-}
-
-function randomText(): string {
-  return btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
 }

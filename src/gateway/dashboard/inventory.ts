@@ -16,10 +16,10 @@ export interface IssuedKey {
   readonly turnsPerDay: { readonly most: number; readonly used: number; readonly resetsAtMs: number } | undefined;
 }
 
-const instant = z.iso.datetime();
+export const instant = z.iso.datetime();
 
-/** One of a key's or a model's members that may not be known, or may not be set. */
-const maybe = <T extends z.ZodType>(type: T) => type.nullable();
+/** A member that may not be known, or may not be set. */
+export const maybe = <T extends z.ZodType>(type: T) => type.nullable();
 
 export const keySchema = z.object({
   name: z.string(),

@@ -1,8 +1,8 @@
-import { bestEffort } from "../../base/async.ts";
+import { bestEffort, orAborted, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { Notifier } from "../../base/notifier.ts";
-import { outlineEvent } from "../../log/outline.ts";
+import { outlineEvent } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Meter } from "../../usage/meter.ts";
@@ -18,8 +18,8 @@ export interface TurnFeedOptions {
   readonly names: Names;
   /** Changes with what the page says at its top: the pause, the store, the IDEs. Asked several times a second. */
   readonly state: () => string;
-  /** Whether each running turn shows the end of its text. */
-  readonly showsText: boolean;
+  /** Whether each running turn shows the end of its text now. */
+  readonly showsText: () => boolean;
 }
 
 /** How many turns a new onlooker is shown. */
@@ -54,12 +54,12 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
 
   async function follow(record: TurnRecord): Promise<void> {
     let summary = beginSummary(record, names);
-    if (showsText && !record.ended && record.sealed !== true) {
+    if (showsText() && !record.ended && record.sealed !== true) {
       let tail = "";
       for await (const event of turns.follow(record.turnId, startOfLog, stopped)) {
         summary = summarize(summary, outlineEvent(event));
         tail = tailAfter(tail, event);
-        tell({ ...latest(summary), ...(summary.status === "running" ? { tail } : {}) });
+        tell({ ...latest(summary), ...(summary.status === "running" && showsText() ? { tail } : {}) });
       }
       return;
     }
@@ -94,10 +94,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     const first = (await turns.list({ limit: shownAtFirst })).map((record) => ({ record, told: watch(record) }));
     // Those that ended are read first, so that the list does not begin with what is not known yet.
     const ended = Promise.all(first.filter(({ record }) => record.ended).map(({ told }) => told));
-    const patience = new AbortController();
-    const enough = clock.sleep(quietMs, AbortSignal.any([stopped, patience.signal]));
-    await Promise.race([ended, enough.catch(() => undefined)]); // ended below, or by the onlooker
-    patience.abort();
+    await bestEffort(orAborted(within(ended, quietMs, clock), stopped));
     changed.clear();
     let told = state();
     yield { name: "turns", data: JSON.stringify([...summaries.values()]) };

@@ -1,54 +1,67 @@
+import { z } from "zod";
 import type { ErrorRecord } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
-import type { BackendKind, TurnEvent } from "../../log/event.ts";
-import { endsTurn, type OutlinedEvent, outlineEvent } from "../../log/outline.ts";
+import { type BackendKind, endsTurn, type OutlinedEvent, outlineEvent, type TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Resumption } from "../../usage/history/resumption.ts";
+import { instant, maybe } from "./inventory.ts";
 
 /** The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Unknown values are null, never zero. */
-export interface TurnSummary {
-  readonly object: "turn.summary";
-  readonly id: string;
-  readonly status: "running" | "ended";
-  readonly created_at: string;
-  readonly ended_at: string | null;
-  readonly dialect: string;
+export const turnSummarySchema = z.object({
+  object: z.literal("turn.summary"),
+  id: z.string(),
+  status: z.enum(["running", "ended"]),
+  created_at: instant,
+  ended_at: maybe(instant),
+  dialect: z.string(),
   /** As the request names it. */
-  readonly model: string;
+  model: z.string(),
   /** The model's name for people: the same on every view. */
-  readonly model_name: string;
-  readonly model_uid: string;
-  readonly client: string | null;
-  readonly project: string | null;
+  model_name: z.string(),
+  model_uid: z.string(),
+  client: maybe(z.string()),
+  project: maybe(z.string()),
   /** The name of the key that asked. */
-  readonly key: string | null;
+  key: maybe(z.string()),
   /** The current phase of the turn, or its last one. */
-  readonly phase: "waiting" | "opened" | "thinking" | "text" | "tool_call" | "ended";
-  readonly first_token_ms: number | null;
+  phase: z.enum(["waiting", "opened", "thinking", "text", "tool_call", "ended"]),
+  first_token_ms: maybe(z.number()),
   /** Of the answer: text, thinking and arguments. */
-  readonly characters: number | null;
-  readonly tokens: {
-    readonly prompt: number;
-    readonly completion: number;
-    readonly thinking: number;
-    readonly estimated: boolean;
-  } | null;
-  readonly outcome: "finished" | "failed" | "cancelled" | null;
-  readonly reason: string | null;
+  characters: maybe(z.int()),
+  tokens: maybe(z.object({ prompt: z.number(), completion: z.number(), thinking: z.number(), estimated: z.boolean() })),
+  outcome: maybe(z.enum(["finished", "failed", "cancelled"])),
+  reason: maybe(z.string()),
   /** True while only memory holds the turn, because its store would not take it. */
-  readonly degraded: boolean;
+  degraded: z.boolean(),
   /** The product that the prompt went to; null until it did. */
-  readonly ide: string | null;
+  ide: maybe(z.string()),
   /** The tools with which the IDE's agent looked something up; null while the turn runs. */
-  readonly ide_tools: readonly string[] | null;
+  ide_tools: maybe(z.array(z.string()).readonly()),
   /** True when the client sealed the turn with its own key: only that client can read the texts. */
-  readonly sealed: boolean;
+  sealed: z.boolean(),
   /** How often a client came back to it. */
-  readonly returns: number | null;
+  returns: maybe(z.int()),
   /** The end of the answer so far, if texts are shown; only while the turn runs. */
-  readonly tail?: string;
-}
+  tail: z.string().optional(),
+});
+
+export type TurnSummary = Readonly<z.infer<typeof turnSummarySchema>>;
+
+/** A client came back to the turn. `after`: the event after which it goes on, `0` from the start, `#12` after a Responses sequence number. */
+const resumptionSchema = z.object({
+  at: instant,
+  how: z.string(),
+  after: z.string(),
+  client: maybe(z.string()),
+});
+
+/** A turn's page: its texts only where they are shown, its resumptions only where there is a history. */
+export const turnDetailSchema = turnSummarySchema.extend({
+  resumptions: maybe(z.array(resumptionSchema)),
+  shows_text: z.boolean(),
+  prompt: maybe(z.array(z.object({ role: z.string(), text: z.string() }))),
+});
 
 /** Names for people: of a caller's key, and of a model by its UID. */
 export interface Names {
@@ -152,7 +165,7 @@ export function openTimelineEntry(event: TurnEvent, showsText: boolean): unknown
 }
 
 /** Who came back to a turn, as JSON. */
-export function encodeResumption({ atMs, how, after, client }: Resumption): unknown {
+export function encodeResumption({ atMs, how, after, client }: Resumption): z.infer<typeof resumptionSchema> {
   return { at: new Date(atMs).toISOString(), how, after, client: client ?? null };
 }
 

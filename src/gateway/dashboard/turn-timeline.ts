@@ -5,12 +5,13 @@ import type { Gateway } from "../http/context.ts";
 import { encodeResumption, openTimelineEntry, timelineEntry } from "./turn-summary.ts";
 
 /**
- * A turn's events as they come, to its end (`entry`), and each return of a client at the moment it happens (`resumption`).
- * If the client sealed the turn, an entry is the event's outline.
+ * A turn's events as they come, to its end (`entry`), with its text while `showsText`, and each return of a client at the moment it
+ * happens (`resumption`). If the client sealed the turn, an entry is the event's outline.
  */
 export async function* turnTimeline(
-  gateway: Pick<Gateway, "turns" | "events" | "meter" | "clock" | "dashboardText">,
+  gateway: Pick<Gateway, "turns" | "events" | "meter" | "clock">,
   turn: Pick<TurnRecord, "turnId" | "sealed">,
+  showsText: () => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<WireEvent, void> {
   const { events, meter, clock } = gateway;
@@ -26,7 +27,7 @@ export async function* turnTimeline(
   const unsubscribe = events.on("turn_resumed", ({ turnId }) => {
     if (turnId === turn.turnId) bell.resolve("rung");
   });
-  const entries = entriesOf(gateway, turn, signal);
+  const entries = entriesOf(gateway, turn, showsText, signal);
   try {
     yield* resumptions();
     let next = entries.next();
@@ -50,8 +51,9 @@ export async function* turnTimeline(
 }
 
 async function* entriesOf(
-  { turns, dashboardText }: Pick<Gateway, "turns" | "dashboardText">,
+  { turns }: Pick<Gateway, "turns">,
   { turnId, sealed }: Pick<TurnRecord, "turnId" | "sealed">,
+  showsText: () => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly atMs: number; readonly entry: unknown }, void> {
   if (sealed === true) {
@@ -59,6 +61,6 @@ async function* entriesOf(
       yield { atMs: event.atMs, entry: timelineEntry(event) };
   } else {
     for await (const event of turns.follow(turnId, startOfLog, signal))
-      yield { atMs: event.atMs, entry: openTimelineEntry(event, dashboardText === true) };
+      yield { atMs: event.atMs, entry: openTimelineEntry(event, showsText()) };
   }
 }

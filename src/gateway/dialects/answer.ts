@@ -1,7 +1,7 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
 import type { CancelledBy, FinishReason, IdeToolNames, TurnEventBody, Usage } from "../../log/event.ts";
-import type { TurnRequest } from "../../log/request.ts";
+import type { Message, TurnRequest } from "../../log/request.ts";
 import { afterRewrite, commonStart } from "./rewrite.ts";
 
 /** Visible text, or the model's thinking. */
@@ -24,6 +24,31 @@ export interface ToolCallBlock {
 
 /** A piece of an answer. Blocks follow each other: one is closed before the next opens. `index` counts from 0 over all kinds. */
 export type Block = TextBlock<"text"> | TextBlock<"thinking"> | ToolCallBlock;
+
+/** The texts of one kind, joined. */
+export function textOf(blocks: readonly Block[], kind: "text" | "thinking" = "text"): string {
+  let text = "";
+  for (const block of blocks) if (block.kind === kind) text += block.text;
+  return text;
+}
+
+/** An answer as the message that a later request continues from. */
+export function answerMessage(blocks: readonly Block[]): Message & { readonly role: "assistant" } {
+  const text = textOf(blocks);
+  const thinking = textOf(blocks, "thinking");
+  const calls = blocks.filter((block) => block.kind === "tool_call");
+  return {
+    role: "assistant",
+    parts: text === "" ? [] : [{ type: "text", text }],
+    ...(thinking === "" ? {} : { thinking }),
+    toolCalls: calls.map(({ callId, name, arguments: written, freeform }) => ({
+      callId,
+      name,
+      arguments: written,
+      kind: freeform ? "freeform" : "function",
+    })),
+  };
+}
 
 /** How an answer ended. `finished` carries the reason that the content bears out: `tool_calls` if and only if there are calls. */
 export type AnswerEnd =
@@ -89,9 +114,7 @@ export class AnswerFold {
 
   /** The visible text as it stands: all text blocks, joined. */
   get text(): string {
-    let text = "";
-    for (const block of this.#blocks) if (block.kind === "text") text += block.text;
-    return text;
+    return textOf(this.#blocks);
   }
 
   push(event: TurnEventBody & { readonly atMs?: number }): readonly AnswerStep[] {

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorRecord, lostPrompt, MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { EventId } from "../../base/ids.ts";
-import { encodeAnthropicError } from "./anthropic-messages/errors.ts";
 import { clientName, encoderForClient, forClient } from "./by-client.ts";
 import type { Encoder } from "./dialect.ts";
-import { encodeStreamError } from "./openai-chat/errors.ts";
-import { encodeOpenAiError } from "./openai-errors.ts";
+import { encodeAnthropicError, encodeOpenAiError } from "./errors.ts";
+import { encodeStreamError } from "./openai-chat/encode.ts";
 
 const quota = new MillraceError("quota_exhausted", "No more.", { repeated: true }).toRecord();
 const broken = new MillraceError("internal", "It broke.", { repeated: true }).toRecord();

@@ -1,7 +1,9 @@
 import type { Part } from "../../log/request.ts";
 import { refuse } from "./parse-body.ts";
 
-const dataUrl = /^data:(image\/[a-z0-9.+-]+)(?:;[^,;]+)*;base64,([A-Za-z0-9+/=_-\s]*)$/i;
+/** What stands before the data. Matched apart from them: an expression over 40 MB of data takes 130 ms. */
+const dataUrlStart = /^data:(image\/[a-z0-9.+-]+)(?:;[^,;]+)*;base64$/i;
+const longestStart = 1_000;
 
 /** Texts as parts; empty ones are no part. */
 export function textParts(texts: readonly string[]): Part[] {
@@ -14,7 +16,8 @@ export function textParts(texts: readonly string[]): Part[] {
  * @throws MillraceError `invalid_request` for an address that would have to be fetched: the gateway fetches nothing.
  */
 export function imageFromUrl(url: string, param: string): Part {
-  const match = dataUrl.exec(url);
+  const comma = url.slice(0, longestStart).indexOf(",");
+  const match = comma < 0 ? null : dataUrlStart.exec(url.slice(0, comma));
   if (match === null) {
     if (url.startsWith("data:"))
       throw refuse(param, "This data URL is not a base64 image (`data:image/png;base64,...`).");
@@ -24,8 +27,8 @@ export function imageFromUrl(url: string, param: string): Part {
       "Send the image inside the request, as a data URL (`data:image/png;base64,...`).",
     );
   }
-  const [, mimeType = "", data = ""] = match;
-  return imageFromBase64(mimeType, data, param);
+  const [, mimeType = ""] = match;
+  return imageFromBase64(mimeType, url.slice(comma + 1), param);
 }
 
 /** An image given as base64, standard or URL-safe, with or without line breaks. */

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
 import { recordedContext, recordedLog, wholeAnswerOf } from "../recorded.fake.ts";
-import { anthropicMessages } from "./anthropic-messages/dialect.ts";
-import { openAiResponses } from "./openai-responses/dialect.ts";
+import { anthropicMessages } from "./anthropic-messages/encode.ts";
+import { openAiResponses } from "./openai-responses/encode.ts";
 import { type Json, parsed, responsesWire } from "./surfaces.fake.ts";
 
 const typesOf = (module: string) =>

@@ -1,9 +1,9 @@
 import { isObject } from "../../base/json.ts";
-import { anthropicMessages } from "./anthropic-messages/dialect.ts";
+import { anthropicMessages } from "./anthropic-messages/encode.ts";
 import type { Dialect, WireEvent } from "./dialect.ts";
-import { ollama } from "./ollama/dialect.ts";
-import { openAiChat } from "./openai-chat/dialect.ts";
-import { openAiResponses } from "./openai-responses/dialect.ts";
+import { ollama } from "./ollama/encode.ts";
+import { openAiChat } from "./openai-chat/encode.ts";
+import { openAiResponses } from "./openai-responses/encode.ts";
 import { accumulate } from "./openai-responses/snapshot.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- wire JSON of four APIs, looked into freely by these tests

@@ -7,7 +7,7 @@ import type { TurnEvent, TurnEventBody } from "../../log/event.ts";
 import { asLog, recordedContext, recordedRequest, wholeAnswerOf } from "../recorded.fake.ts";
 import type { WireEvent } from "./dialect.ts";
 import { legalLog } from "./legal-logs.fake.ts";
-import { openAiResponses } from "./openai-responses/dialect.ts";
+import { openAiResponses } from "./openai-responses/encode.ts";
 import { ResponseSnapshot } from "./openai-responses/snapshot.ts";
 import { fold, type Json, parsed, responses, responsesWire, type Surface, surfaces } from "./surfaces.fake.ts";
 

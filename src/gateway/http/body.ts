@@ -2,15 +2,13 @@ import { isAscii } from "node:buffer";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { MillraceError } from "../../base/errors.ts";
 import { JsonScan } from "./json-scan.ts";
+import { busy, notServed } from "./refusal.ts";
 
 /** Bytes of all bodies that are being read or answered at one moment, beside the first bytes of each. */
 const mostAtOnce = 128 * 1024 * 1024;
 
 /** A body up to this size is always read: large ones of other clients do not keep it out. */
 const alwaysRead = 256 * 1024;
-
-/** A body as JSON, or why it is larger than allowed. */
-export type Body = { readonly json: unknown } | { readonly tooLarge: string; readonly hint: string };
 
 /** Reads bodies, and bounds the memory that all of them take together. */
 export class Bodies {
@@ -26,15 +24,15 @@ export class Bodies {
    * Reads a body and gives it to `use`; its memory counts until that ends. Each limit holds before more memory is taken, even if
    * `length`, the `content-length` that the client gave, is wrong. An empty body is an empty object.
    *
-   * @throws MillraceError `invalid_request` when it is not UTF-8 JSON or nested too deep; `unavailable` while other large bodies
-   * take all memory.
+   * @throws MillraceError `invalid_request` when it is not UTF-8 JSON or nested too deep, and with status 413 when it is too large;
+   * `unavailable` while other large bodies take all memory.
    */
-  async read<T>(bytes: AsyncIterable<Uint8Array>, use: (body: Body) => Promise<T> | T, length = "0"): Promise<T> {
-    if (Number(length) > this.#mostBytes) return use(this.#tooLarge());
+  async read<T>(bytes: AsyncIterable<Uint8Array>, use: (json: unknown) => Promise<T> | T, length = "0"): Promise<T> {
+    if (Number(length) > this.#mostBytes) throw this.#tooLarge();
     let counted = 0;
     const count = (size: number) => {
       const more = Math.max(0, size - alwaysRead) - counted;
-      if (more > 0 && this.#held + more > mostAtOnce) throw tooMany();
+      if (more > 0 && this.#held + more > mostAtOnce) throw busy("The gateway is reading too many large bodies.");
       counted += more;
       this.#held += more;
     };
@@ -45,27 +43,25 @@ export class Bodies {
     }
   }
 
-  async #readCounted(bytes: AsyncIterable<Uint8Array>, count: (size: number) => void): Promise<Body> {
+  async #readCounted(bytes: AsyncIterable<Uint8Array>, count: (size: number) => void): Promise<unknown> {
     const scan = new JsonScan();
     const text = new BodyText();
     let size = 0;
     for await (const piece of bytes) {
       size += piece.byteLength;
-      if (size > this.#mostBytes) return this.#tooLarge(); // leaving the loop gives the rest up
+      if (size > this.#mostBytes) throw this.#tooLarge(); // leaving the loop gives the rest up
       count(size);
       scan.push(piece);
-      const { excess } = scan;
-      if (excess !== undefined) return excess;
       text.push(piece);
     }
     const json = size === 0 ? {} : text.parse();
     if (size > alwaysRead) await nextTurn(); // parsing took its time, and the caller takes its own
-    return { json };
+    return json;
   }
 
-  #tooLarge(): Body {
+  #tooLarge(): MillraceError {
     const limit = `${Math.floor(this.#mostBytes / 1024 / 1024)} MB`;
-    return { tooLarge: `The body is larger than ${limit}.`, hint: "Send fewer or smaller images." };
+    return notServed(413, `The body is larger than ${limit}.`, "Send fewer or smaller images.");
   }
 }
 
@@ -96,11 +92,4 @@ function orInvalid<T>(read: () => T): T {
   } catch (cause) {
     throw new MillraceError("invalid_request", "The body is not valid JSON.", { cause });
   }
-}
-
-/** Not all come back in the same moment. */
-function tooMany(): MillraceError {
-  return new MillraceError("unavailable", "The gateway is reading too many large bodies.", {
-    retryAfterMs: 1_000 + Math.random() * 4_000,
-  });
 }

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
-import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { clientName, forClient } from "../dialects/by-client.ts";
 import type { Dialect } from "../dialects/dialect.ts";
-import { encodeOllamaError } from "../dialects/ollama/errors.ts";
-import { encodeOpenAiError } from "../dialects/openai-errors.ts";
+import { encodeAnthropicError, encodeOpenAiError } from "../dialects/errors.ts";
+import { encodeOllamaError } from "../dialects/ollama/encode.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { GatewayEvents, GatewayOptions } from "../options.ts";
 import type { Caller } from "./guard.ts";
+import { Refusal } from "./refusal.ts";
 import { jsonResponse, type Reply } from "./reply.ts";
 import { foldPath, headersOf, requestIdOf } from "./request-headers.ts";
 import type { Timing } from "./timing.ts";
@@ -26,9 +26,8 @@ export class GatewayContext {
   readonly requestId: string;
   /** Undefined before the guard has looked, and on open routes. */
   caller: Caller | undefined;
-  /** The route that answers, as metrics name it, and the parameters in its path; undefined and none for unknown paths. */
+  /** The route that answers, as metrics name it; undefined for unknown paths. */
   route: string | undefined;
-  params: Readonly<Record<string, string>> = {};
   /** More for this request's log line. */
   readonly logFields: Record<string, unknown> & { model?: string } = {};
 
@@ -86,33 +85,20 @@ function errorEncoder({ path, headers }: GatewayContext): Dialect["encodeError"]
   return asksInAnthropic(path, headers) ? encodeAnthropicError : encodeOpenAiError;
 }
 
-/** An error in the caller's own API; `status` if it differs from the status of the code. */
-export function respondError(c: GatewayContext, error: unknown, status?: number): Reply {
+/** An error in the caller's own API. */
+export function respondError(c: GatewayContext, error: unknown): Reply {
   const ours = toMillraceError(error);
   if (ours.code === "internal") c.logFields.error = describeBug(error);
   c.logFields.code = ours.code;
-  return respond(c, errorEncoder(c), ours.toRecord(), status);
+  const reply = respond(c, errorEncoder(c), ours.toRecord());
+  if (!(ours instanceof Refusal)) return reply;
+  return { ...reply, status: ours.status, headers: { ...reply.headers, ...ours.headers } };
 }
 
 /** The same in a dialect. */
-export function respond(
-  c: GatewayContext,
-  encode: Dialect["encodeError"],
-  record: ErrorRecord,
-  status?: number,
-): Reply {
+export function respond(c: GatewayContext, encode: Dialect["encodeError"], record: ErrorRecord): Reply {
   const wire = forClient(encode(record, c.requestId), record, clientName(c.headers));
-  return jsonResponse(wire.body, status ?? wire.status, wire.headers);
-}
-
-/** The error for a request that no route can serve, in the form of the caller's API. */
-export function notServed(
-  c: GatewayContext,
-  status: 404 | 405 | 413 | 415 | 426 | 501,
-  message: string,
-  hint: string,
-): Reply {
-  return respondError(c, new MillraceError("invalid_request", message, { hint }), status);
+  return jsonResponse(wire.body, wire.status, wire.headers);
 }
 
 /** The caller; the guard has made sure that there is one. */

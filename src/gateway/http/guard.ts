@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
+import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
+import { notServed, Refusal } from "./refusal.ts";
 
 /** A key that opens the gateway. The first one is its owner's: it sees every turn, the others only their own. */
 export interface GatewayKey {
@@ -27,21 +28,12 @@ export interface Caller {
   readonly owner: boolean;
 }
 
-/** A refused request, with the same status for every API. */
-export interface Refusal {
-  readonly status: 400 | 401 | 403;
-  readonly error: ErrorRecord;
-}
-
 const loopbackHosts = ["127.0.0.1", "localhost", "[::1]"];
 const shortestKey = 16;
 
 /** @throws MillraceError `invalid_request` without a key, or with one too short to protect anything. */
-export function openGuard(
-  keys: readonly GatewayKey[],
-  allowedHosts: readonly string[],
-  allowedOrigins: readonly string[],
-): GuardPolicy {
+export function openGuard(policy: Omit<GuardPolicy, "hosts">, allowedHosts: readonly string[] = []): GuardPolicy {
+  const { keys } = policy;
   if (keys.length === 0) throw new MillraceError("invalid_request", "A gateway needs a key.");
   for (const { name, key } of keys) {
     if (key.reveal().length < shortestKey) {
@@ -51,7 +43,7 @@ export function openGuard(
     }
   }
   const hosts = new Set([...loopbackHosts, ...allowedHosts.map((host) => host.toLowerCase())]);
-  return { keys, hosts, origins: new Set(allowedOrigins) };
+  return { ...policy, hosts };
 }
 
 /**
@@ -60,13 +52,13 @@ export function openGuard(
  */
 export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | undefined {
   const host = headers.get("host");
-  if (host === null) return refusal(400, "The request has no Host header.", "Send one.");
+  if (host === null) return notServed(400, "The request has no Host header.", "Send one.");
   if (!policy.hosts.has(hostName(host))) {
-    return refusal(403, `Host ${quote(host)} is not served here.`, "Use 127.0.0.1 or localhost, or allow the host.");
+    return notServed(403, `Host ${quote(host)} is not served here.`, "Use 127.0.0.1 or localhost, or allow the host.");
   }
   const origin = headers.get("origin");
   if (origin !== null && !policy.origins.has(origin)) {
-    return refusal(
+    return notServed(
       403,
       `Pages of ${quote(origin)} may not call this gateway.`,
       "Allow the origin in the configuration.",
@@ -105,8 +97,9 @@ export function ownerOf(policy: GuardPolicy, name = "dashboard"): Caller | undef
 
 /** The error for a request without a valid key; the same for a missing and a wrong key. */
 export function unauthenticated(): Refusal {
-  const error = new MillraceError("unauthenticated", "The request has no valid key for this gateway.");
-  return { status: 401, error: error.toRecord() };
+  return new Refusal(401, "unauthenticated", "The request has no valid key for this gateway.", {
+    headers: { "www-authenticate": 'Bearer realm="millrace"' },
+  });
 }
 
 /** A digest of the key that stands in turns and is compared instead of the key. Its length reveals nothing. */
@@ -120,8 +113,4 @@ function hostName(host: string): string {
 
 function quote(text: string): string {
   return JSON.stringify(text.slice(0, 200));
-}
-
-function refusal(status: 400 | 403, message: string, hint: string): Refusal {
-  return { status, error: new MillraceError("invalid_request", message, { hint }).toRecord() };
 }

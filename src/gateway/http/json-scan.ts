@@ -1,4 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
+import { notServed } from "./refusal.ts";
 
 /** Real schemas nest some ten levels; a far deeper body is meant to exhaust the stack. */
 const mostLevels = 200;
@@ -34,9 +35,11 @@ export class JsonScan {
   #isInString = false;
   #isEscaped = false;
 
+  /** @throws MillraceError `invalid_request` when it is nested too deep, and with status 413 when it has too much text or too many values. */
   push(bytes: Uint8Array): void {
     let at = 0;
     while (at < bytes.length) at = this.#isInString ? this.#string(bytes, at) : this.#between(bytes, at);
+    this.#refuseExcess();
   }
 
   /** Reads on in a string, up to its end or that of the bytes. Local variables: a field for each byte takes five times as long. */
@@ -88,18 +91,13 @@ export class JsonScan {
     return at;
   }
 
-  /**
-   * Why the body is larger than allowed, as far as it was read; undefined while it is not.
-   *
-   * @throws MillraceError `invalid_request` when it is nested too deep.
-   */
-  get excess(): { readonly tooLarge: string; readonly hint: string } | undefined {
+  #refuseExcess(): void {
     if (this.#deepest > mostLevels)
       throw new MillraceError("invalid_request", `The body is nested more than ${mostLevels} levels deep.`);
     const hint = "Start a new conversation, or send fewer messages, tools and files.";
     const [values, text] = [mostValues.toLocaleString("en"), `${mostText / 1024 / 1024} MB`];
-    if (this.#values > mostValues) return { tooLarge: `The body has more than ${values} JSON values.`, hint };
-    if (this.#text <= mostText) return undefined;
-    return { tooLarge: `The body has more than ${text} beside images and files in base64.`, hint };
+    if (this.#values > mostValues) throw notServed(413, `The body has more than ${values} JSON values.`, hint);
+    if (this.#text > mostText)
+      throw notServed(413, `The body has more than ${text} beside images and files in base64.`, hint);
   }
 }

@@ -1,6 +1,12 @@
-import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from "node:http";
+import { chmodSync, lstatSync, rmSync } from "node:fs";
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
-import { createServer as createNetServer, type Socket } from "node:net";
+import { connect, createServer as createNetServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
@@ -13,9 +19,7 @@ import {
   limitPipelining,
   watchRequests,
 } from "./connection-limits.ts";
-import { OpenAnswers } from "./open-answers.ts";
 import { asksForSocket, canServeSockets } from "./responses-socket.ts";
-import { listenOnSocket } from "./unix-socket.ts";
 
 export interface Listener {
   readonly url: string;
@@ -152,4 +156,90 @@ function listenError(error: NodeJS.ErrnoException, options: ListenOptions): Mill
     });
   }
   return new MillraceError("invalid_request", `Cannot listen on ${options.host}.`, { param: "host", cause: error });
+}
+
+/** The answers of HTTP/1.1 that are under way. */
+export class OpenAnswers {
+  readonly #open = new Set<ServerResponse>();
+  #stopping = false;
+  #none = () => {};
+
+  get count(): number {
+    return this.#open.size;
+  }
+
+  /** The same listener; its answers are known here until their connection has them. */
+  watch(handle: RequestListener): RequestListener {
+    return (incoming, outgoing) => {
+      const { socket } = incoming;
+      this.#open.add(outgoing);
+      outgoing.once("close", () => {
+        this.#open.delete(outgoing);
+        if (this.#stopping) socket.destroySoon();
+        if (this.#open.size === 0) this.#none();
+      });
+      handle(incoming, outgoing);
+    };
+  }
+
+  /** From now on a connection is closed with its answer; those without one at once. */
+  stop(sockets: ReadonlySet<Socket>): void {
+    this.#stopping = true;
+    const busy = new Set([...this.#open].map(({ socket }) => socket));
+    for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
+    for (const answer of this.#open) answer.shouldKeepAlive = false;
+  }
+
+  /** Resolves when no answer is open, or after `ms`. */
+  async over(ms: number): Promise<void> {
+    if (this.#open.size === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#none = resolve;
+      timer = setTimeout(resolve, ms);
+    });
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Listens on a Unix domain socket that only its user may connect to (mode 0600, from its first moment on). A socket that an
+ * earlier process left is replaced.
+ *
+ * @throws MillraceError `invalid_request` where another process listens there, or something else stands there.
+ */
+export async function listenOnSocket(server: Server, path: string): Promise<void> {
+  if (await isLeftBehind(path)) rmSync(path);
+  const mask = process.umask(0o177); // the system binds the socket before `listen` returns
+  try {
+    const listening = new Promise<void>((resolve, reject) => {
+      server.once("error", (cause: NodeJS.ErrnoException) => reject(socketError(path, cause)));
+      server.listen(path, resolve);
+    });
+    process.umask(mask);
+    await listening;
+    chmodSync(path, 0o600);
+  } finally {
+    process.umask(mask);
+  }
+}
+
+/** Whether the path has a socket without a listener. */
+async function isLeftBehind(path: string): Promise<boolean> {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return false;
+  return new Promise((resolve) => {
+    const probe = connect(path);
+    probe.once("connect", () => {
+      probe.destroy();
+      resolve(false);
+    });
+    probe.once("error", ({ code }: NodeJS.ErrnoException) => resolve(code === "ECONNREFUSED"));
+  });
+}
+
+function socketError(path: string, cause: NodeJS.ErrnoException): MillraceError {
+  const why =
+    cause.code === "EADDRINUSE" ? "is in use, or something else stands there" : `cannot be made (${cause.code})`;
+  const hint = "Choose another path, in a folder of your own.";
+  return new MillraceError("invalid_request", `The socket ${path} ${why}.`, { param: "socket", hint, cause });
 }

@@ -1,9 +1,11 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { describe, expect, it } from "vitest";
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+import * as fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
 import { idle } from "../../base/wait.fake.ts";
-import { type Reply, send } from "./reply.ts";
+import { type Reply, send, writeSse } from "./reply.ts";
 
 /** A connection that takes bytes only at the test's command. */
 class HeldSocket extends Duplex {
@@ -77,4 +79,76 @@ it("a stream that breaks cuts the connection, so that it does not look complete"
   await sent;
   expect(told).toEqual([false]);
   expect(socket.destroyed).toBe(true);
+});
+
+/** The events that a client reads from these bytes, cut into pieces at these places. */
+function parsed(bytes: Uint8Array, cuts: readonly number[]): readonly EventSourceMessage[] {
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => void events.push(event) });
+  const decoder = new TextDecoder();
+  const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+  for (const [i, from] of places.slice(0, -1).entries()) {
+    parser.feed(decoder.decode(bytes.subarray(from, places[i + 1]), { stream: true }));
+  }
+  return events;
+}
+
+/** Texts with all that is special to the format, to UTF-8 or to JSON. */
+const text = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom(
+        "\r",
+        "\n",
+        "\r\n",
+        "\0",
+        "\ufeff",
+        "\ud83d",
+        "\ude00",
+        "\u2028",
+        ":",
+        "data: ",
+        "id: 7\n",
+        "\n\n",
+      ),
+      fc.string({ unit: "binary", maxLength: 6 }),
+    ),
+    { maxLength: 8 },
+  )
+  .map((parts) => parts.join(""));
+const event = fc.record({ delta: text, name: fc.constantFrom(undefined, "text", "response.output_text.delta") });
+
+test("any text comes out as it went in, however the bytes of its events are cut (P2)", () => {
+  fc.assert(
+    fc.property(fc.array(event, { minLength: 1, maxLength: 4 }), fc.array(fc.nat()), (events, cuts) => {
+      const written = events.map(({ delta, name }, i) =>
+        writeSse({ ...(name === undefined ? {} : { name }), data: JSON.stringify({ delta }) }, `a${i}`),
+      );
+      const read = parsed(new TextEncoder().encode(written.join("")), cuts);
+      expect(
+        read.map(({ id, event: name, data }) => ({ id, name, delta: (JSON.parse(data) as { delta: string }).delta })),
+      ).toEqual(events.map(({ delta, name }, i) => ({ id: `a${i}`, name, delta })));
+    }),
+  );
+});
+
+test("the same at each single place", () => {
+  const bytes = new TextEncoder().encode(
+    ["a", "\u00e9", "\u4e16", "\ud83d\ude42", '"', "\r", "\n"]
+      .map((delta, i) => writeSse({ data: JSON.stringify(delta) }, `a${i}`))
+      .join(""),
+  );
+  const whole = parsed(bytes, []);
+  expect(whole).toHaveLength(7);
+  for (let cut = 0; cut <= bytes.length; cut++) expect(parsed(bytes, [cut])).toEqual(whole);
+});
+
+test("line ends in data that is no JSON begin new lines of that data, and never a field or an event of their own", () => {
+  fc.assert(
+    fc.property(text, (data) => {
+      const read = parsed(new TextEncoder().encode(writeSse({ data }, "a1")), []);
+      const lines = data.toWellFormed().replaceAll(/\r\n|\r/g, "\n");
+      expect(read.map((one) => [one.id, one.data])).toEqual([["a1", lines]]);
+    }),
+  );
 });

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { bestEffort } from "../../base/async.ts";
+import type { WireEvent } from "../dialects/dialect.ts";
 import { headerSafe } from "./request-headers.ts";
 
 /** Writes a body piece by piece, and ends the response. If it rejects, the connection is cut: the body must not look complete. */
@@ -78,3 +79,24 @@ export function callerHeaders(
     ...(isNew ? { "x-millrace-store": "new" } : {}),
   };
 }
+
+/**
+ * Headers of every event stream: never cached, never compressed, never held back by a proxy.
+ * Source: docs/wire/clients.md, "HTTP and model lists".
+ */
+export const sseHeaders: Readonly<Record<string, string>> = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+};
+
+/** One server-sent event as text. Data is split at line ends, as the format asks. Source: WHATWG HTML, 9.2. */
+export function writeSse(event: WireEvent, id?: string): string {
+  const name = event.name === undefined ? "" : `event: ${event.name}\n`;
+  const idLine = id === undefined ? "" : `id: ${id}\n`;
+  const data = /[\r\n]/.test(event.data) ? event.data.split(/\r\n|\r|\n/).join("\ndata: ") : event.data;
+  return `${name}${idLine}data: ${data}\n\n`;
+}
+
+/** Headers of a stream of lines. */
+export const linesHeaders: Readonly<Record<string, string>> = { ...sseHeaders, "content-type": "application/x-ndjson" };

@@ -135,14 +135,17 @@ class Conversation {
       yield JSON.stringify({ type: "response.completed", sequence_number: 1, response, ...tag });
       return;
     }
+    let isOver = false;
     for await (const { event, data } of this.#ask(continued ? { ...rest, input: items } : body, signal)) {
       if (data === "[DONE]" || event === "error") continue; // `response.failed` follows, and here each of the two would end the answer
       const ended = event === "response.completed" || event === "response.incomplete";
       const message = ended || lane !== undefined ? parse(data) : undefined;
       const response = ended && isObject(message?.response) ? message.response : undefined;
+      isOver ||= response !== undefined;
       if (response !== undefined) this.#last = { id: response.id, items: [...items, ...itemsOf(response.output)] };
       yield lane === undefined ? data : JSON.stringify({ ...message, ...tag });
     }
+    if (continued && !isOver) this.#last = undefined; // as the specification has it: its client sends the whole input again
   }
 
   /** The events of a response, or one error. */

@@ -14,54 +14,44 @@ export interface AgentStats {
   readonly prompts: number;
 }
 
-/** Gauges of the agent programs, set when they are read. An unknown value has no series, never a 0. */
-export class AgentMetrics {
-  readonly #gauges: {
-    readonly gauge: Gauge<"agent">;
-    readonly value: (stats: AgentStats) => number | undefined;
-  }[];
-
-  constructor(registry: Registry) {
-    const gauge = (name: string, help: string, value: (stats: AgentStats) => number | undefined) => ({
-      gauge: new Gauge({ name, help, labelNames: ["agent"] as const, registers: [registry] }),
-      value,
-    });
-    this.#gauges = [
-      gauge("millrace_agent_processes", "Processes of an agent program that run now.", (s) => s.processes.length),
-      gauge("millrace_agent_memory_bytes", "Resident memory of an agent's processes.", ({ processes }) =>
-        sum(processes.map(({ rssBytes }) => rssBytes)),
-      ),
-      gauge(
-        "millrace_agent_startup_seconds",
-        "Time from the start of the newest process to its first answer.",
-        ({ processes }) => seconds(processes.at(-1)?.startupMs),
-      ),
-      gauge("millrace_agent_sessions", "Sessions that an agent's processes hold.", ({ processes }) =>
-        sum(processes.map(({ sessions }) => sessions)),
-      ),
-      gauge("millrace_agent_running_turns", "Turns that an agent works on now.", ({ processes }) =>
-        sum(processes.map(({ runningTurns }) => runningTurns)),
-      ),
-      gauge("millrace_agent_starts", "Processes started since the gateway started.", ({ starts }) => starts),
-      gauge(
-        "millrace_agent_crashes",
-        "Processes that ended by themselves since the gateway started.",
-        (s) => s.crashes,
-      ),
-      gauge("millrace_agent_prompts", "Prompts sent since the gateway started.", ({ prompts }) => prompts),
-    ];
-  }
-
-  /** Replaces every series with the current values; agents of one name count together. */
-  set(agents: readonly AgentStats[]): void {
-    for (const { gauge, value } of this.#gauges) {
-      gauge.reset();
+/**
+ * Gauges of the agent programs: answers what replaces every series by the current values. Agents of one name count together. An unknown
+ * value has no series, never a 0.
+ */
+export function agentGauges(registry: Registry): (agents: readonly AgentStats[]) => void {
+  const gauge = (name: string, help: string, value: (stats: AgentStats) => number | undefined) => ({
+    gauge: new Gauge({ name, help, labelNames: ["agent"] as const, registers: [registry] }),
+    value,
+  });
+  const gauges = [
+    gauge("millrace_agent_processes", "Processes of an agent program that run now.", (s) => s.processes.length),
+    gauge("millrace_agent_memory_bytes", "Resident memory of an agent's processes.", ({ processes }) =>
+      sum(processes.map(({ rssBytes }) => rssBytes)),
+    ),
+    gauge(
+      "millrace_agent_startup_seconds",
+      "Time from the start of the newest process to its first answer.",
+      ({ processes }) => seconds(processes.at(-1)?.startupMs),
+    ),
+    gauge("millrace_agent_sessions", "Sessions that an agent's processes hold.", ({ processes }) =>
+      sum(processes.map(({ sessions }) => sessions)),
+    ),
+    gauge("millrace_agent_running_turns", "Turns that an agent works on now.", ({ processes }) =>
+      sum(processes.map(({ runningTurns }) => runningTurns)),
+    ),
+    gauge("millrace_agent_starts", "Processes started since the gateway started.", ({ starts }) => starts),
+    gauge("millrace_agent_crashes", "Processes that ended by themselves since the gateway started.", (s) => s.crashes),
+    gauge("millrace_agent_prompts", "Prompts sent since the gateway started.", ({ prompts }) => prompts),
+  ];
+  return (agents) => {
+    for (const { gauge: each, value } of gauges) {
+      each.reset();
       for (const stats of agents) {
         const measured = value(stats);
-        if (measured !== undefined) gauge.inc({ agent: stats.agent }, measured);
+        if (measured !== undefined) each.inc({ agent: stats.agent }, measured);
       }
     }
-  }
+  };
 }
 
 function sum(values: readonly (number | undefined)[]): number | undefined {

@@ -1,73 +1,35 @@
 import { Gauge, type Registry } from "prom-client";
-import type { LimitWindow } from "../../usage/limits.ts";
 import type { Limits } from "../../usage/meter.ts";
 
-const ofWindow = ["ide", "window", "unit"] as const;
-
 /**
- * The rest of each limit, as gauges. An unknown limit has no series, never a 0; an unlimited one is `+Inf`. After its reset has
- * passed, a window is unknown until it is read again.
+ * The rest of each limit, as gauges: answers what replaces every series by the known values. An unknown limit has no series, never a 0;
+ * an unlimited one is `+Inf`. After its reset has passed, a window is unknown until it is read again.
  */
-export class LimitMetrics {
-  readonly #left: Gauge<(typeof ofWindow)[number]>;
-  readonly #leftRatio: Gauge<"ide" | "window">;
-  readonly #reset: Gauge<"ide" | "window">;
-  readonly #read: Gauge<"ide">;
-  readonly #stale: Gauge<"ide">;
-
-  constructor(registry: Registry) {
-    const registers = [registry];
-    this.#left = new Gauge({
-      name: "millrace_limit_left",
-      help: "What is left of a limit, in its own unit (credits, percent, usd, messages); +Inf if it is unlimited.",
-      labelNames: ofWindow,
-      registers,
-    });
-    this.#leftRatio = new Gauge({
-      name: "millrace_limit_left_ratio",
-      help: "Share of a limit that is left, 0 to 1.",
-      labelNames: ["ide", "window"],
-      registers,
-    });
-    this.#reset = new Gauge({
-      name: "millrace_limit_reset_timestamp_seconds",
-      help: "When a limit resets.",
-      labelNames: ["ide", "window"],
-      registers,
-    });
-    this.#read = new Gauge({
-      name: "millrace_limits_read_timestamp_seconds",
-      help: "When an IDE's limits were last read.",
-      labelNames: ["ide"],
-      registers,
-    });
-    this.#stale = new Gauge({
-      name: "millrace_limits_stale",
-      help: "1 while the last reading of an IDE is not fresh.",
-      labelNames: ["ide"],
-      registers,
-    });
-  }
-
-  /** Replaces every series with the known values. */
-  set(limits: Limits | undefined): void {
-    for (const gauge of [this.#left, this.#leftRatio, this.#reset, this.#read, this.#stale]) gauge.reset();
+export function limitGauges(registry: Registry): (limits: Limits | undefined) => void {
+  const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
+    new Gauge({ name, help, labelNames, registers: [registry] });
+  const left = gauge(
+    "millrace_limit_left",
+    "What is left of a limit, in its own unit (credits, percent, usd, messages); +Inf if it is unlimited.",
+    ["ide", "window", "unit"],
+  );
+  const leftRatio = gauge("millrace_limit_left_ratio", "Share of a limit that is left, 0 to 1.", ["ide", "window"]);
+  const reset = gauge("millrace_limit_reset_timestamp_seconds", "When a limit resets.", ["ide", "window"]);
+  const read = gauge("millrace_limits_read_timestamp_seconds", "When an IDE's limits were last read.", ["ide"]);
+  const isStale = gauge("millrace_limits_stale", "1 while the last reading of an IDE is not fresh.", ["ide"]);
+  return (limits) => {
+    for (const each of [left, leftRatio, reset, read, isStale]) each.reset();
     for (const { snapshot, stale } of limits?.readings ?? []) {
       const { ide } = snapshot;
-      this.#read.set({ ide }, snapshot.readAtMs / 1000);
-      this.#stale.set({ ide }, stale ? 1 : 0);
-      for (const window of snapshot.windows) this.#setWindow(ide, window, limits?.nowMs ?? 0);
+      read.set({ ide }, snapshot.readAtMs / 1000);
+      isStale.set({ ide }, stale ? 1 : 0);
+      for (const { id: window, unit, resetsAtMs, state, remaining, utilization } of snapshot.windows) {
+        if (resetsAtMs !== undefined) reset.set({ ide, window }, resetsAtMs / 1000);
+        if (resetsAtMs !== undefined && resetsAtMs <= (limits?.nowMs ?? 0)) continue;
+        const rest = state === "unlimited" ? Number.POSITIVE_INFINITY : remaining;
+        if (rest !== undefined) left.set({ ide, window, unit }, rest);
+        if (utilization !== undefined) leftRatio.set({ ide, window }, Math.max(0, 1 - utilization));
+      }
     }
-  }
-
-  #setWindow(ide: string, limit: LimitWindow, nowMs: number): void {
-    const { id: window, unit, resetsAtMs } = limit;
-    if (resetsAtMs !== undefined) {
-      this.#reset.set({ ide, window }, resetsAtMs / 1000);
-      if (resetsAtMs <= nowMs) return;
-    }
-    const left = limit.state === "unlimited" ? Number.POSITIVE_INFINITY : limit.remaining;
-    if (left !== undefined) this.#left.set({ ide, window, unit }, left);
-    if (limit.utilization !== undefined) this.#leftRatio.set({ ide, window }, Math.max(0, 1 - limit.utilization));
-  }
+  };
 }

@@ -68,7 +68,9 @@ export class LoopLag {
     clearTimeout(this.#unread);
     this.#unread = setTimeout(() => this.#stop(), unreadMs).unref();
     if (this.#look !== undefined) return this.#look;
-    this.#look = startLooking(this.#monitor);
+    const histogram = this.#monitor({ resolution: everyMs });
+    histogram.enable();
+    this.#look = { histogram, sinceMs: performance.now() };
     return undefined;
   }
 
@@ -78,12 +80,6 @@ export class LoopLag {
     this.#look = undefined;
     this.#gauge.reset();
   }
-}
-
-function startLooking(monitor: Monitor): Look {
-  const histogram = monitor({ resolution: everyMs });
-  histogram.enable();
-  return { histogram, sinceMs: performance.now() };
 }
 
 /** Seconds of lag in a delay that was measured in nanoseconds. */

@@ -4,8 +4,8 @@ import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { Limits } from "../../usage/meter.ts";
-import { AgentMetrics, type AgentStats } from "./agent-metrics.ts";
-import { LimitMetrics } from "./limit-metrics.ts";
+import { type AgentStats, agentGauges } from "./agent-metrics.ts";
+import { limitGauges } from "./limit-metrics.ts";
 import { LoopLag } from "./loop-lag.ts";
 
 /** How a stream ended: with the turn's own end, or because its reader left first. */
@@ -45,8 +45,8 @@ export interface Gauges {
  */
 export class GatewayMetrics {
   readonly #registry = new Registry();
-  readonly #limits = new LimitMetrics(this.#registry);
-  readonly #agents = new AgentMetrics(this.#registry);
+  readonly #setLimits = limitGauges(this.#registry);
+  readonly #setAgents = agentGauges(this.#registry);
   /** The event loop lag of this process; empty until it is watched. */
   readonly loopLag = new LoopLag(this.#registry);
   readonly #requests = this.#counter("millrace_http_requests_total", "Requests answered.", [
@@ -168,8 +168,8 @@ export class GatewayMetrics {
     paused = false,
     agents = [],
   }: Gauges): Promise<{ readonly text: string; readonly contentType: string }> {
-    this.#limits.set(limits);
-    this.#agents.set(agents);
+    this.#setLimits(limits);
+    this.#setAgents(agents);
     this.loopLag.set();
     if (logBytes === undefined) this.#logBytes.remove();
     else this.#logBytes.set(logBytes);

@@ -1,4 +1,5 @@
-import { openAiChat } from "../dialects/openai-chat/dialect.ts";
+import { answerTurn } from "../answers/answer-turn.ts";
+import { openAiChat } from "../dialects/openai-chat/encode.ts";
 import { chatBody } from "../dialects/openai-chat/request.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { chatCompletionSchema, openApiSchema } from "./answer-schemas.ts";
@@ -14,8 +15,8 @@ import { plainRoutes } from "./plain-routes.ts";
 import { responsesRoutes } from "./responses-routes.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { startsTurn } from "./route-headers.ts";
+import { textRoutes } from "./text-routes.ts";
 import { turnHistoryRoutes } from "./turn-history-routes.ts";
-import { turnRoute } from "./turn-route.ts";
 import { turnsRoutes } from "./turns-routes.ts";
 import { usageRoutes } from "./usage-routes.ts";
 
@@ -27,7 +28,7 @@ export const routes: readonly Route[] = [
     answer: chatCompletionSchema,
     answers: "event-stream",
     headers: startsTurn,
-    handle: turnRoute(openAiChat),
+    handle: (gateway, c, { json }) => answerTurn(gateway, c, openAiChat, json),
   }),
   ...responsesRoutes,
   ...messagesRoutes,
@@ -36,6 +37,7 @@ export const routes: readonly Route[] = [
   ...onlookerRoutes,
   ...turnsRoutes,
   askAgainRoute,
+  ...textRoutes,
   ...usageRoutes,
   ...turnHistoryRoutes,
   ...inventoryRoutes,

@@ -1,12 +1,10 @@
 import { z } from "zod";
+import { instant, maybe } from "../dashboard/inventory.ts";
 
 /*
  * The JSON that routes answer, as they declare it. Members that every answer has are listed. The dialects' answers have more members,
  * which their vendors define. Source: docs/wire/clients.md.
  */
-
-const instant = z.iso.datetime();
-const maybe = <T extends z.ZodType>(type: T) => type.nullable();
 
 const openAiUsage = z.looseObject({
   prompt_tokens: z.int(),
@@ -123,38 +121,6 @@ export const turnSchema = z.object({
 });
 
 export const askedAgainSchema = z.object({ object: z.literal("turn"), id: z.string(), again_of: z.string() });
-
-export const turnSummarySchema = z.object({
-  object: z.literal("turn.summary"),
-  id: z.string(),
-  status: z.enum(["running", "ended"]),
-  created_at: instant,
-  ended_at: maybe(instant),
-  dialect: z.string(),
-  model: z.string(),
-  model_name: z.string(),
-  model_uid: z.string(),
-  client: maybe(z.string()),
-  project: maybe(z.string()),
-  key: maybe(z.string()),
-  phase: z.enum(["waiting", "opened", "thinking", "text", "tool_call", "ended"]),
-  first_token_ms: maybe(z.number()),
-  characters: maybe(z.int()),
-  tokens: maybe(z.object({ prompt: z.number(), completion: z.number(), thinking: z.number(), estimated: z.boolean() })),
-  outcome: maybe(z.enum(["finished", "failed", "cancelled"])),
-  reason: maybe(z.string()),
-  degraded: z.boolean(),
-  ide: maybe(z.string()),
-  ide_tools: maybe(z.array(z.string())),
-  sealed: z.boolean(),
-  returns: maybe(z.int()),
-  tail: z.string().optional(),
-  resumptions: maybe(
-    z.array(z.object({ at: instant, how: z.string(), after: maybe(z.string()), client: maybe(z.string()) })),
-  ),
-  shows_text: z.boolean(),
-  prompt: maybe(z.array(z.object({ role: z.string(), text: z.string() }))),
-});
 
 export const idesSchema = z.object({
   object: z.literal("ides"),

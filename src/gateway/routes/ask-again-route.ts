@@ -2,10 +2,11 @@ import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { callerOf, type Gateway, type GatewayContext, respondError } from "../http/context.ts";
+import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
+import { Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { askedAgainSchema } from "./answer-schemas.ts";
-import { defineRoute } from "./route.ts";
+import { defineOwnerRoute } from "./route.ts";
 import { turnSealed, withTurn } from "./turns-routes.ts";
 
 /** `once` names this consent: a request that is repeated on its way has the same, and sends nothing a second time. */
@@ -18,10 +19,8 @@ const client = "millrace-dashboard";
  * Sends the prompt of an ended turn once more, as a new turn. A second prompt costs again, so the body must contain the owner's
  * consent. Each consent is one prompt, even if its request arrives several times.
  */
-export const askAgainRoute = defineRoute("POST /dashboard/api/turns/{id}/ask-again", {
+export const askAgainRoute = defineOwnerRoute("POST /dashboard/api/turns/{id}/ask-again", {
   summary: "Sends the prompt of an ended turn again, as a new turn. Only for the owner, with consent.",
-  guard: "owner",
-  dashboard: true,
   body: consent,
   answer: askedAgainSchema,
   handle(gateway, c, asked) {
@@ -35,15 +34,11 @@ export const askAgainRoute = defineRoute("POST /dashboard/api/turns/{id}/ask-aga
 });
 
 async function askAgain({ turns }: Gateway, c: GatewayContext, turn: TurnRecord, once: string): Promise<Reply> {
-  if (turn.sealed === true) return turnSealed(c);
+  if (turn.sealed === true) throw turnSealed(turn);
   if (!turn.ended)
-    return respondError(
-      c,
-      new MillraceError("invalid_request", "This turn still runs.", {
-        hint: "Wait for its end, or cancel it first.",
-      }),
-      409,
-    );
+    throw new Refusal(409, "invalid_request", "This turn still runs.", {
+      hint: "Wait for its end, or cancel it first.",
+    });
   const { turnId } = await turns.start(
     {
       dialect: turn.dialect,

@@ -3,23 +3,19 @@ import { MillraceError } from "../../base/errors.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { consentsSchema } from "./answer-schemas.ts";
-import { defineRoute } from "./route.ts";
+import { defineOwnerRoute } from "./route.ts";
 
 const agreement = z.object({ ide: z.string(), agree: z.literal(true) });
 
 /** The routes of `millrace init --accept`, for the dashboard. */
 export const consentRoutes = [
-  defineRoute("GET /dashboard/api/consents", {
+  defineOwnerRoute("GET /dashboard/api/consents", {
     summary: "The IDEs here that prompts go to, and since when their user agrees to it; the owner only.",
-    guard: "owner",
-    dashboard: true,
     answer: consentsSchema,
     handle: listConsents,
   }),
-  defineRoute("POST /dashboard/api/consents", {
+  defineOwnerRoute("POST /dashboard/api/consents", {
     summary: "Agrees, once, that prompts go to one of those IDEs; the owner only.",
-    guard: "owner",
-    dashboard: true,
     body: agreement,
     answer: consentsSchema,
     async handle(gateway, c, asked) {

@@ -2,8 +2,7 @@ import { isMillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import { layoutPrompt } from "../../turns/prompt/layout.ts";
-import { isTooLong } from "../../turns/prompt/limits.ts";
+import { isTooLong, layoutPrompt } from "../../turns/prompt/layout.ts";
 import type { Gateway } from "../http/context.ts";
 
 /** A prompt's size for the client: its estimated tokens, and the parts that were shortened so that it fits. */
@@ -40,19 +39,18 @@ export function sizeOfAccepted(request: TurnRequest, contextTokens: number | und
 }
 
 /** The tokens of a request that is only counted: also where no IDE runs, or the model's name is wrong. */
-export async function countTokens(gateway: Gateway, request: TurnRequest, signal: AbortSignal): Promise<number> {
-  return sizeOfPrompt(request, await windowOf(gateway, request, signal)).tokens;
-}
-
-async function windowOf(
+export async function countTokens(
   { models, contextTokens }: Gateway,
-  { model, reasoningEffort }: TurnRequest,
+  request: TurnRequest,
   signal: AbortSignal,
-): Promise<number | undefined> {
-  try {
-    return contextTokens?.((await models.resolve(model, reasoningEffort, signal)).model.uid);
-  } catch (error) {
-    if (!isMillraceError(error)) throw error;
-    return undefined;
-  }
+): Promise<number> {
+  const resolving = models.resolve(request.model, request.reasoningEffort, signal);
+  const window = await resolving.then(
+    ({ model }) => contextTokens?.(model.uid),
+    (error: unknown) => {
+      if (!isMillraceError(error)) throw error;
+      return undefined;
+    },
+  );
+  return sizeOfPrompt(request, window).tokens;
 }

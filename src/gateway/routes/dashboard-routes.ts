@@ -1,6 +1,5 @@
 import type { ServerResponse } from "node:http";
 import { z } from "zod";
-import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { DashboardFile } from "../dashboard/dashboard-files.ts";
@@ -13,14 +12,15 @@ import {
   type Names,
   summarize,
   type TurnSummary,
+  turnDetailSchema,
 } from "../dashboard/turn-summary.ts";
 import { turnTimeline } from "../dashboard/turn-timeline.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
-import { type Gateway, type GatewayContext, notServed, respondError } from "../http/context.ts";
-import { drained, jsonResponse, type Reply } from "../http/reply.ts";
-import { sseHeaders, writeSse } from "../http/sse.ts";
-import { idesSchema, turnSummarySchema } from "./answer-schemas.ts";
-import { defineRoute } from "./route.ts";
+import type { Gateway, GatewayContext } from "../http/context.ts";
+import { notServed, Refusal } from "../http/refusal.ts";
+import { drained, jsonResponse, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
+import { idesSchema } from "./answer-schemas.ts";
+import { defineOwnerRoute, defineRoute } from "./route.ts";
 import { keptHeaders, tellsOfTurn } from "./route-headers.ts";
 import { withTurn } from "./turns-routes.ts";
 
@@ -46,11 +46,9 @@ const fileHeaders = {
 
 /** Turns as an onlooker sees them. Stands before the routes of single turns. */
 export const onlookerRoutes = [
-  defineRoute("GET /dashboard/api/turns/feed", {
+  defineOwnerRoute("GET /dashboard/api/turns/feed", {
     summary:
       "Turns as they begin, grow and end, and `state` when a pause, the store or the IDEs changed. Only for the owner.",
-    guard: "owner",
-    dashboard: true,
     answers: "event-stream",
     handle(gateway, c) {
       const { turns, events, clock, meter } = gateway;
@@ -61,7 +59,7 @@ export const onlookerRoutes = [
         meter,
         names: namesOf(gateway),
         state: () => JSON.stringify([gateway.pauseState?.(), gateway.storeState?.(), gateway.idesMark?.()]),
-        showsText: gateway.dashboardText === true,
+        showsText: () => gateway.sessions.showsTexts(c.headers),
       };
       return stream(gateway, c, (signal) => turnFeed(options, signal));
     },
@@ -69,13 +67,13 @@ export const onlookerRoutes = [
   defineRoute("GET /dashboard/api/turns/{id}/summary", {
     summary: "One turn with its times, tokens and end. Null means unknown.",
     dashboard: true,
-    answer: turnSummarySchema,
+    answer: turnDetailSchema,
     headers: tellsOfTurn,
     handle: withTurn(async (gateway, c, turn) => {
       const summary = await summaryOf(gateway, turn, c.signal);
       const resumptions = gateway.meter?.resumptions(turn.turnId)?.map(encodeResumption) ?? null;
-      const showsText = gateway.dashboardText === true && turn.sealed !== true;
-      // Without the setting no text is even taken out of the record.
+      const showsText = gateway.sessions.showsTexts(c.headers) && turn.sealed !== true;
+      // Without the owner's consent no text is even taken out of the record.
       const prompt = showsText ? messageTexts(turn.request) : null;
       const returns = resumptions?.length ?? null;
       const body = { ...summary, returns, resumptions, shows_text: showsText, prompt };
@@ -84,26 +82,29 @@ export const onlookerRoutes = [
   }),
   defineRoute("GET /dashboard/api/turns/{id}/timeline", {
     summary:
-      "A turn's events without their texts, to its end, and who came back to it; also of a turn that its client sealed.",
+      "A turn's events to its end, and who came back to it; also of a turn that its client sealed. Texts only where the session shows them.",
     dashboard: true,
     answers: "event-stream",
     headers: tellsOfTurn,
     handle: withTurn((gateway, c, turn) =>
-      stream(gateway, c, (signal) => turnTimeline(gateway, turn, signal), keptHeaders(turn)),
+      stream(
+        gateway,
+        c,
+        (signal) => turnTimeline(gateway, turn, () => gateway.sessions.showsTexts(c.headers), signal),
+        keptHeaders(turn),
+      ),
     ),
   }),
 ];
 
 /** The dashboard: its page, signing in and out, and the IDEs. */
 export const dashboardRoutes = [
-  defineRoute("GET /dashboard/api/ides", {
+  defineOwnerRoute("GET /dashboard/api/ides", {
     summary: "The IDEs found, with doctor's findings. Only for the owner.",
-    guard: "owner",
-    dashboard: true,
     answer: idesSchema,
-    async handle(gateway, c) {
+    async handle(gateway) {
       if (gateway.ides === undefined)
-        return notServed(c, 501, "This gateway does not look for IDEs.", "Start it with `millrace serve`.");
+        throw notServed(501, "This gateway does not look for IDEs.", "Start it with `millrace serve`.");
       return jsonResponse(await gateway.ides());
     },
   }),
@@ -149,7 +150,8 @@ export const dashboardRoutes = [
 
 const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Millrace</title>
 <body><h1>Millrace</h1><p>This is a local gateway to the models of an IDE. Point a tool at <code>/v1</code> with the key
-that <code>millrace keys</code> shows.</p></body></html>
+that <code>millrace keys</code> shows.</p>
+<p>Its dashboard is not built: type <code>npm run build</code> in the clone, then restart the gateway.</p></body></html>
 `;
 
 /** A turn up to the event that its log held when it was asked for. */
@@ -208,8 +210,7 @@ export function fileReply(file: DashboardFile): Reply {
 function signIn(gateway: Gateway, c: GatewayContext): Reply {
   const session = gateway.sessions.redeem(c.query("code") ?? "");
   if (session !== undefined) return jsonResponse({ object: "session", session: session.reveal() }); // goes on the wire here
-  const error = new MillraceError("unauthenticated", "This link was already used, or has expired.", {
+  throw new Refusal(403, "unauthenticated", "This link was already used, or has expired.", {
     hint: "Make a new one: millrace dashboard",
   });
-  return respondError(c, error, 403);
 }

@@ -196,7 +196,7 @@ describe("turns for an onlooker", () => {
     await list.cancel();
   });
 
-  it("show texts only where the user turned that on", async () => {
+  it("show texts only in a session whose owner agreed to it", async () => {
     const body = {
       model: "test-model",
       messages: [
@@ -204,29 +204,32 @@ describe("turns for an onlooker", () => {
         { role: "user", content: "secret" },
       ],
     };
-    for (const dashboardText of [false, true]) {
-      const fake = fakeGateway({ dashboardText });
+    for (const areShown of [false, true]) {
+      const fake = fakeGateway();
+      const headers = await signedIn(fake, areShown);
       void fake.request("/v1/chat/completions?detach=1", { json: body });
       await until(() => fake.turns.started.length !== 0);
       const turnId = fake.turns.turnId(0);
       const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "secret" };
       fake.turns.emit(turnId, { type: "thinking", delta: "secret" }, { type: "text", delta: "secret" }, end);
-      const summary = await (await fake.request(`/dashboard/api/turns/${turnId}/summary`)).json();
-      const timeline = await new SseReader(await fake.request(`/dashboard/api/turns/${turnId}/timeline`)).rest();
+      const summary = await (await fake.request(`/dashboard/api/turns/${turnId}/summary`, { headers })).json();
+      const timeline = await new SseReader(
+        await fake.request(`/dashboard/api/turns/${turnId}/timeline`, { headers }),
+      ).rest();
       const texts = timeline.map(({ data }) => (JSON.parse(data) as { text?: string }).text);
       const prompt = [
         { role: "system", text: "rules" },
         { role: "user", text: "secret" },
       ];
-      expect(summary).toMatchObject({ shows_text: dashboardText, prompt: dashboardText ? prompt : null });
-      expect(texts).toEqual(dashboardText ? ["secret", "secret", null] : [undefined, undefined, undefined]);
-      expect(JSON.stringify([summary, timeline]).includes("secret")).toBe(dashboardText);
+      expect(summary).toMatchObject({ shows_text: areShown, prompt: areShown ? prompt : null });
+      expect(texts).toEqual(areShown ? ["secret", "secret", null] : [undefined, undefined, undefined]);
+      expect(JSON.stringify([summary, timeline]).includes("secret")).toBe(areShown);
     }
   });
 
-  it("are all that a session opens: it reads no text, starts no turn and makes no other session", async () => {
-    const fake = fakeGateway({ dashboardText: true });
-    const session = await signedIn(fake);
+  it("are all that a session opens, with texts or not: it starts no turn and makes no other session", async () => {
+    const fake = fakeGateway();
+    const session = await signedIn(fake, true);
     const id = await startTurn(fake, "secret");
     const closed = [
       ["GET", `/v1/turns/${id}/events`],

@@ -4,14 +4,12 @@ import type { Model } from "../../models/model.ts";
 import { encodeIssuedKey, encodeModel, keySchema, modelSchema } from "../dashboard/inventory.ts";
 import type { Gateway } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
-import { defineRoute } from "./route.ts";
+import { defineOwnerRoute } from "./route.ts";
 
 /** The inventory besides turns and limits: keys and models, as the dashboard shows them. */
 export const inventoryRoutes = [
-  defineRoute("GET /dashboard/api/keys", {
+  defineOwnerRoute("GET /dashboard/api/keys", {
     summary: "The keys that the owner made for others, with their limits and use, and without their values.",
-    guard: "owner",
-    dashboard: true,
     answer: z.object({ object: z.literal("list"), data: z.array(keySchema) }),
     async handle({ issuedKeys, turns }) {
       const running = new Map<string, number>();
@@ -25,10 +23,8 @@ export const inventoryRoutes = [
       });
     },
   }),
-  defineRoute("GET /dashboard/api/models", {
+  defineOwnerRoute("GET /dashboard/api/models", {
     summary: "The account's models with variants, cost, context and last use, also those that cannot be used.",
-    guard: "owner",
-    dashboard: true,
     answer: z.object({ object: z.literal("list"), data: z.array(modelSchema) }),
     async handle(gateway, c) {
       const models = await gateway.models.list({ refresh: false }, c.signal);

@@ -1,4 +1,6 @@
+import type { JsonObject } from "../../base/json.ts";
 import type { Model } from "../../models/model.ts";
+import { limitIn } from "./query.ts";
 
 /**
  * The live list has no dates; clients compare polls, so every model has this one.
@@ -7,7 +9,7 @@ import type { Model } from "../../models/model.ts";
 const created = Date.UTC(2025, 0, 1) / 1000;
 
 /** The same as a time. */
-export const createdAt = new Date(created * 1000).toISOString();
+const createdAt = new Date(created * 1000).toISOString();
 
 /** Claude Code shows only ids that begin with `claude` or `anthropic`. Source: docs/wire/clients.md, "HTTP and model lists". */
 const anthropicPrefix = "anthropic/";
@@ -87,7 +89,7 @@ function limits(model: Model): Readonly<Record<string, unknown>> {
 
 /** `limit`, `after_id`, `before_id`; a limit that is no number is none. */
 function pageOf<T extends { readonly id: string }>(all: readonly T[], query: URLSearchParams) {
-  const limit = Math.min(1000, Math.max(1, Number.parseInt(query.get("limit") ?? "", 10) || 1000));
+  const limit = limitIn(query, 1000, 1000);
   const after = all.findIndex((model) => model.id === query.get("after_id"));
   const before = all.findIndex((model) => model.id === query.get("before_id"));
   if (before >= 0) {
@@ -95,4 +97,42 @@ function pageOf<T extends { readonly id: string }>(all: readonly T[], query: URL
     return { page: all.slice(start, before), more: start > 0 };
   }
   return { page: all.slice(after + 1, after + 1 + limit), more: after + 1 + limit < all.length };
+}
+
+/** The version whose API this is: editors ask for it and need a new one. */
+export const ollamaVersion = "0.13.0";
+
+/** A model as `GET /api/tags` lists it. */
+export function ollamaTag(model: Model): JsonObject {
+  return {
+    name: model.name,
+    model: model.name,
+    modified_at: createdAt,
+    size: 0,
+    digest: model.uid,
+    details: detailsOf(model),
+  };
+}
+
+/** A model as `POST /api/show` describes it. */
+export function ollamaShow(model: Model): JsonObject {
+  const { vendor, contextTokens, supportsImages } = model;
+  return {
+    modelfile: "",
+    parameters: "",
+    template: "",
+    details: detailsOf(model),
+    model_info: {
+      "general.architecture": vendor,
+      "general.basename": model.name,
+      ...(contextTokens === undefined ? {} : { [`${vendor}.context_length`]: contextTokens }),
+    },
+    capabilities: ["completion", "tools", "thinking", ...(supportsImages ? ["vision"] : [])],
+    modified_at: createdAt,
+  };
+}
+
+function detailsOf({ vendor, family }: Model): JsonObject {
+  const own = family ?? vendor;
+  return { parent_model: "", format: "", family: own, families: [own], parameter_size: "", quantization_level: "" };
 }

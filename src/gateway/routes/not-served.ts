@@ -1,19 +1,10 @@
 import { editDistance } from "../../models/nearest.ts";
+import type { GatewayContext } from "../http/context.ts";
+import { notServed, Refusal } from "../http/refusal.ts";
+import type { Route } from "./route.ts";
 
 /** A route as far as its place goes. `shape` matches the paths that it serves. */
-interface Place {
-  readonly method: string;
-  readonly path: string;
-  readonly shape: RegExp;
-}
-
-/** The answer to a request that no route serves. `allow`: the methods that its path is served by. */
-export interface UnservedPath {
-  readonly status: 404 | 405 | 426 | 501;
-  readonly message: string;
-  readonly hint: string;
-  readonly allow?: readonly string[];
-}
+type Place = Pick<Route, "method" | "path"> & { readonly shape: RegExp };
 
 const instead = "Served are POST /v1/chat/completions, /v1/responses, /v1/messages and /api/chat.";
 
@@ -41,31 +32,39 @@ const unserved: readonly { readonly path: RegExp; readonly what: string; readonl
   },
 ];
 
+/** The refusal for a path of an API that is not here; undefined for any other. A client without a key gets it too: no key would help. */
+export function unservedApi(path: string): Refusal | undefined {
+  const known = unserved.find((api) => api.path.test(path));
+  return known && notServed(501, `${known.what} not served: ${path.slice(0, 200)}.`, known.hint);
+}
+
 /**
  * Says why a request is not served, and what to do: another method, the API that is not here, or the route whose name is nearest.
- * `upgrade`: the protocol that the request asks for. Source: docs/wire/clients.md, "HTTP and model lists".
+ * Source: docs/wire/clients.md, "HTTP and model lists".
  */
-export function notServedAt(
-  { method, path, upgrade }: { readonly method: string; readonly path: string; readonly upgrade: string | undefined },
-  places: readonly Place[],
-): UnservedPath {
-  if (path === "/v1/responses" && method === "GET" && upgrade?.toLowerCase() === "websocket") {
-    const message = "This gateway serves no WebSocket to this client: its Node is older than 24.9.";
-    return { status: 426, message, hint: "Send POST /v1/responses instead." };
-  }
-  const known = unserved.find((api) => api.path.test(path));
-  if (known !== undefined)
-    return { status: 501, message: `${known.what} not served: ${path.slice(0, 200)}.`, hint: known.hint };
+export function refusalAt(c: Pick<GatewayContext, "method" | "path" | "header">, places: readonly Place[]): Refusal {
+  const { method, path } = c;
+  if (path === "/v1/responses" && method === "GET" && c.header("upgrade")?.toLowerCase() === "websocket")
+    return new Refusal(
+      426,
+      "invalid_request",
+      "This gateway serves no WebSocket to this client: its Node is older than 24.9.",
+      { hint: "Send POST /v1/responses instead.", headers: { upgrade: "websocket" } },
+    );
+  const unknown = unservedApi(path);
+  if (unknown !== undefined) return unknown;
   const allow = places.filter(({ shape }) => shape.test(path)).map((place) => place.method);
-  if (allow.length > 0) {
-    return { status: 405, message: `${method} is not served at ${path}.`, hint: `Send ${allow.join(" or ")}.`, allow };
-  }
+  if (allow.length > 0)
+    return new Refusal(405, "invalid_request", `${method} is not served at ${path}.`, {
+      hint: `Send ${allow.join(" or ")}.`,
+      headers: { allow: allow.join(", ") },
+    });
   const near = nearest(path, places);
   const hint =
     near === undefined
       ? "GET /openapi.json lists all routes."
       : `Did you mean ${near}? GET /openapi.json lists all routes.`;
-  return { status: 404, message: `There is nothing at ${method} ${path.slice(0, 200)}.`, hint };
+  return notServed(404, `There is nothing at ${method} ${path.slice(0, 200)}.`, hint);
 }
 
 /** The route whose path differs by a few letters; undefined if none does. */

@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { answerTurn } from "../answers/answer-turn.ts";
-import { ollama } from "../dialects/ollama/dialect.ts";
-import { ollamaShow, ollamaTag, ollamaVersion } from "../dialects/ollama/models.ts";
+import { ollama } from "../dialects/ollama/encode.ts";
 import { answerLoad, ollamaChatBody, ollamaGenerateBody } from "../dialects/ollama/request.ts";
 import { refuse } from "../dialects/parse-body.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
-import { createdAt, listed } from "./model-list.ts";
+import { listed, ollamaShow, ollamaTag, ollamaVersion } from "./model-list.ts";
 import { defineRoute, type RouteInput } from "./route.ts";
 import { startsTurn } from "./route-headers.ts";
 
@@ -36,7 +35,7 @@ export const ollamaRoutes = [
     answer: z.object({ models: z.array(z.looseObject({ name: z.string(), model: z.string(), details })) }),
     async handle(gateway, c) {
       const models = await gateway.models.list({ refresh: false }, c.signal);
-      return jsonResponse({ models: listed(models).map((model) => ollamaTag(model, createdAt)) });
+      return jsonResponse({ models: listed(models).map(ollamaTag) });
     },
   }),
   defineRoute("POST /api/show", {
@@ -48,7 +47,7 @@ export const ollamaRoutes = [
       const wanted = asked ?? name;
       if (typeof wanted !== "string" || wanted === "") throw refuse("model", "Name a model; GET /api/tags lists them.");
       const { model } = await gateway.models.resolve(wanted.replace(/:latest$/, ""), undefined, c.signal);
-      return jsonResponse(ollamaShow(model, createdAt));
+      return jsonResponse(ollamaShow(model));
     },
   }),
   defineRoute("GET /api/version", {

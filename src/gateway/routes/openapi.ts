@@ -41,12 +41,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
         ...(sometimes === true ? {} : { required: true }),
         schema: { type: "string" },
       })),
-      parameters: named(startingHeaders, ({ name, description }) => ({
-        name,
-        in: "header",
-        description,
-        schema: { type: "string" },
-      })),
+      parameters: named(startingHeaders, ({ name, description }) => parameter(name, "header", { description })),
       responses: {
         Error: {
           description: "An error.",
@@ -100,12 +95,7 @@ function schemaOf(type: z.ZodType, io: "input" | "output"): JsonObject {
 }
 
 function pathParameters({ path }: Route): JsonObject[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-  }));
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => parameter(name, "path", { required: true }));
 }
 
 function headerParameters({ headers }: Route): JsonObject[] {
@@ -126,10 +116,9 @@ function named(infos: readonly HeaderInfo[], show: (info: HeaderInfo) => JsonObj
 }
 
 function queryParameters({ query = {} }: Route): JsonObject[] {
-  return Object.entries(query).map(([name, description]) => ({
-    name,
-    in: "query",
-    description,
-    schema: { type: "string" },
-  }));
+  return Object.entries(query).map(([name, description]) => parameter(name, "query", { description }));
+}
+
+function parameter(name: string, place: "header" | "path" | "query", more: JsonObject): JsonObject {
+  return { name, in: place, ...more, schema: { type: "string" } };
 }

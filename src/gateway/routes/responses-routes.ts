@@ -4,13 +4,13 @@ import { startOfLog } from "../../base/ids.ts";
 import { isObject } from "../../base/json.ts";
 import type { Message } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { answerOpenTurn, answerTurn, readAnswer } from "../answers/answer-turn.ts";
+import { answerOpenTurn, answerTurn, parseNamed, readAnswer } from "../answers/answer-turn.ts";
 import { followResponse } from "../answers/follow-response.ts";
-import { contextOf, sizeOf, startTurn } from "../answers/start-turn.ts";
-import { type Answer, AnswerFold } from "../dialects/answer.ts";
+import { startTurn, storedContext } from "../answers/start-turn.ts";
+import { type Answer, AnswerFold, answerMessage } from "../dialects/answer.ts";
 import { compaction } from "../dialects/openai-responses/compaction.ts";
-import { openAiResponses } from "../dialects/openai-responses/dialect.ts";
-import { answerMessage, inputItems } from "../dialects/openai-responses/items.ts";
+import { openAiResponses } from "../dialects/openai-responses/encode.ts";
+import { inputItems } from "../dialects/openai-responses/items.ts";
 import {
   parseResponsesRequest,
   previousIdOf,
@@ -18,12 +18,14 @@ import {
   responsesBody,
 } from "../dialects/openai-responses/request.ts";
 import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
-import { turnIdOf } from "../dialects/wire-id.ts";
-import { type Gateway, type GatewayContext, respondError } from "../http/context.ts";
+import { turnIdOf, wireId } from "../dialects/wire-id.ts";
+import type { Gateway, GatewayContext } from "../http/context.ts";
+import { Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
 import { compactionSchema, inputItemsSchema, responseSchema } from "./answer-schemas.ts";
 import { countTokens } from "./count-tokens.ts";
+import { limitIn } from "./query.ts";
 import { defineRoute, type RouteInput } from "./route.ts";
 import { keptHeaders, resumesTurn, startsTurn, tellsOfTurn } from "./route-headers.ts";
 import { ownTurn } from "./turns-routes.ts";
@@ -44,8 +46,7 @@ export const responsesRoutes = [
     answer: compactionSchema,
     headers: startsTurn,
     async handle(gateway, c, { json }) {
-      const previous = await previousMessages(gateway, c, json);
-      return Array.isArray(previous) ? answerTurn(gateway, c, compaction(previous), json) : previous;
+      return answerTurn(gateway, c, compaction(await previousMessages(gateway, c, json)), json);
     },
   }),
   defineRoute("POST /v1/responses/input_tokens", {
@@ -54,7 +55,6 @@ export const responsesRoutes = [
     answer: z.object({ object: z.literal("response.input_tokens"), input_tokens: z.int() }),
     async handle(gateway, c, { json }) {
       const previous = await previousMessages(gateway, c, json);
-      if (!Array.isArray(previous)) return previous;
       const { request } = parseResponsesRequest({ model: "unnamed", ...(isObject(json) ? json : {}) }, previous);
       const tokens = await countTokens(gateway, request, c.signal);
       return jsonResponse({ object: "response.input_tokens", input_tokens: tokens });
@@ -70,16 +70,15 @@ export const responsesRoutes = [
       const record = await gateway.turns.noteReader(stored, graceMsOf(c.headers, c.search));
       if (c.query("stream") === "true") return followResponse(gateway, c, record);
       if (record.ended) return wholeResponse(gateway, c, record);
-      const body = responseNow(gateway, c, record, await answerNow(gateway, c, record));
-      return jsonResponse(body, 200, keptHeaders(record));
+      return responseNow(gateway, c, record);
     }),
   }),
   defineRoute("DELETE /v1/responses/{id}", {
     summary: "Ends a response if it runs, and deletes it.",
     answer: z.object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) }),
-    handle: withStored(async (gateway, c, { turnId }) => {
+    handle: withStored(async (gateway, _c, { turnId }) => {
       await gateway.turns.remove(turnId);
-      return jsonResponse({ id: c.params["id"], object: "response", deleted: true });
+      return jsonResponse({ id: wireId(responsePrefix, turnId), object: "response", deleted: true });
     }),
   }),
   defineRoute("POST /v1/responses/{id}/cancel", {
@@ -89,8 +88,7 @@ export const responsesRoutes = [
     handle: withStored(async (gateway, c, record) => {
       await gateway.turns.cancel(record.turnId, "client");
       const ended = (await gateway.turns.get(record.turnId)) ?? record;
-      const body = responseNow(gateway, c, ended, await answerNow(gateway, c, ended));
-      return jsonResponse(body, 200, keptHeaders(ended));
+      return responseNow(gateway, c, ended);
     }),
   }),
   defineRoute("GET /v1/responses/{id}/input_items", {
@@ -102,19 +100,16 @@ export const responsesRoutes = [
   }),
 ];
 
-/** The messages of the response that a body continues, or the refusal where there is none. */
-async function previousMessages(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Message[] | Reply> {
+/** The messages of the response that a body continues. */
+async function previousMessages(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Message[]> {
   const previousId = previousIdOf(json);
   if (previousId === undefined) return [];
-  const record = await storedResponse(gateway, c, previousId);
-  if (record === undefined) return responseNotFound(c, previousId, "previous_response_id");
-  return messagesOf(gateway, c, record);
+  return messagesOf(gateway, c, await storedResponse(gateway, c, previousId, "previous_response_id"));
 }
 
 async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Reply> {
   const previous = await previousMessages(gateway, c, json);
-  if (!Array.isArray(previous)) return previous;
-  const parsed = parseResponsesRequest(json, previous);
+  const parsed = await parseNamed(gateway, c, () => parseResponsesRequest(json, previous));
   const detached = parsed.wire.background;
   const turn = await startTurn(gateway, c, { dialect: openAiResponses, parsed: { ...parsed, detached }, body: json });
   if (detached && !parsed.stream) {
@@ -130,18 +125,19 @@ async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown
 function withStored(
   then: (gateway: Gateway, c: GatewayContext, record: TurnRecord) => Reply | Promise<Reply>,
 ): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Reply> {
-  return async (gateway, c, { params: { id } }) => {
-    const record = await storedResponse(gateway, c, id);
-    return record === undefined ? responseNotFound(c, id, "response_id") : then(gateway, c, record);
-  };
+  return async (gateway, c, { params: { id } }) =>
+    then(gateway, c, await storedResponse(gateway, c, id, "response_id"));
 }
 
-/** A response of this caller that was made to be kept (`store`). */
-async function storedResponse(gateway: Gateway, c: GatewayContext, id: string): Promise<TurnRecord | undefined> {
+/** A response of this caller that was made to be kept (`store`). `param`: where the request names it. */
+async function storedResponse(gateway: Gateway, c: GatewayContext, id: string, param: string): Promise<TurnRecord> {
   const turnId = turnIdOf(responsePrefix, id);
   const record = turnId === undefined ? undefined : await ownTurn(gateway, c, turnId);
-  if (record === undefined || record.dialect !== openAiResponses.name) return undefined;
-  return wireOf(record).store ? record : undefined;
+  if (record?.dialect === openAiResponses.name && wireOf(record).store) return record;
+  throw new Refusal(404, "invalid_request", `There is no response \`${id.slice(0, 80)}\`.`, {
+    param,
+    hint: "Responses are kept for a limited time, and only with `store`.",
+  });
 }
 
 /** The record of a response that this dialect stored holds its own wire data. */
@@ -159,14 +155,13 @@ async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecor
     });
   }
   const { instructions } = wireOf(record).echo;
-  return [...record.request.messages.slice(instructions ? 1 : 0), answerMessage(answer)];
+  return [...record.request.messages.slice(instructions ? 1 : 0), answerMessage(answer.blocks)];
 }
 
-function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord, answer: Answer): unknown {
-  return responseObject(
-    contextOf(c, record, { request: record.request, stream: false, wire: record.wire }, sizeOf(gateway, record)),
-    answer,
-  );
+/** A response as far as the log has it now. */
+async function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Reply> {
+  const answer = await answerNow(gateway, c, record);
+  return jsonResponse(responseObject(storedContext(gateway, c, record, false), answer), 200, keptHeaders(record));
 }
 
 /** The answer as far as the log has it now. */
@@ -184,7 +179,8 @@ async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord
 async function wholeResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Reply> {
   const reader = gateway.turns.open(record.turnId, startOfLog, c.signal);
   const { answer } = await readAnswer(reader, record.request);
-  return jsonResponse(responseNow(gateway, c, record, answer), 200, keptHeaders(record), reader.close);
+  const body = responseObject(storedContext(gateway, c, record, false), answer);
+  return jsonResponse(body, 200, keptHeaders(record), reader.close);
 }
 
 function listInput(c: GatewayContext, { request, turnId, wire }: TurnRecord): unknown {
@@ -192,7 +188,7 @@ function listInput(c: GatewayContext, { request, turnId, wire }: TurnRecord): un
   const ordered = [...inputItems(own, turnId)];
   if (c.query("order") !== "asc") ordered.reverse();
   const after = ordered.findIndex((item) => item.id === c.query("after"));
-  const limit = Math.min(100, Math.max(1, Number.parseInt(c.query("limit") ?? "", 10) || 20));
+  const limit = limitIn(c.search, 20, 100);
   const data = ordered.slice(after + 1, after + 1 + limit);
   return {
     object: "list",
@@ -201,12 +197,4 @@ function listInput(c: GatewayContext, { request, turnId, wire }: TurnRecord): un
     last_id: data.at(-1)?.id ?? null,
     has_more: after + 1 + limit < ordered.length,
   };
-}
-
-function responseNotFound(c: GatewayContext, id: string, param: string): Reply {
-  const error = new MillraceError("invalid_request", `There is no response \`${id.slice(0, 80)}\`.`, {
-    param,
-    hint: "Responses are kept for a limited time, and only with `store`.",
-  });
-  return respondError(c, error, 404);
 }

@@ -102,10 +102,10 @@ const ideInfo: HeaderInfo = {
   sometimes: true,
 };
 
-/** On every answer to a caller with a key, while the store may lose acknowledged writes. */
+/** On every answer to a caller with a key, once the log is a new one because the old one was damaged. */
 const storeInfo: HeaderInfo = {
   name: "x-millrace-store",
-  description: "Why the shared store may lose this answer: `replica_behind`, `replica_gone`, `not_persistent`.",
+  description: "`new`: the log was damaged and set aside, so a repeated request may be prompted once more.",
   sometimes: true,
 };
 

@@ -13,7 +13,7 @@ export interface Route {
   readonly summary: string;
   /** Who may call the route: `open` is anyone, `owner` the owner's key alone. Without it, any caller with a key. */
   readonly guard?: "open" | "owner";
-  /** A session of the dashboard may ask it: it hands out no text of prompts and answers, and starts no turn. */
+  /** A session of the dashboard may ask it: it hands out a text or starts a turn only after the owner agreed to that in this session. */
   readonly dashboard?: boolean;
   readonly query?: Readonly<Record<string, string>>;
   /** The body's schema. A body that is too large, no JSON or nested too deep is refused before the handler is called. */
@@ -36,13 +36,20 @@ export interface RouteInput<Name extends string = string> {
 type MethodAndPath = `${Route["method"]} /${string}`;
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
 
+type RouteAt<At extends MethodAndPath> = Omit<Route, "method" | "path" | "handle"> & {
+  handle(gateway: Gateway, c: GatewayContext, asked: RouteInput<NamesIn<At>>): Reply | Promise<Reply>;
+};
+
 /** Declares a route, `GET /v1/turns/{id}`; its handler knows the parameters that the path names. */
-export function defineRoute<const At extends MethodAndPath>(
-  at: At,
-  route: Omit<Route, "method" | "path" | "handle"> & {
-    handle(gateway: Gateway, c: GatewayContext, asked: RouteInput<NamesIn<At>>): Reply | Promise<Reply>;
-  },
-): Route {
+export function defineRoute<const At extends MethodAndPath>(at: At, route: RouteAt<At>): Route {
   const [method, path] = at.split(" ") as [Route["method"], string]; // as its type says
   return { ...route, method, path };
+}
+
+/** Declares a route for the owner's key, and for the owner's session of the dashboard. */
+export function defineOwnerRoute<const At extends MethodAndPath>(
+  at: At,
+  route: Omit<RouteAt<At>, "guard" | "dashboard">,
+): Route {
+  return defineRoute(at, { ...(route as RouteAt<At>), guard: "owner", dashboard: true });
 }

@@ -1,11 +1,11 @@
-import { MillraceError } from "../../base/errors.ts";
 import { Bodies } from "../http/body.ts";
-import { callerOf, type Gateway, type GatewayContext, notServed, respondError } from "../http/context.ts";
+import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
+import { busy, notServed, Refusal } from "../http/refusal.ts";
 import type { Reply } from "../http/reply.ts";
 import { routes } from "./all-routes.ts";
 import { fileReply } from "./dashboard-routes.ts";
-import { notServedAt } from "./not-served.ts";
-import type { Route } from "./route.ts";
+import { refusalAt } from "./not-served.ts";
+import type { Route, RouteInput } from "./route.ts";
 
 /** Answers a request that the guard let pass; throws what the route throws. */
 export type Router = (c: GatewayContext) => Reply | Promise<Reply>;
@@ -24,26 +24,27 @@ export function openRouter(gateway: Gateway): Router {
       const match = route.method === method ? route.shape.exec(c.path) : null;
       if (match === null) continue;
       c.route = route.label;
-      c.params = decoded(match.groups ?? {});
-      return answer(gateway, bodies, route, c);
+      return answer(gateway, bodies, c, { route, params: decoded(match.groups ?? {}) });
     }
-    return routeNotFound(c);
+    throw refusalAt(c, served);
   };
 }
 
-function answer(gateway: Gateway, bodies: Bodies, route: Route, c: GatewayContext): Reply | Promise<Reply> {
-  if (route.guard === "owner" && !callerOf(c).owner) return ownersOnly(c);
-  const { params } = c;
+function answer(
+  gateway: Gateway,
+  bodies: Bodies,
+  c: GatewayContext,
+  { route, params }: { readonly route: Route; readonly params: RouteInput["params"] },
+): Reply | Promise<Reply> {
+  if (route.guard === "owner" && !callerOf(c).owner) throw ownersOnly();
   if (route.body === undefined) return route.handle(gateway, c, { params, json: undefined });
-  if (gateway.answering() > gateway.limits.mostOpen) throw overloaded();
+  // before its body is read
+  if (gateway.answering() > gateway.limits.mostOpen) throw busy("The gateway has too many open requests.");
   const coding = c.header("content-encoding") ?? "identity";
-  if (coding !== "identity") return codedBody(c, coding);
+  if (coding !== "identity") throw codedBody(coding);
   return bodies.read(
     c.incoming.iterator({ destroyOnReturn: false }), // a refusal in the middle goes over the same connection
-    (body) =>
-      "tooLarge" in body
-        ? notServed(c, 413, body.tooLarge, body.hint)
-        : route.handle(gateway, c, { params, json: body.json }),
+    (json) => route.handle(gateway, c, { params, json }),
     c.header("content-length"),
   );
 }
@@ -85,34 +86,14 @@ export function isForDashboard(method: string, path: string): boolean {
   return served.some((route) => route.dashboard === true && route.method === method && route.shape.test(path));
 }
 
-/** The answer for an unknown path. */
-function routeNotFound(c: GatewayContext): Reply {
-  const { status, message, hint, allow } = notServedAt(
-    { method: c.method, path: c.path, upgrade: c.header("upgrade") },
-    served,
-  );
-  const reply = notServed(c, status, message, hint);
-  if (allow !== undefined) reply.headers["allow"] = allow.join(", ");
-  if (status === 426) reply.headers["upgrade"] = "websocket";
-  return reply;
-}
-
-function ownersOnly(c: GatewayContext): Reply {
-  const error = new MillraceError("unauthenticated", "Only the owner of the gateway may see this.", {
+function ownersOnly(): Refusal {
+  return new Refusal(403, "unauthenticated", "Only the owner of the gateway may see this.", {
     hint: "Use the key that `millrace keys` shows.",
   });
-  return respondError(c, error, 403);
 }
 
 /** Nothing is unpacked: a few bytes may unpack to more than there is memory. */
-function codedBody(c: GatewayContext, coding: string): Reply {
+function codedBody(coding: string): Refusal {
   const message = `Compressed bodies are not supported, and this one has content-encoding ${JSON.stringify(coding.slice(0, 60))}.`;
-  return notServed(c, 415, message, "Send the body uncompressed, without content-encoding.");
-}
-
-/** Refused before its body is read; the same request is welcome a little later. Not all come back in the same moment. */
-function overloaded(): MillraceError {
-  return new MillraceError("unavailable", "The gateway has too many open requests.", {
-    retryAfterMs: 1_000 + Math.random() * 4_000,
-  });
+  return notServed(415, message, "Send the body uncompressed, without content-encoding.");
 }

@@ -62,6 +62,17 @@ describe("GET /dashboard/api/usage/turns", () => {
     expect((await page("limit=0&client=nobody")).totals).toMatchObject({ turns: 0, median_first_token_ms: null });
   });
 
+  it("sums apart what failed by its own request, and counts estimates", async () => {
+    const mistaken = {
+      turnId: "turn_bad",
+      endedAtMs: nowMs - 500,
+      outcome: "failed",
+      reason: "invalid_request",
+    } as const;
+    history.addTurn(turnFake({ ...mistaken, tokenSource: "estimated" }));
+    expect((await page("limit=0")).totals).toMatchObject({ turns: 41, failed: 5, mistaken: 1, estimated_turns: 1 });
+  });
+
   it("leaves the sums out when they are not wanted", async () => {
     expect(await page("totals=0&limit=1")).toMatchObject({ totals: null, data: [{ id: "turn_0" }] });
   });

@@ -1,22 +1,23 @@
-import { MillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
 import { turnOrders } from "../../usage/history/turn-page-query.ts";
 import { parseSince } from "../../usage/since.ts";
-import { encodeTurnPage, turnPageSchema } from "../../usage/turn-page-envelope.ts";
-import type { GatewayContext } from "../http/context.ts";
+import { encodeTurnPage, type TurnRowEnvelope, turnPageSchema } from "../../usage/turn-page-envelope.ts";
+import { questionOf } from "../dashboard/turn-question.ts";
+import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
-import { defineRoute } from "./route.ts";
+import { oneOf } from "./query.ts";
+import { defineOwnerRoute } from "./route.ts";
 import { metered } from "./usage-routes.ts";
 
 const outcomes = ["finished", "failed", "cancelled"] as const;
 const defaultSince = "30d";
-const [mostListed, mostSkipped, longestSearch] = [1000, 10_000_000, 200];
+const [mostListed, mostSkipped, longestSearch, mostQuestions] = [1000, 10_000_000, 200, 100];
 
 /** Turns that ended, from the usage history: it knows them long after the log has forgotten their events. */
 export const turnHistoryRoutes = [
-  defineRoute("GET /dashboard/api/usage/turns", {
-    summary: "Ended turns, in pages, with the totals of all that match.",
-    guard: "owner",
-    dashboard: true,
+  defineOwnerRoute("GET /dashboard/api/usage/turns", {
+    summary:
+      "Ended turns, in pages, with the totals of all that match; with their questions where the session shows texts.",
     query: {
       since: "`30d`, a day or an instant",
       until: "the same",
@@ -34,7 +35,8 @@ export const turnHistoryRoutes = [
       totals: "`0`: none, which is faster",
     },
     answer: turnPageSchema,
-    handle: metered((meter, { clock, models }, c) => {
+    handle: metered(async (meter, gateway, c) => {
+      const { clock, models } = gateway;
       const now = clock.now();
       const text = (name: string) => c.query(name) || undefined;
       const until = text("until");
@@ -54,20 +56,26 @@ export const turnHistoryRoutes = [
         limit: wholeNumber(c, "limit", 50, mostListed),
         sums: c.query("totals") !== "0",
       });
-      return jsonResponse(encodeTurnPage(page, (uid) => models.nameOf(uid)));
+      const encoded = encodeTurnPage(page, (uid) => models.nameOf(uid));
+      if (!gateway.sessions.showsTexts(c.headers) || encoded.data.length > mostQuestions) return jsonResponse(encoded);
+      return jsonResponse({ ...encoded, data: await withQuestions(gateway, encoded.data) });
     }),
   }),
 ];
 
-/** @throws MillraceError `invalid_request` for a value that is none of them. */
-function oneOf<T extends string>(c: GatewayContext, param: string, values: readonly T[]): T | undefined {
-  const given = c.query(param) || undefined;
-  const found = values.find((value) => value === given);
-  if (given === undefined || found !== undefined) return found;
-  throw new MillraceError("invalid_request", `\`${param}\` cannot be ${JSON.stringify(given.slice(0, 60))}.`, {
-    param,
-    hint: `Give one of ${values.join(", ")}.`,
-  });
+/** Questions are in the log, which forgets a turn long before the usage history does. */
+async function withQuestions(
+  { turns }: Gateway,
+  rows: readonly TurnRowEnvelope[],
+): Promise<readonly TurnRowEnvelope[]> {
+  const named: TurnRowEnvelope[] = [];
+  // One after the other: a request may be large, and reading it takes time.
+  for (const row of rows) {
+    const record = await turns.get(row.id as TurnId); // the history has it from the log
+    const question = record === undefined || record.sealed === true ? null : questionOf(record.request);
+    named.push({ ...row, question });
+  }
+  return named;
 }
 
 function wholeNumber(c: GatewayContext, param: string, fallback: number, most: number): number {

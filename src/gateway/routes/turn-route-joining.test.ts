@@ -18,6 +18,18 @@ describe("joining", () => {
     expect(fake.turns.started).toHaveLength(1);
   });
 
+  it("asks for the request again if its turn was taken back before anything was asked", async () => {
+    for (const stream of [true, false]) {
+      const fake = fakeGateway();
+      fake.turns.script = () => [];
+      const response = fake.request(path, { json: { ...chat, stream }, headers: key });
+      await expect.poll(() => fake.turns.started.length).toBe(1);
+      fake.turns.takeBack(fake.turns.turnId(0));
+      const { status, headers } = await response;
+      expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+    }
+  });
+
   it("refuses the key with another body, and lets another caller use it", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;

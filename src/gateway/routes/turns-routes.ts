@@ -1,14 +1,15 @@
-import { MillraceError } from "../../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { handedOut } from "../answers/cursor.ts";
 import { noteResumption } from "../answers/start-turn.ts";
 import { streamTurn } from "../answers/stream-turn.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-events.ts";
-import { callerOf, type Gateway, type GatewayContext, notServed, respondError } from "../http/context.ts";
+import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
+import { notServed, Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
 import { turnListSchema, turnSchema } from "./answer-schemas.ts";
+import { limitIn } from "./query.ts";
 import { defineRoute, type RouteInput } from "./route.ts";
 import { keptHeaders, resumesTurn, tellsOfTurn } from "./route-headers.ts";
 
@@ -36,7 +37,7 @@ export const turnsRoutes = [
     answers: "event-stream",
     headers: resumesTurn,
     handle: withTurn(async (gateway, c, turn) => {
-      if (turn.sealed === true) return turnSealed(c);
+      if (turn.sealed === true) throw turnSealed(turn);
       if (c.query("attach") !== "1") return turnResponse(gateway, c, turn, false);
       return turnResponse(gateway, c, await gateway.turns.noteReader(turn, graceMsOf(c.headers, c.search)), true);
     }),
@@ -60,7 +61,7 @@ export function withTurn(
   return async (gateway, c, { params: { id } }) => {
     const turn = await ownTurn(gateway, c, id);
     if (turn !== undefined) return then(gateway, c, turn);
-    return notServed(c, 404, "There is no such turn.", "GET /v1/turns lists the turns. Old turns are deleted.");
+    throw notServed(404, "There is no such turn.", "GET /v1/turns lists the turns. Old turns are deleted.");
   };
 }
 
@@ -76,14 +77,12 @@ function onlyOf(c: GatewayContext): string | undefined {
 }
 
 async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> {
-  const query = c.search;
-  const limit = Math.min(mostListed, Math.max(1, Number.parseInt(query.get("limit") ?? "", 10) || 50));
-  const open = query.get("open");
+  const open = c.query("open");
   const caller = onlyOf(c);
   const turns = await gateway.turns.list({
-    ...(open === null ? {} : { open: open === "true" || open === "1" }),
+    ...(open === undefined ? {} : { open: open === "true" || open === "1" }),
     ...(caller === undefined ? {} : { caller }),
-    limit,
+    limit: limitIn(c.search, 50, mostListed),
   });
   return { object: "list", data: turns.map(describeTurn), server_now: serverNow(gateway) };
 }
@@ -155,14 +154,9 @@ function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
  * The refusal for a turn of the stream protocol, which is sealed with its client's key. That the turn exists is no secret: the
  * caller already sees it in the list. A stream that is asked for with a wrong key is reported as missing instead.
  */
-export function turnSealed(c: GatewayContext): Reply {
-  const error = new MillraceError(
-    "invalid_request",
-    "This turn is encrypted: only the client that sent it can read it.",
-    {
-      hint: `GET /dashboard/api/turns/${c.params["id"]}/timeline shows its events without texts. Read its texts through its stream, with the stream's key.`,
-      details: { reason: "sealed" },
-    },
-  );
-  return respondError(c, error, 403);
+export function turnSealed({ turnId }: TurnRecord): Refusal {
+  return new Refusal(403, "invalid_request", "This turn is encrypted: only the client that sent it can read it.", {
+    hint: `GET /dashboard/api/turns/${turnId}/timeline shows its events without texts. Read its texts through its stream, with the stream's key.`,
+    details: { reason: "sealed" },
+  });
 }

@@ -1,4 +1,3 @@
-import { MillraceError } from "../../base/errors.ts";
 import {
   encodeLimits,
   encodeToolCalls,
@@ -11,10 +10,12 @@ import { spendDimensions } from "../../usage/history/history.ts";
 import { encodeLimitsHistory, limitsHistorySchema } from "../../usage/limits-history.ts";
 import { parseSince } from "../../usage/since.ts";
 import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
-import { type Gateway, type GatewayContext, notServed } from "../http/context.ts";
+import type { Gateway, GatewayContext } from "../http/context.ts";
+import { notServed } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import type { GatewayMeter } from "../options.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { oneOf } from "./query.ts";
+import { defineOwnerRoute, defineRoute, type Route } from "./route.ts";
 
 const defaultSince = "7d";
 const [defaultToolsSince, defaultDaysSince] = ["30d", "30d"];
@@ -24,18 +25,18 @@ const wait = { wait: "`0`: what is known, at once" };
 
 /** The routes of the plans' limits, and of the use that turns made of them. */
 export const usageRoutes = [
-  defineRoute("GET /v1/limits", {
+  defineOwnerRoute("GET /v1/limits", {
     summary: "What is left of the plans. Only for the owner.",
-    guard: "owner",
-    dashboard: true,
     query: wait,
     answer: limitsSchema,
-    handle: metered(async (meter, _gateway, c) => jsonResponse(await limitsOf(meter, c))),
+    handle: metered(async (meter, _gateway, c) => {
+      // `?wait=0` answers at once with the last reading; otherwise a stale reading is renewed first
+      const limits = await meter.limits({ wait: c.query("wait") !== "0" }, c.signal);
+      return jsonResponse(encodeLimits(limits));
+    }),
   }),
-  defineRoute("GET /dashboard/api/limits/history", {
+  defineOwnerRoute("GET /dashboard/api/limits/history", {
     summary: "How much of each limit was used, over time. Only for the owner.",
-    guard: "owner",
-    dashboard: true,
     query: { since: "`7d`, a day or an instant" },
     answer: limitsHistorySchema,
     handle: metered((meter, { clock }, c) => {
@@ -43,10 +44,8 @@ export const usageRoutes = [
       return jsonResponse(encodeLimitsHistory(meter.readings(sinceMs, clock.now() + 1), sinceMs));
     }),
   }),
-  defineRoute("GET /v1/usage", {
+  defineOwnerRoute("GET /v1/usage", {
     summary: "What turns used.",
-    guard: "owner",
-    dashboard: true,
     query: { since: "`7d`, a day or an instant", until: "the same", by: "what to sum by", time_zone: "for days" },
     answer: usageSchema,
     handle: metered(async (meter, { clock, models }, c) => {
@@ -55,17 +54,15 @@ export const usageRoutes = [
       const query = {
         sinceMs: parseSince(c.query("since") ?? defaultSince, now, "since"),
         untilMs: until === undefined ? now + 1 : parseSince(until, now, "until"),
-        by: dimensionOf(c),
+        by: oneOf(c, "by", spendDimensions) ?? "model",
         timeZone: c.query("time_zone") ?? "UTC",
       };
       const report = { ...meter.usage(query), elsewhere: await meter.elsewhere(query) };
       return jsonResponse(encodeUsage(report, (uid) => models.nameOf(uid)));
     }),
   }),
-  defineRoute("GET /dashboard/api/usage/days", {
+  defineOwnerRoute("GET /dashboard/api/usage/days", {
     summary: "What each model used on each day.",
-    guard: "owner",
-    dashboard: true,
     query: { since: "`30d`, a day or an instant; 400 days at most", time_zone: "whose days" },
     answer: usageDaysSchema,
     handle: metered((meter, { clock, models }, c) => {
@@ -97,23 +94,8 @@ export const usageRoutes = [
 export function metered(
   then: (meter: GatewayMeter, gateway: Gateway, c: GatewayContext) => Reply | Promise<Reply>,
 ): Route["handle"] {
-  return (gateway, c) =>
-    gateway.meter === undefined
-      ? notServed(c, 501, "This gateway runs without a meter.", "Start it with `millrace serve`.")
-      : then(gateway.meter, gateway, c);
-}
-
-/** `?wait=0` answers at once with the last reading; otherwise a stale reading is renewed first. */
-async function limitsOf(meter: Pick<GatewayMeter, "limits">, c: GatewayContext) {
-  return encodeLimits(await meter.limits({ wait: c.query("wait") !== "0" }, c.signal));
-}
-
-function dimensionOf(c: GatewayContext): (typeof spendDimensions)[number] {
-  const given = c.query("by") ?? "model";
-  const found = spendDimensions.find((dimension) => dimension === given);
-  if (found !== undefined) return found;
-  throw new MillraceError("invalid_request", `Usage cannot be summed by ${JSON.stringify(given.slice(0, 60))}.`, {
-    param: "by",
-    hint: `Give one of ${spendDimensions.join(", ")}.`,
-  });
+  return (gateway, c) => {
+    if (gateway.meter !== undefined) return then(gateway.meter, gateway, c);
+    throw notServed(501, "This gateway runs without a meter.", "Start it with `millrace serve`.");
+  };
 }

@@ -1,12 +1,12 @@
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
-import type { StreamName } from "../../log/client-stream.ts";
 import { parseKey } from "../../log/sealing/keys.ts";
+import type { StreamName } from "../../log/store.ts";
 import { beforeFirst, parseEventId } from "../dialects/idempotent/event-id.ts";
 import { clientOf, graceMsOf, projectOf, sessionOf } from "../http/request-headers.ts";
 
 /** An attach's request, from its headers. */
-export interface AttachAsk {
+export interface AttachRequest {
   readonly name: StreamName;
   readonly intent: "create" | "resume" | "observe";
   /** Whether the client sent the intent itself. A client that knows only the original's headers cannot: it may believe that the stream exists. */
@@ -27,17 +27,12 @@ const encryptionHeader = "x-idempotent-encryption-key";
 const intentHeader = "x-millrace-intent";
 const intents = ["create", "resume", "observe"] as const;
 
-/** Whether the headers name a stream at all; on tiers 2 and 3 the first append may do it instead. */
-export function namesStream(headers: Headers): boolean {
-  return headers.has(keyHeader);
-}
-
 /**
  * The headers of an attach, checked before a stream is looked up, so that a refusal does not show whether the stream exists.
  *
  * @throws MillraceError `invalid_request` with the header at fault. Source: docs/wire/idempotent-streams.md, "Headers".
  */
-export function parseAttach(headers: Headers, caller: string): AttachAsk {
+export function parseAttach(headers: Headers, caller: string): AttachRequest {
   const cursor = parseEventId(headers.get(cursorHeader)?.trim() || beforeFirst);
   const intent = intentOf(headers, cursor);
   return {
@@ -46,7 +41,7 @@ export function parseAttach(headers: Headers, caller: string): AttachAsk {
     saidIntent: (headers.get(intentHeader)?.trim() ?? "") !== "",
     cursor,
     chain: bytesOf(headers, "x-millrace-chain"),
-    ticket: ticketOf(headers),
+    ticket: secretOf(headers, "x-millrace-ticket"),
     graceMs: graceMsOf(headers, new URLSearchParams()),
     session: sessionOf(headers),
     client: clientOf(headers),
@@ -77,7 +72,7 @@ function encryptionKeyOf(headers: Headers): Secret {
   return key;
 }
 
-function intentOf(headers: Headers, cursor: string): AttachAsk["intent"] {
+function intentOf(headers: Headers, cursor: string): AttachRequest["intent"] {
   const text = headers.get(intentHeader)?.trim();
   if (text === undefined || text === "") return cursor === beforeFirst ? "create" : "resume";
   const intent = intents.find((known) => known === text);
@@ -86,21 +81,22 @@ function intentOf(headers: Headers, cursor: string): AttachAsk["intent"] {
   throw refuse(intentHeader, "A stream with a cursor is not a new one.", "Resume it, or start another stream.");
 }
 
-function ticketOf(headers: Headers): Secret | undefined {
-  const bytes = bytesOf(headers, "x-millrace-ticket");
-  return bytes === undefined ? undefined : new Secret(Buffer.from(bytes).toString("base64url"));
+function bytesOf(headers: Headers, name: string): Uint8Array | undefined {
+  const text = secretOf(headers, name)?.reveal();
+  return text === undefined ? undefined : Buffer.from(text, "base64url");
 }
 
 /** 32 bytes, base64url; undefined where the header is missing or empty. */
-function bytesOf(headers: Headers, name: string): Uint8Array | undefined {
+function secretOf(headers: Headers, name: string): Secret | undefined {
   const text = headers.get(name)?.trim();
   if (text === undefined || text === "") return undefined;
+  const secret = new Secret(text);
   try {
-    parseKey(new Secret(text)); // the same form: 32 bytes, one spelling
+    parseKey(secret); // the same form: 32 bytes, one spelling
   } catch (error) {
     throw refuse(name, "Not 32 bytes in base64url without padding.", undefined, error);
   }
-  return Buffer.from(text, "base64url");
+  return secret;
 }
 
 function refuse(param: string, why: string, hint?: string, cause?: unknown): MillraceError {

@@ -190,9 +190,8 @@ function attachOver(
   headers: Readonly<Record<string, string>>,
 ): ConstructorParameters<typeof RawAttach>[0] {
   const stopping = new AbortController().signal;
-  const given = async () => new Headers(headers);
   return (messages, signal) =>
-    carry({ caller, headers: given, messages, waitsForGaps: false, signal }, (carrier) =>
+    carry({ caller, headers: new Headers(headers), messages, waitsForGaps: false, signal }, (carrier) =>
       runSession(parts, carrier, stopping),
     );
 }

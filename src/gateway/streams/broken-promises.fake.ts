@@ -1,16 +1,14 @@
 import { create } from "@bufbuild/protobuf";
-import type { TurnId } from "../../base/ids.ts";
-import { startOfLog } from "../../base/ids.ts";
-import type { AttachedStream } from "../../log/client-stream.ts";
+import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { isTerminal } from "../../log/event.ts";
 import type { DoneStep } from "../../log/held-store.fake.ts";
-import type { Admission, LogStore, ReadRight } from "../../log/store.ts";
+import type { AttachedStream, LogStore, MessageAdmission, ReadRight } from "../../log/store.ts";
 import {
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
   StreamEnd_Outcome,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import { parseMessage } from "../dialects/idempotent/client-message.ts";
-import type { AttachAsk } from "./attach-headers.ts";
+import type { AttachRequest } from "./attach-headers.ts";
 import type { MessageInit, RawAttach } from "./raw-client.fake.ts";
 
 /** The messages that one client sent, and the answers that it received. */
@@ -26,7 +24,7 @@ export interface Heard {
 
 export interface PlayResult {
   readonly store: LogStore;
-  readonly ask: AttachAsk;
+  readonly ask: AttachRequest;
   readonly opening: ReadRight;
   /** The actions on the store, in their order. */
   readonly done: readonly DoneStep[];
@@ -63,7 +61,7 @@ function lateWrites(done: readonly DoneStep[]): readonly string[] {
     }
     const isLate = (epochs.get(actor) ?? newest) < newest;
     if (!isLate) continue;
-    if (method === "admit" && (result as Admission).outcome === "admitted") broken.push(`${actor} wrote late`);
+    if (method === "admit" && (result as MessageAdmission).outcome === "admitted") broken.push(`${actor} wrote late`);
     if (method === "requestCancel" && result === true) broken.push(`${actor} ended a turn late (${String(args[1])})`);
   }
   return broken;
@@ -148,5 +146,5 @@ function isTakeover(
 
 function turnOf(result: unknown): TurnId | undefined {
   if (typeof result !== "object" || result === null || !("turn" in result)) return undefined;
-  return (result as Extract<Admission, { outcome: "admitted" }>).turn?.record.turnId;
+  return (result as Extract<MessageAdmission, { outcome: "admitted" }>).turn?.record.turnId;
 }

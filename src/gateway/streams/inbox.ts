@@ -3,10 +3,9 @@ import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import { superseded } from "../../log/log-errors.ts";
-import type { Models } from "../../models/model.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { SendResult } from "../../turns/attach.ts";
-import type { StartedTurn, StartTurn } from "../../turns/turns.ts";
+import type { StartTurn } from "../../turns/turns.ts";
 import {
   type ClientInput,
   type ParsedMessage,
@@ -14,18 +13,16 @@ import {
   type ToolResult,
 } from "../dialects/idempotent/client-message.ts";
 import { refusal } from "../dialects/idempotent/errors.ts";
+import type { RpcParts } from "../http/rpc-handler.ts";
 import { firstTurn, nextTurn } from "./next-turn.ts";
 import type { OpenStream } from "./progress.ts";
+import type { Quotas } from "./quotas.ts";
 import { unreadable } from "./rpc/refuse-call.ts";
 import { type EndedAnswer, readAnswer } from "./stream-log.ts";
 
-export interface InboxPorts {
-  readonly models: Pick<Models, "resolve">;
-  readonly mostBytes: number;
-  /** Called with the size in bytes of each new message before the message is stored; throws if it is too large. */
-  readonly keep: (bytes: number) => void;
-  /** Called for each turn that a message started. */
-  readonly onTurn: (turn: StartedTurn) => void;
+/** The gateway's side of a session's messages. */
+export interface InboxPorts extends Pick<RpcParts, "models" | "metrics" | "limits"> {
+  readonly quotas: Pick<Quotas, "keep">;
   /** Called with the number of each message that is durable. */
   readonly acknowledge: (seqno: number) => void;
   /** Called once with the reason why the attach must end: a message was wrong, or could not be stored. */
@@ -77,7 +74,7 @@ export class Inbox {
       await this.#line;
     } catch (error) {
       await this.#line; // messages before the malformed one count
-      if (isOfMessage(error)) this.#ports.fail(unreadable(error, this.#ports.mostBytes));
+      if (isOfMessage(error)) this.#ports.fail(unreadable(error, this.#ports.limits.maxBodyBytes));
     }
   }
 
@@ -122,21 +119,21 @@ export class Inbox {
   }
 
   async #accept({ seqno, input, payload }: ParsedMessage, signal: AbortSignal): Promise<void> {
-    const { state, attachment } = this.#stream;
-    if (seqno === undefined && state.has(input.type)) return; // an original client says it again at every attach
+    const { ask, state, attachment } = this.#stream;
+    if (seqno === undefined && state.hasEnd(input.type)) return; // an original client says it again at every attach
     const number = seqno ?? state.accepted;
     if (number < state.accepted) {
       this.#settle(number, await attachment.send({ seqno: number, payload }, undefined, signal));
       return;
     }
     const start = await this.#startOf(input, number, signal);
-    this.#ports.keep(payload.length);
+    this.#ports.quotas.keep(ask.name.caller, payload.length);
     const running = state.turns.at(-1);
     if (input.type === "abort" && running !== undefined && !(await attachment.cancel(running, "client")))
       throw superseded();
     const sent = await attachment.send({ seqno: number, payload }, start, signal);
     if (sent.outcome === "admitted") state.accept(input, sent.turn?.turnId);
-    if (sent.turn !== undefined) this.#ports.onTurn(sent.turn);
+    if (sent.turn !== undefined) this.#ports.metrics.turn("idempotent", sent.turn.joined, sent.turn.degraded);
     if (seqno === undefined && sent.outcome === "admitted") this.#expected = Math.max(this.#expected, state.accepted);
     else this.#settle(number, sent);
   }
@@ -152,7 +149,7 @@ export class Inbox {
   /** The turn that a new message starts, if it starts one. */
   async #startOf(input: ClientInput, seqno: number, signal: AbortSignal): Promise<StartTurn | undefined> {
     const { state, ask } = this.#stream;
-    const over = this.#aborting || state.has("abort") || state.has("close");
+    const over = this.#aborting || state.hasEnd();
     if (input.type === "request") {
       if (seqno === 0) return firstTurn(this.#ports.models, ask, input, signal);
       if (over) return undefined;

@@ -8,12 +8,12 @@ import { projectFromMessages } from "../../usage/history/project-of.ts";
 import type { Block } from "../dialects/answer.ts";
 import type { ClientInput, ToolResult } from "../dialects/idempotent/client-message.ts";
 import { continueRequest, parseChat } from "../dialects/idempotent/request.ts";
-import type { AttachAsk } from "./attach-headers.ts";
+import type { AttachRequest } from "./attach-headers.ts";
 
 /** The turn of a stream's request. @throws MillraceError for a request or a model that cannot be. */
 export async function firstTurn(
   models: Pick<Models, "resolve">,
-  ask: AttachAsk,
+  ask: AttachRequest,
   { chat }: Extract<ClientInput, { type: "request" }>,
   signal: AbortSignal,
 ): Promise<StartTurn> {
@@ -32,7 +32,7 @@ export async function firstTurn(
 
 /** The turn that follows once every call of the last one has its result: the same model, the same conversation. */
 export function nextTurn(
-  ask: AttachAsk,
+  ask: AttachRequest,
   segment: number,
   last: TurnRecord | undefined,
   { blocks, results }: { readonly blocks: readonly Block[]; readonly results: ReadonlyMap<string, ToolResult> },
@@ -53,7 +53,7 @@ export function nextTurn(
 type StartFields = "caller" | "client" | "project" | "graceMs" | "idempotencyKey" | "fingerprint" | "body";
 
 function asked(
-  { name, client, project, graceMs }: AttachAsk,
+  { name, client, project, graceMs }: AttachRequest,
   request: TurnRequest,
   segment: number,
 ): Pick<StartTurn, StartFields> {

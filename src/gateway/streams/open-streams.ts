@@ -13,9 +13,9 @@ import {
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { StreamTurns } from "../../turns/attach.ts";
 import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
-import type { Caller, Refusal } from "../http/guard.ts";
+import type { Caller } from "../http/guard.ts";
+import type { Refusal } from "../http/refusal.ts";
 import type { OpenRpc, RpcHandler, RpcRequest, RpcResponse } from "../http/rpc-handler.ts";
-import { namesStream } from "./attach-headers.ts";
 import { Appends } from "./carriers/appends.ts";
 import { type Carrier, carry } from "./carriers/carrier.ts";
 import { type PollAnswer, PolledAttach } from "./carriers/poll.ts";
@@ -24,7 +24,7 @@ import { encodeAny, isCallPath, unreadable, writeRefusal } from "./rpc/refuse-ca
 import { rpcServer } from "./rpc/rpc-server.ts";
 import { runSession, type StreamParts } from "./session.ts";
 
-const callerKey = createContextKey<Caller | undefined>(undefined, { description: "who asks" });
+const callerKey = createContextKey("", { description: "digest of the caller's API key" });
 
 /** How long a stopping gateway waits until its streams have told their clients; ms. */
 const goodbyeMs = 1_000;
@@ -39,7 +39,6 @@ export function openStreams(streams: Pick<StreamTurns, "attach">, quotas: Partia
 
 class Streams implements RpcHandler {
   readonly #parts: StreamParts;
-  readonly #callers = new WeakMap<object, Caller>();
   readonly #stopping = new AbortController();
   /** Answers that are not written to their end. */
   readonly #open = new Set<Promise<void>>();
@@ -49,10 +48,9 @@ class Streams implements RpcHandler {
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
-    this.#appends = new Appends(parts.clock, this.#stopping.signal);
+    this.#appends = new Appends(parts.clock);
     this.#serve = rpcServer({
       routes: (router) => this.#routes(router),
-      contextValues: (request) => createContextValues().set(callerKey, this.#callers.get(request)),
       mostBytes: parts.limits.maxBodyBytes,
     });
   }
@@ -62,18 +60,18 @@ class Streams implements RpcHandler {
   }
 
   handle(request: RpcRequest, response: RpcResponse, caller: Caller): void {
-    this.#callers.set(request, caller);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#open.add(promise);
     response.once("close", () => {
       this.#open.delete(promise);
       resolve();
     });
-    this.#serve(request, response);
+    this.#serve(request, response, createContextValues().set(callerKey, caller.digest));
   }
 
-  refuse(request: RpcRequest, response: RpcResponse, { status, error }: Refusal): void {
-    const record = status === 403 ? { ...error, details: { reason: "foreign" } } : error;
+  refuse(request: RpcRequest, response: RpcResponse, refusal: Refusal): void {
+    const { status } = refusal;
+    const record = { ...refusal.toRecord(), ...(status === 403 ? { details: { reason: "foreign" } } : {}) };
     writeRefusal(request, response, { error: encodeRefusal(record, false), status });
   }
 
@@ -86,7 +84,8 @@ class Streams implements RpcHandler {
   #routes(router: ConnectRouter): void {
     router.service(ChatService, {
       streamUnifiedChatWithToolsIdempotent: (messages, context) => this.#bidi(messages, context),
-      streamUnifiedChatWithToolsIdempotentSSE: (ask, context) => this.#sse(ask.requestId, context),
+      streamUnifiedChatWithToolsIdempotentSSE: (ask, { values, requestHeader, signal }) =>
+        this.#down(values.get(callerKey), ask.requestId, requestHeader, signal),
       streamUnifiedChatWithToolsIdempotentPoll: (ask, context) => this.#poll(ask, context),
     });
     router.service(BidiService, { bidiAppend: async (ask, context) => this.#append(ask, context) });
@@ -94,26 +93,21 @@ class Streams implements RpcHandler {
 
   /** Tier 1: both ways in one call. */
   async *#bidi(messages: AsyncIterable<ClientMessage>, context: HandlerContext): AsyncGenerator<ServerMessage, void> {
-    const { digest: caller } = callerOf(context);
-    const { requestHeader, signal } = context;
-    yield* this.#session({ caller, headers: async () => requestHeader, messages, waitsForGaps: false, signal });
-  }
-
-  /** Tier 2: the way down for the messages that are appended under this request id. */
-  async *#sse(requestId: string, context: HandlerContext): AsyncGenerator<ServerMessage, void> {
-    yield* this.#down(callerOf(context).digest, idOf(requestId), context.requestHeader, context.signal);
+    const { requestHeader, signal, values } = context;
+    const caller = values.get(callerKey);
+    yield* this.#session({ caller, headers: requestHeader, messages, waitsForGaps: false, signal });
   }
 
   /** Tier 3: a piece of that way down. */
   async *#poll(ask: BidiPollRequest, context: HandlerContext): AsyncGenerator<PollAnswer, void> {
-    const { digest } = callerOf(context);
+    const caller = context.values.get(callerKey);
     const requestId = idOf(ask.requestId?.requestId ?? "");
-    const key = JSON.stringify([digest, requestId]);
+    const key = JSON.stringify([caller, requestId]);
     let polled = this.#polled.get(key);
     if (polled === undefined) {
       if (ask.startRequest !== true) throw encodeInterruption("Nothing is open under this request id; attach again.");
       const stop = new AbortController();
-      const down = this.#down(digest, requestId, context.requestHeader, stop.signal);
+      const down = this.#down(caller, requestId, context.requestHeader, stop.signal);
       polled = new PolledAttach(down, this.#parts.clock, () => {
         this.#polled.delete(key);
         stop.abort();
@@ -124,32 +118,31 @@ class Streams implements RpcHandler {
   }
 
   #append(ask: BidiAppendRequest, context: HandlerContext): Record<string, never> {
-    const { digest } = callerOf(context);
+    const caller = context.values.get(callerKey);
     try {
       const bytes = ask.dataBinary.length > 0 ? ask.dataBinary : fromHex(ask.data);
       const append = {
-        headers: context.requestHeader,
         seqno: ask.appendSeqno,
         message: readMessage(bytes),
         bytes: bytes.length,
       };
-      this.#appends.append(digest, idOf(ask.requestId?.requestId ?? ""), append);
+      this.#appends.append(caller, idOf(ask.requestId?.requestId ?? ""), append);
       return {};
     } catch (error) {
       throw encodeAny(this.#parts, error, false);
     }
   }
 
+  /** Tiers 2 and 3: the way down for the messages that are appended under this request id. */
   async *#down(
     caller: string,
     requestId: string,
     headers: Headers,
     signal: AbortSignal,
   ): AsyncGenerator<ServerMessage, void> {
-    const up = this.#appends.claim(caller, requestId);
+    const up = this.#appends.claim(caller, idOf(requestId));
     try {
-      const named = async () => (namesStream(headers) ? headers : up.firstHeaders(signal));
-      yield* this.#session({ caller, headers: named, messages: up.messages(), waitsForGaps: true, signal });
+      yield* this.#session({ caller, headers, messages: up.messages(), waitsForGaps: true, signal });
     } finally {
       up.end();
     }
@@ -183,10 +176,4 @@ function readMessage(bytes: Uint8Array): ClientMessage {
   } catch (error) {
     throw unreadable(error, Number.POSITIVE_INFINITY);
   }
-}
-
-function callerOf({ values }: HandlerContext): Caller {
-  const caller = values.get(callerKey);
-  if (caller === undefined) throw new MillraceError("internal", "A stream was reached without a key.");
-  return caller;
 }

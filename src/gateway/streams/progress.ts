@@ -1,15 +1,15 @@
-import { Bell } from "../../base/bell.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { AcceptedMessage } from "../../log/client-stream.ts";
+import { Bell } from "../../base/notifier.ts";
+import type { AcceptedMessage } from "../../log/store.ts";
 import type { Attachment } from "../../turns/attach.ts";
 import type { Block } from "../dialects/answer.ts";
 import { type ClientInput, readPayload, type ToolResult } from "../dialects/idempotent/client-message.ts";
 import { unreadFields } from "../dialects/idempotent/unread.ts";
-import type { AttachAsk } from "./attach-headers.ts";
+import type { AttachRequest } from "./attach-headers.ts";
 
 /** One attach to a stream: its headers, its hold on the stream, and the stream's progress. */
 export interface OpenStream {
-  readonly ask: AttachAsk;
+  readonly ask: AttachRequest;
   readonly attachment: Attachment;
   readonly state: StreamProgress;
 }
@@ -21,11 +21,10 @@ export class StreamProgress {
   #accepted = 0;
   readonly #turns: TurnId[] = [];
   #results = new Map<string, ToolResult>();
-  /** The first of the two that was accepted. */
-  #endAsked: "close" | "abort" | undefined;
+  /** In the order in which they were accepted; the first one counts. */
+  readonly #ends: ("close" | "abort")[] = [];
   /** Calls of any turn that have a result. */
   readonly #answered = new Set<string>();
-  readonly #kinds = new Set<ClientInput["type"]>();
   #unread: readonly string[] = [];
 
   constructor(accepted: readonly AcceptedMessage[]) {
@@ -57,17 +56,17 @@ export class StreamProgress {
     return this.#answered.has(callId);
   }
 
-  has(kind: ClientInput["type"]): boolean {
-    return this.#kinds.has(kind);
+  /** Whether a message that ends the stream was accepted: this one, or any. */
+  hasEnd(kind?: ClientInput["type"]): boolean {
+    return this.#ends.some((end) => kind === undefined || end === kind);
   }
 
   /** Takes a message that is durable now, and the turn that it started. */
   accept(input: ClientInput, turnId: TurnId | undefined): void {
     this.#accepted++;
     this.news.ring();
-    this.#kinds.add(input.type);
     if (input.type === "request") this.#unread = unreadFields(input.chat);
-    if (input.type === "close" || input.type === "abort") this.#endAsked ??= input.type;
+    if (input.type === "close" || input.type === "abort") this.#ends.push(input.type);
     if (input.type === "tool_result" && !this.#answered.has(input.callId)) {
       this.#answered.add(input.callId);
       this.#results.set(input.callId, input);
@@ -82,7 +81,8 @@ export class StreamProgress {
    * results. All of them without a next turn: they came together with an abort, whose own number was not stored.
    */
   endAfter(blocks: readonly Block[]): "close" | "abort" | undefined {
-    if (this.#endAsked !== undefined) return this.#endAsked;
+    const [end] = this.#ends;
+    if (end !== undefined) return end;
     const calls = blocks.filter((block) => block.kind === "tool_call");
     return calls.length > 0 && calls.every(({ callId }) => this.#results.has(callId)) ? "abort" : undefined;
   }

@@ -23,7 +23,7 @@ export const defaultQuotas: StreamQuotas = {
   retainedMs: 2 * 60 * minuteMs,
 };
 
-interface Use {
+interface CallerUse {
   open: number;
   /** Attaches that are still allowed at once, and when that was counted. */
   attaches: number;
@@ -36,7 +36,7 @@ interface Use {
 export class Quotas {
   readonly #clock: Clock;
   readonly #quotas: StreamQuotas;
-  readonly #callers = new Map<string, Use>();
+  readonly #callers = new Map<string, CallerUse>();
 
   constructor(clock: Clock, quotas: StreamQuotas) {
     this.#clock = clock;
@@ -96,11 +96,11 @@ export class Quotas {
     use.bytes.set(minute, (use.bytes.get(minute) ?? 0) + bytes);
   }
 
-  #useOf(caller: string): Use {
+  #useOf(caller: string): CallerUse {
     const known = this.#callers.get(caller);
     if (known !== undefined) return known;
     const countedAtMs = this.#clock.monotonic();
-    const use: Use = { open: 0, attaches: this.#quotas.attachesPerMinute, countedAtMs, bytes: new Map() };
+    const use: CallerUse = { open: 0, attaches: this.#quotas.attachesPerMinute, countedAtMs, bytes: new Map() };
     this.#callers.set(caller, use);
     return use;
   }

@@ -205,7 +205,7 @@ export const say = {
   request: (
     text: string,
     seqno = 0,
-    more: { readonly tools?: readonly string[]; readonly model?: string } = {},
+    more: { readonly tools?: readonly string[]; readonly parameters?: object; readonly model?: string } = {},
   ): MessageInit => ({
     seqno,
     request: {
@@ -216,7 +216,11 @@ export const say = {
           value: {
             conversation: [{ text, type: 1 }],
             modelDetails: { modelName: more.model ?? "test-model" },
-            mcpTools: (more.tools ?? []).map((name) => ({ name, description: name, parameters: "" })),
+            mcpTools: (more.tools ?? []).map((name) => ({
+              name,
+              description: name,
+              parameters: more.parameters === undefined ? "" : JSON.stringify(more.parameters),
+            })),
           },
         },
       },

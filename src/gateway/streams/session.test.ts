@@ -1,9 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { untilAborted } from "../../base/async.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
-import { until } from "../../base/wait.fake.ts";
 import { openMemoryLog } from "../../log/memory-log.fake.ts";
 import {
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
@@ -14,7 +12,7 @@ import { parseAttach } from "./attach-headers.ts";
 import { gatewayOver } from "./attachers.fake.ts";
 import { carry } from "./carriers/carrier.ts";
 import { type MessageInit, say } from "./raw-client.fake.ts";
-import { runSession, type StreamParts } from "./session.ts";
+import { runSession } from "./session.ts";
 import { headersOf, newNames } from "./stream-world.fake.ts";
 
 /** An attach whose messages come, and end, at the test's command. */
@@ -31,7 +29,7 @@ function attach(backend = new FakeBackend()) {
     if (error !== undefined) throw error;
   }
   const stopping = new AbortController().signal;
-  const up = { caller: "caller", headers: async () => headers, messages: messages(), waitsForGaps: false };
+  const up = { caller: "caller", headers, messages: messages(), waitsForGaps: false };
   const down = carry({ ...up, signal: client.signal }, (carrier) => runSession(parts, carrier, stopping));
   return {
     down,
@@ -39,9 +37,7 @@ function attach(backend = new FakeBackend()) {
     /** Another attach of the stream, that only reads it. */
     observe: (stopped: AbortSignal) => {
       const onlooker = new Headers(headersOf(names, "0", { "x-millrace-intent": "observe" }));
-      return carry({ ...up, headers: async () => onlooker, signal: never }, (carrier) =>
-        runSession(parts, carrier, stopped),
-      );
+      return carry({ ...up, headers: onlooker, signal: never }, (carrier) => runSession(parts, carrier, stopped));
     },
     leave: () => client.abort(new Error("left")),
     arrive: (said: readonly MessageInit[], error?: Error) => arrived.resolve({ said, ...(error && { error }) }),
@@ -115,37 +111,3 @@ test("what came before something that cannot be read counts", async () => {
   await expect(read()).rejects.toThrow(/cannot be read/);
   expect(await accepted()).toEqual(request);
 });
-
-test("an abort whose client leaves while its attach is opened stops the model", async () => {
-  const backend = new FakeBackend();
-  const { parts } = gatewayOver(openMemoryLog({ clock: new FakeClock() }), backend, "owner-1");
-  const names = newNames();
-  const headers = new Headers(headersOf(names));
-  const session = (streams: StreamParts["streams"], signal: AbortSignal, ...said: readonly MessageInit[]) =>
-    carry(
-      { caller: "caller", headers: async () => headers, messages: sayAll(said, signal), waitsForGaps: false, signal },
-      (carrier) => runSession({ ...parts, streams }, carrier, never),
-    );
-  const first = session(parts.streams, never, say.request("Hello"));
-  await first.next(); // the welcome
-  await first.next(); // the acknowledgement
-  const client = new AbortController();
-  const { streams } = parts;
-  const leaves: StreamParts["streams"] = {
-    attach: (...asked) => {
-      client.abort(new Error("left"));
-      return streams.attach(...asked);
-    },
-  };
-  for await (const _ of session(leaves, client.signal, say.abort())) continue;
-  await until(() => backend.last.closed);
-  expect(backend.last.closed).toBe(true);
-});
-
-async function* sayAll(said: readonly MessageInit[], signal: AbortSignal): AsyncGenerator<ClientMessage, void> {
-  for (const init of said) {
-    signal.throwIfAborted();
-    yield create(ClientMessageSchema, init);
-  }
-  await untilAborted(signal);
-}

@@ -45,7 +45,7 @@ type MessageInit = NonNullable<MessageInitShape<typeof ServerMessageSchema>["res
 export async function runSession(parts: StreamParts, carrier: Carrier, stopping: AbortSignal): Promise<void> {
   let state: StreamProgress | undefined;
   try {
-    const ask = parseAttach(await carrier.headers(), carrier.caller);
+    const ask = parseAttach(carrier.headers, carrier.caller);
     const leave = parts.quotas.attach(carrier.caller);
     let attachment: Attachment | undefined;
     try {
@@ -53,7 +53,7 @@ export async function runSession(parts: StreamParts, carrier: Carrier, stopping:
       attachment = await parts.streams.attach(ask.name, ask.intent, ask);
       state = new StreamProgress(attachment.accepted);
       const stored = await readStored(attachment, state, ask, stopping);
-      await new Session(parts, carrier, { ask, attachment, state }).run(stored, stopping);
+      await new Session(parts, carrier, { ask, attachment, state }, stopping).run(stored);
     } finally {
       leave();
       attachment?.close();
@@ -70,30 +70,29 @@ class Session {
   readonly #stream: OpenStream;
   readonly #encoder: StreamEncoder;
   readonly #stop = new AbortController();
-  /** Aborts when the client has left, or the session must end. */
+  /** Aborts when the client has left, a newer attach has the stream, the gateway stops, or the session must end. */
   readonly #here: AbortSignal;
   #beatAt = 0;
 
-  constructor(parts: StreamParts, carrier: Carrier, stream: OpenStream) {
+  constructor(parts: StreamParts, carrier: Carrier, stream: OpenStream, stopping: AbortSignal) {
     this.#parts = parts;
     this.#carrier = carrier;
     this.#stream = stream;
     this.#encoder = streamEncoder(stream.state);
-    this.#here = AbortSignal.any([carrier.signal, this.#stop.signal]);
+    this.#here = AbortSignal.any([carrier.signal, stopping, stream.attachment.superseded, this.#stop.signal]);
   }
 
-  async run(stored: StoredStream, stopping: AbortSignal): Promise<void> {
+  async run(stored: StoredStream): Promise<void> {
     const { metrics } = this.#parts;
     const { ask, attachment, state } = this.#stream;
-    const stopped = () => this.#fail(stopping.reason);
-    stopping.addEventListener("abort", stopped, { once: true });
-    attachment.superseded.addEventListener("abort", () => this.#fail(attachment.superseded.reason), { once: true });
-    if (stopping.aborted) stopped();
-    if (attachment.superseded.aborted) this.#fail(attachment.superseded.reason);
     this.#noteReturn();
     metrics.streamOpened();
     let outcome: StreamOutcome = "left";
-    const inbox = this.#openInbox();
+    const inbox = new Inbox(this.#stream, {
+      ...this.#parts,
+      acknowledge: (seqno) => void this.#write({ case: "seqnoAck", value: seqno }),
+      fail: (error) => this.#fail(error),
+    });
     try {
       void this.#write({ case: "welcomeMessage", value: welcomeOf(this.#stream, stored) });
       const input = inbox.read(this.#carrier.messages, this.#carrier.waitsForGaps, this.#here);
@@ -107,10 +106,9 @@ class Session {
       if (this.#encoder.failure !== undefined) throw encodeFailedEnd(this.#encoder.failure);
     } catch (error) {
       if (outcome === "left" && !this.#carrier.signal.aborted) outcome = "failed";
-      throw this.#stop.signal.aborted ? this.#stop.signal.reason : error;
+      throw this.#here.aborted ? this.#here.reason : error;
     } finally {
-      stopping.removeEventListener("abort", stopped); // `stopping` lives on, and would keep the stream's key
-      this.#fail(new Error("the session is over"));
+      this.#fail(new Error("the session is over")); // the gateway's own signal lives on, and would keep the stream's key
       await inbox.worked();
       metrics.streamEnded(outcome);
       this.#parts.log.write("info", "stream attach", {
@@ -131,18 +129,6 @@ class Session {
   /** A failure of the work ends the session; the end of the session ends the work. */
   #inBackground(work: Promise<void>): void {
     void bestEffort(work, (error) => this.#fail(error));
-  }
-
-  #openInbox(): Inbox {
-    const { models, metrics, quotas, limits } = this.#parts;
-    return new Inbox(this.#stream, {
-      models,
-      mostBytes: limits.maxBodyBytes,
-      keep: (bytes) => quotas.keep(this.#carrier.caller, bytes),
-      onTurn: ({ joined, degraded }) => metrics.turn("idempotent", joined, degraded),
-      acknowledge: (seqno) => void this.#write({ case: "seqnoAck", value: seqno }),
-      fail: (error) => this.#fail(error),
-    });
   }
 
   #write(response: MessageInit): Promise<void> {

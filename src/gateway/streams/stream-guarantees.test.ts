@@ -10,6 +10,7 @@ import { FailingRows } from "../../log/rows.fake.ts";
 import { SettableClock } from "../../log/turn.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import type { GatewayMeter } from "../options.ts";
+import { signedIn } from "../routes/signed-in.fake.ts";
 import { begun, lastOf } from "./one-stream.fake.ts";
 import { detailsOf, say } from "./raw-client.fake.ts";
 import { attach, headersOf, newNames, sealedFileLog, streamWorld } from "./stream-world.fake.ts";
@@ -45,8 +46,9 @@ describe("a stream", () => {
 
   test("shows the gateway's owner what happened and when, while it runs and after its end, without any text", async () => {
     const secret = "canary-5f1c";
-    const { world, first } = await begun({ gateway: { dashboardText: true } }, secret);
-    const { request } = world.fake;
+    const { world, first } = await begun({}, secret);
+    const headers = await signedIn(world.fake, true);
+    const request = (at: string) => world.fake.request(at, { headers });
     const [turn] = await world.store.list({ limit: 1 });
     const path = `/dashboard/api/turns/${turn?.turnId}`;
     const running = await request(`${path}/summary`);
@@ -97,7 +99,7 @@ describe("a stream", () => {
     const later = new SseReader(await request("/dashboard/api/turns/feed"));
     const { shows_text: _shown, prompt: _prompt, ...listed } = summary;
     expect(JSON.parse((await later.next())?.data ?? "")).toMatchObject([listed]);
-    const events = await request(`/v1/turns/${turn?.turnId}/events`);
+    const events = await world.fake.request(`/v1/turns/${turn?.turnId}/events`);
     expect(events.status).toBe(403);
     expect(await events.json()).toMatchObject({ error: { hint: expect.stringContaining(`GET ${path}/timeline`) } });
     await Promise.all([feed.cancel(), later.cancel()]);

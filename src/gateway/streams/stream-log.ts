@@ -3,13 +3,13 @@ import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
 import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { withSpentStream } from "../../base/spent-stream.ts";
 import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../proto/aiserver/v1/chat_pb.ts";
-import type { Attachment, StreamReads } from "../../turns/attach.ts";
+import type { Attachment, StreamAccess } from "../../turns/attach.ts";
 import { waitAfterFirst } from "../../turns/back-off.ts";
 import { type Answer, AnswerFold, type Block } from "../dialects/answer.ts";
 import { type Digest, StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { refusal } from "../dialects/idempotent/errors.ts";
 import { beforeFirst } from "../dialects/idempotent/event-id.ts";
-import type { AttachAsk } from "./attach-headers.ts";
+import type { AttachRequest } from "./attach-headers.ts";
 import type { OpenStream, StreamProgress } from "./progress.ts";
 
 /** SHA-256 over the digest before and the chunk's bytes. Source: docs/stream-protocol.md, "Events". */
@@ -27,15 +27,15 @@ export interface StoredStream {
 
 /**
  * Reads all that a stream's logs hold now, and checks the cursor against it before anything is sent. Source:
- * docs/wire/idempotent-streams.md, "Rules that follow".
+ * docs/wire/idempotent-streams.md, "What a server must do".
  *
  * @throws MillraceError `expired` when part of it is no longer kept, and with reason `diverged` for a cursor that is not in it, or
  * whose digest differs.
  */
 export async function readStored(
-  reading: StreamReads,
+  reading: StreamAccess,
   state: StreamProgress,
-  ask: Pick<AttachAsk, "cursor" | "chain">,
+  ask: Pick<AttachRequest, "cursor" | "chain">,
   signal: AbortSignal,
 ): Promise<StoredStream> {
   const encoder = streamEncoder(state);
@@ -44,24 +44,19 @@ export async function readStored(
   const note = ({ eventId }: { readonly eventId: string }, chain: Uint8Array) => {
     if (eventId === ask.cursor) chainHead = chain;
   };
-  let lastEnded = true;
   for (const turnId of state.turns) {
     const record = await reading.get(turnId);
     if (record === undefined) throw new MillraceError("expired", "This stream is no longer kept.");
     if (record.ended) expiresAtMs = Math.min(expiresAtMs, record.expiresAtMs);
     encoder.begin();
-    lastEnded = false;
     if (record.lastEventId === startOfLog) continue;
     for await (const event of reading.follow(turnId, startOfLog, signal)) {
       encoder.push(event, note);
       if (event.eventId >= record.lastEventId) break; // what comes after that comes live
     }
-    lastEnded = encoder.turnEnd !== undefined;
   }
-  if (encoder.ended === undefined && lastEnded) {
-    const how = endBetween(state, encoder);
-    if (how !== undefined) encoder.end(how, note);
-  }
+  const how = encoder.ended === undefined ? endBetween(state, encoder) : undefined;
+  if (how !== undefined) encoder.end(how, note);
   const isSame = chainHead !== undefined && (ask.chain === undefined || Buffer.from(ask.chain).equals(chainHead));
   if (chainHead === undefined || !isSame) throw diverged();
   return { tailEventId: encoder.tail.eventId, chainHead, ended: encoder.ended !== undefined, expiresAtMs };
@@ -138,7 +133,7 @@ export interface EndedAnswer {
 }
 
 /** Reads a turn to its end, as an observer. Throws as reading does. */
-export async function readAnswer(reading: StreamReads, turnId: TurnId, signal: AbortSignal): Promise<EndedAnswer> {
+export async function readAnswer(reading: StreamAccess, turnId: TurnId, signal: AbortSignal): Promise<EndedAnswer> {
   const fold = new AnswerFold({ tools: [] });
   for await (const event of reading.follow(turnId, startOfLog, signal)) fold.push(event);
   return { blocks: fold.answer.blocks, waits: waitsForResults(fold.answer.end) };

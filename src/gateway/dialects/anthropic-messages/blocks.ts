@@ -20,7 +20,7 @@ const documentSource = z.discriminatedUnion("type", [
   z.object({ type: z.literal("file"), file_id: z.string() }),
 ]);
 
-export const textBlock = z.object({ type: z.literal("text"), text: z.string() });
+const textBlock = z.object({ type: z.literal("text"), text: z.string() });
 const imageBlock = z.object({ type: z.literal("image"), source: imageSource });
 const documentBlock = z.object({
   type: z.literal("document"),
@@ -35,13 +35,6 @@ const searchResultBlock = z.object({
   content: z.array(z.looseObject({ type: z.string() })).nullish(),
 });
 const toolReferenceBlock = z.object({ type: z.literal("tool_reference"), tool_name: z.string() });
-const known = {
-  text: textBlock,
-  image: imageBlock,
-  document: documentBlock,
-  searchResult: searchResultBlock,
-  toolReference: toolReferenceBlock,
-};
 
 /**
  * A block of a type that Millrace does not know: left out of the prompt, never refused.
@@ -56,19 +49,19 @@ export const anyBlock = z.looseObject({ type: z.string() });
 export function parsePartBlock(block: z.infer<typeof anyBlock>, path: string): Part[] {
   switch (block.type) {
     case "text":
-      return textParts([parseAt(known.text, block, path).text]);
+      return textParts([parseAt(textBlock, block, path).text]);
     case "image":
-      return [parseImage(parseAt(known.image, block, path).source, `${path}.source`)];
+      return [parseImage(parseAt(imageBlock, block, path).source, `${path}.source`)];
     case "document":
-      return parseDocument(parseAt(known.document, block, path), path);
+      return parseDocument(parseAt(documentBlock, block, path), path);
     case "search_result": {
-      const { source, title, content } = parseAt(known.searchResult, block, path);
+      const { source, title, content } = parseAt(searchResultBlock, block, path);
       const heading = [title, source].filter((text) => text).join(", ");
       const parts = (content ?? []).flatMap((inner, i) => parsePartBlock(inner, `${path}.content[${i}]`));
       return [...textParts([heading]), ...parts];
     }
     case "tool_reference":
-      return textParts([`The tool ${parseAt(known.toolReference, block, path).tool_name} can be called now.`]);
+      return textParts([`The tool ${parseAt(toolReferenceBlock, block, path).tool_name} can be called now.`]);
     default:
       return [];
   }

@@ -2,16 +2,29 @@ import type { Tool } from "../../../log/request.ts";
 
 const text = { type: "string" };
 const path = { type: "string", description: "An absolute path." };
+
+/** The parameters of all commands, by name. */
+const parameters: Readonly<Record<string, object>> = {
+  path,
+  file_text: text,
+  old_str: { type: "string", description: "The text to replace, which is in the file exactly once." },
+  new_str: text,
+  insert_line: { type: "integer" },
+  insert_text: text,
+  old_path: path,
+  new_path: path,
+};
 const lines = { type: "array", items: { type: "integer" }, description: "First and last line; -1 is the end." };
 
-/** The commands of a tool that works on files, by name, with what each needs beside the path. */
-function onFiles(
-  description: string,
-  commands: Readonly<Record<string, readonly string[]>>,
-  more: object,
-): Omit<Tool, "name"> {
+/** A tool that works on files: its commands by name, with what each needs. */
+function onFiles(description: string, commands: Readonly<Record<string, readonly string[]>>): Omit<Tool, "name"> {
   const needs = Object.entries(commands).map(([name, needed]) => `${name} (${needed.join(", ")})`);
-  const properties = { command: { type: "string", enum: Object.keys(commands) }, path, ...more };
+  const needed = new Set(Object.values(commands).flat());
+  const properties = {
+    command: { type: "string", enum: Object.keys(commands) },
+    ...Object.fromEntries([...needed].map((name) => [name, parameters[name]])),
+    view_range: lines,
+  };
   return {
     kind: "function",
     description: `${description} Commands, and what they need: ${needs.join("; ")}.`,
@@ -31,47 +44,19 @@ const editing = {
   str_replace: ["path", "old_str", "new_str"],
   insert: ["path", "insert_line", "insert_text"],
 };
-const editor = onFiles("Looks at files and changes them.", editing, {
-  file_text: text,
-  old_str: { type: "string", description: "The text to replace, which is in the file exactly once." },
-  new_str: text,
-  insert_line: { type: "integer" },
-  insert_text: text,
-  view_range: lines,
-});
+const editor = onFiles("Looks at files and changes them.", editing);
 /** The editor of earlier dates takes an insertion as `new_str`, and takes back the last change. */
-const earlierEditor = onFiles(
-  "Looks at files and changes them.",
-  { ...editing, insert: ["path", "insert_line", "new_str"], undo_edit: ["path"] },
-  {
-    file_text: text,
-    old_str: { type: "string", description: "The text to replace, which is in the file exactly once." },
-    new_str: text,
-    insert_line: { type: "integer" },
-    view_range: lines,
-  },
-);
+const earlierEditor = onFiles("Looks at files and changes them.", {
+  ...editing,
+  insert: ["path", "insert_line", "new_str"],
+  undo_edit: ["path"],
+});
 
-const memory = onFiles(
-  "Keeps notes between conversations, as files below /memories. Look there before you begin.",
-  {
-    ...editing,
-    view: ["path"],
-    create: ["path", "file_text"],
-    delete: ["path"],
-    rename: ["old_path", "new_path"],
-  },
-  {
-    file_text: text,
-    old_str: text,
-    new_str: text,
-    insert_line: { type: "integer" },
-    insert_text: text,
-    old_path: path,
-    new_path: path,
-    view_range: lines,
-  },
-);
+const memory = onFiles("Keeps notes between conversations, as files below /memories. Look there before you begin.", {
+  ...editing,
+  delete: ["path"],
+  rename: ["old_path", "new_path"],
+});
 
 const known: readonly { readonly type: RegExp; readonly tool: Omit<Tool, "name"> }[] = [
   { type: /^bash_\d{8}$/, tool: shell },

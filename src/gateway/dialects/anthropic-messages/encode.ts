@@ -1,6 +1,6 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import type { JsonObject } from "../../../base/json.ts";
-import type { TurnEvent, Usage } from "../../../log/event.ts";
+import type { Usage } from "../../../log/event.ts";
 import type { TurnRequest } from "../../../log/request.ts";
 import {
   type Answer,
@@ -11,12 +11,11 @@ import {
   type Block,
   millraceEnd,
 } from "../answer.ts";
-import { cancelledError } from "../cancelled.ts";
-import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import type { Dialect, EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import { anthropicErrorBody, encodeAnthropicError, failureOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
 import { wireId } from "../wire-id.ts";
-import { anthropicErrorBody } from "./errors.ts";
-import type { MessagesWire } from "./request.ts";
+import { type MessagesWire, parseMessagesRequest } from "./request.ts";
 
 /**
  * Message events: `message_start`, blocks one after the other, `message_delta`, `message_stop`. Thinking comes without a
@@ -24,42 +23,10 @@ import type { MessagesWire } from "./request.ts";
  *
  * A rewrite is sent as in Chat Completions: the text delta's event carries `millrace: { rewritten: <whole text> }`.
  */
-export class MessagesEncoder implements Encoder {
-  readonly #context: EncodeContext;
-  readonly #fold: AnswerFold;
-
-  constructor(context: EncodeContext) {
-    this.#context = context;
-    this.#fold = new AnswerFold(context.parsed.request);
-  }
-
-  open(): readonly WireEvent[] {
-    const { promptTokens } = this.#context;
-    const usage: Usage = { promptTokens, completionTokens: 1, thinkingTokens: 0, estimated: true };
-    const message = {
-      ...head(this.#context),
-      content: [],
-      stop_reason: null,
-      stop_sequence: null,
-      stop_details: null,
-      usage: { ...usageBody(usage), ...tierBody },
-    };
-    return [write({ type: "message_start", message })];
-  }
-
-  encode(event: TurnEvent): readonly WireEvent[] {
-    return this.#fold.push(event).flatMap((step) => this.#step(step));
-  }
-
-  heartbeat(): readonly WireEvent[] {
-    return [write({ type: "ping" })];
-  }
-
-  broken(error: ErrorRecord): readonly WireEvent[] {
-    return [write(anthropicErrorBody(error, this.#context.requestId))];
-  }
-
-  #step(step: AnswerStep): readonly WireEvent[] {
+function messagesEncoder(context: EncodeContext): Encoder {
+  const fold = new AnswerFold(context.parsed.request);
+  const broken = (error: ErrorRecord) => [write(anthropicErrorBody(error, context.requestId))];
+  const encodeStep = (step: AnswerStep): readonly WireEvent[] => {
     switch (step.type) {
       case "open":
         return [write({ type: "content_block_start", index: step.block.index, content_block: emptyBlock(step.block) })];
@@ -74,23 +41,41 @@ export class MessagesEncoder implements Encoder {
       }
       case "close":
         return [write({ type: "content_block_stop", index: step.block.index })];
-      case "end":
-        return this.#end(step.end);
+      case "end": {
+        if (step.end.type !== "finished") return broken(failureOf(step.end));
+        const usage = finalUsage(reportedUsage(fold.answer, context));
+        const delta = { ...stopOf(step.end, context.parsed.request), container: null };
+        return [
+          write({ type: "message_delta", delta, usage, ...millraceEnd(step.end) }),
+          write({ type: "message_stop" }),
+        ];
+      }
       default:
         return step satisfies never;
     }
-  }
-
-  #end(end: AnswerEnd): readonly WireEvent[] {
-    if (end.type === "failed") return this.broken(end.error);
-    if (end.type === "cancelled") return this.broken(cancelledError(end.by));
-    const usage = finalUsage(reportedUsage(this.#fold.answer, this.#context));
-    const delta = { ...stopOf(end, this.#context.parsed.request), container: null };
-    return [write({ type: "message_delta", delta, usage, ...millraceEnd(end) }), write({ type: "message_stop" })];
-  }
+  };
+  return {
+    open: () => [write({ type: "message_start", message: emptyMessage(context) })],
+    encode: (event) => fold.push(event).flatMap(encodeStep),
+    heartbeat: () => [write({ type: "ping" })],
+    broken,
+  };
 }
 
-export function encodeMessage(context: EncodeContext, answer: Answer): unknown {
+function emptyMessage(context: EncodeContext): JsonObject {
+  const { promptTokens } = context;
+  const usage: Usage = { promptTokens, completionTokens: 1, thinkingTokens: 0, estimated: true };
+  return {
+    ...head(context),
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+    usage: { ...usageBody(usage), ...tierBody },
+  };
+}
+
+function encodeMessage(context: EncodeContext, answer: Answer): unknown {
   const usage = finalUsage(reportedUsage(answer, context));
   return {
     ...head(context),
@@ -162,3 +147,12 @@ function wholeBlock(block: Block): JsonObject {
 function write(event: JsonObject): WireEvent {
   return { name: String(event.type), data: JSON.stringify(event) };
 }
+
+/** Anthropic Messages: `POST /v1/messages`. */
+export const anthropicMessages: Dialect = {
+  name: "anthropic-messages",
+  parse: parseMessagesRequest,
+  encoder: messagesEncoder,
+  encodeAnswer: encodeMessage,
+  encodeError: encodeAnthropicError,
+};

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { recordedContext, recordedLog, recordedNames, streamText, wholeAnswerOf } from "../../recorded.fake.ts";
-import { anthropicMessages } from "./dialect.ts";
+import { anthropicMessages } from "./encode.ts";
 
 describe("anthropic-messages, recorded logs", () => {
   it.each(recordedNames)("writes %s as it always did", async (name) => {

@@ -1,7 +1,7 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { eventIdOf } from "../../../log/event-id.ts";
+import { eventIdOf } from "../../../log/event.ts";
 import {
   StreamUnifiedChatRequestSchema as ChatSchema,
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,

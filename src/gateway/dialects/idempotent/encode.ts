@@ -8,7 +8,7 @@ import {
   type StreamEndSchema,
 } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
-import { cancelledError } from "../cancelled.ts";
+import { failureOf } from "../errors.ts";
 import { beforeFirst, chunkId, endId } from "./event-id.ts";
 
 /** The digest over events: of the digest before (empty at first) and the next chunk's bytes. */
@@ -72,8 +72,7 @@ export class StreamEncoder {
 
   /** The error to send after the end event, if the answer is not complete. */
   get failure(): ErrorRecord | undefined {
-    if (this.#ended?.type === "failed") return this.#ended.error;
-    return this.#ended?.type === "cancelled" ? cancelledError(this.#ended.by) : undefined;
+    return this.#ended === undefined || this.#ended.type === "finished" ? undefined : failureOf(this.#ended);
   }
 
   /** The end of the turn that was encoded last; undefined while it continues. */

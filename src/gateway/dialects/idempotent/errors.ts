@@ -2,24 +2,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorCode, type ErrorRecord, MillraceError } from "../../../base/errors.ts";
 import { ErrorDetails_Error as E, ErrorDetailsSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
 
-/** The exact reason why a stream is refused, finer than the code. */
-export type Reason =
-  | "expired"
-  | "diverged"
-  | "superseded"
-  | "ticket_spent"
-  | "seqno_conflict"
-  | "seqno_gap"
-  | "observer"
-  | "too_many_streams"
-  | "too_many_bytes"
-  | "foreign"
-  | "no_such_method"
-  | "needs_http2"
-  | "wrong_method"
-  | "wrong_content_type"
-  | "too_large";
-
 /**
  * When another attach may help. Such an error carries no details, and details are the only sign on which an original client
  * stops. `begun`: another attach helps once the stream's request was accepted; before that the error is final.
@@ -56,6 +38,7 @@ const meanings = {
   internal: { connect: Code.Internal, error: E.CUSTOM_MESSAGE, passes: "never" },
 } as const satisfies Record<ErrorCode, Meaning>;
 
+/** The exact reasons why a stream is refused, finer than the codes. */
 const reasons = {
   expired: { connect: Code.FailedPrecondition, error: E.NOT_FOUND, passes: "never" },
   diverged: { connect: Code.DataLoss, error: E.CUSTOM_MESSAGE, passes: "never" },
@@ -69,10 +52,10 @@ const reasons = {
   foreign: { connect: Code.PermissionDenied, error: E.UNAUTHORIZED, passes: "never" },
   no_such_method: { connect: Code.Unimplemented, error: E.CUSTOM_MESSAGE, passes: "never" },
   needs_http2: { connect: Code.Unimplemented, error: E.CUSTOM_MESSAGE, passes: "never" },
-  wrong_method: { connect: Code.Unimplemented, error: E.BAD_REQUEST, passes: "never" },
-  wrong_content_type: { connect: Code.InvalidArgument, error: E.BAD_REQUEST, passes: "never" },
   too_large: { connect: Code.ResourceExhausted, error: E.BAD_REQUEST, passes: "never" },
-} as const satisfies Record<Reason, Meaning>;
+} as const satisfies Readonly<Record<string, Meaning>>;
+
+export type Reason = keyof typeof reasons;
 
 /** An error with a reason of this protocol. */
 export function refusal(

@@ -1,6 +1,6 @@
 import { MillraceError } from "../../../base/errors.ts";
 import { type EventId, startOfLog } from "../../../base/ids.ts";
-import { eventIdOf } from "../../../log/event-id.ts";
+import { eventIdOf } from "../../../log/event.ts";
 
 /** The cursor before the first event of a stream. Source: docs/wire/idempotent-streams.md, "Headers". */
 export const beforeFirst = "0";

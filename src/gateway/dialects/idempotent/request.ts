@@ -6,7 +6,7 @@ import {
   ConversationMessage_MessageType as MessageType,
   type StreamUnifiedChatRequest,
 } from "../../../proto/aiserver/v1/chat_pb.ts";
-import type { Block } from "../answer.ts";
+import { answerMessage, type Block } from "../answer.ts";
 import { refuse } from "../parse-body.ts";
 import type { ToolResult } from "./client-message.ts";
 import { refuseImages } from "./unread.ts";
@@ -50,19 +50,8 @@ export function continueRequest(
   answer: readonly Block[],
   results: ReadonlyMap<string, ToolResult>,
 ): TurnRequest {
-  let text = "";
-  for (const block of answer) if (block.kind === "text") text += block.text;
   const calls = answer.filter((block) => block.kind === "tool_call");
-  const answered: Message = {
-    role: "assistant",
-    parts: text === "" ? [] : [{ type: "text", text }],
-    toolCalls: calls.map((call) => ({
-      callId: call.callId,
-      name: call.name,
-      arguments: call.arguments,
-      kind: "function",
-    })),
-  };
+  const answered = answerMessage(answer.filter(({ kind }) => kind !== "thinking"));
   const given = calls.map(({ callId, name }): Message => {
     const result = results.get(callId);
     return {

@@ -1,6 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import type { JsonObject } from "../../../base/json.ts";
-import type { TurnEvent } from "../../../log/event.ts";
 import {
   type Answer,
   AnswerFold,
@@ -9,12 +8,12 @@ import {
   type Block,
   millraceEnd,
   type ToolCallBlock,
+  textOf,
 } from "../answer.ts";
-import { cancelledError } from "../cancelled.ts";
-import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import type { Dialect, EncodeContext, Encoder, WireError, WireEvent } from "../dialect.ts";
+import { encodeOpenAiError, failureOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
-import { ollamaErrorBody } from "./errors.ts";
-import type { OllamaWire } from "./request.ts";
+import { type OllamaWire, parseOllamaRequest } from "./request.ts";
 
 /** What a line of an answer brings. */
 interface LineParts {
@@ -27,61 +26,41 @@ interface LineParts {
  * Lines of Ollama's stream: each text and thought as it comes, each call whole, and a last line with `done`. Rewrites are sent as in
  * Chat Completions. Source: docs/wire/clients.md, "Ollama".
  */
-export class OllamaEncoder implements Encoder {
-  readonly #context: EncodeContext;
-  readonly #fold: AnswerFold;
-
-  constructor(context: EncodeContext) {
-    this.#context = context;
-    this.#fold = new AnswerFold(context.parsed.request);
-  }
-
-  open(): readonly WireEvent[] {
-    return [];
-  }
-
-  encode(event: TurnEvent): readonly WireEvent[] {
-    return this.#fold.push(event).flatMap((step) => this.#step(step));
-  }
-
-  heartbeat(): readonly WireEvent[] {
-    return [this.#line({})];
-  }
-
-  broken(error: ErrorRecord): readonly WireEvent[] {
-    return [{ data: JSON.stringify(ollamaErrorBody(error)) }];
-  }
-
-  #step(step: AnswerStep): readonly WireEvent[] {
+function ollamaEncoder(context: EncodeContext): Encoder {
+  const fold = new AnswerFold(context.parsed.request);
+  const line = (said: LineParts, more: JsonObject = {}): WireEvent => ({
+    data: JSON.stringify({ ...head(context), ...spell(context, said), done: false, ...more }),
+  });
+  const broken = (error: ErrorRecord) => [{ data: JSON.stringify(ollamaErrorBody(error)) }];
+  const write = (step: AnswerStep): readonly WireEvent[] => {
     switch (step.type) {
       case "open":
         return [];
       case "delta":
-        return step.block.kind === "tool_call" ? [] : [this.#line(saidBy(step.block, step.delta))];
+        return step.block.kind === "tool_call" ? [] : [line(saidBy(step.block, step.delta))];
       case "rewritten":
-        return [this.#line({ content: step.delta }, { millrace: { rewritten: step.text } })];
+        return [line({ content: step.delta }, { millrace: { rewritten: step.text } })];
       case "close":
-        return step.block.kind === "tool_call" ? [this.#line({ calls: [step.block] })] : [];
+        return step.block.kind === "tool_call" ? [line({ calls: [step.block] })] : [];
       case "end":
-        if (step.end.type === "failed") return this.broken(step.end.error);
-        if (step.end.type === "cancelled") return this.broken(cancelledError(step.end.by));
-        return [this.#line({}, endOf(this.#context, this.#fold.answer))];
+        if (step.end.type !== "finished") return broken(failureOf(step.end));
+        return [line({}, endOf(context, fold.answer))];
       default:
         return step satisfies never;
     }
-  }
-
-  #line(said: LineParts, more: JsonObject = {}): WireEvent {
-    return { data: JSON.stringify({ ...head(this.#context), ...spell(this.#context, said), done: false, ...more }) };
-  }
+  };
+  return {
+    open: () => [],
+    encode: (event) => fold.push(event).flatMap(write),
+    heartbeat: () => [line({})],
+    broken,
+  };
 }
 
 /** A finished answer as one body. */
-export function encodeOllamaAnswer(context: EncodeContext, answer: Answer): unknown {
-  const joined = (kind: Block["kind"]) =>
-    answer.blocks.map((block) => (block.kind === kind && block.kind !== "tool_call" ? block.text : "")).join("");
+function encodeOllamaAnswer(context: EncodeContext, answer: Answer): unknown {
   const calls = answer.blocks.filter((block) => block.kind === "tool_call");
-  const said = { content: joined("text"), thinking: joined("thinking"), calls };
+  const said = { content: textOf(answer.blocks), thinking: textOf(answer.blocks, "thinking"), calls };
   return { ...head(context), ...spell(context, said), ...endOf(context, answer) };
 }
 
@@ -116,3 +95,23 @@ function endOf(context: EncodeContext, answer: Answer): JsonObject {
     millrace: { ...millraceUsage(usage).millrace, ...millraceEnd(answer.end).millrace },
   };
 }
+
+/** An error as Ollama writes it, whole and in a stream: its clients show `error` as it is. Source: docs/wire/clients.md, "Ollama". */
+function ollamaErrorBody({ message, hint }: ErrorRecord): { readonly error: string } {
+  return { error: `${message} ${hint}`.trim() };
+}
+
+/** Status and headers are OpenAI's. */
+export function encodeOllamaError(error: ErrorRecord, requestId: string): WireError {
+  return { ...encodeOpenAiError(error, requestId), body: ollamaErrorBody(error) };
+}
+
+/** Ollama: `POST /api/chat` and `POST /api/generate`, whose bodies differ in how they say the question. */
+export const ollama: Dialect = {
+  name: "ollama",
+  framing: "lines",
+  parse: parseOllamaRequest,
+  encoder: ollamaEncoder,
+  encodeAnswer: encodeOllamaAnswer,
+  encodeError: encodeOllamaError,
+};

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { recordedContext, recordedLog, recordedNames, wholeAnswerOf } from "../../recorded.fake.ts";
-import { ollama } from "./dialect.ts";
+import { ollama } from "./encode.ts";
 
 describe("ollama, recorded logs", () => {
   it.each(recordedNames)("writes %s as it always did", async (name) => {

@@ -1,12 +1,19 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
-import type { FinishReason, TurnEvent } from "../../../log/event.ts";
-import { type Answer, AnswerFold, type AnswerStep, type Block, millraceEnd, type ToolCallBlock } from "../answer.ts";
-import { cancelledError } from "../cancelled.ts";
-import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import type { FinishReason } from "../../../log/event.ts";
+import {
+  type Answer,
+  AnswerFold,
+  type AnswerStep,
+  type Block,
+  millraceEnd,
+  type ToolCallBlock,
+  textOf,
+} from "../answer.ts";
+import type { Dialect, EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import { encodeOpenAiError, failureOf, openAiErrorBody } from "../errors.ts";
 import { openAiUsage, reportedUsage } from "../openai-usage.ts";
 import { wireId } from "../wire-id.ts";
-import { encodeStreamError } from "./errors.ts";
-import type { ChatWire } from "./request.ts";
+import { type ChatWire, parseChatRequest } from "./request.ts";
 
 type Delta = Readonly<Record<string, unknown>>;
 
@@ -18,73 +25,52 @@ type Delta = Readonly<Record<string, unknown>>;
  * Otherwise the chunk carries `millrace: { rewritten: <the whole text after this chunk> }`, and its delta holds the text that makes
  * the end complete. A client that knows the member replaces its text; another client shows some text twice.
  */
-export class ChatEncoder implements Encoder {
-  readonly #context: EncodeContext;
-  readonly #fold: AnswerFold;
-  readonly #includeUsage: boolean;
-  readonly #head: Delta;
-
-  constructor(context: EncodeContext) {
-    this.#context = context;
-    this.#fold = new AnswerFold(context.parsed.request);
-    this.#includeUsage = (context.parsed.wire as ChatWire).includeUsage; // set by this dialect's own parser
-    this.#head = { ...head(context, "chat.completion.chunk") };
-  }
-
-  open(): readonly WireEvent[] {
-    return [this.#chunk({ role: "assistant", content: "" })];
-  }
-
-  encode(event: TurnEvent): readonly WireEvent[] {
-    return this.#fold.push(event).flatMap((step) => this.#step(step));
-  }
-
-  heartbeat(): readonly WireEvent[] {
-    return [this.#chunk({})];
-  }
-
-  broken(error: ErrorRecord): readonly WireEvent[] {
-    return [encodeStreamError(error, this.#context.requestId)];
-  }
-
-  #step(step: AnswerStep): readonly WireEvent[] {
+function chatEncoder(context: EncodeContext): Encoder {
+  const fold = new AnswerFold(context.parsed.request);
+  const { includeUsage } = context.parsed.wire as ChatWire; // set by this dialect's own parser
+  const members = head(context, "chat.completion.chunk");
+  const chunk = (delta: Delta, finishReason: string | null = null, extension: Delta = {}): WireEvent => {
+    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finishReason }];
+    const usage = includeUsage ? { usage: null } : {};
+    return { data: JSON.stringify({ ...members, choices, ...usage, ...extension }) };
+  };
+  const broken = (error: ErrorRecord) => [encodeStreamError(error, context.requestId)];
+  const finish = (reason: FinishReason, extension: Delta): readonly WireEvent[] => {
+    const last = chunk({}, reason.unified, extension);
+    const done = { data: "[DONE]" };
+    if (!includeUsage) return [last, done];
+    const usage = openAiUsage(reportedUsage(fold.answer, context));
+    return [last, { data: JSON.stringify({ ...members, choices: [], usage }) }, done];
+  };
+  const write = (step: AnswerStep): readonly WireEvent[] => {
     switch (step.type) {
       case "open":
-        return step.block.kind === "tool_call" ? [this.#chunk({ tool_calls: [openCall(step.block)] })] : [];
+        return step.block.kind === "tool_call" ? [chunk({ tool_calls: [openCall(step.block)] })] : [];
       case "delta":
-        return [this.#chunk(deltaOf(step.block, step.delta))];
+        return [chunk(deltaOf(step.block, step.delta))];
       case "rewritten":
-        return [this.#chunk({ content: step.delta }, null, { millrace: { rewritten: step.text } })];
+        return [chunk({ content: step.delta }, null, { millrace: { rewritten: step.text } })];
       case "close":
         return [];
       case "end":
-        if (step.end.type === "failed") return this.broken(step.end.error);
-        if (step.end.type === "cancelled") return this.broken(cancelledError(step.end.by));
-        return this.#finish(step.end.reason, millraceEnd(step.end));
+        if (step.end.type !== "finished") return broken(failureOf(step.end));
+        return finish(step.end.reason, millraceEnd(step.end));
       default:
         return step satisfies never;
     }
-  }
-
-  #finish(reason: FinishReason, extension: Delta): readonly WireEvent[] {
-    const finish = this.#chunk({}, reason.unified, extension);
-    const done = { data: "[DONE]" };
-    if (!this.#includeUsage) return [finish, done];
-    const usage = openAiUsage(reportedUsage(this.#fold.answer, this.#context));
-    return [finish, { data: JSON.stringify({ ...this.#head, choices: [], usage }) }, done];
-  }
-
-  #chunk(delta: Delta, finishReason: string | null = null, extension: Delta = {}): WireEvent {
-    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finishReason }];
-    const usage = this.#includeUsage ? { usage: null } : {};
-    return { data: JSON.stringify({ ...this.#head, choices, ...usage, ...extension }) };
-  }
+  };
+  return {
+    open: () => [chunk({ role: "assistant", content: "" })],
+    encode: (event) => fold.push(event).flatMap(write),
+    heartbeat: () => [chunk({})],
+    broken,
+  };
 }
 
 /** A finished answer as one `chat.completion`. */
-export function encodeChatAnswer(context: EncodeContext, answer: Answer): unknown {
-  const text = joined(answer, "text");
-  const thinking = joined(answer, "thinking");
+function encodeChatAnswer(context: EncodeContext, answer: Answer): unknown {
+  const text = textOf(answer.blocks);
+  const thinking = textOf(answer.blocks, "thinking");
   const calls = answer.blocks.filter((block) => block.kind === "tool_call");
   const message = {
     role: "assistant",
@@ -129,8 +115,19 @@ function wholeCall(block: ToolCallBlock): Delta {
   return { id: block.callId, type: "function", function: { name: block.name, arguments: block.arguments } };
 }
 
-function joined(answer: Answer, kind: "text" | "thinking"): string {
-  let text = "";
-  for (const block of answer.blocks) if (block.kind === kind) text += block.text;
-  return text;
+/**
+ * An error in the middle of a stream: the SDKs throw on a member `error`. No `[DONE]` follows, since the answer is not
+ * complete. Source: docs/wire/clients.md, "Chat Completions".
+ */
+export function encodeStreamError(error: ErrorRecord, requestId: string): WireEvent {
+  return { data: JSON.stringify({ error: openAiErrorBody(error, requestId) }) };
 }
+
+/** OpenAI Chat Completions: `POST /v1/chat/completions`. */
+export const openAiChat: Dialect = {
+  name: "openai-chat",
+  parse: parseChatRequest,
+  encoder: chatEncoder,
+  encodeAnswer: encodeChatAnswer,
+  encodeError: encodeOpenAiError,
+};

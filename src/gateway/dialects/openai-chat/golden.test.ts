@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { recordedContext, recordedLog, recordedNames, streamText, wholeAnswerOf } from "../../recorded.fake.ts";
-import { openAiChat } from "./dialect.ts";
+import { openAiChat } from "./encode.ts";
 
 describe("openai-chat, recorded logs", () => {
   it.each(recordedNames)("writes %s as it always did", async (name) => {

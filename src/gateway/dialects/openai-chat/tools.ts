@@ -3,16 +3,18 @@ import type { Tool, ToolChoice } from "../../../log/request.ts";
 import { hostedRefusal } from "../hosted-tools.ts";
 import { refuse } from "../parse-body.ts";
 
-const functionDefinition = z.object({
+export const functionDefinition = z.object({
   name: z.string().min(1),
   description: z.string().nullish(),
   parameters: z.record(z.string(), z.unknown()).nullish(),
 });
 const functionTool = z.object({ type: z.literal("function"), function: functionDefinition });
-const customTool = z.object({
-  type: z.literal("custom"),
-  custom: z.object({ name: z.string().min(1), description: z.string().nullish(), format: z.unknown().optional() }),
+export const customDefinition = z.object({
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  format: z.unknown().optional(),
 });
+const customTool = z.object({ type: z.literal("custom"), custom: customDefinition });
 
 /** `tools` and the older `functions`. Unknown keys (`strict`, `eager_input_streaming`) pass: they are hints. */
 export const toolsSchema = z.array(z.discriminatedUnion("type", [functionTool, customTool])).nullish();
@@ -70,11 +72,7 @@ export function functionToolOf(definition: z.infer<typeof functionDefinition>): 
 }
 
 /** A tool that takes raw text. A grammar is kept as its only parameter description, for the prompt to show. */
-export function freeformTool(tool: {
-  readonly name: string;
-  readonly description?: string | null | undefined;
-  readonly format?: unknown;
-}): Tool {
+export function freeformTool(tool: z.infer<typeof customDefinition>): Tool {
   return {
     name: tool.name,
     description: tool.description ?? "",

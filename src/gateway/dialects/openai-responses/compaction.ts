@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Message } from "../../../log/request.ts";
-import type { Answer } from "../answer.ts";
+import { type Answer, textOf } from "../answer.ts";
 import { textParts } from "../content.ts";
 import type { Dialect, EncodeContext } from "../dialect.ts";
 import { wireId } from "../wire-id.ts";
-import { openAiResponses } from "./dialect.ts";
+import { openAiResponses } from "./encode.ts";
 import { packNotes } from "./notes.ts";
 import { parseResponsesRequest } from "./request.ts";
 import { responseObject, responsePrefix } from "./response-object.ts";
@@ -14,7 +14,7 @@ was done and found (names, paths, values as they are), and what comes next. Answ
 
 /** What the answer repeats of its request: the user's own messages. */
 interface CompactionWire {
-  readonly kept: readonly unknown[];
+  readonly kept: readonly JsonObject[];
 }
 
 /**
@@ -42,21 +42,31 @@ export function compaction(previous: readonly Message[]): Dialect {
   };
 }
 
-function userMessages(input: unknown): readonly unknown[] {
-  if (typeof input === "string")
-    return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
-  return Array.isArray(input) ? input.filter((item) => isObject(item) && item.role === "user") : [];
+/** As items of an output have it: with a type, and with a list of parts. */
+function userMessages(input: unknown): readonly JsonObject[] {
+  const items: readonly unknown[] = Array.isArray(input) ? input : [{ role: "user", content: input }];
+  return items.filter(isObject).flatMap((item) => {
+    if (item.role !== "user") return [];
+    const { content } = item;
+    const parts = typeof content === "string" ? [{ type: "input_text", text: content }] : content;
+    return [{ ...item, type: "message", content: parts }];
+  });
 }
 
 function encodeCompaction(context: EncodeContext, answer: Answer): JsonObject {
   const { kept } = context.parsed.wire as CompactionWire; // set by `parse` above
-  const notes = answer.blocks.map((block) => (block.kind === "text" ? block.text : "")).join("");
+  const notes = textOf(answer.blocks);
+  const messages = kept.map((item, i) => ({
+    id: `${wireId("msg_", context.turnId)}_${i}`,
+    status: "completed",
+    ...item,
+  }));
   const item = { id: wireId("cmp_", context.turnId), type: "compaction", encrypted_content: packNotes(notes) };
   return {
     id: wireId(responsePrefix, context.turnId),
     object: "response.compaction",
     created_at: Math.floor(context.createdAtMs / 1000),
-    output: [...kept, item],
+    output: [...messages, item],
     usage: responseObject(context, answer)["usage"],
   };
 }

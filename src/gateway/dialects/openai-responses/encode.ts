@@ -2,10 +2,28 @@ import type { ErrorRecord } from "../../../base/errors.ts";
 import type { JsonObject } from "../../../base/json.ts";
 import type { TurnEvent } from "../../../log/event.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
-import { cancelledError } from "../cancelled.ts";
-import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
-import { openAiErrorBody } from "../openai-errors.ts";
+import type { Dialect, EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import { encodeOpenAiError, failureOf, openAiErrorBody } from "../errors.ts";
+import { parseResponsesRequest } from "./request.ts";
 import { itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
+
+/** The events of what the model says and thinks: of the text, of the part that holds it, and the part's place in the item. */
+const spoken = {
+  text: {
+    text: "response.output_text",
+    part: "response.content_part",
+    index: { content_index: 0 },
+    more: { logprobs: [] },
+    partOf: textPart,
+  },
+  thinking: {
+    text: "response.reasoning_summary_text",
+    part: "response.reasoning_summary_part",
+    index: { summary_index: 0 },
+    more: {},
+    partOf: summaryPart,
+  },
+} as const;
 
 /**
  * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then `[DONE]`.
@@ -16,7 +34,7 @@ import { itemId, itemOf, responseObject, summaryPart, textPart } from "./respons
  * After a rewrite, the delta's event carries `millrace: { rewritten: <whole text> }` as in Chat Completions, and the final response
  * holds the correct text.
  */
-export class ResponsesEncoder implements Encoder {
+class ResponsesEncoder implements Encoder {
   readonly #context: EncodeContext;
   readonly #fold: AnswerFold;
   /** The sent part of the open item; after a rewrite it differs from the item's true content. */
@@ -76,22 +94,16 @@ export class ResponsesEncoder implements Encoder {
   #open(block: Block): readonly WireEvent[] {
     const empty = this.#item(block, "", "in_progress");
     const added = this.#write("response.output_item.added", { output_index: block.index, item: bare(empty) });
-    const at = this.#place(block);
     if (block.kind === "tool_call") return [added];
-    if (block.kind === "text") {
-      return [added, this.#write("response.content_part.added", { ...at, content_index: 0, part: textPart("") })];
-    }
-    const part = { ...at, summary_index: 0, part: summaryPart("") };
-    return [added, this.#write("response.reasoning_summary_part.added", part)];
+    const { part, index, partOf } = spoken[block.kind];
+    return [added, this.#write(`${part}.added`, { ...this.#place(block), ...index, part: partOf("") })];
   }
 
   #delta(block: Block, delta: string, extension: JsonObject): WireEvent {
     const at = this.#place(block);
-    if (block.kind === "text") {
-      return this.#write("response.output_text.delta", { ...at, content_index: 0, delta, logprobs: [], ...extension });
-    }
-    if (block.kind === "thinking") {
-      return this.#write("response.reasoning_summary_text.delta", { ...at, summary_index: 0, delta });
+    if (block.kind !== "tool_call") {
+      const { text, index, more } = spoken[block.kind];
+      return this.#write(`${text}.delta`, { ...at, ...index, delta, ...more, ...extension });
     }
     const type = block.freeform ? "custom_tool_call_input" : "function_call_arguments";
     return this.#write(`response.${type}.delta`, { ...at, delta });
@@ -102,17 +114,11 @@ export class ResponsesEncoder implements Encoder {
     const at = this.#place(block);
     const item = this.#item(block, text, "completed");
     const done = () => this.#write("response.output_item.done", { output_index: block.index, item });
-    if (block.kind === "text") {
+    if (block.kind !== "tool_call") {
+      const { text: said, part, index, more, partOf } = spoken[block.kind];
       return [
-        this.#write("response.output_text.done", { ...at, content_index: 0, text, logprobs: [] }),
-        this.#write("response.content_part.done", { ...at, content_index: 0, part: textPart(text) }),
-        done(),
-      ];
-    }
-    if (block.kind === "thinking") {
-      return [
-        this.#write("response.reasoning_summary_text.done", { ...at, summary_index: 0, text }),
-        this.#write("response.reasoning_summary_part.done", { ...at, summary_index: 0, part: summaryPart(text) }),
+        this.#write(`${said}.done`, { ...at, ...index, text, ...more }),
+        this.#write(`${part}.done`, { ...at, ...index, part: partOf(text) }),
         done(),
       ];
     }
@@ -129,7 +135,7 @@ export class ResponsesEncoder implements Encoder {
       const type = response.status === "incomplete" ? "incomplete" : "completed";
       return [this.#write(`response.${type}`, { response }), { data: "[DONE]" }];
     }
-    const error = end.type === "failed" ? end.error : cancelledError(end.by);
+    const error = failureOf(end);
     return [this.#write("error", this.#told(error)), this.#write("response.failed", { response }), { data: "[DONE]" }];
   }
 
@@ -168,6 +174,11 @@ function bare(item: JsonObject): JsonObject {
   return item.type === "message" ? { ...item, content: [] } : item;
 }
 
-export function encodeResponse(context: EncodeContext, answer: Answer): unknown {
-  return responseObject(context, answer);
-}
+/** OpenAI Responses: `POST /v1/responses`. The route looks up the response that a request continues. */
+export const openAiResponses: Dialect = {
+  name: "openai-responses",
+  parse: (body) => parseResponsesRequest(body, []),
+  encoder: (context) => new ResponsesEncoder(context),
+  encodeAnswer: responseObject,
+  encodeError: encodeOpenAiError,
+};

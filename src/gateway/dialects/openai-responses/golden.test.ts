@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { recordedContext, recordedLog, recordedNames, streamText, wholeAnswerOf } from "../../recorded.fake.ts";
-import { openAiResponses } from "./dialect.ts";
+import { openAiResponses } from "./encode.ts";
 
 describe("openai-responses, recorded logs", () => {
   it.each(recordedNames)("writes %s as it always did", async (name) => {

@@ -1,31 +1,7 @@
 import type { TurnId } from "../../../base/ids.ts";
 import type { JsonObject } from "../../../base/json.ts";
 import type { Message, Part } from "../../../log/request.ts";
-import type { Answer } from "../answer.ts";
 import { wireId } from "../wire-id.ts";
-
-/** A finished answer as the message that a later request continues from. */
-export function answerMessage(answer: Answer): Message {
-  const text = answer.blocks.map((block) => (block.kind === "text" ? block.text : "")).join("");
-  const thinking = answer.blocks.map((block) => (block.kind === "thinking" ? block.text : "")).join("");
-  return {
-    role: "assistant",
-    parts: text === "" ? [] : [{ type: "text", text }],
-    ...(thinking === "" ? {} : { thinking }),
-    toolCalls: answer.blocks.flatMap((block) =>
-      block.kind === "tool_call"
-        ? [
-            {
-              callId: block.callId,
-              name: block.name,
-              arguments: block.arguments,
-              kind: block.freeform ? ("freeform" as const) : ("function" as const),
-            },
-          ]
-        : [],
-    ),
-  };
-}
 
 /** Messages of a request as the input items that they came from, each with its own id. */
 export function inputItems(messages: readonly Message[], turnId: TurnId): readonly JsonObject[] {

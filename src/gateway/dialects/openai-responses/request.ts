@@ -96,6 +96,7 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
     : [];
   const own = parseInput(parsed.input);
   if (own.length === 0) throw refuse("input", "The input is empty.");
+  refuseUnasked([...previous, ...own]);
   const request: TurnRequest = {
     model: parsed.model,
     messages: [...instructions, ...previous, ...own],
@@ -122,6 +123,21 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
       echo: Object.fromEntries(echoed.flatMap((name) => (raw[name] == null ? [] : [[name, given[name] ?? raw[name]]]))),
     },
   };
+}
+
+/** Throws for the result of a call that nobody made. Source: docs/wire/clients.md, "Responses". */
+function refuseUnasked(messages: readonly Message[]): void {
+  const asked = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "assistant") for (const { callId } of message.toolCalls) asked.add(callId);
+    if (message.role !== "tool" || asked.has(message.callId)) continue;
+    const id = message.callId.slice(0, 60);
+    throw refuse(
+      "input",
+      `No call ${id} stands before its output.`,
+      "Send the call as well, or `previous_response_id`.",
+    );
+  }
 }
 
 /** The id of the response that a body continues, read before the rest of the body. */

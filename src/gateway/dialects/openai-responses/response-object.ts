@@ -2,9 +2,8 @@ import type { ErrorRecord } from "../../../base/errors.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Usage } from "../../../log/event.ts";
 import { type Answer, type Block, millraceEnd } from "../answer.ts";
-import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext } from "../dialect.ts";
-import { openAiErrorBody } from "../openai-errors.ts";
+import { failureOf, openAiErrorBody } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
 import { wireId } from "../wire-id.ts";
 import type { ResponsesWire } from "./request.ts";
@@ -110,9 +109,7 @@ function outcomeOf(answer: Answer, requestId: string) {
   const { end } = answer;
   if (end === undefined)
     return { status: answer.blocks.length === 0 ? "queued" : "in_progress", error: null, incomplete: null };
-  if (end.type === "cancelled")
-    return { status: "cancelled", error: errorOf(cancelledError(end.by), requestId), incomplete: null };
-  if (end.type === "failed") return { status: "failed", error: errorOf(end.error, requestId), incomplete: null };
+  if (end.type !== "finished") return { status: end.type, error: errorOf(failureOf(end), requestId), incomplete: null };
   const cut = { length: "max_output_tokens", content_filter: "content_filter", stop: null, tool_calls: null } as const;
   const reason = cut[end.reason.unified];
   return reason === null

@@ -1,19 +1,16 @@
 import { z } from "zod";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
 import { type HostedTool, hostedRefusal, leaveOutHosted } from "../hosted-tools.ts";
-import { allowTools, freeformTool, functionToolOf, named } from "../openai-chat/tools.ts";
+import {
+  allowTools,
+  customDefinition,
+  freeformTool,
+  functionDefinition,
+  functionToolOf,
+  named,
+} from "../openai-chat/tools.ts";
 import { parseAt, refuse } from "../parse-body.ts";
 
-const functionTool = z.object({
-  name: z.string().min(1),
-  description: z.string().nullish(),
-  parameters: z.record(z.string(), z.unknown()).nullish(),
-});
-const customTool = z.object({
-  name: z.string().min(1),
-  description: z.string().nullish(),
-  format: z.unknown().optional(),
-});
 const namespaceTool = z.object({
   name: z.string().min(1),
   description: z.string().nullish(),
@@ -77,8 +74,8 @@ export function parseTools(tools: z.infer<typeof toolsSchema>): ParsedTools {
     }
     const parsed =
       tool.type === "function"
-        ? functionToolOf(parseAt(functionTool, tool, path))
-        : freeformTool(parseAt(customTool, tool, path));
+        ? functionToolOf(parseAt(functionDefinition, tool, path))
+        : freeformTool(parseAt(customDefinition, tool, path));
     const name = joinName(namespace, parsed.name);
     if (namespace !== undefined) namespaced[name] = { namespace, name: parsed.name };
     found.push({ ...parsed, name });

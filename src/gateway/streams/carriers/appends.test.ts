@@ -1,20 +1,15 @@
 import { create } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import { StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
-import { type AppendLimits, Appends, defaultAppends, type WayUp } from "./appends.ts";
+import { Appends, defaultLimits, type WayUp } from "./appends.ts";
 
-const never = new AbortController().signal;
-
-function begin(limits: Partial<AppendLimits> = {}) {
+function begin(limits: Partial<typeof defaultLimits> = {}) {
   const clock = new FakeClock();
-  const stopping = new AbortController();
-  const appends = new Appends(clock, stopping.signal, { ...defaultAppends, ...limits });
+  const appends = new Appends(clock, { ...defaultLimits, ...limits });
   const append = (requestId: string, seqno: number, bytes = 10) =>
     appends.append("caller", requestId, {
-      headers: new Headers({ "x-at": String(seqno) }),
       seqno: BigInt(seqno),
       message: create(ClientMessageSchema, { seqno, request: { case: "close", value: {} } }),
       bytes,
@@ -80,19 +75,6 @@ describe("calls of one attach", () => {
     expect(appends.unclaimed).toBe(1);
     await clock.advance(1_000);
     expect(appends.unclaimed).toBe(0);
-  });
-
-  test("give their first headers to a way down that has none, which waits 30 s for them", async () => {
-    const { appends, append, clock } = begin();
-    const up = appends.claim("caller", "a");
-    const headers = up.firstHeaders(never);
-    append("a", 0);
-    expect((await headers).get("x-at")).toBe("0");
-    expect(await take(up, 1)).toEqual([0]);
-    const waiting = appends.claim("caller", "b").firstHeaders(never);
-    const refused = waiting.catch((error: unknown) => error);
-    await clock.advance(30_000);
-    expect(await refused).toMatchObject({ code: Code.Unavailable });
   });
 
   test("are refused once their attach is over, for 5 minutes", async () => {

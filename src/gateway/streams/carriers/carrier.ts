@@ -1,5 +1,4 @@
-import { bestEffort } from "../../../base/async.ts";
-import { Bell } from "../../../base/bell.ts";
+import { Bell } from "../../../base/notifier.ts";
 import type {
   StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
   StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
@@ -9,8 +8,8 @@ import type {
 export interface Carrier {
   /** Digest of the caller's API key. */
   readonly caller: string;
-  /** Those that name the stream, once they are there. */
-  readonly headers: () => Promise<Headers>;
+  /** They name the stream. */
+  readonly headers: Headers;
   /** Ends, or throws, once nothing more can come. */
   readonly messages: AsyncIterable<ClientMessage>;
   /** Whether messages may come in another order than they were sent. */
@@ -29,7 +28,6 @@ export async function* carry(
   up: Omit<Carrier, "write">,
   run: (carrier: Carrier) => Promise<void>,
 ): AsyncGenerator<ServerMessage, void> {
-  const messages = readFirst(up.messages);
   const waiting: { readonly message: ServerMessage; readonly taken: () => void }[] = [];
   const bell = new Bell();
   const left = new AbortController();
@@ -39,7 +37,7 @@ export async function* carry(
       waiting.push({ message, taken });
       bell.ring();
     });
-  const over = run({ ...up, messages, write, signal: AbortSignal.any([up.signal, left.signal]) })
+  const over = run({ ...up, write, signal: AbortSignal.any([up.signal, left.signal]) })
     .then(
       () => void (end = {}),
       (error: unknown) => void (end = { error }),
@@ -59,14 +57,4 @@ export async function* carry(
     left.abort(new Error("the client has left"));
     await over;
   }
-}
-
-/** The messages, of which the first is read at once: an original client sends its abort and leaves while its attach is opened. */
-function readFirst<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
-  const rest = messages[Symbol.asyncIterator]();
-  const first = rest.next();
-  void bestEffort(first); // its reader gets the failure
-  return (async function* read() {
-    for (let next = await first; next.done !== true; next = await rest.next()) yield next.value;
-  })();
 }

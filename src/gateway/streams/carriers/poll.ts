@@ -1,5 +1,5 @@
 import { toBinary } from "@bufbuild/protobuf";
-import { bestEffort } from "../../../base/async.ts";
+import { bestEffort, orAborted, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import {
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
@@ -7,18 +7,12 @@ import {
 } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { encodeInterruption } from "../../dialects/idempotent/errors.ts";
 
-export interface PollTiming {
-  /** How long a poll waits for its first message, ms. */
-  readonly waitMs: number;
-  /** How long a poll then waits for one more message, ms. */
-  readonly lingerMs: number;
-  /** How long an attach lives without a poll, ms. */
-  readonly idleMs: number;
-}
+/** How long a poll waits for its first message, and then for each further one; how long an attach lives without a poll; ms. */
+const waitMs = 15_000;
+const lingerMs = 5;
+const idleMs = 30_000;
 
-export const defaultPolling: PollTiming = { waitMs: 15_000, lingerMs: 5, idleMs: 30_000 };
-
-/** Most messages in the answer to one poll. Source: docs/wire/idempotent-streams.md, "Rules that follow". */
+/** Most messages in the answer to one poll, so that a long replay does not fill memory. */
 const mostMessages = 256;
 const mostBytes = 256 * 1024;
 
@@ -33,7 +27,6 @@ export interface PollAnswer {
 export class PolledAttach {
   readonly #down: AsyncGenerator<ServerMessage, void>;
   readonly #clock: Clock;
-  readonly #timing: PollTiming;
   readonly #stop: () => void;
   #pending: Promise<IteratorResult<ServerMessage, void>> | undefined;
   #idle = new AbortController();
@@ -41,10 +34,9 @@ export class PolledAttach {
   #polled = false;
 
   /** `stop` ends every wait of the way down. It may be called after the end, too. */
-  constructor(down: AsyncGenerator<ServerMessage, void>, clock: Clock, stop: () => void, timing = defaultPolling) {
+  constructor(down: AsyncGenerator<ServerMessage, void>, clock: Clock, stop: () => void) {
     this.#down = down;
     this.#clock = clock;
-    this.#timing = timing;
     this.#stop = stop;
   }
 
@@ -57,7 +49,7 @@ export class PolledAttach {
     try {
       let bytes = 0;
       for (let count = 0; count < mostMessages && bytes < mostBytes; count++) {
-        const result = await this.#next(count === 0 ? this.#timing.waitMs : this.#timing.lingerMs, signal);
+        const result = await this.#next(count === 0 ? waitMs : lingerMs, signal);
         if (result === undefined) break;
         const data = result.done === true ? undefined : toBinary(ServerMessageSchema, result.value);
         bytes += data?.length ?? 0;
@@ -86,24 +78,15 @@ export class PolledAttach {
 
   /** The next message, or undefined if none comes in time; a later message is then the first of the next poll. */
   async #next(ms: number, signal: AbortSignal): Promise<IteratorResult<ServerMessage, void> | undefined> {
-    if (this.#pending === undefined) {
-      this.#pending = this.#down.next();
-      this.#pending.catch(() => undefined); // its taker gets the failure
-    }
-    const stop = new AbortController();
-    const silence = this.#clock.sleep(ms, AbortSignal.any([stop.signal, signal])).then(
-      () => undefined,
-      () => undefined, // stopped below, or the poll was cut
-    );
-    const result = await Promise.race([this.#pending, silence]);
-    stop.abort();
-    signal.throwIfAborted();
+    this.#pending ??= this.#down.next();
+    this.#pending.catch(() => undefined); // its taker gets the failure
+    const result = await orAborted(within(this.#pending, ms, this.#clock), signal);
     if (result !== undefined) this.#pending = undefined;
     return result;
   }
 
   #waitForPoll(): void {
     this.#idle = new AbortController();
-    void bestEffort(this.#clock.sleep(this.#timing.idleMs, this.#idle.signal).then(() => this.end()));
+    void bestEffort(this.#clock.sleep(idleMs, this.#idle.signal).then(() => this.end()));
   }
 }

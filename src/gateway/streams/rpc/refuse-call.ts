@@ -1,14 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { encodeEnvelope, type UniversalHandler } from "@connectrpc/connect/protocol";
-import {
-  codeToHttpStatus,
-  endStreamFlag,
-  endStreamToJson,
-  errorToJson,
-  parseContentType,
-} from "@connectrpc/connect/protocol-connect";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { codeToHttpStatus, endStreamFlag, endStreamToJson, errorToJson } from "@connectrpc/connect/protocol-connect";
 import { MillraceError, toMillraceError } from "../../../base/errors.ts";
 import { encodeInterruption, encodeRefusal, type Reason, refusal } from "../../dialects/idempotent/errors.ts";
 import type { RpcParts, RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
@@ -18,73 +12,30 @@ export interface RefusedCall {
   readonly error: ConnectError;
   /** Where it is another one than the error's code has. */
   readonly status?: number;
-  /** The headers that go with that status. */
-  readonly headers?: Readonly<Record<string, string>>;
   /** Whether the connection is of no more use. */
   readonly closes?: boolean;
 }
 
-export type FoundCall = { readonly handle: UniversalHandler } | { readonly refused: RefusedCall };
-
 /**
- * The method that is called, or a refusal that no repetition would change. Connect itself would answer a bare status, and an
- * original client would then try for ever. `methods`: by path. Source: docs/wire/idempotent-streams.md, "Client algorithm".
+ * The refusal of a method that is not served. Connect itself would answer a bare status, and an original client would then try for ever.
+ * Source: docs/wire/idempotent-streams.md, "Client algorithm".
  */
-export function findCall(
-  request: RpcRequest,
-  methods: ReadonlyMap<string, UniversalHandler>,
-  mostBytes: number,
-): FoundCall {
-  const path = (request.url ?? "").split("?", 1)[0] ?? "";
-  const handle = methods.get(path);
-  if (handle === undefined) {
-    const hint = isCallPath(path)
-      ? "Use the methods whose names end in Idempotent, IdempotentSSE or IdempotentPoll, and BidiAppend."
-      : "Over HTTP/2 there is the stream protocol alone; every other path is served over HTTP/1.1.";
-    return { refused: { error: refuse("no_such_method", `${path.slice(0, 200)} is not served here.`, hint) } };
-  }
-  const refused =
-    wrongVersion(request, handle) ??
-    wrongMethod(request, handle) ??
-    wrongType(request, handle) ??
-    wrongLength(request, mostBytes);
-  return refused === undefined ? { handle } : { refused };
+export function noSuchMethod(path: string): ConnectError {
+  const hint = isCallPath(path)
+    ? "Use the methods whose names end in Idempotent, IdempotentSSE or IdempotentPoll, and BidiAppend."
+    : "Over HTTP/2 there is the stream protocol alone; every other path is served over HTTP/1.1.";
+  return refuse("no_such_method", `${path.slice(0, 200)} is not served here.`, hint);
+}
+
+/** The refusal of a method that works both ways, over HTTP/1.1. */
+export function needsHttp2(name: string): ConnectError {
+  const hint = `Use HTTP/2 with prior knowledge, or ${name}SSE with BidiAppend.`;
+  return refuse("needs_http2", `${name} needs HTTP/2.`, hint);
 }
 
 /** Whether a path has the form of a remote call's: a service of a package, and a method. No other route has a dot in its first part. */
 export function isCallPath(path: string): boolean {
   return /^\/[A-Za-z]\w*(?:\.\w+)+\/[^/?]*(?:$|\?)/.test(path);
-}
-
-function wrongVersion({ httpVersionMajor }: RpcRequest, { method }: UniversalHandler): RefusedCall | undefined {
-  if (method.methodKind !== "bidi_streaming" || httpVersionMajor >= 2) return undefined;
-  const hint = `Use HTTP/2 with prior knowledge, or ${method.name}SSE with BidiAppend.`;
-  const error = refuse("needs_http2", `${method.name} needs HTTP/2.`, hint);
-  return { error, status: 505, closes: true }; // who sends on until the end never gets to one
-}
-
-function wrongMethod({ method = "" }: RpcRequest, handle: UniversalHandler): RefusedCall | undefined {
-  if (handle.allowedMethods.includes(method)) return undefined;
-  const allow = handle.allowedMethods.join(", ");
-  const error = refuse("wrong_method", `${handle.method.name} is not called with ${method}.`, `Use ${allow}.`);
-  return { error, status: 405, headers: { allow } };
-}
-
-function wrongType({ headers }: RpcRequest, { method }: UniversalHandler): RefusedCall | undefined {
-  const given = headers["content-type"];
-  const isStream = method.methodKind !== "unary";
-  if (parseContentType(given ?? null)?.stream === isStream) return undefined;
-  const accepted = isStream
-    ? "application/connect+proto or application/connect+json"
-    : "application/proto or application/json";
-  const what = given === undefined ? "no content type" : JSON.stringify(given.slice(0, 100));
-  const error = refuse("wrong_content_type", `${method.name} is not called with ${what}.`, `Send ${accepted}.`);
-  return { error, status: 415 };
-}
-
-function wrongLength({ headers }: RpcRequest, mostBytes: number): RefusedCall | undefined {
-  if (Number(headers["content-length"] ?? 0) <= mostBytes) return undefined;
-  return { error: encodeRefusal(messageTooLarge(mostBytes).toRecord(), false) };
 }
 
 function refuse(reason: Reason, message: string, hint: string): ConnectError {
@@ -99,7 +50,7 @@ function refuse(reason: Reason, message: string, hint: string): ConnectError {
 export function writeRefusal(
   request: RpcRequest,
   response: RpcResponse,
-  { error, status, headers, closes = false }: RefusedCall,
+  { error, status, closes = false }: RefusedCall,
 ): void {
   const contentType = /^application\/connect\+(?:proto|json)\b/.exec(request.headers["content-type"] ?? "")?.[0];
   const text = new TextEncoder();
@@ -107,8 +58,7 @@ export function writeRefusal(
   endWith(response);
   if (closes) plain.setHeader("connection", "close");
   if (contentType === undefined) {
-    const told = { ...headers, "content-type": "application/json" };
-    plain.writeHead(status ?? codeToHttpStatus(error.code), told);
+    plain.writeHead(status ?? codeToHttpStatus(error.code), { "content-type": "application/json" });
     plain.end(JSON.stringify(errorToJson(error, undefined)));
     return;
   }
@@ -130,18 +80,14 @@ export function endWith(response: RpcResponse): void {
 /** Translates Connect's error about an incoming message that cannot be read. */
 export function unreadable(cause: unknown, mostBytes: number): MillraceError {
   const { code, rawMessage } = ConnectError.from(cause);
-  if (code === Code.ResourceExhausted) return messageTooLarge(mostBytes);
+  if (code === Code.ResourceExhausted)
+    return refusal("invalid_request", "too_large", `The message is larger than ${mostBytes} bytes.`, {
+      hint: "Send less.",
+    });
   const hint = "Send the message as protobuf, or as its JSON, as the content type says.";
   return new MillraceError("invalid_request", `A message cannot be read: ${rawMessage.slice(0, 200)}.`, {
     cause,
     hint,
-  });
-}
-
-/** The refusal of a message that is larger than the gateway takes. */
-export function messageTooLarge(mostBytes: number): MillraceError {
-  return refusal("invalid_request", "too_large", `The message is larger than ${mostBytes} bytes.`, {
-    hint: "Send less.",
   });
 }
 
@@ -153,7 +99,7 @@ export function encodeAny({ log }: Pick<RpcParts, "log">, error: unknown, begun:
     const bug = ours.cause instanceof Error ? ours.cause : ours;
     log.write("error", "unexpected error", { error: bug.stack });
   }
-  const closer = ours.details !== undefined && ours.details !== null;
-  if (ours.code === "cancelled" && !closer) return encodeInterruption(ours.message); // a read that the gateway's end cut
+  const isPlain = ours.details === undefined || ours.details === null;
+  if (ours.code === "cancelled" && isPlain) return encodeInterruption(ours.message); // a read that the gateway's end cut
   return encodeRefusal(ours.toRecord(), begun);
 }

@@ -17,18 +17,16 @@ import {
 } from "@connectrpc/connect-node";
 import { encodeRefusal } from "../../dialects/idempotent/errors.ts";
 import type { RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
-import { endWith, findCall, unreadable, writeRefusal } from "./refuse-call.ts";
+import { endWith, needsHttp2, noSuchMethod, unreadable, writeRefusal } from "./refuse-call.ts";
 
 export interface RpcServerOptions {
   readonly routes: (router: ConnectRouter) => void;
-  readonly contextValues: (request: RpcRequest) => ContextValues;
   /** Of one message, before and after it is unpacked. */
   readonly mostBytes: number;
 }
 
 /** Answers calls. A failure before the method is reached has details too. Source: docs/wire/idempotent-streams.md, "What a server must do". */
-export function rpcServer(options: RpcServerOptions): (request: RpcRequest, response: RpcResponse) => void {
-  const { routes, contextValues, mostBytes } = options;
+export function rpcServer({ routes, mostBytes }: RpcServerOptions) {
   const router = createConnectRouter({
     grpc: false,
     grpcWeb: false,
@@ -39,21 +37,31 @@ export function rpcServer(options: RpcServerOptions): (request: RpcRequest, resp
   });
   routes(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
-  return (request, response) => {
-    const found = findCall(request, handlers, mostBytes);
-    if ("refused" in found) return writeRefusal(request, response, found.refused);
+  return (request: RpcRequest, response: RpcResponse, values: ContextValues): void => {
+    const path = (request.url ?? "").split("?", 1)[0] ?? "";
+    const handle = handlers.get(path);
+    if (handle === undefined) return writeRefusal(request, response, { error: noSuchMethod(path) });
+    const { methodKind, name } = handle.method;
+    // a client that sends on until the end never gets to one
+    if (methodKind === "bidi_streaming" && request.httpVersionMajor < 2)
+      return writeRefusal(request, response, { error: needsHttp2(name), status: 505, closes: true });
     endWith(response);
-    void answer(found.handle, request, response).catch(() => response.destroy()); // the connection is gone, or is of no more use
+    void answer(handle, request, response, values).catch(() => response.destroy()); // the connection is gone, or is of no more use
   };
 
-  async function answer(handle: UniversalHandler, request: RpcRequest, response: RpcResponse): Promise<void> {
+  async function answer(
+    handle: UniversalHandler,
+    request: RpcRequest,
+    response: RpcResponse,
+    values: ContextValues,
+  ): Promise<void> {
     // reading that stops in the middle must leave the connection: the refusal goes over it
     const body = request.iterator({ destroyOnReturn: false });
     const progress = { isRead: false };
-    const values = contextValues(request).set(progressKey, progress);
-    const call = universalRequestFromNodeRequest(request, response, undefined, values);
+    const call = universalRequestFromNodeRequest(request, response, undefined, values.set(progressKey, progress));
     const answered = await handle({ ...call, body });
-    const isBare = handle.method.methodKind === "unary" && answered.status >= 400 && !progress.isRead;
+    const isUnread = handle.method.methodKind === "unary" && answered.status >= 400 && !progress.isRead;
+    const isBare = isUnread && answered.body !== undefined; // 405 and 415 have none
     await universalResponseToNodeResponse(isBare ? await detailed(answered, mostBytes) : answered, response);
   }
 }

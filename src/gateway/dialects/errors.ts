@@ -1,0 +1,213 @@
+import {
+  type ErrorCode,
+  type ErrorRecord,
+  lostPrompt,
+  MillraceError,
+  reasonOf,
+  unusableAnswer,
+} from "../../base/errors.ts";
+import type { CancelledBy } from "../../log/event.ts";
+import type { AnswerEnd } from "./answer.ts";
+import type { WireError } from "./dialect.ts";
+
+/** Longest wait that is announced: clients ignore longer ones and retry by their own, much shorter plan. */
+const longestWaitSeconds = 60;
+
+/** The longest wait after which a client may repeat the request without its user; seconds. After a longer wait a person should read the error first. */
+const patientSeconds = 10;
+
+/** How an error code is written. The members that begin with `anthropic` are set only where that API differs from OpenAI's. */
+interface WireForm {
+  readonly status: number;
+  readonly type: string;
+  /** The OpenAI APIs' own name of the code. */
+  readonly openAiCode?: string;
+  readonly anthropicStatus?: number;
+  readonly anthropicType?: string;
+  /** Repeating the same request soon may solve it. Else it is an exhausted plan, a bug of ours, a turn that was ended, or no IDE. */
+  readonly passes?: true;
+}
+
+const invalid = "invalid_request_error";
+const denied = { status: 403, type: "permission_error" } as const;
+
+/**
+ * Every error code in the OpenAI APIs and in Anthropic's. An error that waiting cannot solve is a 4xx. Source: docs/clients.md.
+ *
+ * - A 503 for a missing IDE made six clients retry for 20 to 400 seconds, most of them without a message. The gateway has just looked,
+ *   so a client that retries at once finds the same: 424.
+ * - Anthropic's 529 means "try later".
+ */
+const wireForms: Readonly<Record<ErrorCode, WireForm>> = {
+  ide_not_running: { status: 424, type: invalid },
+  not_signed_in: denied,
+  consent_needed: denied,
+  unauthenticated: { status: 401, type: "authentication_error", openAiCode: "invalid_api_key" },
+  unknown_model: { status: 404, type: invalid, openAiCode: "model_not_found", anthropicType: "not_found_error" },
+  model_not_allowed: denied,
+  quota_exhausted: {
+    status: 429,
+    type: "insufficient_quota",
+    openAiCode: "insufficient_quota",
+    anthropicType: "rate_limit_error",
+  },
+  rate_limited: { status: 429, type: "rate_limit_error", openAiCode: "rate_limit_exceeded", passes: true },
+  context_too_long: { status: 400, type: invalid, openAiCode: "context_length_exceeded" },
+  invalid_request: { status: 400, type: invalid },
+  idempotency_conflict: { status: 422, type: invalid },
+  backend_retired: denied,
+  upstream_failed: {
+    status: 502,
+    type: "server_error",
+    anthropicStatus: 529,
+    anthropicType: "overloaded_error",
+    passes: true,
+  },
+  upstream_timeout: { status: 504, type: "server_error", anthropicType: "timeout_error", passes: true },
+  cancelled: { status: 499, type: "server_error", anthropicType: "api_error" },
+  degraded: { status: 503, type: "server_error", anthropicType: "api_error", passes: true },
+  unavailable: { status: 503, type: "server_error", anthropicType: "overloaded_error", passes: true },
+  expired: { status: 410, type: invalid },
+  internal: { status: 500, type: "server_error", anthropicType: "api_error" },
+};
+
+/**
+ * The status of an answer that stayed unusable: each repetition costs two more prompts, and clients repeat every 5xx and
+ * every error event that sounds like overload (Claude Code three times), even if the headers forbid it. Source: docs/clients.md.
+ */
+const unusableAnswerStatus = 422;
+
+/**
+ * The status of a failure that is repeated without a prompt. The first quota refusal is 429, as the vendors send it.
+ * Some clients (OpenCode, the Vercel AI SDK) repeat every 429 and every 5xx and ignore `x-should-retry`; they stop at
+ * these. Source: docs/clients.md, "After a failure".
+ */
+function toldAgainStatus({ code }: ErrorRecord): number {
+  return code === "quota_exhausted" ? 402 : unusableAnswerStatus;
+}
+
+/** The status of a failure; `usual` is the status of its code. */
+function statusFor(usual: number, error: ErrorRecord): number {
+  if (error.repeated === true || isUnusableAnswer(error)) return toldAgainStatus(error);
+  return error.final === true ? finalStatus(usual, error) : usual;
+}
+
+/** The status of a failure that is final from its first occurrence: a 4xx stays, unless clients repeat it. */
+export function finalStatus(status: number, error: ErrorRecord): number {
+  return status === 429 || status >= 500 ? toldAgainStatus(error) : status;
+}
+
+/** Whether the same request gets no prompt if it comes again now. A client that repeats it is in vain. */
+export function isFinal(error: ErrorRecord): boolean {
+  return error.final === true || error.repeated === true || isUnusableAnswer(error);
+}
+
+/** Whether the account is refused for longer than a client may wait without its user. */
+export function isLongRefusal({ code, retryAfterMs }: ErrorRecord): boolean {
+  if (code === "quota_exhausted") return true;
+  return code === "rate_limited" && (retryAfterMs === undefined || retryAfterMs > patientSeconds * 1000);
+}
+
+/** Whether the model was asked twice already and gave nothing that can be used. */
+function isUnusableAnswer(error: ErrorRecord): boolean {
+  return error.code === "upstream_failed" && reasonOf(error) === unusableAnswer;
+}
+
+/** Whether the gateway has looked for seconds for a prompt that did not arrive. */
+export function isLostPrompt(error: ErrorRecord): boolean {
+  return error.code === "upstream_failed" && reasonOf(error) === lostPrompt;
+}
+
+/**
+ * `retry-after` in whole seconds for a burst, `x-should-retry: false` where a repeat is in vain or the wait is long. An exhausted quota says
+ * when it resets in the body only: a wait of days in a header is either ignored or slept through. Source: docs/clients.md.
+ */
+function retryHeaders(error: ErrorRecord): Readonly<Record<string, string>> {
+  if (wireForms[error.code].passes !== true || isFinal(error)) return { "x-should-retry": "false" };
+  if (error.retryAfterMs === undefined) return {};
+  const seconds = Math.min(longestWaitSeconds, Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+  return { "retry-after": String(seconds), "x-should-retry": String(seconds <= patientSeconds) };
+}
+
+/**
+ * The `error` member of an OpenAI error: the members that the SDKs read, and ours beside them: the hint, our own code, the time when a
+ * quota resets, and details (nearest models, the places where discovery looked).
+ */
+export function openAiErrorBody(error: ErrorRecord, requestId: string): Readonly<Record<string, unknown>> {
+  const { type, openAiCode } = wireForms[error.code];
+  return {
+    message: `${error.message} ${error.hint}`,
+    type: isFinal(error) && error.code !== "quota_exhausted" ? invalid : type, // some clients repeat on a type of passing trouble
+    param: error.param ?? null,
+    code: openAiCode ?? error.code,
+    request_id: requestId,
+    hint: error.hint,
+    millrace: { code: error.code, message: error.message },
+    ...resetAndDetails(error),
+  };
+}
+
+/** An error as status, headers and body, for Chat Completions, Responses and every route outside the APIs. */
+export function encodeOpenAiError(error: ErrorRecord, requestId: string): WireError {
+  return {
+    status: statusFor(wireForms[error.code].status, error),
+    headers: retryHeaders(error),
+    body: { error: openAiErrorBody(error, requestId) },
+  };
+}
+
+/** An error as the Messages API writes it, with ours beside (`code`, `param`, `details`, `resets_at`). */
+export function anthropicErrorBody(error: ErrorRecord, requestId: string): Readonly<Record<string, unknown>> {
+  const { type, anthropicType = type } = wireForms[error.code];
+  const finalType = error.code === "quota_exhausted" ? "billing_error" : invalid;
+  return {
+    type: "error",
+    error: {
+      type: isFinal(error) ? finalType : anthropicType,
+      message: `${error.message} ${error.hint}`,
+      code: error.code,
+      hint: error.hint,
+      ...(error.param === undefined ? {} : { param: error.param }),
+      ...resetAndDetails(error),
+    },
+    request_id: requestId,
+  };
+}
+
+/** An error as status, headers and body of the Messages API. */
+export function encodeAnthropicError(error: ErrorRecord, requestId: string): WireError {
+  const { status, anthropicStatus = status } = wireForms[error.code];
+  return {
+    status: statusFor(anthropicStatus, error),
+    headers: retryHeaders(error),
+    body: anthropicErrorBody(error, requestId),
+  };
+}
+
+function resetAndDetails({ resetsAtMs, details }: ErrorRecord): Readonly<Record<string, unknown>> {
+  return {
+    ...(resetsAtMs === undefined ? {} : { resets_at: new Date(resetsAtMs).toISOString() }),
+    ...(details === undefined ? {} : { details }),
+  };
+}
+
+const whyCancelled: Readonly<Record<CancelledBy, string>> = {
+  client: "The turn was cancelled.",
+  abandoned: "No client was connected for the grace time, so the turn was ended.",
+  superseded: "A newer request of the same session ended this turn.",
+  shutdown: "The gateway was stopped before the answer was complete, and this answer cannot be continued.",
+  ide: "The IDE or its agent stopped this answer: the stop button was pressed there, or it is closing.",
+};
+
+const askAnew = "Send the request again when the gateway is back. If it had an idempotency key, use a new one.";
+
+/**
+ * The error of an answer that is not complete. A cancelled turn is an error too, for the APIs that cannot say it in another way:
+ * `cancelled` only where the client or its absence ended the turn. A client that cancelled nothing reads that the upstream failed.
+ */
+export function failureOf(end: Exclude<AnswerEnd, { readonly type: "finished" }>): ErrorRecord {
+  if (end.type === "failed") return end.error;
+  const isUpstream = end.by === "ide" || end.by === "shutdown";
+  const hint = end.by === "shutdown" ? { hint: askAnew } : {};
+  return new MillraceError(isUpstream ? "upstream_failed" : "cancelled", whyCancelled[end.by], hint).toRecord();
+}
