@@ -7,8 +7,7 @@ export {
   MillraceError,
   type MillraceErrorOptions,
 } from "../base/errors.ts";
-export type { BackoffPolicy } from "./link/backoff.ts";
-export type { CircuitPolicy } from "./link/circuit.ts";
+export type { BackoffPolicy, Patience } from "./link/backoff.ts";
 export type { GatewayAddress, GatewayLink, LinkOptions } from "./link/gateway-link.ts";
 export { webLink } from "./link/web-link.ts";
 export type { WebDatabase, WebDatabases, WebLocks, WebRequest, WebTable, WebTransaction } from "./link/web-platform.ts";
@@ -18,11 +17,9 @@ export type { KnownCall, Mark, OutgoingKind, OutgoingMessage, StreamRecord } fro
 export type { OwnedRecord, RecordStore } from "./records/record-store.ts";
 export type { StreamRequest, ToolResult } from "./stream/messages.ts";
 export { type ObservedCall, type ObservedEvent, type ObserveOptions, observe } from "./stream/observe.ts";
-export type { ConnectionChange, ReliableStream, StreamInput, StreamPass } from "./stream/reliable-stream.ts";
-export { autoResume, type Leftover, type ResumeOptions, resume } from "./stream/resume.ts";
-export { startReliableStream } from "./stream/start-stream.ts";
+export { autoResume, type Leftover, type ResumeOptions, resume, startReliableStream } from "./stream/open-stream.ts";
+export type { ReliableStream, StreamInput, StreamPass } from "./stream/stream.ts";
 export type { EndEvent, StreamEvent, ToolCallEvent } from "./stream/stream-event.ts";
-export type { StreamOptions } from "./stream/stream-options.ts";
+export type { ConnectionChange, StreamOptions } from "./stream/stream-options.ts";
 export type { CallOutcome } from "./stream/stream-state.ts";
-export type { Patience } from "./tiers/attach.ts";
 export type { TierName } from "./tiers/tier.ts";

@@ -4,9 +4,8 @@ import { openLink } from "./link/gateway-link.ts";
 import { openMemoryRecordStore } from "./records/memory-record-store.ts";
 import { transportTo } from "./routes.fake.ts";
 import type { StreamRequest } from "./stream/messages.ts";
-import type { ReliableStream } from "./stream/reliable-stream.ts";
-import { resume } from "./stream/resume.ts";
-import { startReliableStream } from "./stream/start-stream.ts";
+import { resume, startReliableStream } from "./stream/open-stream.ts";
+import type { ReliableStream } from "./stream/stream.ts";
 import type { StreamEvent } from "./stream/stream-event.ts";
 import type { StreamOptions } from "./stream/stream-options.ts";
 import { calls, FakeStreamServer, type Script, says } from "./stream-server.fake.ts";
@@ -70,7 +69,6 @@ async function live(seed: number): Promise<{ readonly attaches: number; readonly
     store: openMemoryRecordStore(),
     gateway: openLink(
       (open.length === 0 ? everyTier : open).map((openTier) => cutTier(counting(openTier(transport)), cut)),
-      { circuit: { threshold: Infinity, coolDownMs: 0 } },
     ),
   };
   const kept = new Map<string, StreamEvent>();

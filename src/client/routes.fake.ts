@@ -8,7 +8,7 @@ import {
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSchema,
 } from "../proto/aiserver/v1/chat_pb.ts";
-import { fromHex, toHex } from "./encoding.ts";
+import { fromHex, toHex } from "./hex.ts";
 import type { FakeStreamServer } from "./stream-server.fake.ts";
 
 /** The three tiers of the wire in front of a fake server. */

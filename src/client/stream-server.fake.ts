@@ -1,4 +1,5 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
@@ -11,7 +12,6 @@ import {
   StreamEnd_Outcome,
 } from "../proto/aiserver/v1/chat_pb.ts";
 import { nextChain } from "./chain.ts";
-import { fromBase64, fromBase64Url, toBase64, toBase64Url } from "./encoding.ts";
 import { startMark } from "./records/record.ts";
 
 type ChunkBody = Omit<MessageInitShape<typeof ServerChunkSchema>, "eventId" | "$typeName">;
@@ -99,7 +99,7 @@ export class FakeStreamServer {
       cursor === startMark.eventId ? 0 : stream.chunks.findIndex(({ eventId }) => eventId === cursor) + 1;
     const head = stream.chains[position] ?? "";
     const told = headers.get("x-millrace-chain");
-    if ((cursor !== "0" && position === 0) || (told !== null && told !== toBase64Url(fromBase64(head))))
+    if ((cursor !== "0" && position === 0) || (told !== null && told !== base64Encode(base64Decode(head), "url")))
       throw refusal("diverged", "expired", Code.DataLoss);
     if (!observes) stream.expiresAtMs = this.nowMs + this.retentionMs;
     const ticket = observes ? "" : this.#nextTicket(stream, headers.get("x-millrace-ticket"));
@@ -114,8 +114,8 @@ export class FakeStreamServer {
             ...(stream.accepted.length === 0 ? {} : { highestSeqno: stream.accepted.length - 1 }),
             expiresAtUnixMs: BigInt(stream.expiresAtMs),
             serverNowUnixMs: BigInt(this.nowMs),
-            chainHead: fromBase64(head),
-            nextTicket: fromBase64(ticket),
+            chainHead: base64Decode(head),
+            nextTicket: base64Decode(ticket),
           },
         },
       },
@@ -158,7 +158,7 @@ export class FakeStreamServer {
     if (seqno === undefined) throw new Error("our client numbers everything");
     const before = stream.accepted[seqno];
     if (before !== undefined) {
-      if (toBase64(bytesOf(before)) !== toBase64(bytesOf(message)))
+      if (base64Encode(bytesOf(before)) !== base64Encode(bytesOf(message)))
         throw refusal("seqno_conflict", "idempotency_conflict", Code.AlreadyExists);
       return;
     }
@@ -214,10 +214,10 @@ export class FakeStreamServer {
 
   #nextTicket(stream: ServedStream, brought: string | null): string {
     // No ticket counts as the one before the first.
-    const given = brought === null ? "" : toBase64(fromBase64Url(brought));
+    const given = brought === null ? "" : base64Encode(base64Decode(brought));
     if (stream.epoch > 1 && !stream.tickets.includes(given))
       throw refusal("ticket_spent", "cancelled", Code.PermissionDenied);
-    const next = toBase64(crypto.getRandomValues(new Uint8Array(32)));
+    const next = base64Encode(crypto.getRandomValues(new Uint8Array(32)));
     stream.tickets = [next, given];
     return next;
   }
@@ -241,7 +241,7 @@ async function append(stream: ServedStream, body: ChunkBody): Promise<void> {
 }
 
 function end(stream: ServedStream, outcome: StreamEnd_Outcome, reason: string): Promise<void> {
-  const chainDigest = fromBase64(stream.chains.at(-1) ?? "");
+  const chainDigest = base64Decode(stream.chains.at(-1) ?? "");
   return append(stream, { streamEnd: { outcome, reason, eventCount: stream.chunks.length, chainDigest } });
 }
 

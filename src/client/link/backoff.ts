@@ -11,6 +11,21 @@ export interface BackoffPolicy {
 /** About eight minutes in all. */
 export const defaultBackoff: BackoffPolicy = { baseMs: 250, capMs: 15_000, budget: 60 };
 
+/** How long silence is borne, apart from any retry budget: a connection's, before it is taken for dead, and an address's; ms. */
+export interface Patience {
+  /** Until the welcome, which the gateway sends at once. */
+  readonly welcomeMs: number;
+  /** Between two messages; the gateway sends one at least every 15 s. */
+  readonly stallMs: number;
+  /**
+   * The maximum time to reach a gateway over a link that never reached one: most likely none runs there. Node and Bun only, because a
+   * browser does not report that a connection was refused.
+   */
+  readonly reachMs: number;
+}
+
+export const defaultPatience: Patience = { welcomeMs: 6000, stallMs: 45_000, reachMs: 30_000 };
+
 /** The longest wait that a gateway may ask for; with a longer one, the user would see a stream that never moves. */
 const longestAskedMs = 300_000;
 

@@ -1,116 +1,91 @@
 import { MillraceError } from "../../base/errors.ts";
-import type {
-  StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
-  WelcomeMessage,
-} from "../../proto/aiserver/v1/chat_pb.ts";
-import type { ConnectionChange } from "../stream/reliable-stream.ts";
-import {
-  deepestReason,
-  failureOf,
-  isUnreachable,
-  type LossReport,
-  type RefusalReport,
-} from "../stream/stream-error.ts";
-import type { StreamSettings } from "../stream/stream-options.ts";
-import { AttachFailure, openAttach } from "../tiers/attach.ts";
+import type { StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage } from "../../proto/aiserver/v1/chat_pb.ts";
+import { deepestReason, failureOf, isUnreachable, type LossReport } from "../stream/stream-error.ts";
+import type { StreamEvent } from "../stream/stream-event.ts";
+import type { ConnectionChange, StreamSettings } from "../stream/stream-options.ts";
+import type { StreamSession } from "../stream/stream-session.ts";
 import type { Attach, Tier } from "../tiers/tier.ts";
 import type { TierFinding } from "../tiers/tier-choice.ts";
 import { waitBefore } from "./backoff.ts";
-import { Silence } from "./until-silent.ts";
+import { Silence, untilSilent } from "./until-silent.ts";
 
-/** The part of a stream that connects repeatedly: its writer or an observer. */
-export interface OpenConnection {
-  /** The next attach. */
-  attach(): Promise<Attach>;
-  /** Whether nothing more is to come: a connection that ends then is not lost. */
-  isOver(): boolean;
-  /** The connection is gone before that. Answers how many attaches in a row brought nothing, with this one; throws where no other may follow. */
-  lost(): Promise<number>;
-  /** The gateway's own word against the attach. Returns where another one may mend it; throws otherwise. */
-  refused(failure: RefusalReport): Promise<void>;
-}
-
-/** A message of the gateway, and how it came. */
-export interface Delivery {
-  readonly message: ServerMessage;
-  readonly tier: Tier;
-}
-
-/** The application's event for a welcome. */
-export function attachedOver({ name }: Tier, { isDegradedMode, facts }: WelcomeMessage): ConnectionChange {
-  return {
-    state: "attached",
-    tier: name,
-    degraded: isDegradedMode,
-    expiresAtMs: facts === undefined ? undefined : Number(facts.expiresAtUnixMs),
-    turnId: facts?.turnId || undefined,
-  };
-}
-
-type Ports = Pick<StreamSettings, "gateway" | "clock" | "patience" | "backoff" | "random" | "onConnection">;
+/** How long a call may take to end once its stream has; ms. A call that ends on the server's side leaves its connection clean. */
+const lastWordsMs = 1000;
 
 /**
- * Opens one connection after another, as long as needed: it chooses the tier, decides when the gateway counts as gone, and how long to
- * wait. Yields the gateway's messages; `connected` handles them.
+ * Opens one connection after another, as long as needed: it uses the tier that is due, and decides how long to wait. The session
+ * handles the gateway's messages.
  */
 export class Connections {
-  readonly #connected: OpenConnection;
-  readonly #ports: Ports;
+  readonly #session: StreamSession;
+  readonly #settings: StreamSettings;
   readonly #signal: AbortSignal;
   /** The last loss, with the wait that it asked for; undefined if the call ended without an error. */
   #loss: LossReport | undefined;
   /** Since when a link that never reached a gateway tries to reach one, by the monotonic clock; ms. */
   #aloneSinceMs: number | undefined;
 
-  constructor(connected: OpenConnection, ports: Ports, signal: AbortSignal) {
-    this.#connected = connected;
-    this.#ports = ports;
+  constructor(session: StreamSession, settings: StreamSettings, signal: AbortSignal) {
+    this.#session = session;
+    this.#settings = settings;
     this.#signal = signal;
   }
 
   /**
-   * Ends when `connected` is over. Throws its methods' errors, the signal's reason, and `upstream_failed` when the budget of attaches
-   * is spent or the program at the address does not speak the protocol.
+   * The events for the application, which has applied an event when it asks for the next one. The session closes with the loop. Throws
+   * the session's errors, the signal's reason, and `upstream_failed` when the budget of attaches is spent or the program at the address
+   * does not speak the protocol.
    */
-  async *deliveries(): AsyncGenerator<Delivery, void> {
-    const { circuit } = this.#ports.gateway;
-    for (;;) {
-      this.#signal.throwIfAborted();
-      if ((await circuit.enter(this.#signal)) === "go") yield* this.#one();
-      if (this.#connected.isOver()) return;
-      await this.#wait(await this.#connected.lost());
+  async *events(): AsyncGenerator<StreamEvent, void> {
+    const session = this.#session;
+    try {
+      for (;;) {
+        this.#signal.throwIfAborted();
+        const tier = this.#settings.gateway.current;
+        for await (const message of this.#messages(tier, await session.attach())) {
+          yield* session.receive(message, tier);
+          if (session.isCaughtUp) return;
+        }
+        if (session.isOver) return;
+        await this.#wait(await session.lost());
+      }
+    } finally {
+      await session.close();
     }
   }
 
-  /** One connection, to its end. */
-  async *#one(): AsyncGenerator<Delivery, void> {
-    const { gateway, clock, patience } = this.#ports;
-    const tier = gateway.tiers.current;
-    const isOver = () => this.#connected.isOver();
-    let finding: TierFinding | undefined;
+  /** The messages of one connection, to its end. */
+  async *#messages(tier: Tier, attach: Attach): AsyncGenerator<ServerMessage, void> {
+    const { gateway, clock, patience } = this.#settings;
+    const session = this.#session;
+    const stop = new AbortController();
+    const incoming = tier.attach(attach, AbortSignal.any([this.#signal, stop.signal]));
+    let isWelcomed = false;
+    const waitedMs = () => (isWelcomed ? patience.stallMs : patience.welcomeMs);
     const found = (what: TierFinding) => {
-      if (finding !== undefined && what !== "silent") return; // a connection shows first what it shows of its tier
-      finding = what;
-      gateway.tiers.report(tier, what);
-      gateway.circuit.report(what !== "unreachable" && what !== "failed" && what !== "held_back");
+      if (!isWelcomed || what === "silent") gateway.report(tier, what); // a connection shows first what it shows of its tier
     };
     try {
-      const attach = await this.#connected.attach();
-      for await (const message of openAttach(tier, attach, { clock, patience, isOver }, this.#signal)) {
-        if (isOver()) continue; // messages after the end are dropped
-        if (message.response.case === "welcomeMessage") found("welcomed");
-        yield { message, tier };
+      for await (const message of untilSilent(
+        incoming,
+        () => (session.isOver ? lastWordsMs : waitedMs()),
+        clock,
+        stop,
+      )) {
+        if (session.isOver) continue; // messages after the end are dropped
+        if (message.response.case === "welcomeMessage") {
+          found("welcomed");
+          isWelcomed = true;
+        }
+        yield message;
       }
       this.#loss = undefined;
-      if (!isOver()) found("failed");
+      if (!session.isOver) found("failed");
     } catch (error) {
-      if (!(error instanceof AttachFailure)) throw error;
-      if (isOver()) return;
+      if (session.isOver) return;
       this.#signal.throwIfAborted();
-      if (error.cause instanceof Silence) found(finding === undefined ? "held_back" : "silent");
-      else await this.#failed(error.cause, found);
-    } finally {
-      if (finding === undefined) gateway.circuit.leave();
+      if (error instanceof Silence) found(isWelcomed ? "silent" : "held_back");
+      else await this.#failed(error, found);
     }
   }
 
@@ -119,10 +94,10 @@ export class Connections {
     switch (failure.kind) {
       case "refused":
         found("welcomed"); // a gateway answers and understands
-        return this.#connected.refused(failure);
+        return this.#session.refused(failure);
       case "no_such_tier":
         found("missing");
-        if (!this.#ports.gateway.tiers.allMissing) return;
+        if (!this.#settings.gateway.allMissing) return;
         throw new MillraceError("upstream_failed", "The program at this address does not speak the stream protocol.", {
           hint: "Give the gateway's own address, as `millrace serve` prints it; an old gateway must be updated.",
           cause: failure.error,
@@ -137,14 +112,14 @@ export class Connections {
   }
 
   async #wait(fruitless: number): Promise<void> {
-    const { clock, backoff, random, gateway, onConnection } = this.#ports;
+    const { clock, backoff, random, gateway, onConnection } = this.#settings;
     const { retryAfterMs = 0, why } = this.#loss ?? {};
     this.#stopAtNobody();
     const waitMs = waitBefore(Math.max(1, fruitless), backoff, random, retryAfterMs);
     if (waitMs === undefined) throw givenUp(this.#loss, backoff.budget);
     const change: ConnectionChange = {
       state: "reconnecting",
-      tier: gateway.tiers.current.name,
+      tier: gateway.current.name,
       waitMs,
       fruitless,
       why,
@@ -155,8 +130,8 @@ export class Connections {
 
   /** Throws when a link that never reached a gateway has tried for its maximum time. */
   #stopAtNobody(): void {
-    const { gateway, clock, patience, backoff } = this.#ports;
-    const isAlone = this.#loss !== undefined && isUnreachable(this.#loss.error) && !gateway.tiers.hasWorked;
+    const { gateway, clock, patience, backoff } = this.#settings;
+    const isAlone = this.#loss !== undefined && isUnreachable(this.#loss.error) && !gateway.hasWorked;
     this.#aloneSinceMs = isAlone ? (this.#aloneSinceMs ?? clock.monotonic()) : undefined;
     if (this.#aloneSinceMs === undefined || clock.monotonic() - this.#aloneSinceMs < patience.reachMs) return;
     throw givenUp(this.#loss, backoff.budget);

@@ -1,25 +1,17 @@
-import { type Clock, systemClock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { Tier, TierName } from "../tiers/tier.ts";
 import { TierChoice } from "../tiers/tier-choice.ts";
-import { Circuit, type CircuitPolicy, defaultCircuit } from "./circuit.ts";
 
 /** The same for every copy of this package. */
 const opened: unique symbol = Symbol.for("millrace.gateway-link");
 
 /** The way to one gateway, with everything learned about that way. Make one for each gateway and share it among its streams. */
 export interface GatewayLink {
-  readonly [opened]: LinkParts;
-}
-
-/** The content of a link. */
-export interface LinkParts {
-  readonly tiers: TierChoice;
-  readonly circuit: Circuit;
+  readonly [opened]: TierChoice;
 }
 
 /** The content of a link that `openLink` made. */
-export function openedBy(link: GatewayLink): LinkParts {
+export function openedBy(link: GatewayLink): TierChoice {
   return link[opened];
 }
 
@@ -47,12 +39,8 @@ export function baseUrlOf({ url, key }: GatewayAddress): string {
 }
 
 /** A link over the given tiers, best first. Throws `invalid_request` where none is left. */
-export function openLink(
-  tiers: readonly Tier[],
-  { tiers: wanted, circuit = defaultCircuit, clock = systemClock, random = Math.random }: LinkOptions = {},
-): GatewayLink {
-  const allowed = tiers.filter(({ name }) => wanted === undefined || wanted.includes(name));
-  return { [opened]: { tiers: new TierChoice(allowed), circuit: new Circuit(circuit, clock, random) } };
+export function openLink(tiers: readonly Tier[], { tiers: wanted }: LinkOptions = {}): GatewayLink {
+  return { [opened]: new TierChoice(tiers.filter(({ name }) => wanted === undefined || wanted.includes(name))) };
 }
 
 export interface LinkOptions {
@@ -60,7 +48,4 @@ export interface LinkOptions {
   readonly clientName?: string;
   /** Only these of the tiers that the runtime has; all of them by default, each where the ones before it do not work. */
   readonly tiers?: readonly TierName[];
-  readonly circuit?: CircuitPolicy;
-  readonly clock?: Clock;
-  readonly random?: () => number;
 }

@@ -59,14 +59,8 @@ export interface StreamRecord {
   readonly calls: readonly KnownCall[];
   /** Authority for the next attach, base64; undefined before the first welcome. */
   readonly ticket: string | undefined;
-  /** The ticket of the last welcomed attach. It counts once more if a late attach of this client overtook that attach. */
-  readonly ticketBefore: string | undefined;
   /** The server's count of attaches at the last welcome; it only grows. */
   readonly epoch: number;
-  /** Epoch ms by the server's clock after which it keeps nothing; undefined before the first welcome. */
-  readonly expiresAtMs: number | undefined;
-  /** The server's time in its last message, epoch ms; undefined before the first welcome. */
-  readonly heardAtMs: number | undefined;
   /** By this machine's clock, epoch ms. */
   readonly createdAtMs: number;
   /** The application's own, such as which conversation the stream belongs to. */
@@ -90,10 +84,7 @@ export function newRecord(
     unacked: [],
     calls: [],
     ticket: undefined,
-    ticketBefore: undefined,
     epoch: 0,
-    expiresAtMs: undefined,
-    heardAtMs: undefined,
     createdAtMs: nowMs,
     label,
   };

@@ -12,8 +12,6 @@ const nothingSaid: Welcome = {
   highestSeqno: undefined,
   chainHead: undefined,
   ticket: undefined,
-  expiresAtMs: undefined,
-  serverNowMs: undefined,
 };
 
 /** The log: event n (from 1) has id `en`; those in `calls` are tool calls, the last is the end. */
@@ -94,7 +92,7 @@ class World {
     switch (what) {
       case "attach":
         if (phase === "attached" || pending !== undefined) return;
-        this.input({ type: "attach", overtaken: false });
+        this.input({ type: "attach" });
         this.#next = numberOf(this.#state.received.eventId) + 1;
         this.input({
           ...nothingSaid,
@@ -236,14 +234,14 @@ describe("the algorithm of a stream", () => {
     const read = { eventId: "e001", chain: "chain-1", count: 1 };
     const record = { ...newRecord(ids, 0, ""), created: true, nextSeqno: 1, epoch: 3, cursor: read, applied: read };
     const unacked = [{ seqno: 0, kind: "request", payload: "p" }] as const;
-    const attaching = decide(begin({ ...record, unacked }), { type: "attach", overtaken: false }).state;
+    const attaching = decide(begin({ ...record, unacked }), { type: "attach" }).state;
     const { state, effects } = decide(attaching, { ...nothingSaid, type: "welcome", ...said });
     expect(effects).toMatchObject([{ type: "diverged" }]);
     expect(state.phase).toBe("ended");
   });
 
   test("continues with an original server, which says nothing of the stream", () => {
-    const attaching = decide(begin(newRecord(ids, 0, "")), { type: "attach", overtaken: false }).state;
+    const attaching = decide(begin(newRecord(ids, 0, "")), { type: "attach" }).state;
     const { state } = decide(attaching, { ...nothingSaid, type: "welcome" });
     expect(state.phase).toBe("attached");
   });

@@ -1,5 +1,5 @@
 import { isAfter, type KnownCall, type OutgoingMessage, type StreamRecord } from "../records/record.ts";
-import { receive, settle } from "./reading.ts";
+import { laterOf, receive, settle } from "./reading.ts";
 import {
   attachMark,
   diverge,
@@ -18,11 +18,8 @@ import {
 export function decide(state: StreamState, input: Input): StreamDecision {
   if (state.phase === "ended") return { state, effects: [] };
   switch (input.type) {
-    case "attach": {
-      const { ticket, ticketBefore } = state.record;
-      const brought = input.overtaken ? ticketBefore : ticket;
-      return { state: { ...state, phase: "attaching", received: attachMark(state), ticket: brought }, effects: [] };
-    }
+    case "attach":
+      return { state: { ...state, phase: "attaching", received: attachMark(state) }, effects: [] };
     case "welcome":
       return welcome(state, input);
     case "acknowledged":
@@ -55,12 +52,14 @@ export function decide(state: StreamState, input: Input): StreamDecision {
 }
 
 function welcome(state: StreamState, input: Welcome): StreamDecision {
-  const { record, received } = state;
-  if (input.highestSeqno !== undefined && input.highestSeqno >= (record.sentBelow ?? record.nextSeqno))
+  const { record, received, observes } = state;
+  const read = laterOf(record.applied.eventId, state.floor);
+  if (!observes && input.highestSeqno !== undefined && input.highestSeqno >= (record.sentBelow ?? record.nextSeqno))
     return diverge(state, "the gateway has accepted messages that this record does not know: it is an older copy");
-  if (input.tailEventId !== undefined && isAfter(record.applied.eventId, input.tailEventId))
+  if (input.tailEventId !== undefined && isAfter(read, input.tailEventId))
     return diverge(state, "the gateway's log ends before what was read from it: it was restored from an older copy");
-  if (input.epoch !== undefined && input.epoch <= record.epoch)
+  const leastEpoch = observes ? record.epoch : record.epoch + 1; // an observer's attach is not counted
+  if (input.epoch !== undefined && input.epoch < leastEpoch)
     return diverge(state, "the gateway counts fewer connections than there were: it was restored from an older copy");
   if (input.chainHead !== undefined && input.chainHead !== received.chain)
     return diverge(state, "the gateway's log is not the one that was read before");
@@ -69,9 +68,7 @@ function welcome(state: StreamState, input: Welcome): StreamDecision {
     created: true,
     sentBelow: record.nextSeqno,
     epoch: input.epoch ?? record.epoch,
-    ...(input.ticket === undefined ? {} : { ticket: input.ticket, ticketBefore: state.ticket }),
-    expiresAtMs: input.expiresAtMs ?? record.expiresAtMs,
-    heardAtMs: input.serverNowMs ?? record.heardAtMs,
+    ticket: input.ticket ?? record.ticket,
   };
   return {
     state: { ...state, phase: "attached", degraded: input.degraded, record: next },

@@ -1,10 +1,10 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import {
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
   ConversationMessage_MessageType as MessageType,
 } from "../../proto/aiserver/v1/chat_pb.ts";
-import { fromBase64, toBase64 } from "../encoding.ts";
 import type { OutgoingMessage } from "../records/record.ts";
 
 /** The request of a stream: the visible conversation, and the tools that the application runs itself. */
@@ -77,12 +77,12 @@ export const encodeAbort = (): string => encode({ case: "abort", value: {} });
 export const encodeClose = (): string => encode({ case: "close", value: {} });
 
 function encode(request: NonNullable<MessageInitShape<typeof ClientMessageSchema>["request"]>): string {
-  return toBase64(toBinary(ClientMessageSchema, create(ClientMessageSchema, { request })));
+  return base64Encode(toBinary(ClientMessageSchema, create(ClientMessageSchema, { request })));
 }
 
 /** A stored message with its number, in the form of the wire. */
 export function toWire({ seqno, payload }: OutgoingMessage): ClientMessage {
-  const message = fromBinary(ClientMessageSchema, fromBase64(payload));
+  const message = fromBinary(ClientMessageSchema, base64Decode(payload));
   message.seqno = seqno;
   return message;
 }

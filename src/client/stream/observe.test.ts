@@ -11,10 +11,10 @@ import { calls, FakeStreamServer, refusal, type Script, says } from "../stream-s
 import { type Cut, cutTier } from "../tiers/faulty-tier.fake.ts";
 import { type OpenTier, openBidiTier, openPollTier, openSseTier } from "../tiers/tier.ts";
 import { type ObservedCall, type ObservedEvent, observe } from "./observe.ts";
-import type { ConnectionChange, ReliableStream } from "./reliable-stream.ts";
-import { startReliableStream } from "./start-stream.ts";
+import { startReliableStream } from "./open-stream.ts";
+import type { ReliableStream } from "./stream.ts";
 import type { ToolCallEvent } from "./stream-event.ts";
-import type { StreamOptions } from "./stream-options.ts";
+import type { ConnectionChange, StreamOptions } from "./stream-options.ts";
 
 const never = new AbortController().signal;
 const request = { model: "any", messages: [{ role: "user", text: "Hello?" }] } as const;
@@ -34,7 +34,7 @@ function optionsFor(
   return {
     backoff: { baseMs: 0, capMs: 0, budget: 60 },
     clock: systemClock,
-    gateway: openLink(faulty, { circuit: { threshold: Infinity, coolDownMs: 0 } }),
+    gateway: openLink(faulty),
   };
 }
 

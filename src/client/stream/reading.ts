@@ -14,7 +14,7 @@ export function receive(state: StreamState, input: ReceivedEvent): StreamDecisio
   const problem = problemOf(state, input, mark);
   if (problem !== undefined) return diverge(state, problem);
   const seen = { ...state, received: mark };
-  if (event.kind === "tool_call") return receiveCall(seen, state.received, mark, event.callId);
+  if (event.kind === "tool_call" && !state.observes) return receiveCall(seen, state.received, mark, event.callId);
   const isEnd = event.kind === "end";
   if (isAfter(eventId, laterOf(state.floor, state.surfaced.eventId))) return surface(seen, mark, { isEnd });
   // The application has kept the end already: only the record was left behind.
@@ -84,6 +84,7 @@ export function settle(record: StreamRecord): StreamRecord {
   return { ...record, cursor, calls: record.calls.filter(({ eventId }) => isAfter(eventId, cursor.eventId)) };
 }
 
-function laterOf(eventId: string, other: string): string {
+/** The later one of two events. */
+export function laterOf(eventId: string, other: string): string {
   return isAfter(eventId, other) ? eventId : other;
 }

@@ -3,11 +3,10 @@ import { openMemoryRecordStore } from "../records/memory-record-store.ts";
 import { transportTo } from "../routes.fake.ts";
 import { FakeStreamServer } from "../stream-server.fake.ts";
 import { openBidiTier, type Tier } from "../tiers/tier.ts";
-import { Queue } from "./queue.ts";
-import type { ConnectionChange, StreamInput } from "./reliable-stream.ts";
-import { resume } from "./resume.ts";
-import { startReliableStream } from "./start-stream.ts";
+import { resume, startReliableStream } from "./open-stream.ts";
+import type { StreamInput } from "./stream.ts";
 import type { StreamEvent } from "./stream-event.ts";
+import type { ConnectionChange } from "./stream-options.ts";
 import { hasty, ids, link, never, optionsFor, plain, readAll, request, withTools } from "./stream-world.fake.ts";
 
 describe("an application", () => {
@@ -56,15 +55,16 @@ describe("an application", () => {
       optionsFor(server, (attach) => (attach < 3 ? { down: 3 } : undefined)),
       never,
     );
-    const open = new Queue<StreamInput>();
-    const sent = stream.send(open.read(never));
+    const feed = Promise.withResolvers<ReadableStreamDefaultController<StreamInput>>();
+    const sent = stream.send(new ReadableStream<StreamInput>({ start: feed.resolve }));
+    const open = await feed.promise;
     const events: StreamEvent[] = [];
     for await (const event of stream.events) {
       events.push(event);
       if (event.type !== "tool_call") continue;
-      if (event.callId === "call-2") open.put({ type: "tool_started", callId: event.callId });
+      if (event.callId === "call-2") open.enqueue({ type: "tool_started", callId: event.callId });
       if (event.callId === "call-3") open.close();
-      else open.put({ type: "tool_result", callId: event.callId, result: { text: "seen" } });
+      else open.enqueue({ type: "tool_result", callId: event.callId, result: { text: "seen" } });
     }
     await sent;
     expect(events.at(-1)).toMatchObject({ outcome: "finished", reason: "tool_calls" });

@@ -8,9 +8,8 @@ import {
 import type { StreamRecord } from "../records/record.ts";
 import { DyingStore } from "../records/record-store.fake.ts";
 import { FakeStreamServer, type ServedStream } from "../stream-server.fake.ts";
-import type { ReliableStream } from "./reliable-stream.ts";
-import { resume } from "./resume.ts";
-import { startReliableStream } from "./start-stream.ts";
+import { resume, startReliableStream } from "./open-stream.ts";
+import type { ReliableStream } from "./stream.ts";
 import type { StreamEvent } from "./stream-event.ts";
 import { forge, never, optionsFor, plain, readAll, request, withTools } from "./stream-world.fake.ts";
 

@@ -1,8 +1,8 @@
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import {
   type StreamUnifiedChatResponseWithTools as ServerChunk,
   StreamEnd_Outcome,
 } from "../../proto/aiserver/v1/chat_pb.ts";
-import { toBase64 } from "../encoding.ts";
 import type { CallOutcome, ReceivedEvent } from "./stream-state.ts";
 
 /** A call that the model makes of a tool of the application. */
@@ -51,7 +51,7 @@ export type StreamEvent =
 /** The part of an event that the algorithm needs. */
 export function eventKind({ streamEnd, response }: ServerChunk): ReceivedEvent["event"] {
   if (streamEnd !== undefined)
-    return { kind: "end", countBefore: streamEnd.eventCount, chainBefore: toBase64(streamEnd.chainDigest) };
+    return { kind: "end", countBefore: streamEnd.eventCount, chainBefore: base64Encode(streamEnd.chainDigest) };
   if (response.case === "clientSideToolV2Call") return { kind: "tool_call", callId: response.value.toolCallId };
   return { kind: "content" };
 }

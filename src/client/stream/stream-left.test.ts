@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { openMemoryRecordStore } from "../records/memory-record-store.ts";
 import { FakeStreamServer } from "../stream-server.fake.ts";
-import { autoResume } from "./resume.ts";
-import { startReliableStream } from "./start-stream.ts";
+import { autoResume, startReliableStream } from "./open-stream.ts";
 import { ids, never, optionsFor, plain, readAll, request } from "./stream-world.fake.ts";
 
 describe("what was left", () => {
@@ -36,25 +35,11 @@ describe("what was left", () => {
     expect(ids(await readAll(stream))).toEqual(server.only.chunks.map(({ eventId }) => eventId));
   });
 
-  test("is not continued when it was left too long ago by the gateway's clock", async () => {
-    const server = new FakeStreamServer(plain);
-    server.retentionMs = 100 * 3_600_000;
-    const { options } = await left(server);
-    const wrongClock = { ...options, clock: new FakeClock(0) }; // ours says 1970
-    const [early] = (await autoResume(wrongClock, never)).streams;
-    await early?.leave();
-    server.nowMs += 7_300_000;
-    const [stream] = (await autoResume(wrongClock, never)).streams;
-    if (stream === undefined) throw new Error("nothing was found");
-    await expect(readAll(stream)).rejects.toMatchObject({ code: "expired" });
-    expect((await autoResume(options, never)).streams).toEqual([]);
-  });
-
   test("is expired when the gateway no longer has it, and never asked again", async () => {
     const server = new FakeStreamServer(plain);
     const { options } = await left(server);
     server.nowMs += server.retentionMs;
-    const [stream] = (await autoResume({ ...options, lookbackMs: Infinity }, never)).streams;
+    const [stream] = (await autoResume(options, never)).streams;
     if (stream === undefined) throw new Error("nothing was found");
     await expect(readAll(stream)).rejects.toMatchObject({ code: "expired" });
     expect(server.streams.size).toBe(1);
@@ -74,14 +59,5 @@ describe("what was left", () => {
     const [again] = (await autoResume(options, never)).streams;
     expect((await readAll(again ?? young)).at(-1)).toMatchObject({ type: "end" });
     expect(server.prompts).toBe(1);
-  });
-
-  test("stays where it is with the gates shut", async () => {
-    const server = new FakeStreamServer(plain);
-    const { options, store } = await left(server);
-    expect((await autoResume({ ...options, gates: { autoResume: false } }, never)).streams).toEqual([]);
-    const unkept = await startReliableStream(request, { ...options, gates: { persist: false } }, never);
-    await unkept.leave();
-    expect(await store.list()).toHaveLength(1);
   });
 });

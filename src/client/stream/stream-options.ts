@@ -1,10 +1,32 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
-import { type BackoffPolicy, defaultBackoff } from "../link/backoff.ts";
-import { type GatewayLink, type LinkParts, openedBy } from "../link/gateway-link.ts";
+import { type BackoffPolicy, defaultBackoff, defaultPatience, type Patience } from "../link/backoff.ts";
+import { type GatewayLink, openedBy } from "../link/gateway-link.ts";
 import { openMemoryRecordStore } from "../records/memory-record-store.ts";
 import type { RecordStore } from "../records/record-store.ts";
-import { defaultPatience, type Patience } from "../tiers/attach.ts";
-import type { ConnectionChange } from "./reliable-stream.ts";
+import type { TierName } from "../tiers/tier.ts";
+import type { TierChoice } from "../tiers/tier-choice.ts";
+
+/** A change of a stream's connection. */
+export type ConnectionChange =
+  /**
+   * `degraded`: the gateway cannot resume this stream; losing the connection will end it. `expiresAtMs`: by the gateway's clock.
+   * `turnId`: the turn that ran or runs last, as `GET /v1/turns` lists it; undefined before the first.
+   */
+  | {
+      readonly state: "attached";
+      readonly tier: TierName;
+      readonly degraded: boolean;
+      readonly expiresAtMs: number | undefined;
+      readonly turnId: string | undefined;
+    }
+  /** `fruitless`: attaches in a row that brought nothing. `why`: the gateway's words, where it asked to wait. */
+  | {
+      readonly state: "reconnecting";
+      readonly tier: TierName;
+      readonly waitMs: number;
+      readonly fruitless: number;
+      readonly why: string | undefined;
+    };
 
 /** How streams reach their gateway, where their records are, and how they behave. */
 export interface StreamOptions {
@@ -12,13 +34,6 @@ export interface StreamOptions {
   readonly gateway: GatewayLink;
   /** The store of the records; by default memory, which survives lost connections but no restart. */
   readonly store?: RecordStore;
-  /** Turns off parts of storing and resuming; all are on by default. */
-  readonly gates?: {
-    /** Off: records are kept in memory only, and `store` is ignored. */
-    readonly persist?: boolean;
-    /** Off: `autoResume` finds nothing and touches nothing. */
-    readonly autoResume?: boolean;
-  };
   /** The application's own note in the record, such as which conversation the stream belongs to. */
   readonly label?: string;
   /** How long the answer continues without an attached client, in the gateway's form (`90`, `500ms`, `2m`). */
@@ -35,21 +50,14 @@ export interface StreamOptions {
 }
 
 /** The same, complete. */
-export interface StreamSettings {
-  readonly gateway: LinkParts;
-  readonly store: RecordStore;
-  readonly autoResume: boolean;
-  readonly label: string;
+export interface StreamSettings
+  extends Required<Pick<StreamOptions, "store" | "label" | "onConnection" | "clock" | "random">> {
+  readonly gateway: TierChoice;
   readonly grace: string | undefined;
   readonly backoff: BackoffPolicy;
   readonly patience: Patience;
-  readonly onConnection: (change: ConnectionChange) => void;
-  readonly clock: Clock;
-  readonly random: () => number;
-  /** How far a record may lag behind the applied events, ms: events of that time may be repeated after a crash. */
-  readonly noteEveryMs: number;
-  /** A stream that was left longer ago than this is not continued; ms. */
-  readonly lookbackMs: number | undefined;
+  /** Off: it ends after the events that the gateway has at the first attach. */
+  readonly follows: boolean;
 }
 
 /** For a caller without a signal. */
@@ -57,19 +65,16 @@ export const neverAborted: AbortSignal = new AbortController().signal;
 
 /** Options with everything that they leave open. */
 export function settingsOf(options: StreamOptions): StreamSettings {
-  const { gates = {}, clock = systemClock } = options;
   return {
     gateway: openedBy(options.gateway),
-    store: gates.persist === false || options.store === undefined ? openMemoryRecordStore() : options.store,
-    autoResume: gates.autoResume !== false,
+    store: options.store ?? openMemoryRecordStore(),
     label: options.label ?? "",
     grace: options.grace,
     backoff: { ...defaultBackoff, ...options.backoff },
     patience: { ...defaultPatience, ...options.patience },
     onConnection: options.onConnection ?? (() => undefined),
-    clock,
+    clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
-    noteEveryMs: 500,
-    lookbackMs: undefined,
+    follows: true,
   };
 }

@@ -5,8 +5,8 @@ import type { StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage } fr
 import { transportTo } from "../routes.fake.ts";
 import { FakeStreamServer } from "../stream-server.fake.ts";
 import { openBidiTier, openPollTier, type Tier } from "../tiers/tier.ts";
-import type { ConnectionChange } from "./reliable-stream.ts";
-import { startReliableStream } from "./start-stream.ts";
+import { startReliableStream } from "./open-stream.ts";
+import type { ConnectionChange } from "./stream-options.ts";
 import { link, never, plain, readAll, request, scripted } from "./stream-world.fake.ts";
 
 describe("a connection that is silent", () => {

@@ -1,3 +1,5 @@
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import type { WelcomeMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import {
   isAfter,
   type Mark,
@@ -23,8 +25,8 @@ export interface StreamState {
   readonly handed: readonly string[];
   /** Surfaced, and the application has not come back for more yet. */
   readonly pending: { readonly mark: Mark; readonly isEnd: boolean } | undefined;
-  /** The ticket of this attach. */
-  readonly ticket: string | undefined;
+  /** Whether this is an observer's state: it sends nothing, and other attaches write. */
+  readonly observes: boolean;
   /** The server reported that it cannot resume this stream: the next loss is final. */
   readonly degraded: boolean;
   /** Attaches in a row that brought no new event and no acknowledgement. */
@@ -40,13 +42,22 @@ export interface Welcome {
   /** The server's digest at our cursor, base64. */
   readonly chainHead: string | undefined;
   readonly ticket: string | undefined;
-  readonly expiresAtMs: number | undefined;
-  readonly serverNowMs: number | undefined;
+}
+
+/** The parts of a welcome that the algorithm needs. An original server sends no facts. */
+export function welcomeOf({ isDegradedMode, facts }: WelcomeMessage): Welcome {
+  return {
+    degraded: isDegradedMode,
+    epoch: facts?.epoch,
+    tailEventId: facts?.tailEventId,
+    highestSeqno: facts?.highestSeqno,
+    chainHead: facts && base64Encode(facts.chainHead),
+    ticket: facts === undefined || facts.nextTicket.length === 0 ? undefined : base64Encode(facts.nextTicket),
+  };
 }
 
 export type Input =
-  /** `overtaken`: another attach took the last one over, or spent its ticket, and may have been one of our own. */
-  | { readonly type: "attach"; readonly overtaken: boolean }
+  | { readonly type: "attach" }
   | ({ readonly type: "welcome" } & Welcome)
   | { readonly type: "acknowledged"; readonly seqno: number }
   | ({ readonly type: "event" } & ReceivedEvent)
@@ -116,7 +127,7 @@ export function begin(record: StreamRecord, after: string = record.applied.event
     floor: after,
     handed: [],
     pending: undefined,
-    ticket: record.ticket,
+    observes: false,
     degraded: false,
     fruitless: 0,
   };

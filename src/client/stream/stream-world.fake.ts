@@ -6,7 +6,7 @@ import { calls, type FakeStreamServer, rewrites, type Script, says, thinks } fro
 import { type Cut, cutTier } from "../tiers/faulty-tier.fake.ts";
 import { type Attach, type OpenTier, openBidiTier, openPollTier, openSseTier, type Tier } from "../tiers/tier.ts";
 import type { StreamRequest } from "./messages.ts";
-import type { ReliableStream } from "./reliable-stream.ts";
+import type { ReliableStream } from "./stream.ts";
 import type { StreamEvent } from "./stream-event.ts";
 import type { StreamOptions } from "./stream-options.ts";
 
@@ -37,10 +37,7 @@ export function optionsFor(
   const transport = transportTo(server);
   return {
     ...hasty,
-    gateway: openLink(
-      open.map((openTier) => cutTier(openTier(transport), cutOf)),
-      { circuit: { threshold: Infinity, coolDownMs: 0 } },
-    ),
+    gateway: openLink(open.map((openTier) => cutTier(openTier(transport), cutOf))),
   };
 }
 
@@ -86,7 +83,7 @@ export function failing(error: unknown): AsyncIterable<ServerMessage> {
   return { [Symbol.asyncIterator]: () => ({ next: failed }) };
 }
 
-export const link = (...open: readonly Tier[]) => openLink(open, { circuit: { threshold: Infinity, coolDownMs: 0 } });
+export const link = (...open: readonly Tier[]) => openLink(open);
 
 /** Other bytes that decode: the rewritten text says something else. */
 export function forge(bytes: Uint8Array): Uint8Array {

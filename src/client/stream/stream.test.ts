@@ -2,9 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DyingStore } from "../records/record-store.fake.ts";
 import { FakeStreamServer } from "../stream-server.fake.ts";
-import type { ReliableStream } from "./reliable-stream.ts";
-import { resume } from "./resume.ts";
-import { startReliableStream } from "./start-stream.ts";
+import { resume, startReliableStream } from "./open-stream.ts";
+import type { ReliableStream } from "./stream.ts";
 import type { StreamEvent } from "./stream-event.ts";
 import { ids, never, optionsFor, plain, readAll, request, tiers, withTools } from "./stream-world.fake.ts";
 

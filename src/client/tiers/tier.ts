@@ -8,7 +8,7 @@ import {
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSchema,
 } from "../../proto/aiserver/v1/chat_pb.ts";
-import { fromHex, toHex } from "../encoding.ts";
+import { fromHex, toHex } from "../hex.ts";
 
 /** One attach to a stream. */
 export interface Attach {

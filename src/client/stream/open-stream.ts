@@ -1,11 +1,43 @@
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, type MillraceError } from "../../base/errors.ts";
-import type { StreamRecord } from "../records/record.ts";
+import { newRecord, type StreamRecord } from "../records/record.ts";
 import { noRecord, type OwnedRecord, recordTaken } from "../records/record-store.ts";
-import type { ReliableStream } from "./reliable-stream.ts";
-import { Stream } from "./stream.ts";
-import { neverAborted, type StreamOptions, type StreamSettings, settingsOf } from "./stream-options.ts";
+import { encodeRequest, type StreamRequest } from "./messages.ts";
+import { ReliableStream } from "./stream.ts";
+import { neverAborted, type StreamOptions, settingsOf } from "./stream-options.ts";
+import { StreamSession } from "./stream-session.ts";
 import { begin } from "./stream-state.ts";
+
+/**
+ * Starts a stream: from here on its request is stored, and nothing is sent before. `events` connects. The signal disconnects
+ * and cancels nothing.
+ *
+ * @throws MillraceError `degraded` where the record cannot be written.
+ */
+export async function startReliableStream(
+  request: StreamRequest,
+  options: StreamOptions,
+  signal: AbortSignal = neverAborted,
+): Promise<ReliableStream> {
+  const settings = settingsOf(options);
+  const payload = encodeRequest(request);
+  const ids = {
+    streamKey: crypto.randomUUID(),
+    encryptionKey: base64Encode(crypto.getRandomValues(new Uint8Array(32)), "url"),
+  };
+  const owned = await settings.store.take(ids.streamKey);
+  if (owned === undefined) throw recordTaken();
+  const record = newRecord(ids, settings.clock.now(), settings.label);
+  const session = new StreamSession(begin(record), owned, settings);
+  try {
+    await session.take({ type: "given", kind: "request", payload });
+  } catch (error) {
+    await owned.release();
+    throw error;
+  }
+  return new ReliableStream(session, settings, signal);
+}
 
 export interface ResumeOptions {
   /**
@@ -30,7 +62,8 @@ export async function resume(
   const owned = await settings.store.take(streamKey);
   if (owned === undefined) throw recordTaken();
   const record = await readOrRelease(owned);
-  if (record !== undefined) return new Stream(begin(record, options.after), owned, settings, signal);
+  if (record !== undefined)
+    return new ReliableStream(new StreamSession(begin(record, options.after), owned, settings), settings, signal);
   await owned.release();
   throw noRecord(streamKey);
 }
@@ -47,26 +80,24 @@ export interface Leftover {
   readonly damaged: readonly MillraceError[];
 }
 
-const twoHoursMs = 7_200_000;
+/** How long a gateway keeps a stream by default; ms. */
+const keptMs = 7_200_000;
 
 /**
- * Takes every stream that was left in the store, to continue it. A stream that was left longer ago than `lookbackMs` (2 hours), by the
- * gateway's clock, ends with `expired` when it is read. Nothing is connected before that. Source: docs/wire/idempotent-streams.md,
- * "Resuming at the start".
+ * Takes every stream that was left in the store, to continue it. Nothing is connected before a stream is read; one that the gateway
+ * no longer keeps ends with `expired` then. Source: docs/wire/idempotent-streams.md, "Resuming at the start".
  */
 export async function autoResume(
-  options: StreamOptions & ResumeOptions & { readonly lookbackMs?: number },
+  options: StreamOptions & ResumeOptions,
   signal: AbortSignal = neverAborted,
 ): Promise<Leftover> {
-  const { lookbackMs = twoHoursMs, after } = options;
-  const settings: StreamSettings = { ...settingsOf(options), lookbackMs };
+  const settings = settingsOf(options);
   const found = {
-    streams: [] as Stream[],
+    streams: [] as ReliableStream[],
     taken: [] as string[],
     cleared: [] as string[],
     damaged: [] as MillraceError[],
   };
-  if (!settings.autoResume) return found;
   try {
     for (const streamKey of await settings.store.list()) {
       signal.throwIfAborted();
@@ -77,8 +108,9 @@ export async function autoResume(
       }
       try {
         const record = await readOrRelease(owned);
-        if (record !== undefined && !isOrphan(record, settings.clock.now() - lookbackMs)) {
-          found.streams.push(new Stream(begin(record, after), owned, settings, signal));
+        if (record !== undefined && !isOrphan(record, settings.clock.now() - keptMs)) {
+          const session = new StreamSession(begin(record, options.after), owned, settings);
+          found.streams.push(new ReliableStream(session, settings, signal));
           continue;
         }
         if (record !== undefined) found.cleared.push(streamKey);
