@@ -39,11 +39,12 @@ async function runCommand(): Promise<void> {
     import("node:os"),
   ]);
   const stop = new AbortController();
-  let hungUp: (() => void) | undefined;
+  const hasTerminal = process.stdin.isTTY || process.stdout.isTTY;
   // On Windows a closed console sends SIGHUP, and Ctrl-Break SIGBREAK, which other systems do not have.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"] as const) {
     process.on(signal, () => {
-      if (signal === "SIGHUP" && hungUp !== undefined) return hungUp();
+      // With a terminal, it means that the terminal is gone. Without one it is ignored, as `nohup` promises.
+      if (signal === "SIGHUP" && process.platform !== "win32" && !hasTerminal) return;
       if (stop.signal.aborted) process.exit(130); // asked twice: leave at once
       stop.abort();
     });
@@ -60,10 +61,6 @@ async function runCommand(): Promise<void> {
     homeFolder: homedir(),
     clock: systemClock,
     signal: stop.signal,
-    onHangUp(listener) {
-      // With a terminal, this message means that the terminal is gone.
-      if (process.platform !== "win32" && !process.stdin.isTTY && !process.stdout.isTTY) hungUp = listener;
-    },
   });
   // The command is done. An idle connection or an unused deadline may still hold the event loop, and must not keep the
   // process; a pipe that still drains has this long.

@@ -1,7 +1,6 @@
 import type { Settings } from "./compose/settings.ts";
 import type { OptionSpec } from "./options.ts";
-import type { Io } from "./terminal/io.ts";
-import type { Output } from "./terminal/output.ts";
+import type { Io, Output } from "./terminal/output.ts";
 
 /** The arguments of a command's handler. */
 export interface CommandContext {
@@ -43,10 +42,11 @@ interface CommandDefinition<O extends Options> {
   readonly name: string;
   readonly summary: string;
   readonly description?: string;
-  readonly group: CommandGroup;
+  /** A subcommand has that of its command. */
+  readonly group?: CommandGroup;
   readonly options: O;
   readonly arguments?: readonly ArgumentSpec[];
-  readonly examples: readonly (readonly [command: string, what: string])[];
+  readonly examples?: readonly (readonly [command: string, what: string])[];
   /** Arguments after the first positional one are not parsed: they belong to another program. */
   readonly passThrough?: boolean;
   readonly subcommands?: readonly Command[];

@@ -9,14 +9,14 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   chat: async () => (await import("./commands/chat.ts")).chatCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   stop: async () => (await import("./commands/stop.ts")).stopCommand,
-  restart: async () => (await import("./commands/restart.ts")).restartCommand,
+  restart: async () => (await import("./commands/stop.ts")).restartCommand,
   service: async () => (await import("./commands/service.ts")).serviceCommand,
   status: async () => (await import("./commands/status.ts")).statusCommand,
   logs: async () => (await import("./commands/logs.ts")).logsCommand,
   demo: async () => (await import("./commands/demo.ts")).demoCommand,
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand,
-  pause: async () => (await import("./commands/pause.ts")).pauseCommand,
-  resume: async () => (await import("./commands/pause.ts")).resumeCommand,
+  pause: async () => (await import("./commands/stop.ts")).pauseCommand,
+  resume: async () => (await import("./commands/stop.ts")).resumeCommand,
   tail: async () => (await import("./commands/tail.ts")).tailCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,
   models: async () => (await import("./commands/models.ts")).modelsCommand(await openLimits()),
@@ -60,7 +60,6 @@ function outlined(outline: CommandOutline): Command {
   return {
     ...outline,
     options: {},
-    examples: [],
     run: () => Promise.reject(new Error(`the command ${outline.name} was not loaded`)),
   };
 }

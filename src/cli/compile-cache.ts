@@ -1,7 +1,7 @@
 import module from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Io } from "./terminal/io.ts";
+import type { Io } from "./terminal/output.ts";
 
 /**
  * Lets Node keep its compiled code of Millrace, so that the next start compiles nothing. Does nothing if the folder cannot be written,

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { MillraceError } from "../base/errors.ts";
 import { defineCommand } from "./command.ts";
 import { main } from "./main.ts";
-import { choice, duration, explainedBy, flag, integer, texts } from "./options.ts";
+import { choice, duration, flag, integer, ofServe, texts } from "./options.ts";
 import { everyday, outlines } from "./outlines.ts";
 import { fakeIo } from "./terminal/io.fake.ts";
 
@@ -22,7 +22,7 @@ const probe = defineCommand({
     home: texts("more homes", "<folder>"),
     fail: flag("fail"),
     crash: flag("crash"),
-    ...explainedBy("serve", { logLevel: choice("what is logged", ["info", "warn"], "warn") }),
+    ...ofServe({ logLevel: choice("what is logged", ["info", "warn"], "warn") }),
     json: flag("print JSON"),
   },
   arguments: [{ name: "word", summary: "a word", required: false, variadic: true }],

@@ -2,7 +2,7 @@ import type { Command } from "./command.ts";
 import { commandsFor } from "./commands.ts";
 import { dispatch } from "./dispatch.ts";
 import { canAsk } from "./terminal/ask-yes.ts";
-import type { Io } from "./terminal/io.ts";
+import type { Io } from "./terminal/output.ts";
 
 /** Runs one command line and returns its exit code. Without any word, on a terminal, it shows the menu. */
 export async function main(argv: readonly string[], io: Io, available?: readonly Command[]): Promise<number> {

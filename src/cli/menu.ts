@@ -1,10 +1,9 @@
-import { setUpClients } from "./clients/set-up-clients.ts";
+import { setUpClients } from "./clients/installed.ts";
 import { readStatus, statusLines } from "./commands/status.ts";
 import { readSettings } from "./compose/settings.ts";
 import { askLine } from "./terminal/ask-yes.ts";
 import { exitCodes } from "./terminal/exit-codes.ts";
-import type { Io } from "./terminal/io.ts";
-import { openOutput } from "./terminal/output.ts";
+import { type Io, openOutput } from "./terminal/output.ts";
 
 const noChoice = { ide: undefined, endpoint: undefined, tokenFile: undefined };
 

@@ -1,7 +1,6 @@
 import { MillraceError } from "../base/errors.ts";
-import { defaultRedisAddress, parseRedisAddress, type RedisAddress } from "./compose/redis-address.ts";
-import { splitCommand } from "./config/split-command.ts";
-import { ideNames } from "./terminal/json-style.ts";
+import { Secret } from "../base/secret.ts";
+import { ideNames } from "./terminal/foreign-text.ts";
 
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {
@@ -17,8 +16,8 @@ export interface OptionSpec<T> {
   readonly initial: T;
   /** The values it can have, where they are few. */
   readonly choices?: readonly string[];
-  /** The command whose help explains it, where this command's help only names it. */
-  readonly explainedBy?: string;
+  /** An option of `serve`, whose help explains it; the help of this command only names it. */
+  readonly isOfServe?: true;
   /** Throws `invalid_request` that names the valid values. */
   readonly parse: (raw: string) => T;
 }
@@ -112,13 +111,10 @@ export function ideChoice<const N extends IdeName>(
   return { ...spec<(typeof ideNames)[N] | undefined>(own, common), choices: names };
 }
 
-/** The same options for a command whose help shall only name them, and send the reader to `command` for the rest. */
-export function explainedBy<const O extends Readonly<Record<string, OptionSpec<unknown>>>>(
-  command: string,
-  options: O,
-): O {
+/** Options of `serve` for another command: its help only names them, and the configuration file sets them too. */
+export function ofServe<const O extends Readonly<Record<string, OptionSpec<unknown>>>>(options: O): O {
   return Object.fromEntries(
-    Object.entries(options).map(([name, option]) => [name, { ...option, explainedBy: command }]),
+    Object.entries(options).map(([name, option]) => [name, { ...option, isOfServe: true }]),
   ) as unknown as O; // the same keys with the same types, and one field more
 }
 
@@ -153,4 +149,49 @@ function wrong(raw: string, wanted: string): MillraceError {
   return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${wanted}.`, {
     hint: "Add --help to see what the options accept.",
   });
+}
+
+/** The address of a Redis server. Its URL may hold a password; its shown form does not. */
+export interface RedisAddress {
+  readonly url: Secret;
+  readonly shown: string;
+}
+
+const hint = "Give one like redis://127.0.0.1:6379, rediss://user:password@host:6380/1 or unix:/path/of/a/socket.";
+
+/** Reads the address of a Redis server. Throws `invalid_request` without any part of the text: it may hold a password. */
+export function parseRedisAddress(text: string): RedisAddress {
+  if (/^unix:\/./.test(text)) return { url: new Secret(text), shown: text };
+  const parsed = URL.parse(text);
+  if (parsed === null || !/^rediss?:$/.test(parsed.protocol) || parsed.hostname === "") {
+    throw new MillraceError("invalid_request", "That is not the address of a Redis server.", { hint });
+  }
+  return { url: new Secret(text), shown: `${parsed.protocol}//${parsed.host}${parsed.pathname}` };
+}
+
+const defaultRedisAddress = "redis://127.0.0.1:6379";
+
+/**
+ * The words of a command line: blanks separate them, single or double quotes keep blanks. Nothing is expanded and no shell
+ * is involved; a backslash is an ordinary character, as paths on Windows need. Undefined when a quote is not closed.
+ */
+export function splitCommand(line: string): string[] | undefined {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote: string | undefined;
+  for (const character of line) {
+    if (quote !== undefined) {
+      if (character === quote) quote = undefined;
+      else word += character;
+    } else if (character === '"' || character === "'") {
+      quote = character;
+      word ??= "";
+    } else if (/\s/.test(character)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = (word ?? "") + character;
+  }
+  if (quote !== undefined) return undefined;
+  if (word !== undefined) words.push(word);
+  return words;
 }

@@ -23,149 +23,61 @@ export const everyday: ReadonlySet<string> = new Set([
 
 /** The outline of every command, in the order of the help. */
 export const outlines = {
-  init: {
-    name: "init",
-    summary: "Set everything up, step by step",
-    group: "Set up",
-  },
-  setup: {
-    name: "setup",
-    summary: "Configure a client to use the gateway",
-    group: "Set up",
-    arguments: [{ name: "client", summary: "name of the client", required: false, variadic: false }],
-  },
-  chat: {
-    name: "chat",
-    summary: "Ask a question, or hold a conversation",
-    group: "Use",
-    arguments: [{ name: "question", summary: "what to ask", required: false, variadic: true }],
-  },
-  serve: {
-    name: "serve",
-    summary: "Serve the IDE's models on 127.0.0.1 until Ctrl-C",
-    group: "Serve",
-  },
-  stop: {
-    name: "stop",
-    summary: "Stop the gateway",
-    group: "Serve",
-  },
-  restart: {
-    name: "restart",
-    summary: "Stop the gateway and start it in the background",
-    group: "Serve",
-  },
-  service: {
-    name: "service",
-    summary: "Run the gateway as a service of your user",
-    group: "Serve",
-  },
-  status: {
-    name: "status",
-    summary: "Show what runs, what is left, and what failed last",
-    group: "Look",
-  },
-  logs: {
-    name: "logs",
-    summary: "Show the log of a gateway that has no terminal",
-    group: "Look",
-  },
-  demo: {
-    name: "demo",
-    summary: "Try Millrace with a stand-in IDE: no account, no cost",
-    group: "Serve",
-  },
-  simulate: {
-    name: "simulate",
-    summary: "Run a stand-in IDE for tests and trials",
-    group: "Serve",
-  },
-  pause: {
-    name: "pause",
-    summary: "Send no more prompts, at once and until `resume`",
-    group: "Serve",
-  },
-  resume: {
-    name: "resume",
-    summary: "End the pause",
-    group: "Serve",
-  },
-  tail: {
-    name: "tail",
-    summary: "Show the answer of a turn, and follow it while it runs",
-    group: "Look",
-    arguments: [
-      {
-        name: "turn",
-        summary: "id of a turn (turn_…), or of a chat (`millrace chat --resume` lists them)",
-        required: false,
-        variadic: false,
-      },
-    ],
-  },
-  run: {
-    name: "run",
-    summary: "Start a client on the gateway, without changing its files",
-    group: "Use",
-    arguments: [
-      { name: "client", summary: "name of the client", required: false, variadic: false },
-      { name: "args", summary: "arguments for the client", required: false, variadic: true },
-    ],
-  },
-  models: {
-    name: "models",
-    summary: "List the models that you can use, and their names",
-    group: "Look",
-  },
-  doctor: {
-    name: "doctor",
-    summary: "Check this machine: what works, what does not, and how to fix it",
-    group: "Look",
-  },
-  cascades: {
-    name: "cascades",
-    summary: "List or delete the conversations that Millrace made in the IDE",
-    group: "Set up",
-  },
-  schema: {
-    name: "schema",
-    summary: "Compare the protocol of a build of the IDE with Millrace's",
-    group: "Look",
-  },
-  usage: {
-    name: "usage",
-    summary: "Show what is left of the plan, how long it lasts, and what used it",
-    group: "Look",
-  },
-  statusline: {
-    name: "statusline",
-    summary: "Print the limits as one line, for a status bar",
-    group: "Look",
-  },
-  dashboard: {
-    name: "dashboard",
-    summary: "Open the dashboard in the browser",
-    group: "Look",
-  },
-  config: {
-    name: "config",
-    summary: "Show, set and check the settings of the configuration file",
-    group: "Set up",
-  },
-  completion: {
-    name: "completion",
-    summary: "Print the script that completes commands in a shell",
-    group: "Set up",
-    arguments: [{ name: "shell", summary: "bash, zsh, fish or powershell", required: true, variadic: false }],
-  },
-  keys: {
-    name: "keys",
-    summary: "Show or replace your key; make keys for other programs",
-    group: "Set up",
-  },
-  uninstall: {
-    name: "uninstall",
-    summary: "Remove everything that Millrace made on this machine",
-    group: "Set up",
-  },
+  init: outline("init", "Set up", "Set everything up, step by step"),
+  setup: outline("setup", "Set up", "Configure a client to use the gateway", ["[client]", "name of the client"]),
+  chat: outline("chat", "Use", "Ask a question, or hold a conversation", ["[question...]", "what to ask"]),
+  serve: outline("serve", "Serve", "Serve the IDE's models on 127.0.0.1 until Ctrl-C"),
+  stop: outline("stop", "Serve", "Stop the gateway"),
+  restart: outline("restart", "Serve", "Stop the gateway and start it in the background"),
+  service: outline("service", "Serve", "Run the gateway as a service of your user"),
+  status: outline("status", "Look", "Show what runs, what is left, and what failed last"),
+  logs: outline("logs", "Look", "Show the log of a gateway that has no terminal"),
+  demo: outline("demo", "Serve", "Try Millrace with a stand-in IDE: no account, no cost"),
+  simulate: outline("simulate", "Serve", "Run a stand-in IDE for tests and trials"),
+  pause: outline("pause", "Serve", "Send no more prompts, at once and until `resume`"),
+  resume: outline("resume", "Serve", "End the pause"),
+  tail: outline("tail", "Look", "Show the answer of a turn, and follow it while it runs", [
+    "[turn]",
+    "id of a turn (turn_…), or of a chat (`millrace chat --resume` lists them)",
+  ]),
+  run: outline(
+    "run",
+    "Use",
+    "Start a client on the gateway, without changing its files",
+    ["[client]", "name of the client"],
+    ["[args...]", "arguments for the client"],
+  ),
+  models: outline("models", "Look", "List the models that you can use, and their names", [
+    "[word...]",
+    "only models whose name, label or UID contains all these words",
+  ]),
+  doctor: outline("doctor", "Look", "Check this machine: what works, what does not, and how to fix it"),
+  cascades: outline("cascades", "Set up", "List or delete the conversations that Millrace made in the IDE"),
+  schema: outline("schema", "Look", "Compare the protocol of a build of the IDE with Millrace's"),
+  usage: outline("usage", "Look", "Show what is left of the plan, how long it lasts, and what used it"),
+  statusline: outline("statusline", "Look", "Print the limits as one line, for a status bar"),
+  dashboard: outline("dashboard", "Look", "Open the dashboard in the browser"),
+  config: outline("config", "Set up", "Show, set and check the settings of the configuration file"),
+  completion: outline("completion", "Set up", "Print the script that completes commands in a shell", [
+    "<shell>",
+    "bash, zsh, fish or powershell",
+  ]),
+  keys: outline("keys", "Set up", "Show or replace your key; make keys for other programs"),
+  uninstall: outline("uninstall", "Set up", "Remove everything that Millrace made on this machine"),
 } as const satisfies Readonly<Record<string, CommandOutline>>;
+
+/** Arguments as help spells them: `<client>` is needed, `[args...]` takes the rest. */
+function outline(
+  name: string,
+  group: CommandGroup,
+  summary: string,
+  ...given: readonly (readonly [form: string, summary: string])[]
+): CommandOutline {
+  const specs = given.map(([form, what]) => ({
+    name: form.replace(/[^\w-]/g, ""),
+    summary: what,
+    required: form.startsWith("<"),
+    variadic: form.includes("..."),
+  }));
+  return { name, summary, group, arguments: specs };
+}

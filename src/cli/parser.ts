@@ -38,7 +38,6 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
     .version(port.version, "-v, --version", "print the version")
     .helpOption("-h, --help", "print this help, or that of a command")
     .option("--debug", "print the stack of an error")
-    .option("--color [when]", "colour the output: always, never or auto (default: auto; NO_COLOR also counts)")
     .commandsGroup("Look:") // that of `help`; each command names its own
     .helpCommand("help [command]", "print the help of a command; `help --all` lists every command")
     .showSuggestionAfterError(true)
@@ -55,11 +54,11 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
   return program;
 }
 
-function build(command: Command, port: ParserPort, path = command.name): Program {
+function build(command: Command, port: ParserPort, path = command.name, group = command.group): Program {
   const program = new Program(command.name)
     .summary(command.summary)
     .description(command.description ?? `${command.summary}.`)
-    .helpGroup(`${command.group}:`)
+    .helpGroup(`${group}:`)
     .helpOption("-h, --help", "print this help")
     .exitOverride()
     .configureOutput(outputTo(port, `\`millrace ${path} --help\` lists its options.`))
@@ -71,12 +70,14 @@ function build(command: Command, port: ParserPort, path = command.name): Program
     program.addArgument(new Argument(spec.required ? `<${form}>` : `[${form}]`, spec.summary));
   }
   for (const [name, spec] of Object.entries(command.options)) program.addOption(toOption(name, spec));
-  for (const [elsewhere, names] of explainedElsewhere(command.options)) {
-    program.addHelpText("after", alsoTakes(elsewhere, names, widthOf(port)));
+  const named = namesOfServe(command.options);
+  if (named.length > 0) {
+    const also = ["Also takes, as explained by `millrace serve --help`:", `  ${named.join(" ")}`];
+    program.addHelpText("after", `\n${also.flatMap((line) => wrapLine(line, widthOf(port) - 2)).join("\n")}`);
   }
   for (const subcommand of command.subcommands ?? [])
-    program.addCommand(build(subcommand, port, `${path} ${subcommand.name}`));
-  if (command.examples.length > 0) {
+    program.addCommand(build(subcommand, port, `${path} ${subcommand.name}`, group));
+  if (command.examples !== undefined) {
     program.addHelpText("after", `\n${["Examples:", ...examplesIn(command.examples, widthOf(port))].join("\n")}`);
   }
   program.action(async () => {
@@ -89,24 +90,13 @@ function build(command: Command, port: ParserPort, path = command.name): Program
   return program;
 }
 
-/** The options that help only names, by the command that explains them. */
-function explainedElsewhere(options: Options): Map<string, string[]> {
-  const names = new Map<string, string[]>();
-  for (const [name, { explainedBy }] of Object.entries(options)) {
-    if (explainedBy === undefined) continue;
-    names.set(explainedBy, [...(names.get(explainedBy) ?? []), `--${kebab(name)}`]);
-  }
-  return names;
-}
-
-/** Options that another command explains, by their names alone. */
-function alsoTakes(elsewhere: string, names: readonly string[], width: number): string {
-  const lines = [`Also takes, as explained by \`millrace ${elsewhere} --help\`:`, `  ${names.join(" ")}`];
-  return `\n${lines.flatMap((line) => wrapLine(line, width - 2)).join("\n")}`;
+/** The options that `serve` explains, by their names alone. */
+export function namesOfServe(options: Options): readonly string[] {
+  return Object.entries(options).flatMap(([name, { isOfServe }]) => (isOfServe === true ? [`--${kebab(name)}`] : []));
 }
 
 /** Each example with its effect beside it, or below it if the line would be too wide. */
-function examplesIn(examples: Command["examples"], width: number): readonly string[] {
+function examplesIn(examples: NonNullable<Command["examples"]>, width: number): readonly string[] {
   const longest = Math.max(...examples.map(([line]) => line.length));
   const beside = examples.map(([line, what]) => `  ${line.padEnd(longest)}  # ${what}`);
   if (beside.every((line) => line.length <= width)) return beside;
@@ -167,7 +157,7 @@ function toOption(name: string, spec: OptionSpec<unknown>): Option {
   const option = new Option(spec.short === undefined ? long : `-${spec.short}, ${long}`, summary);
   if (spec.initial !== false && spec.initial !== undefined && !Array.isArray(spec.initial))
     option.default(spec.initial, spec.defaultText);
-  if (spec.explainedBy !== undefined) option.hideHelp();
+  if (spec.isOfServe === true) option.hideHelp();
   if (spec.value !== undefined) {
     option.argParser((raw: string, before: unknown) => {
       const value = naming(`--${kebab(name)}`, () => spec.parse(raw));

@@ -1,8 +1,8 @@
-import { isMillraceError } from "../base/errors.ts";
-import { type StatusLineFormat, statusLineFormats } from "../usage/status-line.ts";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { type StatusLineFormat, type StatusLineOptions, statusLine, statusLineFormats } from "../usage/status-line.ts";
 import { readSettings } from "./compose/settings.ts";
-import { drawStatusLine } from "./terminal/draw-status-line.ts";
-import { ideNames } from "./terminal/json-style.ts";
+import { markAsked, readLimitsFile } from "./limits/limits-file.ts";
+import { ideNames } from "./terminal/foreign-text.ts";
 
 /**
  * `millrace statusline` without the rest of the CLI: some status bars run it every second, and loading every command costs more than
@@ -42,4 +42,18 @@ const namesInside: ReadonlyMap<string, string> = new Map(Object.entries(ideNames
 
 function isFormat(text: string): text is StatusLineFormat {
   return statusLineFormats.some((format) => format === text);
+}
+
+/**
+ * The status line from the limits file of the running gateway. Notes that the limits were read. Asks no IDE.
+ *
+ * @throws MillraceError `ide_not_running` when no gateway ever wrote limits, `invalid_request` for a bad template.
+ */
+export function drawStatusLine(folder: string, options: StatusLineOptions, nowMs: number): string {
+  const limits = readLimitsFile(folder);
+  markAsked(folder, nowMs);
+  if (limits !== undefined) return statusLine(limits, options, nowMs);
+  throw new MillraceError("ide_not_running", "No gateway has read the limits yet.", {
+    hint: "Start one with `millrace serve`, and Devin Desktop (formerly Windsurf).",
+  });
 }

@@ -54,7 +54,9 @@ async function ofRunning(
   signal: AbortSignal,
 ): Promise<AccountEntry> {
   const { product, signedIn, identity } = ide;
+  const form = formOf(identity.apiKey);
   const entry = {
+    ...nobody,
     product,
     what: "editor",
     stand_in: ide.standIn === true,
@@ -62,25 +64,26 @@ async function ofRunning(
     signed_in: signedIn,
     signed_in_by: signedIn ? "editor" : null,
     server: ide.apiServer ?? null,
+    key_form: form,
+    todo: renewing(form, product),
   } as const;
-  const form = formOf(identity.apiKey);
-  if (!signedIn) return { ...entry, ...nobody, key_form: form, todo: `Sign in inside ${product}.` };
+  if (!signedIn) return { ...entry, todo: `Sign in inside ${product}.` };
   try {
     const server = await finder.connect(ide, deadline(signal, askLimitMs));
     const status = await server.getUserStatus(deadline(signal, askLimitMs));
-    return { ...entry, ...nobody, ...personOf(status), key_form: form, todo: renewing(form, product) };
+    return { ...entry, ...personOf(status) };
   } catch (error) {
     signal.throwIfAborted();
     if (!isMillraceError(error) || !refusals.has(upstreamReason(error))) {
       const saved = (await found.readSavedPlans?.(signal)) ?? []; // some builds lack the call
-      return { ...entry, ...nobody, ...savedPerson(saved, ide.variant), key_form: form, todo: renewing(form, product) };
+      return { ...entry, ...savedPerson(saved, ide.variant) };
     }
-    return { ...entry, ...nobody, key_form: form, key_refused: error.message, todo: error.hint };
+    return { ...entry, key_refused: error.message, todo: error.hint };
   }
 }
 
 const refusals: ReadonlySet<unknown> = new Set(["api_key_refused", "api_key_missing"]);
-const nobody = { name: null, plan: null, cascade_denied: false, key_refused: null } as const;
+const nobody = { pid: null, name: null, plan: null, cascade_denied: false, server: null, key_refused: null } as const;
 
 /** The accounts of apps that do not run, from their files. */
 async function ofApps(found: DiscoveryResult, signal: AbortSignal): Promise<readonly AccountEntry[]> {
@@ -103,13 +106,11 @@ async function ofApp(
   return {
     product,
     what: "editor",
+    ...nobody,
     stand_in: standIn === true,
-    pid: null,
     signed_in: signedIn,
     signed_in_by: signedIn ? "editor" : null,
-    ...nobody,
     ...savedPerson(saved, variant),
-    server: null,
     key_form: form,
     todo: signedIn ? renewing(form, product) : `Sign in inside ${product}.`,
   };
@@ -126,18 +127,16 @@ async function ofAgent(
   const form = formOf(key);
   const isIn = signedIn !== "no";
   return {
+    ...nobody,
+    ...same,
     product,
     what: "agent program",
-    stand_in: agent.standIn === true,
     pid: null,
+    stand_in: agent.standIn === true,
     signed_in: isIn,
     signed_in_by: isIn ? signedIn : null,
-    name: same?.name ?? null,
-    plan: same?.plan ?? null,
-    cascade_denied: same?.cascade_denied ?? false,
     server: agent.apiServer ?? same?.server ?? null,
     key_form: form,
-    key_refused: same?.key_refused ?? null,
     todo: isIn
       ? (same?.todo ?? renewing(form, product, signedIn === "own"))
       : "Sign in inside Devin Desktop, or run `devin auth login`.",

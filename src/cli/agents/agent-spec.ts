@@ -2,9 +2,8 @@ import { join } from "node:path";
 import type { AcpAgentSpec } from "../../backends/acp/process/agent.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { AgentProgram } from "../../ide/ide.ts";
-import { agentEnvironment } from "../config/agent-environment.ts";
-import type { AgentConfig } from "../config/config-schema.ts";
-import type { Io } from "../terminal/io.ts";
+import { type AgentConfig, agentEnvironment } from "../config/config-schema.ts";
+import type { Io } from "../terminal/output.ts";
 
 /** The parts that every specification is made from. */
 export interface SpecParts {

@@ -1,18 +1,27 @@
 import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/process/agent.ts";
 import type { ToolWay } from "../../backends/acp/tools/native-knowledge.ts";
-import type { Agents } from "../../backends/agents.ts";
-import { MillraceError } from "../../base/errors.ts";
+import type { Agents, VendorAgent } from "../../backends/agents.ts";
+import type { Backend, Batch, RunOptions } from "../../backends/backend.ts";
+import type { ServerSource } from "../../backends/current-server.ts";
+import type { BackendLifecycle } from "../../backends/lifecycle.ts";
+import type { OpenBackends } from "../../backends/open-backend.ts";
+import { bestEffort, deadline } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import type { CascadeId } from "../../base/ids.ts";
 import type { AgentStats } from "../../gateway/metrics/agent-metrics.ts";
+import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
-import type { IdeFinder } from "../../ide/ide.ts";
+import type { AgentProgram, DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
+import type { AccountList } from "../../models/account-catalogue.ts";
+import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import type { Config } from "../config/config-schema.ts";
-import type { Io } from "../terminal/io.ts";
+import type { Io } from "../terminal/output.ts";
 import { configuredSpec, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
 import { hostsFolder } from "./hosted-agents.ts";
-import { journalled } from "./journalled.ts";
-import { vendorProgram } from "./vendor-program.ts";
 
-export interface AgentsOptions {
+interface AgentsOptions {
   readonly io: Io;
   readonly finder: IdeFinder;
   readonly config: Config;
@@ -27,6 +36,7 @@ export interface AgentsOptions {
   readonly leavesAgents: boolean;
   /** How a client's tools reach an agent; `auto` where undefined. */
   readonly tools?: ToolWay | undefined;
+  readonly events?: EventSink<BackendLifecycle> | undefined;
 }
 
 /** The agents of one process of Millrace. No program runs before it is asked for something. */
@@ -41,12 +51,13 @@ export interface ComposedAgents extends Agents {
 
 /** Opens the vendor's agent at its first use, and again after it was reinstalled or an account signed in. */
 export function composeAgents(options: AgentsOptions): ComposedAgents {
-  const { io, finder, config, journal, owner, tools } = options;
+  const { io, finder, config, journal, owner, tools, events } = options;
   const parts: SpecParts = { io, folder: options.folder };
   const opened: AcpAgent[] = [];
   const open = (spec: AcpAgentSpec): AcpAgent => {
     const agent = openAcpAgent(spec, {
       clock: io.clock,
+      events,
       ...(options.leavesAgents ? { hosts: { folder: hostsFolder(options.folder) } } : {}),
       ...(tools === undefined ? {} : { tools }),
     });
@@ -111,5 +122,139 @@ function agentOf(agent: AcpAgent): AcpAgent {
     untilSlow: (signal) => agent.untilSlow(signal),
     stats: () => agent.stats(),
     close: () => agent.close(),
+  };
+}
+
+/**
+ * The program of the vendor's agent that prompts go to.
+ *
+ * @throws MillraceError `not_signed_in` where a program is installed that no account is signed in to, `ide_not_running` where none is.
+ */
+export function vendorProgram(result: Pick<DiscoveryResult, "agents">): AgentProgram {
+  const chosen = chooseAgent(result);
+  if (chosen !== undefined) return chosen.agent;
+  const refused = refusals.get(result.agents) ?? refusalOf(result);
+  refusals.set(result.agents, refused);
+  throw refused;
+}
+
+/** By the agents that were found: a gateway asks before each prompt, and a new error captures the stack each time. */
+const refusals = new WeakMap<DiscoveryResult["agents"], MillraceError>();
+
+function refusalOf({ agents: [first] }: Pick<DiscoveryResult, "agents">): MillraceError {
+  if (first !== undefined) {
+    return new MillraceError("not_signed_in", `${first.product} is installed, but no account is signed in there.`, {
+      hint: "Sign in inside Devin Desktop, or run `devin auth login`.",
+    });
+  }
+  return new MillraceError("ide_not_running", "No `devin` program was found here.", {
+    hint: "Install Devin Desktop or the Devin CLI, sign in there, and try again.",
+  });
+}
+
+/** How long the language server may take to add its facts to an agent's list. */
+const addingMs = 3_000;
+
+/**
+ * The account's list from the program that gets its prompts: the language server, or the vendor's agent with the facts of a language
+ * server that runs beside it. No prompt is sent. An agent beside the language server is named, but not asked here.
+ */
+export function readAccountModels(
+  backends: Pick<OpenBackends, "chosen">,
+  servers: ServerSource,
+  agents: Agents,
+): (signal: AbortSignal) => Promise<AccountList> {
+  const status = async (signal: AbortSignal) => (await servers.find(signal)).getUserStatus(signal);
+  const ofAgent = async ({ agent }: VendorAgent, signal: AbortSignal): Promise<AccountList> => {
+    const [listed, added] = await Promise.all([agent.models(signal), ifAnswered(status, signal)]);
+    return { status: added, agent: listed, backend: "acp" };
+  };
+  return async (signal) => {
+    const before = await backends.chosen(signal);
+    if (before.agent !== undefined) return ofAgent(before.agent, signal);
+    try {
+      const read = await status(signal);
+      const { kind, agent, beside, isMoved } = await backends.chosen(signal); // the plan may not allow Cascade
+      if (agent !== undefined) return ofAgent(agent, signal);
+      return { status: read, agent: undefined, backend: kind, beside: beside?.agent, isMoved };
+    } catch (error) {
+      // The server of a build without Cascade may refuse its list too: the agent has one.
+      if (!isMillraceError(error) || error.code !== "backend_retired") throw error;
+      return ofAgent(await agents.vendor(signal), signal);
+    }
+  };
+}
+
+async function ifAnswered(
+  status: (signal: AbortSignal) => Promise<UserStatus>,
+  signal: AbortSignal,
+): Promise<UserStatus | undefined> {
+  try {
+    return await status(deadline(signal, addingMs));
+  } catch {
+    signal.throwIfAborted();
+    return undefined; // the agent's own list is enough
+  }
+}
+
+/**
+ * Notes every new conversation of the backend in the journal before its prompt is sent, and again once it is archived. The turn is
+ * stored meanwhile. So housekeeping can archive conversations that a killed gateway or a dead agent left. A journal that cannot be
+ * written fails no turn.
+ */
+export function journalled(
+  inner: Backend,
+  journal: CascadeJournal,
+  { owner, clock }: { readonly owner: string; readonly clock: Clock },
+): Backend {
+  const archived = (cascadeId: CascadeId) => bestEffort(journal.noteArchived(cascadeId));
+
+  /**
+   * A conversation is archived at every end, unless the turn was detached, or finished and kept for the next one, or its agent
+   * did not discard it.
+   */
+  async function* noted(
+    start: (options: RunOptions) => AsyncIterable<Batch>,
+    known: CascadeId | undefined,
+    options: RunOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<Batch, void> {
+    let cascadeId = known;
+    let finished = false;
+    let isLeft = false;
+    const onLeft = () => {
+      isLeft = true;
+      options.onLeft?.();
+    };
+    let noting = Promise.resolve();
+    try {
+      for await (const batch of start({ ...options, onLeft })) {
+        for (const event of batch) {
+          if (event.type === "finished") finished = true;
+          const begun = event.type === "started" ? event.cascadeId : undefined;
+          if (begun === undefined || begun === known) continue;
+          cascadeId = begun;
+          noting = bestEffort(journal.note({ cascadeId: begun, atMs: clock.now(), owner }));
+        }
+        yield batch;
+        await noting;
+      }
+    } finally {
+      await noting;
+      const isKept = finished ? options.keep : signal.reason === "detach";
+      if (cascadeId !== undefined && !isKept && !isLeft) await archived(cascadeId);
+    }
+  }
+
+  return {
+    kind: inner.kind,
+    run: (prompt, options, signal) =>
+      noted((noting) => inner.run(prompt, noting, signal), prompt.continues, options, signal),
+    resume: (prompt, from, options, signal) =>
+      noted((noting) => inner.resume(prompt, from, noting, signal), from.cascadeId, options, signal),
+    async archive(cascadeId, signal) {
+      await inner.archive(cascadeId, signal);
+      await archived(cascadeId);
+    },
   };
 }

@@ -6,7 +6,7 @@ import type { Backend, Batch, Prompt, RunOptions } from "../../backends/backend.
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
-import { journalled } from "./journalled.ts";
+import { journalled } from "./compose-agents.ts";
 
 const id = "acp:opencode:s1" as CascadeId;
 const prompt: Prompt = {

@@ -1,39 +1,21 @@
+import { join } from "node:path";
+import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { GatewayLink } from "../../client/link/gateway-link.ts";
 import { openFileRecordStore } from "../../client/node/file-record-store.ts";
 import { nodeLink } from "../../client/node/node-link.ts";
 import { openMemoryRecordStore } from "../../client/records/memory-record-store.ts";
-import type { RecordStore } from "../../client/records/record-store.ts";
-import type { ReliableStream } from "../../client/stream/reliable-stream.ts";
-import { autoResume } from "../../client/stream/resume.ts";
-import { startReliableStream } from "../../client/stream/start-stream.ts";
+import type { OwnedRecord, RecordStore } from "../../client/records/record-store.ts";
+import { autoResume, startReliableStream } from "../../client/stream/open-stream.ts";
+import type { ReliableStream } from "../../client/stream/stream.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
 import { spellAge } from "../doctor/spell.ts";
 import { type GatewayClient, sameGateway } from "../gateway-process/gateway-client.ts";
 import { version } from "../package-files.ts";
-import { keepingPast, openPastChats } from "./past-chats.ts";
-import { tellConnection } from "./show-answer.ts";
 
 /** Longest part of a question that a list shows, in characters. */
 const shownLength = 60;
-
-/** The stream options of a chat. `graceMs`: how long an answer continues at the gateway after its chat is gone. */
-export function chatStreamOptions(
-  gateway: GatewayClient,
-  store: RecordStore,
-  graceMs: number,
-  context: CommandContext,
-): StreamOptions {
-  const { io, out } = context;
-  return {
-    gateway: linkTo(gateway, "millrace-chat", context),
-    store,
-    grace: `${graceMs}ms`,
-    clock: io.clock,
-    onConnection: tellConnection(out),
-  };
-}
 
 /** The link to the user's gateway. It looks for the address again at each attach; `command` is the client's name. */
 export function linkTo(
@@ -135,4 +117,53 @@ function nothingLeft(wanted: string, running: number): MillraceError {
   return new MillraceError("invalid_request", `${which}.`, {
     hint: "Answers that were cut off within the last two hours can be resumed. Otherwise ask again.",
   });
+}
+
+/** As long as a gateway keeps an answer that nobody reads, and a day more for one that somebody did. */
+const keptMs = 26 * 3_600_000;
+
+/** The records of chats whose answers have arrived: their owner can still read them. */
+export function openPastChats({ settings, io }: Pick<CommandContext, "settings" | "io">): Promise<RecordStore> {
+  return openFileRecordStore({ folder: join(settings.streamsFolder, "ended"), clock: io.clock });
+}
+
+/** The same store, which keeps a copy of each record that is removed. A copy that cannot be written is only not kept. */
+export function keepingPast(store: RecordStore, past: RecordStore, nowMs: () => number): RecordStore {
+  return {
+    survivesRestart: store.survivesRestart,
+    list: () => store.list(),
+    peek: (streamKey) => store.peek(streamKey),
+    async take(streamKey) {
+      const owned = await store.take(streamKey);
+      if (owned === undefined) return undefined;
+      return {
+        read: () => owned.read(),
+        save: (record) => owned.save(record),
+        setAside: () => owned.setAside(),
+        release: () => owned.release(),
+        async remove() {
+          await bestEffort(keep(streamKey, owned, past));
+          await owned.remove();
+          await bestEffort(forgetOld(past, nowMs()));
+        },
+      };
+    },
+  };
+}
+
+async function keep(streamKey: string, owned: OwnedRecord, past: RecordStore): Promise<void> {
+  const record = await owned.read();
+  const copy = await past.take(streamKey);
+  if (record !== undefined) await copy?.save(record);
+  await copy?.release();
+}
+
+async function forgetOld(past: RecordStore, nowMs: number): Promise<void> {
+  for (const streamKey of await past.list()) {
+    const record = await past.peek(streamKey).catch(() => undefined); // one that cannot be opened goes as well
+    if (record !== undefined && nowMs - record.createdAtMs < keptMs) continue;
+    const owned = await past.take(streamKey);
+    await owned?.remove();
+    await owned?.release();
+  }
 }

@@ -74,14 +74,12 @@ function readAll(stdin: CommandContext["io"]["stdin"]): {
       stdin.destroy();
     } else text += decoder.write(chunk);
   });
-  stdin.once("close", () => {
+  const end = () => {
     begun.resolve();
     whole.resolve(text + decoder.end());
-  });
-  stdin.once("end", () => {
-    begun.resolve();
-    whole.resolve(text + decoder.end());
-  });
+  };
+  stdin.once("close", end);
+  stdin.once("end", end);
   stdin.once("error", () => stdin.destroy()); // such as a closed descriptor: nothing was piped
   return { begun: begun.promise, text: whole.promise };
 }

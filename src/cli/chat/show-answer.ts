@@ -1,14 +1,14 @@
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import { spentStreamForPeople } from "../../base/spent-stream.ts";
-import type { ConnectionChange, ReliableStream } from "../../client/stream/reliable-stream.ts";
+import type { ReliableStream } from "../../client/stream/stream.ts";
 import type { EndEvent, StreamEvent } from "../../client/stream/stream-event.ts";
+import type { ConnectionChange } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
 import { MarkdownPrinter } from "../terminal/markdown.ts";
 import type { Output } from "../terminal/output.ts";
-import { showWaiting } from "./show-waiting.ts";
 
 /** An answer that is over. */
-export interface ChatAnswer {
+interface ChatAnswer {
   readonly answer: string;
   readonly thinking: string;
   readonly reason: string;
@@ -17,7 +17,7 @@ export interface ChatAnswer {
 /** The stream to show: one of the protocol, or something with the same events. */
 export type ShownStream = Pick<ReliableStream, "events" | "cancel">;
 
-export interface ShowOptions {
+interface ShowOptions {
   readonly thinking: boolean;
   readonly json: boolean;
   /** The model that is asked, for the line that is shown until the first text. */
@@ -51,7 +51,7 @@ export async function showAnswer(
   let end: EndEvent | undefined;
   try {
     for await (const event of stream.events) {
-      if (shown.add(event)) waiting.stop();
+      if (shown.add(event)) waiting.shown();
       if (event.type === "end") end = event; // the loop goes on: what was left of the stream is cleared away after it
     }
   } catch (error) {
@@ -144,4 +144,49 @@ function failureOf({ outcome, reason, errorCode, errorMessage, errorHint }: EndE
     errorMessage ?? "The answer failed.",
     errorHint === undefined ? {} : { hint: spentStreamForPeople(errorHint, code) },
   );
+}
+
+const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const frameMs = 100;
+/** How long an answer may pause before the terminal says why it can; ms. */
+const pauseMs = 10_000;
+
+/** What a terminal shows while nothing comes. */
+interface WaitNote {
+  /** Something of the answer was shown. */
+  shown(): void;
+  stop(): void;
+}
+
+/**
+ * Shows the model and the seconds that have passed, on stderr where that is a terminal, until the first text. Later, an answer that pauses
+ * is explained once: a user who does not know that the gateway waits asks again, and that costs a prompt.
+ */
+function showWaiting(model: string, { io, out }: Pick<CommandContext, "io" | "out">): WaitNote {
+  const stopped = new AbortController();
+  const begunAt = io.clock.now();
+  let shownAt: number | undefined;
+  const draw = async () => {
+    for (let frame = 0; !stopped.signal.aborted; frame = (frame + 1) % frames.length) {
+      const nowMs = io.clock.now();
+      if (shownAt === undefined) out.status(`${frames[frame]} ${model} · ${Math.floor((nowMs - begunAt) / 1000)} s`);
+      else if (nowMs - shownAt >= pauseMs)
+        return out.note(
+          "[No text for 10 s. The model may be thinking, and the gateway waits for it. Asking again would cost another prompt.]",
+        );
+      await io.clock.sleep(frameMs, stopped.signal);
+    }
+  };
+  if (io.stderr.isTTY === true) draw().catch(() => undefined); // it was stopped
+  return {
+    shown() {
+      if (shownAt === undefined) out.status("");
+      shownAt = io.clock.now();
+    },
+    stop() {
+      if (stopped.signal.aborted) return;
+      stopped.abort();
+      out.status("");
+    },
+  };
 }

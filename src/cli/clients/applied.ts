@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
+import { applyEdits, modify, type ParseError, parse, parseTree } from "jsonc-parser";
+import { parseDocument } from "yaml";
 import { MillraceError } from "../../base/errors.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
-import { applyFileEdit, type FileEdit, revertFileEdit } from "./file-edit.ts";
-import { recordFile } from "./set-up-clients.ts";
+import type { FileEdit, Path, SetValue } from "./client.ts";
+import { recordFile } from "./installed.ts";
 
 /** A change of one file: its current text and its new text. `before` undefined: there is no such file. */
 export interface PlannedChange {
@@ -76,11 +78,11 @@ export function undoChanges(
     if (before === undefined) continue;
     if (wasThere || after.trim() !== "") writeAtomically(edit.file, after, undefined);
     else {
-      rmSync(edit.file, { force: true });
+      unlinkSync(edit.file);
       removeEmptyFolders(dirname(edit.file), home);
     }
   }
-  rmSync(recordFile(folder, client), { force: true });
+  unlinkSync(recordFile(folder, client));
 }
 
 function readApplied(folder: string, client: string): AppliedChange | undefined {
@@ -102,4 +104,120 @@ function writeAtomically(file: string, text: string, mode: number | undefined): 
 
 function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex");
+}
+
+const blockStart = "# >>> millrace";
+const blockEnd = "# <<< millrace";
+const ourBlock = new RegExp(`\\n?${blockStart}[^]*?${blockEnd}\\n?`);
+
+/** The file after the change; comments and everything else stay. Throws `invalid_request` when it cannot be parsed. */
+export function applyFileEdit(text: string, edit: FileEdit): string {
+  switch (edit.kind) {
+    case "json":
+    case "yaml":
+      return edit.set.reduce((current, value) => withValue(current, value, edit), text);
+    case "block": {
+      const rest = text.replace(ourBlock, "\n").trimEnd();
+      return `${rest === "" ? "" : `${rest}\n\n`}${[blockStart, ...edit.lines, blockEnd].join("\n")}\n`;
+    }
+    default:
+      return edit satisfies never;
+  }
+}
+
+/** Undoes a change in a file that was changed further since; `before` is the file's first content. */
+function revertFileEdit(text: string, edit: FileEdit, before: string): string {
+  if (edit.kind === "block") return text.replace(ourBlock, "\n").replace(/^\n+/, "");
+  return edit.set.toReversed().reduce((current, set) => {
+    const { path, key, unlessThere } = set;
+    const previous = valueAt(before, path, edit);
+    if (unlessThere === true && previous !== undefined) return current; // never ours
+    if (key === undefined) return withoutEmpty(writeValue(current, path, previous, edit), path, edit, before);
+    const list = valueAt(current, path, edit);
+    const others = Array.isArray(list) ? list.filter((item) => !isEntry(item, set)) : [];
+    const rest = others.length === 0 && previous === undefined ? undefined : others;
+    return withoutEmpty(writeValue(current, path, rest, edit), path, edit, before);
+  }, text);
+}
+
+/** The same without empty objects above the path that were not there before. */
+function withoutEmpty(text: string, path: Path, edit: FileEdit, before: string): string {
+  let current = text;
+  for (let length = path.length - 1; length > 0; length--) {
+    const parent = path.slice(0, length);
+    const value = valueAt(current, parent, edit);
+    const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
+    if (!isEmpty || valueAt(before, parent, edit) !== undefined) break;
+    current = writeValue(current, parent, undefined, edit);
+  }
+  return current;
+}
+
+/** The text with one value set; a value with a key replaces the entry of a list that has the same key, or becomes its last one. */
+function withValue(text: string, set: SetValue, edit: FileEdit): string {
+  const { path, value, key, unlessThere } = set;
+  const present = valueAt(text, path, edit);
+  if (unlessThere === true && present !== undefined) return text;
+  if (key === undefined) return writeValue(text, path, value, edit);
+  if (!Array.isArray(present)) return writeValue(text, path, [value], edit);
+  const at = present.findIndex((item) => isEntry(item, set));
+  return writeValue(text, [...path, at >= 0 ? at : present.length], value, edit);
+}
+
+function writeValue(text: string, path: Path, value: unknown, { kind, file }: FileEdit): string {
+  if (kind === "json") {
+    const whole = text.trim() === "" ? "{}\n" : text;
+    return applyEdits(whole, modify(whole, [...path], value, formatting(whole)));
+  }
+  const document = yamlOf(text, file);
+  if (value === undefined) document.deleteIn(path);
+  else document.setIn(path, document.createNode(value));
+  return document.toString();
+}
+
+function valueAt(text: string, path: Path, { kind, file }: FileEdit): unknown {
+  let value: unknown = kind === "json" ? jsonOf(text, file) : yamlOf(text, file).toJS();
+  for (const step of path)
+    value = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[step] : undefined; // lists too
+  return value;
+}
+
+function formatting(text: string) {
+  const indent = /\n([ \t]+)\S/.exec(text)?.[1] ?? "  ";
+  return {
+    formattingOptions: {
+      insertSpaces: !indent.startsWith("\t"),
+      tabSize: indent.length,
+      eol: text.includes("\r\n") ? "\r\n" : "\n",
+    },
+  };
+}
+
+function isEntry(item: unknown, { value, key, formerly = [] }: SetValue): boolean {
+  if (typeof item === "string" && formerly.some((ending) => item.endsWith(ending))) return true;
+  const of = (entry: unknown) =>
+    key === undefined || key === "" || typeof entry !== "object" || entry === null
+      ? entry
+      : (entry as Record<string, unknown>)[key];
+  return of(item) === of(value);
+}
+
+function jsonOf(text: string, file: string): unknown {
+  if (text.trim() === "") return {};
+  const errors: ParseError[] = [];
+  const value: unknown = parse(text, errors, { allowTrailingComma: true });
+  if (errors.length > 0 || parseTree(text)?.type !== "object") throw unreadable(file, "JSON object");
+  return value;
+}
+
+function yamlOf(text: string, file: string) {
+  const document = parseDocument(text);
+  if (document.errors.length > 0) throw unreadable(file, "YAML");
+  return document;
+}
+
+function unreadable(file: string, what: string): MillraceError {
+  return new MillraceError("invalid_request", `${file} is no valid ${what}; nothing was changed.`, {
+    hint: "Correct the file, then try again.",
+  });
 }

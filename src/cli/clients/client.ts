@@ -1,4 +1,4 @@
-import type { FileEdit } from "./file-edit.ts";
+import { join } from "node:path";
 
 /** A model as the gateway lists it. */
 export interface ListedModel {
@@ -31,10 +31,10 @@ export interface Machine {
   readonly ownFolder: string;
 }
 
-/** A program to start, already pointed at the gateway. */
-export interface ClientProgram {
-  readonly command: string;
-  readonly args: readonly string[];
+/** How the first of a client's programs is started, pointed at the gateway. */
+export interface ClientStart {
+  /** Arguments before those of the user. */
+  readonly args?: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Files of Millrace's own that the arguments name. No key stands in them. */
   readonly files?: readonly { readonly file: string; readonly text: string }[];
@@ -53,7 +53,7 @@ export interface Client {
   /** Notes for the user after the changes; for a client without changes, the whole instructions. */
   readonly notes: (target: Target) => readonly string[];
   /** How it is started; `key` goes into the environment of that one process. Undefined for programs with windows. */
-  readonly launch?: (target: Target, key: string, args: readonly string[], machine: Machine) => ClientProgram;
+  readonly launch?: (target: Target, key: string, machine: Machine) => ClientStart;
 }
 
 /** The variable that clients read the gateway's key from, where their configuration names one. */
@@ -68,3 +68,33 @@ export function exportKey({ keyCommand }: Target, variable = keyVariable): strin
 export function shellWord(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
+
+/** Members for a configuration, without those that the account's list does not tell. */
+export function told(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/** The folder of a client's configuration, where it follows the XDG Base Directory specification. */
+export function xdgConfig({ env, homeFolder }: Pick<Machine, "env" | "homeFolder">, client: string): string {
+  return join(env["XDG_CONFIG_HOME"] || join(homeFolder, ".config"), client);
+}
+
+export type Path = readonly (string | number)[];
+
+/** One value of a configuration file. With `key` the path is a list that gets one entry with that key's value, once. */
+export interface SetValue {
+  readonly path: Path;
+  readonly value: unknown;
+  /** `""`: the entry itself is the value (a list of strings). */
+  readonly key?: string;
+  /** Endings of entries that an earlier setup wrote in its place, such as the path of a folder that has moved. */
+  readonly formerly?: readonly string[];
+  /** Only where nothing stands there: a file of the user's own keeps its own. */
+  readonly unlessThere?: true;
+}
+
+/** A change to one configuration file, as data, so that it can be shown, made and taken back. */
+export type FileEdit =
+  | { readonly kind: "json" | "yaml"; readonly file: string; readonly set: readonly SetValue[] }
+  /** Lines of our own between two marks, at the end of the file. */
+  | { readonly kind: "block"; readonly file: string; readonly lines: readonly string[] };

@@ -32,8 +32,7 @@ export const codex: Client = {
     },
   ],
   notes: (target) => [`Before you start it: ${exportKey(target)}`, "Then: codex --profile millrace"],
-  launch: ({ url, model, models }, key, args) => ({
-    command: "codex",
+  launch: ({ url, model, models }, key) => ({
     args: [
       ...["name=Millrace", `base_url=${url}/v1`, `env_key=${keyVariable}`, "wire_api=responses"].flatMap((setting) => {
         const [name = "", value = ""] = setting.split(/=(.*)/s);
@@ -47,7 +46,6 @@ export const codex: Client = {
         "-c",
         setting,
       ]),
-      ...args,
     ],
     env: { [keyVariable]: key },
   }),

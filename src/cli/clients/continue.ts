@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, keyVariable, type ListedModel } from "./client.ts";
+import { type Client, keyVariable, type ListedModel, told } from "./client.ts";
 
 /** Continue: one model in its configuration; the key is a secret in its `.env`. */
 export const continueDev: Client = {
@@ -37,12 +37,6 @@ export const continueDev: Client = {
 };
 
 function limitsOf(model: ListedModel | undefined): object {
-  const { contextTokens, maxOutputTokens } = model ?? {};
-  if (contextTokens === undefined && maxOutputTokens === undefined) return {};
-  return {
-    defaultCompletionOptions: {
-      ...(contextTokens === undefined ? {} : { contextLength: contextTokens }),
-      ...(maxOutputTokens === undefined ? {} : { maxTokens: maxOutputTokens }),
-    },
-  };
+  const limits = told({ contextLength: model?.contextTokens, maxTokens: model?.maxOutputTokens });
+  return Object.keys(limits).length === 0 ? {} : { defaultCompletionOptions: limits };
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, exportKey, keyVariable, type Target } from "./client.ts";
+import { type Client, exportKey, keyVariable, type Target, told } from "./client.ts";
 
 /** droid: models of one's own in its settings, whose key is a reference to a variable. Source: droid 0.215.0. */
 export const droid: Client = {
@@ -18,12 +18,11 @@ export const droid: Client = {
     `Pick the model with /model, or: droid exec --model ${idOf(target.model)} "…"`,
     'In scripts, add --output-format stream-json: as text, droid shows "Exec failed" instead of each error message.',
   ],
-  launch: (target, key, args, { ownFolder }) => {
+  launch: (target, key, { ownFolder }) => {
     const file = join(ownFolder, "run", "droid.json");
     const settings = { customModels: customModels(target), sessionDefaultSettings: { model: idOf(target.model) } };
     return {
-      command: "droid",
-      args: ["--settings", file, ...args],
+      args: ["--settings", file],
       env: { [keyVariable]: key },
       files: [{ file, text: `${JSON.stringify(settings, null, 2)}\n` }],
     };
@@ -42,8 +41,7 @@ function customModels({ url, models }: Target) {
     provider: "generic-chat-completion-api",
     baseUrl: `${url}/v1`,
     apiKey: `\${${keyVariable}}`,
-    ...(contextTokens === undefined ? {} : { maxContextLimit: contextTokens }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...told({ maxContextLimit: contextTokens, maxOutputTokens }),
     noImageSupport: !images,
   }));
 }

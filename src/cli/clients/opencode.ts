@@ -1,6 +1,7 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openCodePlugin } from "../package-files.ts";
-import { type Client, keyVariable, type Target } from "./client.ts";
+import { type Client, exportKey, keyVariable, type Target, xdgConfig } from "./client.ts";
 
 /** How the plugin's address ends: installed or built, and in a clone. */
 const pluginEndings = ["/dist/node/opencode.js", "/src/opencode/plugin.ts"];
@@ -10,10 +11,10 @@ export const openCode: Client = {
   name: "opencode",
   title: "OpenCode",
   programs: ["opencode"],
-  edits: ({ model }, { homeFolder, env }) => [
+  edits: ({ model }, machine) => [
     {
       kind: "json",
-      file: join(env["XDG_CONFIG_HOME"] || join(homeFolder, ".config"), "opencode", "opencode.json"),
+      file: join(xdgConfig(machine, "opencode"), "opencode.json"),
       set: [
         { path: ["plugin"], value: openCodePlugin, key: "", formerly: pluginEndings },
         { path: ["model"], value: `millrace/${model}` },
@@ -21,15 +22,13 @@ export const openCode: Client = {
     },
   ],
   notes: () => ["The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`."],
-  launch: (target, key, args) => ({
-    command: "opencode",
-    args,
+  launch: (target, key) => ({
     env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeConfig(target)), [keyVariable]: key },
   }),
 };
 
 /** The gateway as a provider, with the default model. */
-export function openCodeConfig({ url, model, models }: Target) {
+function openCodeConfig({ url, model, models }: Target) {
   const entries = models.map(({ id, name, contextTokens, maxOutputTokens, images }) => [
     id,
     {
@@ -37,7 +36,7 @@ export function openCodeConfig({ url, model, models }: Target) {
       tool_call: true,
       attachment: images,
       modalities: { input: images ? ["text", "image"] : ["text"], output: ["text"] },
-      ...(contextTokens === undefined ? {} : { limit: { context: contextTokens, output: maxOutputTokens ?? 32_768 } }),
+      ...(contextTokens && { limit: { context: contextTokens, output: maxOutputTokens ?? 32_768 } }),
     },
   ]);
   return {
@@ -53,3 +52,29 @@ export function openCodeConfig({ url, model, models }: Target) {
     },
   };
 }
+
+/** Kilo: a fork of OpenCode with other files and variables. Source: kilo 7.7.7. */
+export const kilo: Client = {
+  name: "kilo",
+  title: "Kilo",
+  programs: ["kilo"],
+  edits: (target, machine) => {
+    const folder = xdgConfig(machine, "kilo");
+    const withComments = join(folder, "kilo.jsonc");
+    const { model, provider } = openCodeConfig(target);
+    return [
+      {
+        kind: "json",
+        file: existsSync(withComments) ? withComments : join(folder, "kilo.json"),
+        set: [
+          { path: ["provider", "millrace"], value: provider.millrace },
+          { path: ["model"], value: model },
+        ],
+      },
+    ];
+  },
+  notes: (target) => [`Before you start it: ${exportKey(target)}`],
+  launch: (target, key) => ({
+    env: { KILO_CONFIG_CONTENT: JSON.stringify(openCodeConfig(target)), [keyVariable]: key },
+  }),
+};

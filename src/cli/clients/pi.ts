@@ -25,12 +25,11 @@ export const pi: Client = {
     ];
   },
   notes: () => ["All of these models are in pi's list under `/model`."],
-  launch: (target, key, args, { ownFolder }) => {
+  launch: (target, key, { ownFolder }) => {
     const extension = join(ownFolder, "run", "pi.js");
     const registered = JSON.stringify(provider(target, `$${keyVariable}`), null, 2);
     return {
-      command: "pi",
-      args: ["--extension", extension, "--provider", "millrace", "--model", target.model, ...args],
+      args: ["--extension", extension, "--provider", "millrace", "--model", target.model],
       env: { [keyVariable]: key },
       files: [{ file: extension, text: `export default (pi) => pi.registerProvider("millrace", ${registered});\n` }],
     };

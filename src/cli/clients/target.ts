@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
+import type { Model } from "../../models/model.ts";
 import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { visible } from "../terminal/foreign-text.ts";
 import type { ListedModel, Target } from "./client.ts";
@@ -20,6 +21,12 @@ const listSchema = z.object({
 /** How many models are written into a configuration unless all are asked for. */
 const fewModels = 8;
 
+/** The models of a gateway that can be called. */
+export async function listModels(gateway: GatewayClient, signal: AbortSignal) {
+  const answer: unknown = await (await callGateway(gateway, "/v1/models", { signal })).json();
+  return listSchema.parse(answer).data.filter(({ id }) => isPlain(id));
+}
+
 /** Reads a client's target: a gateway's models, and the model that was asked for, else the default one. */
 export async function readTarget(
   gateway: GatewayClient,
@@ -28,8 +35,7 @@ export async function readTarget(
   options: { readonly keyCommand: string; readonly allModels?: boolean; readonly signal: AbortSignal },
 ): Promise<Target> {
   const { keyCommand, allModels = true, signal } = options;
-  const answer: unknown = await (await callGateway(gateway, "/v1/models", { signal })).json();
-  const data = listSchema.parse(answer).data.filter(({ id }) => isPlain(id));
+  const data = await listModels(gateway, signal);
   const models = data.map(
     (model): ListedModel => ({
       id: model.id,
@@ -70,6 +76,12 @@ export function defaultModel(models: readonly { readonly id: string; readonly de
     id,
     why: `The account names no default model, so Millrace takes ${id}. \`-m\` names another one; \`millrace models\` lists them.`,
   };
+}
+
+/** The same over the catalogue, where no gateway runs. Throws as `defaultModel` does. */
+export function defaultOf(models: readonly Pick<Model, "name" | "isDefault" | "disabledReason">[]) {
+  const callable = models.filter(({ disabledReason }) => disabledReason === undefined);
+  return defaultModel(callable.map(({ name, isDefault }) => ({ id: name, default: isDefault })));
 }
 
 /** Whether a model's id is one printable line. The list comes from the vendor, and ids become lines for a shell and for files. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, exportKey, keyVariable, type Machine, type Target } from "./client.ts";
+import { type Client, exportKey, keyVariable, type Machine, type Target, told } from "./client.ts";
 
 /** Zed wants a number where the account's list says none. */
 const wantedTokens = 128_000;
@@ -13,27 +13,19 @@ export const zed: Client = {
   title: "Zed",
   programs: ["zed", "zeditor"],
   folder: configFolder,
-  edits: (target, machine) => {
-    return [
-      {
-        kind: "json",
-        file: join(configFolder(machine), "settings.json"),
-        set: [
-          {
-            path: ["language_models", "openai_compatible", "Millrace"],
-            value: provider(target),
-          },
-        ],
-      },
-    ];
-  },
+  edits: (target, machine) => [
+    {
+      kind: "json",
+      file: join(configFolder(machine), "settings.json"),
+      set: [{ path: ["language_models", "openai_compatible", "Millrace"], value: provider(target) }],
+    },
+  ],
   notes: (target) => [`Start Zed from a shell with: ${exportKey(target)}`],
-  launch: (target, key, args, { ownFolder }) => {
+  launch: (target, key, { ownFolder }) => {
     const folder = join(ownFolder, "run", "zed");
     const settings = { language_models: { openai_compatible: { Millrace: provider(target) } } };
     return {
-      command: "zed",
-      args: ["--foreground", "--user-data-dir", folder, ...args],
+      args: ["--foreground", "--user-data-dir", folder],
       env: { [keyVariable]: key },
       files: [{ file: join(folder, "config", "settings.json"), text: `${JSON.stringify(settings, null, 2)}\n` }],
     };
@@ -47,7 +39,7 @@ function provider({ url, models }: Target) {
       name: id,
       display_name: name,
       max_tokens: contextTokens ?? wantedTokens,
-      ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
+      ...told({ max_output_tokens: maxOutputTokens }),
       capabilities: { tools: true, images, parallel_tool_calls: true, prompt_cache_key: false },
     })),
   };

@@ -17,7 +17,6 @@ const ideOptions = {
 const listCommand = defineCommand({
   name: "list",
   summary: "List the conversations that Millrace made in the IDE, and their size on disk",
-  group: "Look",
   options: {
     wide: flag("show all columns, even on a narrow terminal"),
     json: flag("print JSON"),
@@ -45,7 +44,6 @@ const cleanCommand = defineCommand({
   summary: "Delete old conversations that Millrace made in the IDE",
   description:
     "Shows which conversations would be deleted; --yes deletes them. Only conversations of Millrace that did not change for the given time are deleted. If an IDE has them open, Millrace asks that IDE to delete them.",
-  group: "Set up",
   options: {
     older: duration("delete conversations that did not change for this time", 86_400_000, { defaultText: "1d" }),
     yes: flag("delete them (without it, nothing is changed)", { short: "y" }),
@@ -90,10 +88,7 @@ function report(
 ): void {
   const { out } = context;
   const bytes = old.reduce((sum, cascade) => sum + cascade.bytes, 0);
-  if (old.length === 0 && sessions.length === 0) {
-    out.note("There is nothing to delete.");
-    return;
-  }
+  if (old.length === 0 && sessions.length === 0) return out.note("There is nothing to delete.");
   if (!deleted) printAll(old, sessions, false, context);
   const ofAgents = sessions.length === 0 ? "" : `, and ${spellCount(sessions.length, "session")} of agents`;
   const what = `${spellCount(old.length, "conversation")}, ${spellBytes(bytes)}${ofAgents}`;
@@ -101,11 +96,11 @@ function report(
 }
 
 const columns: readonly Column[] = [
-  { title: "CONVERSATION", whole: true },
-  { title: "LAST USED", align: "right", drop: 0 },
+  { title: "CONVERSATION" }, // no command takes its id, so it may be cut
+  { title: "LAST USED", align: "right" },
   { title: "MODEL", drop: 1 },
-  { title: "CLIENT", drop: 2 },
-  { title: "SIZE", align: "right", drop: 3 },
+  { title: "CLIENT", drop: 3 },
+  { title: "SIZE", align: "right", drop: 2 },
   { title: "KEPT BY", drop: 4 },
 ];
 

@@ -1,16 +1,17 @@
+import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import { askWithPictures, readPicture } from "../chat/ask-with-pictures.ts";
-import { chatStreamOptions, openChatRecords, pickLeftover, readStreamNote, startChat } from "../chat/chat-streams.ts";
+import { linkTo, openChatRecords, pickLeftover, readStreamNote, startChat } from "../chat/chat-streams.ts";
 import { holdConversation } from "../chat/hold-conversation.ts";
 import { readQuestion } from "../chat/read-question.ts";
-import { type ShownStream, showAnswer } from "../chat/show-answer.ts";
-import { defaultModel } from "../clients/target.ts";
+import { type ShownStream, showAnswer, tellConnection } from "../chat/show-answer.ts";
+import { defaultModel, listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import type { GatewayClient } from "../gateway-process/gateway-client.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
-import { withGateway } from "../gateway-process/reach-gateway.ts";
 import { flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
+import { withGateway } from "../serve/open-composed.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 
 export const chatCommand = defineCommand({
@@ -54,12 +55,18 @@ export const chatCommand = defineCommand({
     if (!options.resume) stopIfPaused(context.settings.pauseFile);
     return withGateway(options, context, async (gateway) => {
       const records = await openChatRecords(!options.noRecord, context);
-      const streams = chatStreamOptions(gateway, records, options.grace, context);
+      const streams: StreamOptions = {
+        gateway: linkTo(gateway, "millrace-chat", context),
+        store: records,
+        grace: `${options.grace}ms`,
+        clock: io.clock,
+        onConnection: tellConnection(out),
+      };
       const model = options.resume ? "" : await modelFor(gateway, options.model, context);
       const { system, thinking } = options;
       if (!isQuestion && !options.resume) {
-        const listModels = () => modelNames(gateway, context.signal);
-        return holdConversation({ model, system, thinking, streams, listModels }, context);
+        const names = async () => (await listModels(gateway, context.signal)).map(({ id }) => id);
+        return holdConversation({ model, system, thinking, streams, listModels: names }, context);
       }
       const leave = new AbortController();
       let stream: ShownStream;
@@ -91,12 +98,6 @@ export const chatCommand = defineCommand({
   },
 });
 
-async function modelNames(gateway: GatewayClient, signal: AbortSignal): Promise<readonly string[]> {
-  const response = await callGateway(gateway, "/v1/models", { signal });
-  const { data } = (await response.json()) as { readonly data: readonly { readonly id: string }[] }; // our own gateway's answer
-  return data.map(({ id }) => id);
-}
-
 /** The model that was asked for, else the default one; says why where the account names none. */
 async function modelFor(
   gateway: GatewayClient,
@@ -104,11 +105,7 @@ async function modelFor(
   { signal, out }: CommandContext,
 ): Promise<string> {
   if (asked !== undefined) return asked;
-  const response = await callGateway(gateway, "/v1/models", { signal });
-  const { data } = (await response.json()) as {
-    readonly data: readonly { readonly id: string; readonly default?: boolean }[]; // our own gateway's answer
-  };
-  const { id, why } = defaultModel(data);
+  const { id, why } = defaultModel(await listModels(gateway, signal));
   if (why !== undefined) out.note(why);
   return id;
 }

@@ -25,8 +25,8 @@ const cases: readonly (readonly [typed: readonly string[], offered: readonly str
     ["schema", "set"],
   ],
   [
-    ["serve", "--log-f"],
-    ["--log-file", "--log-format"],
+    ["serve", "--allow"],
+    ["--allow-host", "--allow-origin"],
   ],
   [
     ["serve", "--json", "--store", ""],
@@ -109,7 +109,7 @@ test("every shell's script knows every command and option", async () => {
   for (const shell of ["bash", "zsh", "fish", "powershell"]) {
     const text = await script(shell);
     for (const name of Object.keys(outlines)) expect(text).toContain(name);
-    expect(text).toContain(shell === "fish" ? "-l log-format" : "--log-format");
+    expect(text).toContain(shell === "fish" ? "-l log-level" : "--log-level");
   }
   const io = fakeIo({ homeFolder });
   expect(await main(["completion", "tcsh"], io)).toBe(64);

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { defineCommand } from "../command.ts";
-import { editToml } from "../config/edit-toml.ts";
 import { removedVariables } from "../config/removed-settings.ts";
 import { main } from "../main.ts";
-import { choice, explainedBy, flag, integer, texts } from "../options.ts";
+import { choice, flag, integer, ofServe, texts } from "../options.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
+import { editToml } from "./config.ts";
 
 function homeWith(text?: string) {
   const homeFolder = mkdtempSync(join(tmpdir(), "millrace-config-"));
@@ -31,10 +31,10 @@ test("a setting is set, read, overridden by its variable, and removed again; com
   expect((await run(["config", "path"])).stdout).toBe(`${file}\n`);
   expect(await run(["config", "set", "serve.port", "42200"])).toMatchObject({ code: 0 });
   await run(["config", "set", "serve.log_level", "info"]);
-  await run(["config", "set", "serve.dashboard_text", "true"]);
+  await run(["config", "set", "serve.continuity", "off"]);
   await run(["config", "set", "serve.allow_host", "one", "two"]);
   expect(readFileSync(file, "utf8")).toBe(
-    '# mine\n[[agents]]\nname = "a" # first\ncommand = "a"\n\n[serve]\nallow_host = [ "one", "two" ]\ndashboard_text = true\nlog_level = "info"\nport = 42200\n',
+    '# mine\n[[agents]]\nname = "a" # first\ncommand = "a"\n\n[serve]\nallow_host = [ "one", "two" ]\ncontinuity = "off"\nlog_level = "info"\nport = 42200\n',
   );
   expect((await run(["config", "get", "serve.port"])).stdout).toBe("42200\n");
   expect((await run(["config", "get", "port"], { MILLRACE_PORT: "7" })).stdout).toBe("7\n");
@@ -74,7 +74,7 @@ test("a setting that is none any more is named with what to do instead, in the f
 test("a wrong value is not written, and one in the file stops serve with its place", async () => {
   const { file, run } = homeWith("[serve]\n");
   expect(await run(["config", "set", "serve.port", "high"])).toMatchObject({ code: 64 });
-  expect(await run(["config", "set", "serve.dashboard_text", "maybe"])).toMatchObject({ code: 64 });
+  expect(await run(["config", "set", "serve.continuity", "maybe"])).toMatchObject({ code: 64 });
   expect(readFileSync(file, "utf8")).toBe("[serve]\n");
   writeFileSync(file, '[serve]\ngrace = "soon"\n');
   expect((await run(["serve", "--port", "0"])).stderr).toContain(`${file}: grace of [serve]: "soon" is not a time`);
@@ -98,11 +98,7 @@ test("the file sets options of serve for each command that takes them; variable 
       run: ({ options: read, given }, { out }) => Promise.resolve(out.json({ ...read, given: [...given] })),
     });
   const shown = async (argv: readonly string[], env?: Record<string, string>) => {
-    const commands = [
-      probe("serve", options),
-      probe("ask", explainedBy("serve", { port: options.port })),
-      probe("other", options),
-    ];
+    const commands = [probe("serve", options), probe("ask", ofServe({ port: options.port })), probe("other", options)];
     return JSON.parse((await run(argv, env, commands)).stdout) as unknown;
   };
   const all = { store: "memory", loud: true, names: ["a", "b"], given: ["port", "store", "loud", "names"] };

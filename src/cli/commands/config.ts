@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
+import { parse, stringify } from "smol-toml";
 import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { editDistance } from "../../models/nearest.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import type { SettingValue } from "../config/config-schema.ts";
-import { editToml } from "../config/edit-toml.ts";
-import { parseConfig, readConfig } from "../config/read-config.ts";
-import { parseServeTable, settingKeys } from "../config/read-serve-table.ts";
+import { parseConfig, parseServeTable, readConfig, settingKeys } from "../config/read-config.ts";
 import { configJsonSchema, type Setting, serveSettings } from "../config/settings-list.ts";
-import { howToApply } from "../gateway-process/how-to-apply.ts";
+import { findGateway } from "../gateway-process/gateway-client.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { printTable } from "../terminal/table.ts";
@@ -19,18 +19,14 @@ const keyArgument = { name: "key", summary: "such as serve.port", variadic: fals
 const pathCommand = defineCommand({
   name: "path",
   summary: "Print where the configuration file is",
-  group: "Set up",
   options: {},
-  examples: [],
   run: (_, { out, settings }) => Promise.resolve(out.line(settings.configFile)),
 });
 
 const checkCommand = defineCommand({
   name: "check",
   summary: "Check the configuration file",
-  group: "Set up",
   options: {},
-  examples: [],
   run(_, { out, settings: { configFile: file } }) {
     const config = readConfig(file);
     parseServeTable(config, serveCommand.options, file);
@@ -42,19 +38,15 @@ const checkCommand = defineCommand({
 const schemaCommand = defineCommand({
   name: "schema",
   summary: "Print the file's JSON schema, for an editor",
-  group: "Set up",
   options: {},
-  examples: [],
   run: (_, { out }) => Promise.resolve(out.write(`${JSON.stringify(configJsonSchema(serveCommand), null, 2)}\n`)),
 });
 
 const getCommand = defineCommand({
   name: "get",
   summary: "Show a setting, or all: its value and where that comes from",
-  group: "Set up",
   arguments: [{ ...keyArgument, required: false }],
   options: { json: flag("print JSON"), wide: flag("show every column") },
-  examples: [],
   run({ options, args }, context) {
     const { out } = context;
     const shown = args[0] === undefined ? serveSettings(serveCommand) : [settingOf(args[0])];
@@ -75,13 +67,11 @@ const getCommand = defineCommand({
 const setCommand = defineCommand({
   name: "set",
   summary: "Set a setting in the file; without a value, remove it",
-  group: "Set up",
   arguments: [
     { ...keyArgument, required: true },
     { name: "value", summary: "as on the command line", required: false, variadic: true },
   ],
   options: {},
-  examples: [],
   async run({ args }, context) {
     const {
       out,
@@ -96,7 +86,7 @@ const setCommand = defineCommand({
     parseServeTable(parseConfig(edited, file), serveCommand.options, file);
     replaceFileSync(file, edited);
     out.line(value === undefined ? `${key} has its default again.` : `${key} is set in ${file}.`);
-    out.note(await howToApply(optionOf(key), context));
+    out.note(await howToApply(context));
   },
 });
 
@@ -152,4 +142,63 @@ function tomlValue(key: string, words: readonly string[]): SettingValue {
     throw new MillraceError("invalid_request", `${key} must be true or false.`);
   }
   return /^\d+$/.test(word) && Number.isSafeInteger(Number(word)) ? Number(word) : word;
+}
+
+/** The command that makes the running gateway use a changed setting of the configuration file. */
+async function howToApply({ settings, signal }: Pick<CommandContext, "settings" | "signal">): Promise<string> {
+  const running = await findGateway(settings, signal);
+  return running === undefined
+    ? "No gateway runs. Its next start uses the new value."
+    : "The running gateway uses the new value after `millrace restart`.";
+}
+
+/**
+ * The text with one key of one table set, or removed if `value` is undefined; comments and all else stay. The result is parsed and
+ * compared with the intended settings.
+ *
+ * @throws MillraceError `invalid_request` if a line of the file cannot be changed on its own.
+ */
+export function editToml(text: string, table: string, key: string, value: SettingValue | undefined): string {
+  const wanted = plain(parse(text));
+  const { [key]: _, ...others } = wanted[table] ?? {};
+  wanted[table] = value === undefined ? others : { ...others, [key]: value };
+  const edited = withLine(text, table, key, value);
+  try {
+    const got = plain(parse(edited));
+    got[table] ??= {};
+    if (isDeepStrictEqual(got, wanted)) return edited;
+  } catch {
+    // reported below
+  }
+  throw new MillraceError("invalid_request", `${key} of [${table}] cannot be changed by itself in this file.`, {
+    hint: "Change it in an editor. `millrace config path` prints where the file is.",
+  });
+}
+
+/** Objects of one kind, which can be compared. */
+function plain(table: unknown): Record<string, Record<string, unknown> | undefined> {
+  return JSON.parse(JSON.stringify(table)) as Record<string, Record<string, unknown> | undefined>; // a file's top holds tables
+}
+
+function withLine(text: string, table: string, key: string, value: SettingValue | undefined): string {
+  const lines = text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
+  const line = value === undefined ? [] : [stringify({ [key]: value }).trimEnd()];
+  const header = lines.findIndex((each) => each.replace(/\s*#.*$/, "").trim() === `[${table}]`);
+  if (header < 0) {
+    const gap = lines.length > 0 && line.length > 0 ? [""] : [];
+    return finished([...lines, ...gap, ...(line.length > 0 ? [`[${table}]`, ...line] : [])]);
+  }
+  const next = lines.findIndex((each, at) => at > header && /^\s*\[/.test(each));
+  const end = next < 0 ? lines.length : next;
+  const at = lines.findIndex((each, index) => index > header && index < end && each.split("=", 1)[0]?.trim() === key);
+  // With its last setting the table goes too; not with a comment of the user.
+  const rest = lines.slice(header, end).filter((each, index) => header + index !== at && each.trim() !== "");
+  if (at >= 0 && line.length === 0 && rest.length === 1 && rest[0] === `[${table}]`)
+    return finished(lines.toSpliced(header, end - header));
+  if (at >= 0) return finished(lines.toSpliced(at, 1, ...line));
+  return finished(lines.toSpliced(header + 1, 0, ...line));
+}
+
+function finished(lines: readonly string[]): string {
+  return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
 }

@@ -42,6 +42,11 @@ describe("millrace dashboard", () => {
     expect((await use()).status).toBe(403);
   });
 
+  it("leads to the turns that failed", async () => {
+    const { home } = await homeWithGateway();
+    expect((await dashboard(home, "--failed")).stdout).toMatch(/#\/sign-in\/[\w-]{43}\?status=failed\n$/);
+  });
+
   it.runIf(process.platform === "linux")(
     "starts the browser with a file that only its user can read, and the link is in no process's arguments",
     async () => {

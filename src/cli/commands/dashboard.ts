@@ -8,7 +8,7 @@ import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
 import { linkFileIn } from "../gateway-process/session-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import type { Io } from "../terminal/io.ts";
+import type { Io } from "../terminal/output.ts";
 
 const linkSchema = z.object({ path: z.string().startsWith("/#/sign-in/"), expires_in_seconds: z.number() });
 
@@ -18,10 +18,12 @@ export const dashboardCommand = defineCommand({
     "Opens the dashboard of the running gateway. The link signs in one tab of a browser, works once, and expires after two minutes. The session lasts twelve hours, even if the gateway restarts. The browser is started with the name of a file that only you can read, not with the link.",
   options: {
     print: flag("print the link and do not open it"),
+    failed: flag("show the turns that failed"),
     json: flag("print the link as JSON and do not open it"),
   },
   examples: [
     ["millrace dashboard", "open it"],
+    ["millrace dashboard --failed", "open it on the turns that failed"],
     ["millrace dashboard --print", "for a browser elsewhere on this machine"],
   ],
   async run({ options }, { io, out, settings, signal }) {
@@ -33,7 +35,7 @@ export const dashboardCommand = defineCommand({
     }
     const response = await callGateway(gateway, "/dashboard/api/link", { method: "POST", signal });
     const link = linkSchema.parse(await response.json());
-    const url = new URL(link.path, gateway.url).href;
+    const url = new URL(`${link.path}${options.failed ? "?status=failed" : ""}`, gateway.url).href;
     if (options.json) return out.json({ url, expires_in_seconds: link.expires_in_seconds });
     out.line(url);
     out.note(`The link works once, within ${Math.round(link.expires_in_seconds / 60)} minutes.`);

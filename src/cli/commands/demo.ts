@@ -1,28 +1,27 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type OpenAI from "openai";
+import { startSimulator } from "../../../simulator/index.ts";
 import { untilAborted } from "../../base/async.ts";
-import { startSimulator } from "../../simulator/start.ts";
+import { defaultOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import type { GatewayParts } from "../compose/compose.ts";
 import { readSettings } from "../compose/settings.ts";
-import { ask, spell } from "../gateway-process/gateway-client.ts";
+import { ask, type GatewayClient, spell } from "../gateway-process/gateway-client.ts";
 import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
 import { flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
-import { defaultPort, gatewayOptions } from "../serve/gateway-options.ts";
-import { listenSomewhere } from "../serve/listen-somewhere.ts";
-import { openComposed } from "../serve/open-composed.ts";
+import { defaultPort, environmentOptions } from "../serve/gateway-options.ts";
+import { listenSomewhere, openComposed } from "../serve/open-composed.ts";
 
 const question = "What are you, and is a real model behind this answer?";
 
 export const demoCommand = defineCommand({
   ...outlines.demo,
   description:
-    "Starts a stand-in IDE and a gateway, and asks one question with the openai SDK. Both stay up, so that you can try your own tools. It uses no real IDE, costs nothing, and keeps its files in a temporary folder.",
+    "Starts a stand-in IDE and a gateway, and asks one question. Both stay up, so that you can try your own tools. It uses no real IDE, costs nothing, and keeps its files in a temporary folder.",
   options: {
     once: flag("exit after the answer"),
     port: integer(
@@ -33,9 +32,7 @@ export const demoCommand = defineCommand({
     ),
     question: text("what to ask", "<text>"),
     model: text("the model to ask", "<name>", { defaultText: "the account's default" }),
-    modelUrl: text("OpenAI-compatible server that answers as the model", "<url>", {
-      env: "MILLRACE_SIMULATOR_MODEL_URL",
-    }),
+    modelUrl: text("OpenAI-compatible server that answers as the model", "<url>"),
   },
   examples: [
     ["millrace demo", "then use it from your own tools"],
@@ -48,32 +45,17 @@ export const demoCommand = defineCommand({
       home,
       ...(options.modelUrl === undefined ? {} : { modelUrl: options.modelUrl }),
     });
-    const inDemo: CommandContext = {
-      ...context,
-      io: { ...io, homeFolder: home },
-      settings: readSettings({ env: {}, homeFolder: home }),
-    };
+    const env = Object.fromEntries(Object.entries(io.env).filter(([name]) => !name.startsWith("MILLRACE_")));
+    const ownIo = { ...io, env, homeFolder: home };
+    const inDemo: CommandContext = { ...context, io: ownIo, settings: readSettings(ownIo) };
     let composed: GatewayParts | undefined;
     try {
       out.line(
         `stand-in IDE   ${simulator.profile.productFolder} ${simulator.ideVersion}, pid ${simulator.pid}, port ${simulator.port}`,
       );
       composed = await openComposed(
-        {
-          store: "sqlite",
-          redisUrl: gatewayOptions.redisUrl.initial,
-          grace: 120_000,
-          retention: gatewayOptions.retention.initial,
-          continuity: "on",
-          ide: undefined,
-          endpoint: undefined,
-          tokenFile: undefined,
-          backend: gatewayOptions.backend.initial,
-          acpCommand: undefined,
-          logLevel: "warn",
-        },
+        { ...environmentOptions(env), home }, // never the real IDE, which may run beside
         inDemo,
-        { onlyHome: home }, // never the real IDE, which may run beside
       );
       const listening = await listenSomewhere(composed.gateway, { host: "127.0.0.1", port: options.port }, context);
       const { keyFile, gatewayFile } = inDemo.settings;
@@ -86,8 +68,8 @@ export const demoCommand = defineCommand({
         startedAtMs: io.clock.now(),
       });
       out.line(`gateway        ${listening.url}`);
-      const model = options.model ?? (await chooseModel(composed, signal));
-      await answer({ url: listening.url, key: key.reveal(), model, question: options.question ?? question }, context);
+      const model = options.model ?? defaultOf(await composed.models.list({ refresh: false }, signal)).id;
+      await answer({ url: listening.url, key, isOwn: true }, { model, text: options.question ?? question }, context);
       if (!options.once) {
         out.line("It stays up. Point a tool at it:");
         out.line(`  base URL   ${listening.url}/v1`);
@@ -110,36 +92,25 @@ export const demoCommand = defineCommand({
   },
 });
 
-async function chooseModel({ models }: GatewayParts, signal: AbortSignal): Promise<string> {
-  const list = await models.list({ refresh: false }, signal);
-  const callable = list.filter(({ disabledReason }) => disabledReason === undefined);
-  return (callable.find(({ isDefault }) => isDefault) ?? callable[0])?.name ?? "";
-}
-
-interface DemoQuestion {
-  readonly url: string;
-  readonly key: string;
-  readonly model: string;
-  readonly question: string;
-}
-
-/** Asks with the openai SDK where it is installed, else over plain HTTP, and prints the answer as it comes. */
-async function answer(asked: DemoQuestion, { io, out, signal }: CommandContext): Promise<void> {
-  const sdk = await loadSdk();
-  out.line(
-    `model          ${asked.model}, asked ${sdk === undefined ? "over HTTP (the openai package is not installed)" : "with the openai SDK"}`,
-  );
+/** Asks one question and prints the answer as it comes, with its times. */
+async function answer(
+  gateway: GatewayClient,
+  asked: { readonly text: string; readonly model: string },
+  { io, out, signal }: CommandContext,
+): Promise<void> {
+  out.line(`model          ${asked.model}`);
   out.line();
-  out.line(out.style("dim", `> ${asked.question}`));
+  out.line(out.style("dim", `> ${asked.text}`));
   const started = io.clock.monotonic();
   let first: number | undefined;
   let pieces = 0;
   let characters = 0;
-  for await (const text of sdk === undefined ? overHttp(asked, signal) : overSdk(sdk, asked, signal)) {
+  for await (const piece of ask(gateway, asked, signal)) {
+    if (piece.type !== "text") continue;
     first ??= io.clock.monotonic();
     pieces++;
-    characters += text.length;
-    out.write(text);
+    characters += piece.delta.length;
+    out.write(piece.delta);
   }
   const ended = io.clock.monotonic();
   out.line();
@@ -147,38 +118,4 @@ async function answer(asked: DemoQuestion, { io, out, signal }: CommandContext):
   const timings = `first text after ${spell((first ?? ended) - started)}, whole answer after ${spell(ended - started)}, ${characters} characters in ${pieces} deltas`;
   out.line(out.style("dim", timings));
   out.line();
-}
-
-type Sdk = typeof OpenAI;
-
-async function loadSdk(): Promise<Sdk | undefined> {
-  try {
-    return (await import("openai")).default;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND") return undefined; // an optional peer
-    throw error;
-  }
-}
-
-async function* overSdk(Sdk: Sdk, asked: DemoQuestion, signal: AbortSignal): AsyncGenerator<string, void> {
-  const client = new Sdk({ baseURL: `${asked.url}/v1`, apiKey: asked.key });
-  const stream = await client.chat.completions.create(
-    { model: asked.model, stream: true, messages: [{ role: "user", content: asked.question }] },
-    { signal },
-  );
-  for await (const chunk of stream) {
-    const text = chunk.choices[0]?.delta.content;
-    if (text) yield text;
-  }
-}
-
-async function* overHttp(asked: DemoQuestion, signal: AbortSignal): AsyncGenerator<string, void> {
-  const { Secret } = await import("../../base/secret.ts");
-  for await (const piece of ask(
-    { url: asked.url, key: new Secret(asked.key) },
-    { text: asked.question, model: asked.model },
-    signal,
-  )) {
-    if (piece.type === "text") yield piece.delta;
-  }
 }

@@ -1,9 +1,12 @@
-import { hostname, release, userInfo } from "node:os";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { hostname, userInfo } from "node:os";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import { checkHosts } from "../agents/hosted-agents.ts";
+import { defaultOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
 import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
@@ -12,32 +15,28 @@ import { checkAgents } from "../doctor/check-agents.ts";
 import { checkBackend } from "../doctor/check-backend.ts";
 import { checkGateway } from "../doctor/check-gateway.ts";
 import { checkIdes } from "../doctor/check-ides.ts";
-import { checkKey } from "../doctor/check-key.ts";
-import { checkMachine } from "../doctor/check-machine.ts";
-import { checkRedis } from "../doctor/check-redis.ts";
-import { checkStore } from "../doctor/check-store.ts";
-import { renderContract } from "../doctor/contract/render-contract.ts";
-import { verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
+import { checkKey, checkMachine } from "../doctor/check-machine.ts";
+import { checkRedis, checkStore } from "../doctor/check-store.ts";
+import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
-import { exitCodeOfFindings, type Finding } from "../doctor/finding.ts";
+import { exitCodeOfFindings, type Finding, finding } from "../doctor/finding.ts";
 import { type KnownNames, redactor } from "../doctor/redact.ts";
 import { render } from "../doctor/render.ts";
 import { assembleReport, type DoctorReport } from "../doctor/report.ts";
-import { sendQuestion } from "../doctor/send-question.ts";
-import { checkReportPath, writeReport } from "../doctor/write-report.ts";
+import { ask, spell } from "../gateway-process/gateway-client.ts";
+import { spellEditor } from "../gateway-process/health-details.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { readPlans } from "../limits/read-plan.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
-import { defaultPort, ownGatewayOptions } from "../serve/gateway-options.ts";
-import { overridesOf } from "../serve/ide-options.ts";
+import { defaultPort, type GatewayCommandOptions, overridesOf, ownGatewayOptions } from "../serve/gateway-options.ts";
+import { withGateway } from "../serve/open-composed.ts";
+import { chosenIde, nameWithKind } from "../serve/servers.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { jsonText } from "../terminal/foreign-text.ts";
 
 const planLimitMs = 8_000;
-/** No clock is right that is before this; epoch ms. */
-const notBeforeMs = Date.UTC(2026, 0, 1);
 
 export const doctorCommand = defineCommand({
   ...outlines.doctor,
@@ -64,7 +63,8 @@ export const doctorCommand = defineCommand({
   ],
   async run({ options }, context) {
     const { io, out } = context;
-    if (options.report !== undefined) checkReportPath(options.report);
+    if (options.report !== undefined && existsSync(options.report))
+      throw cannotWrite(options.report, "it is there already"); // before anything is asked
     if (options.contract) return contract(options, context);
     if (options.spend) {
       throw new MillraceError("invalid_request", "--spend works only with --contract.", {
@@ -113,7 +113,7 @@ async function contract(
   }
 }
 
-type Options = Omit<Parameters<typeof sendQuestion>[0], "model"> & {
+type Options = GatewayCommandOptions & {
   readonly send: boolean;
   readonly model: string | undefined;
 };
@@ -130,17 +130,12 @@ async function examine(
   try {
     const ides = await checkIdes(finder, schemas, { nowMs: io.clock.now(), asksPlan: true }, signal);
     const found = await finder.find(signal);
-    const backend = await checkBackend(upstream.backends, upstream.agents, upstream.models, signal);
+    const chosen = chosenIde(found);
+    const plan = ides.ides.find(({ pid }) => pid === chosen?.pid)?.plan;
+    const editor = chosen && spellEditor(nameWithKind(chosen), plan);
+    const backend = await checkBackend(upstream.backends, upstream.agents, { ...upstream, editor }, signal);
     const report = assembleReport({
-      machine: checkMachine({
-        millrace: version(),
-        node: process.version,
-        platform: io.platform,
-        arch: process.arch,
-        release: release(),
-        nowMs: io.clock.now(),
-        notBeforeMs,
-      }),
+      machine: checkMachine(io.clock.now()),
       ides,
       installed: checkAgents(found, await plansOf(finder, context), io.clock.now()),
       backend,
@@ -170,28 +165,6 @@ async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promi
   }
 }
 
-/** A question to the model asked for, else to the account's default. */
-async function send(options: Options, { models }: Upstream, context: CommandContext): Promise<Finding> {
-  const { signal } = context;
-  try {
-    const list = options.model === undefined ? await models.list({ refresh: true }, signal) : [];
-    const model =
-      options.model ??
-      (list.find(({ isDefault }) => isDefault) ?? list.find(({ disabledReason }) => disabledReason === undefined))
-        ?.name;
-    if (model !== undefined) return await sendQuestion({ ...options, model }, context);
-    return {
-      area: "answer",
-      level: "error",
-      what: "The account has no model that can be called",
-      todo: "Look at the plan inside the IDE.",
-    };
-  } catch (error) {
-    if (signal.aborted || !isMillraceError(error)) throw error;
-    return { area: "answer", level: "error", what: `No question was asked: ${error.message}`, todo: error.hint };
-  }
-}
-
 /** The values that must not be in an archive, in any file. */
 async function knownOf(
   { ides, agents }: DiscoveryResult,
@@ -209,4 +182,47 @@ async function knownOf(
     // a key file that cannot be used is a finding already; its key is not known
   }
   return { secrets, home: io.homeFolder, user: userInfo().username, hostName: hostname() };
+}
+
+/**
+ * Asks the model asked for, else the account's default, one short question end to end. The only thing the doctor does that costs: done
+ * when asked for, once.
+ */
+async function send(options: Options, { models }: Upstream, context: CommandContext): Promise<Finding> {
+  const { io, signal } = context;
+  const startedAt = io.clock.monotonic();
+  try {
+    const model = options.model ?? defaultOf(await models.list({ refresh: true }, signal)).id;
+    return await withGateway(options, context, async (gateway) => {
+      let answer = "";
+      for await (const piece of ask(gateway, { text: "Answer with the one word: ready", model }, signal)) {
+        if (piece.type === "text") answer += piece.delta;
+      }
+      const took = spell(io.clock.monotonic() - startedAt);
+      return answer === ""
+        ? finding("answer", "error", `${model} gave an empty answer after ${took}`, "Try another model with --model.")
+        : finding("answer", "ok", `${model} answered in ${took}`);
+    });
+  } catch (error) {
+    if (signal.aborted || !isMillraceError(error)) throw error;
+    return finding("answer", "error", `A question was not answered: ${error.message}`, error.hint);
+  }
+}
+
+/** Writes a report that is clean already (0600); a file that is there is not replaced. Throws `invalid_request`. */
+async function writeReport(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, `${text}\n`, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException; // writing a file fails with nothing else
+    if (code === undefined) throw error;
+    throw cannotWrite(path, code === "EEXIST" ? "it is there already" : code, error);
+  }
+}
+
+function cannotWrite(path: string, why: string, cause?: unknown): MillraceError {
+  return new MillraceError("invalid_request", `The report ${path} cannot be written: ${why}.`, {
+    hint: "Name another file.",
+    cause,
+  });
 }

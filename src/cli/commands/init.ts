@@ -1,26 +1,36 @@
 import type { PromptedIde } from "../../backends/agents.ts";
+import { deadline } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { installedClients } from "../clients/installed.ts";
-import { typedCommand } from "../clients/millrace-command.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
+import { installedClients, typedCommand } from "../clients/installed.ts";
+import { defaultOf } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { composeUpstream } from "../compose/compose-upstream.ts";
 import { dispatch } from "../dispatch.ts";
-import { discoverHere, promptedHere, unconsented } from "../gateway-process/ask-consent.ts";
 import { startInBackground } from "../gateway-process/background.ts";
-import { giveConsent, readConsent, spellConsent, withdrawConsent } from "../gateway-process/consent.ts";
+import {
+  discoverHere,
+  giveConsent,
+  promptedHere,
+  readConsent,
+  spellConsent,
+  unconsented,
+  withdrawConsent,
+} from "../gateway-process/consent.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { explainedBy, flag } from "../options.ts";
+import { flag, ofServe } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { gatewayOptions } from "../serve/gateway-options.ts";
-import { type IdeOptions, overridesOf } from "../serve/ide-options.ts";
+import { gatewayOptions, type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
 import { choosePrompted, spellChosenIde } from "../serve/servers.ts";
-import { askLine, canAsk, stepsNamed } from "../terminal/ask-yes.ts";
+import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { chatCommand } from "./chat.ts";
 import { dashboardCommand } from "./dashboard.ts";
 import { setupCommand } from "./setup.ts";
 
+const modelsLimitMs = 10_000;
 const question = "In one sentence: which model are you?";
 const { ide, home, pid, endpoint, tokenFile } = gatewayOptions;
 
@@ -40,7 +50,7 @@ export const initCommand = defineCommand({
     yes: flag("do it without asking", { short: "y" }),
     accept: flag("only agree that prompts go to the IDE and use its plan; a running gateway uses that at once"),
     undo: flag("take this consent back: the next prompt is refused"),
-    ...explainedBy("serve", { ide, home, pid, endpoint, tokenFile }),
+    ...ofServe({ ide, home, pid, endpoint, tokenFile }),
   },
   examples: [
     ["millrace init", "the first start"],
@@ -52,23 +62,46 @@ export const initCommand = defineCommand({
     if (options.accept) return accept(options, context);
     const { io, out, settings, signal } = context;
     const finder = composeIdeFinder(io, overridesOf(io, options));
-    const found = await finder.find(signal).finally(() => finder.close());
-    choosePrompted(found);
-    out.prose(`IDE       ${spellChosenIde(found) ?? "found"}`);
-    const steps = await stepsOf(context, unconsented(found, settings.folder));
-    out.line("Millrace will:");
-    for (const [at, { plan }] of steps.entries()) out.prose(`  ${at + 1}.  ${plan}`);
-    const chosen = options.yes ? steps : await choose(steps, context);
-    for (const { plan, take } of chosen) {
-      out.line();
-      out.prose(out.style("bold", plan));
-      const code = await take();
-      if (code !== exitCodes.ok) return code;
+    try {
+      const found = await finder.find(signal);
+      choosePrompted(found);
+      out.prose(`IDE       ${spellChosenIde(found) ?? "found"}`);
+      const model = await modelHere(finder, context);
+      return await takeSteps(await stepsOf(context, unconsented(found, settings.folder), model), options.yes, context);
+    } finally {
+      finder.close();
     }
-    if (chosen.length > 0) showWhatNow(chosen, context);
-    return exitCodes.ok;
   },
 });
+
+/** Shows the steps, asks which to take, and takes them, up to the first that fails. */
+async function takeSteps(steps: readonly Step[], all: boolean, context: CommandContext): Promise<number> {
+  const { out } = context;
+  out.line("Millrace will:");
+  for (const [at, { plan }] of steps.entries()) out.prose(`  ${at + 1}.  ${plan}`);
+  const chosen = all ? steps : await choose(steps, context);
+  for (const { plan, take } of chosen) {
+    out.line();
+    out.prose(out.style("bold", plan));
+    const code = await take();
+    if (code !== exitCodes.ok) return code;
+  }
+  if (chosen.length > 0) showWhatNow(chosen, context);
+  return exitCodes.ok;
+}
+
+/** The model that the question goes to. Undefined where the account's models cannot be read now; the question then says why. */
+async function modelHere(finder: IdeFinder, { io, signal }: CommandContext): Promise<string | undefined> {
+  const upstream = composeUpstream({ io, finder, backend: "auto", acpCommand: undefined });
+  try {
+    return defaultOf(await upstream.models.list({ refresh: false }, deadline(signal, modelsLimitMs))).id;
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  } finally {
+    await upstream.agents.close();
+  }
+}
 
 function takeConsentBack({ out, settings }: CommandContext): number {
   withdrawConsent(settings.folder);
@@ -94,7 +127,11 @@ async function accept(options: IdeOptions, context: CommandContext): Promise<num
   return exitCodes.ok;
 }
 
-async function stepsOf(context: CommandContext, toAccept: readonly PromptedIde[]): Promise<readonly Step[]> {
+async function stepsOf(
+  context: CommandContext,
+  toAccept: readonly PromptedIde[],
+  model: string | undefined,
+): Promise<readonly Step[]> {
   const { io, settings, signal } = context;
   const run = (command: Command, ...argv: readonly string[]) => dispatch([command.name, ...argv], io, [command]);
   const running = await findGateway(settings, signal);
@@ -105,7 +142,10 @@ async function stepsOf(context: CommandContext, toAccept: readonly PromptedIde[]
   const open = installedClients({ ...io, ownFolder: settings.folder }).filter(
     ({ client, isSetUp }) => !isSetUp && client.edits !== undefined,
   );
-  const ask: Step = { plan: `Ask one question: "${question}"`, take: () => run(chatCommand, question) };
+  const ask: Step = {
+    plan: `Ask ${model ?? "the default model"} one question: "${question}"`,
+    take: () => run(chatCommand, ...(model === undefined ? [] : ["--model", model]), question),
+  };
   return [
     ...toAccept.map((each) => ({
       plan: `Send prompts to ${each.product}. They use the plan of its account (\`millrace init --undo\` takes it back)`,
@@ -133,16 +173,10 @@ async function choose(steps: readonly Step[], { io, out }: CommandContext): Prom
     out.note("Nothing was done, because there is no terminal to ask on. `millrace init --yes` does not ask.");
     return [];
   }
-  for (;;) {
-    const answer = await askLine("Do this? [y/N, or the numbers of some steps, such as 1 3 or 1-3]", io);
-    const chosen = stepsNamed(answer, steps.length);
-    if (chosen === undefined) {
-      out.note(`${JSON.stringify(answer)} is not an answer. Type y, n, or numbers from 1 to ${steps.length}.`);
-      continue;
-    }
-    if (chosen.size === 0) out.note("Nothing was done.");
-    return steps.filter((_, at) => chosen.has(at + 1));
-  }
+  const question = "Do this? [y/N, or the numbers of some steps, such as 1 3 or 1-3]";
+  const chosen = await askNumbers(question, { count: steps.length }, { io, out });
+  if (chosen.size === 0) out.note("Nothing was done.");
+  return steps.filter((_, at) => chosen.has(at + 1));
 }
 
 /** The commands that come next, now that everything is set up. */

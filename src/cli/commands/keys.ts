@@ -1,13 +1,10 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readOrMakeKey, replaceKey } from "../gateway-process/key-file.ts";
-import { createKey, revokeKey } from "../keys/change-keys.ts";
-import { limitProblem } from "../keys/key-admission.ts";
-import { dayOf, type KeyRecord, keyState, startedOn } from "../keys/key-record.ts";
-import { readKeys } from "../keys/keys-file.ts";
-import { parseExpiry } from "../keys/parse-expiry.ts";
+import { limitProblem } from "../keys/compose-keys.ts";
+import { createKey, dayOf, type KeyRecord, keyState, readKeys, revokeKey, startedOn } from "../keys/key-record.ts";
 import { sharedMost, spellTurnLimit } from "../keys/turn-limit.ts";
-import { flag, integer, text, texts } from "../options.ts";
+import { flag, integer, parseDuration, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
@@ -19,7 +16,6 @@ const createCommand = defineCommand({
   summary: "Make a key for another program, and print it once",
   description:
     "Millrace keeps only a hash of the key, so it cannot show the key again. A running gateway accepts the key at once. A client with this key can start turns within the key's limits, and sees only its own turns.",
-  group: "Set up",
   arguments: [nameArgument],
   options: {
     model: texts("a model that it may use; any model without this option", "<model>"),
@@ -85,10 +81,7 @@ async function list(
     const problem = key.revokedAtMs === undefined ? limitProblem(key) : undefined;
     if (problem !== undefined) out.note(`${problem.message} ${problem.hint}`);
   }
-  const [{ findGateway }, { readHealth }] = await Promise.all([
-    import("../gateway-process/gateway-client.ts"),
-    import("../gateway-process/read-health.ts"),
-  ]);
+  const { findGateway, readHealth } = await import("../gateway-process/gateway-client.ts");
   const gateway = await findGateway(settings, signal);
   const limit = gateway && (await readHealth(gateway, signal)).turn_limit;
   if (limit !== undefined) out.note(`Turns of all keys in the running gateway: ${spellTurnLimit(limit)}.`);
@@ -97,7 +90,6 @@ async function list(
 const revokeCommand = defineCommand({
   name: "revoke",
   summary: "End a key: it stops working at once",
-  group: "Set up",
   arguments: [nameArgument],
   description: "A gateway that runs refuses the key from its next request on.",
   options: { json },
@@ -162,4 +154,25 @@ function shown(key: KeyRecord, nowMs: number): unknown {
     turns_per_day: key.turnsPerDay ?? null,
     models: key.models,
   };
+}
+
+/** `30d`, or a day of the future such as `2027-01-31` (to its end), as epoch ms. Throws `invalid_request`. */
+export function parseExpiry(raw: string, nowMs: number): number {
+  const day = /^(\d{4})-(\d{2})-(\d{2})$/.exec(raw);
+  if (day === null) {
+    const ms = parseDuration(raw);
+    if (ms > 0) return nowMs + ms;
+    throw wrong(raw, "an expiry");
+  }
+  const [year, month, date] = [Number(day[1]), Number(day[2]), Number(day[3])];
+  const exists = new Date(year, month - 1, date).getDate() === date && month >= 1 && month <= 12;
+  const endMs = new Date(year, month - 1, date + 1).getTime();
+  if (!exists || endMs <= nowMs) throw wrong(raw, "a day of the future");
+  return endMs;
+}
+
+function wrong(raw: string, what: string): MillraceError {
+  return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${what}.`, {
+    hint: "Give a time such as 30d or 2027-01-31.",
+  });
 }

@@ -1,13 +1,11 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
-import { MillraceError } from "../../base/errors.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
-import { defaultLogFile } from "../gateway-process/gateway-log.ts";
-import { peopleLine } from "../gateway-process/people-lines.ts";
+import { defineCommand } from "../command.ts";
+import { defaultLogFile, peopleLine } from "../gateway-process/gateway-log.ts";
 import { flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { exitCodes } from "../terminal/exit-codes.ts";
+import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 
 const lookEveryMs = 250;
 const entrySchema = z.looseObject({ level: z.string(), time: z.iso.datetime(), event: z.string() });
@@ -24,22 +22,26 @@ export const logsCommand = defineCommand({
       { min: 0, max: 1_000_000, initial: 50 },
       { short: "n" },
     ),
-    file: text("another log file", "<file>", { env: "MILLRACE_LOG_FILE", defaultText: "~/.millrace/logs/gateway.log" }),
+    file: text("another log file", "<file>", { defaultText: "~/.millrace/logs/gateway.log" }),
     json: flag("print the lines as JSON, as in the file"),
   },
   examples: [
     ["millrace logs --follow", "what happens now"],
     ["millrace logs -n 1000 --json | jq 'select(.level == \"warn\")'", "the warnings among the last lines"],
   ],
-  async run({ options }, context) {
-    const { io, signal, settings } = context;
+  async run({ options }, { io, out, signal, settings }) {
     const file = options.file ?? defaultLogFile(settings);
     if (!existsSync(file)) {
-      throw new MillraceError("invalid_request", `There is no log at ${file}.`, {
-        hint: "A gateway writes it after `millrace serve --background` or `millrace service install`.",
-      });
+      throw nothingHere(
+        `There is no log at ${file}.`,
+        "A gateway writes it after `millrace serve --background` or `millrace service install`.",
+      );
     }
-    const print = (line: string) => (options.json ? context.out.line(line) : printLine(line, context));
+    const print = (line: string) => {
+      if (options.json) return out.line(line);
+      const text = spelled(line);
+      if (text !== undefined) out.prose(text);
+    };
     const earlier = existsSync(`${file}.1`) ? readFileSync(`${file}.1`, "utf8") : "";
     const tail = openTail(file);
     const lines = [...earlier.split("\n").filter((line) => line !== ""), ...tail.read()];
@@ -53,11 +55,6 @@ export const logsCommand = defineCommand({
     return exitCodes.ok;
   },
 });
-
-function printLine(line: string, { out }: CommandContext): void {
-  const text = spelled(line);
-  if (text !== undefined) out.prose(text);
-}
 
 /** A line of the log for people; undefined where it tells them nothing. */
 function spelled(line: string): string | undefined {

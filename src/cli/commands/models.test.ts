@@ -55,3 +55,10 @@ it("says what --since is for where it counts nothing", async () => {
   expect(code).not.toBe(0);
   expect(stderr).toContain("Add --tools");
 });
+
+it("refuses words to search for where it counts calls", async () => {
+  const { open, clock } = fakeLimits({ answers: () => Promise.resolve([]) });
+  const { code, stderr } = await runAt(["models", "opus", "--tools"], modelsCommand(open), { homeFolder, clock });
+  expect(code).not.toBe(0);
+  expect(stderr).toContain("--tools takes no words");
+});

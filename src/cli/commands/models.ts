@@ -1,3 +1,4 @@
+import type { BackendLifecycle } from "../../backends/lifecycle.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
@@ -11,8 +12,7 @@ import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
 import type { OpenLimitsSource } from "../limits/limits-source.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { gatewayOptions } from "../serve/gateway-options.ts";
-import { overridesOf } from "../serve/ide-options.ts";
+import { gatewayOptions, overridesOf } from "../serve/gateway-options.ts";
 import { familiesOf, familyColumns, familyRow, modelColumns, modelRow } from "../terminal/model-table.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
@@ -38,20 +38,26 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
     },
     examples: [
       ["millrace models", "the models that you can use"],
+      ["millrace models opus", "the models with that word in their name"],
       ["millrace models --json", "all details of each model"],
       ["millrace models --all --vendor anthropic", "all models of one vendor, and why some cannot be used"],
       ["millrace models --tools", "which models are reliable with tools"],
     ],
-    async run({ options }, context) {
+    async run({ options, args }, context) {
       const { io, out, settings, signal } = context;
       if (options.since !== undefined && !options.tools) {
         throw new MillraceError("invalid_request", "--since is only for --tools.", {
           hint: "Add --tools, or leave --since out.",
         });
       }
+      if (options.tools && args.length > 0) {
+        throw new MillraceError("invalid_request", "--tools takes no words to search for.", {
+          hint: "Leave the words out.",
+        });
+      }
       if (options.tools) return showToolCalls(options, await openSource(context), context);
       const finder = composeIdeFinder(io, overridesOf(io, options));
-      const events = new Emitter<ModelLifecycle>();
+      const events = new Emitter<ModelLifecycle & BackendLifecycle>();
       events.on("agent_models_unread", ({ agent, error }) => out.note(unread(agent, error)));
       const upstream = composeUpstream({ ...options, io, finder, events });
       try {
@@ -59,7 +65,8 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
         const list = (await models.list({ refresh: true }, signal)).filter(
           (model) =>
             (options.all || model.disabledReason === undefined) &&
-            (options.vendor === undefined || model.vendor === options.vendor),
+            (options.vendor === undefined || model.vendor === options.vendor) &&
+            hasWords(model, args),
         );
         const gateway = options.refresh ? await findGateway(settings, signal) : undefined;
         if (gateway !== undefined) await callGateway(gateway, "/v1/models?refresh=1", { signal });
@@ -116,10 +123,7 @@ async function printModels(
   { all, wide }: { readonly all: boolean; readonly wide: boolean },
   { out, signal }: CommandContext,
 ): Promise<void> {
-  if (list.length === 0) {
-    out.note("No model matches.");
-    return;
-  }
+  if (list.length === 0) return out.note("No model matches.");
   const names = new Map<string, Model | undefined>();
   for (const { name } of all ? [] : familiesOf(list, () => undefined))
     names.set(name, await meant(models, name, signal));
@@ -128,9 +132,14 @@ async function printModels(
   else printTable(familyColumns, families.map(familyRow), out, wide);
   if (!all && list.length > families.length) {
     out.note(
-      "In a request, write the name, or the name with a variant (claude-opus-4.7:high). The name alone means the variant with *.",
+      "In a request, write the name, or the name with a variant (claude-opus-4.7:high). The name alone means the variant with *. --all has a row for each variant.",
     );
   }
+}
+
+function hasWords({ name, label, uid }: Model, words: readonly string[]): boolean {
+  const text = `${name} ${label} ${uid}`.toLowerCase();
+  return words.every((word) => text.includes(word.toLowerCase()));
 }
 
 /** The model that a request with that name would get; undefined if the request would be refused. */

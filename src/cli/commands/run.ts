@@ -4,15 +4,15 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
 import { startable } from "../../base/node/startable.ts";
-import type { ClientProgram } from "../clients/client.ts";
+import type { Client, ClientStart } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
-import { millraceCommand } from "../clients/millrace-command.ts";
+import { isInstalled, millraceCommand, pickClients } from "../clients/installed.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { withGateway } from "../gateway-process/reach-gateway.ts";
 import { text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
+import { withGateway } from "../serve/open-composed.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 
 const runnable = clients.filter(({ launch }) => launch !== undefined);
@@ -36,7 +36,8 @@ export const runCommand = defineCommand({
   ],
   async run({ options, args }, context) {
     const [name, ...rest] = args;
-    const client = findClient(name, runnable);
+    const [client] = name === undefined ? await pickOne(context) : [findClient(name, runnable)];
+    if (client === undefined) return exitCodes.ok;
     const { launch } = client;
     if (launch === undefined) {
       throw new MillraceError("invalid_request", `${client.title} cannot be started from here.`, {
@@ -49,20 +50,35 @@ export const runCommand = defineCommand({
       const target = await readTarget(gateway, gateway.url, options.model, { keyCommand, signal });
       if (target.why !== undefined) context.out.note(target.why);
       const place = { ...io, ownFolder: settings.folder };
-      return untilEnded(launch(target, gateway.key.reveal(), rest, place), client.title, context);
+      return untilEnded(client, launch(target, gateway.key.reveal(), place), rest, context);
     });
   },
 });
 
+/** The installed client that the user picks, if any. */
+function pickOne(context: CommandContext): Promise<readonly Client[]> {
+  const machine = { ...context.io, ownFolder: context.settings.folder };
+  const found = runnable.filter((each) => isInstalled(each, machine));
+  return pickClients(found, { command: "run", title: "Found here", one: true }, context);
+}
+
 /** Runs the client on this terminal; answers its exit code. A Ctrl-C is the client's own: it gets it from the terminal. */
-async function untilEnded(launch: ClientProgram, title: string, { io }: CommandContext): Promise<number> {
-  const { command, args, env, files = [] } = launch;
+async function untilEnded(
+  { title, programs: [command = ""] }: Client,
+  { args: before = [], env, files = [] }: ClientStart,
+  args: readonly string[],
+  { io }: CommandContext,
+): Promise<number> {
   for (const { file, text } of files) {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text, { mode: 0o600 });
   }
   const whole = { ...io.env, ...env };
-  const { command: program, args: given, ...how } = startable(command, args, { env: whole, platform: io.platform });
+  const {
+    command: program,
+    args: given,
+    ...how
+  } = startable(command, [...before, ...args], { env: whole, platform: io.platform });
   const child = spawn(program, given, { stdio: "inherit", env: whole, ...how });
   try {
     const [code] = (await once(child, "exit")) as [number | null];

@@ -2,9 +2,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { extensionBundle } from "../../simulator/schema/bundle.ts";
-import { shiftedSchema } from "../../simulator/schema/shift.ts";
-import { startSimulator } from "../../simulator/start.ts";
+import { startSimulator } from "../../../simulator/index.ts";
+import { extensionBundle, shiftedSchema } from "../../../simulator/parts.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 

@@ -8,7 +8,7 @@ import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
 import { spellCount } from "../doctor/spell.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { overridesOf } from "../serve/ide-options.ts";
+import { overridesOf } from "../serve/gateway-options.ts";
 
 export const schemaCommand = defineCommand({
   ...outlines.schema,

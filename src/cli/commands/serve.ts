@@ -1,25 +1,25 @@
-import { untilAborted } from "../../base/async.ts";
+import { untilAborted, within } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { defineCommand } from "../command.ts";
-import { openReload } from "../config/reload.ts";
+import { readAccounts } from "../account/read-accounts.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import type { GatewayParts } from "../compose/compose.ts";
 import { removedVariables } from "../config/removed-settings.ts";
-import { askConsent } from "../gateway-process/ask-consent.ts";
-import { startedBy, startInBackground } from "../gateway-process/background.ts";
+import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
+import { askConsent } from "../gateway-process/consent.ts";
 import { lookForGateway } from "../gateway-process/gateway-client.ts";
 import { keepGatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { logFormats, openGatewayLog } from "../gateway-process/gateway-log.ts";
+import { openGatewayLog } from "../gateway-process/gateway-log.ts";
+import { backendInUse, spellTarget } from "../gateway-process/health-details.ts";
 import { keepKeyFile } from "../gateway-process/key-file.ts";
-import type { LogLevel } from "../gateway-process/log-lines.ts";
-import { alreadyServes, portReason } from "../gateway-process/port-taken.ts";
+import { readPause } from "../gateway-process/pause-file.ts";
+import { alreadyServes, portReason } from "../gateway-process/port-holder.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
-import { choice, flag, text, texts } from "../options.ts";
+import { flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
-import { firstLines } from "../serve/first-lines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
-import { listenSomewhere } from "../serve/listen-somewhere.ts";
-import { openComposed } from "../serve/open-composed.ts";
-import { otlpReceiver } from "../telemetry/otlp-receiver.ts";
+import { listenSomewhere, openComposed } from "../serve/open-composed.ts";
+import { chosenIde, spellChosenIde } from "../serve/servers.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 
 export const serveCommand = defineCommand({
@@ -33,22 +33,6 @@ export const serveCommand = defineCommand({
     }),
     allowHost: texts("also accept this name in the Host header", "<name>"),
     allowOrigin: texts("allow web pages of this origin to call the gateway", "<https://origin>"),
-    dashboardText: flag("show the text of prompts and answers on the dashboard while they are kept", {
-      env: "MILLRACE_DASHBOARD_TEXT",
-    }),
-    otlpEndpoint: text(
-      "send OpenTelemetry traces of turns, without their texts, to this receiver of OTLP over HTTP; `env` takes OTEL_EXPORTER_OTLP_ENDPOINT",
-      "<url>",
-      { env: "MILLRACE_OTLP_ENDPOINT" },
-    ),
-    logFormat: choice("format of log lines", logFormats, undefined, {
-      env: "MILLRACE_LOG_FORMAT",
-      defaultText: "people on a terminal, json elsewhere",
-    }),
-    logFile: text("write the log to this file, rotated at 10 MB, in place of stderr", "<file>", {
-      env: "MILLRACE_LOG_FILE",
-      defaultText: "stderr; ~/.millrace/logs/gateway.log in the background or as a service",
-    }),
     background: flag("start it in the background and return; `millrace stop` stops it"),
     json: flag("print one line of JSON when ready"),
   },
@@ -77,13 +61,11 @@ export const serveCommand = defineCommand({
         hint: "Leave it out: Millrace then listens on 127.0.0.1.",
       });
     for (const removed of removedVariables(io.env)) out.note(removed);
-    const log = openGatewayLog(io, settings, options);
+    const log = openGatewayLog(io, settings, options.logLevel);
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
       allowedOrigins: options.allowOrigin,
-      dashboardText: options.dashboardText,
       log,
-      otlp: otlpReceiver(options.otlpEndpoint, io.env),
     });
     const fixedBy = portReason(given, settings.folder);
     const listening = await listenSomewhere(
@@ -120,11 +102,6 @@ export const serveCommand = defineCommand({
       const at = { url: listening.url, base, socket, startedBy: address.startedBy };
       for await (const line of firstLines(composed, at, options, context)) out.prose(line);
     }
-    const reload = openReload({ command: serveCommand, argv, io, file: settings.configFile, options }, [
-      { of: ["logLevel"], apply: ({ logLevel }) => log.setLevel(logLevel as LogLevel | undefined) },
-      { of: ["maxTurns"], apply: ({ maxTurns }) => composed.limitTurns(maxTurns as number | undefined) },
-    ]);
-    io.onHangUp?.(() => void reload().then((lines) => lines.forEach((line) => out.note(line))));
     if (!options.json && !options.accept) await askConsent(options, context);
     await untilAborted(signal);
     await Promise.all([kept, keptKey]);
@@ -132,3 +109,64 @@ export const serveCommand = defineCommand({
     return exitCodes.ok;
   },
 });
+
+/** The start waits no longer than this for the name of the plan; ms. */
+const planMs = 1_000;
+
+/** Where a gateway listens. `base`: the address that a client uses. */
+interface ServingAt {
+  readonly url: string;
+  readonly base: string;
+  readonly socket: string | undefined;
+  readonly startedBy: Parameters<typeof howToStop>[0];
+}
+
+/** The lines that `millrace serve` prints once it listens. They come one by one, because some of them ask the IDE. */
+async function* firstLines(
+  composed: GatewayParts,
+  { url, base, socket, startedBy }: ServingAt,
+  named: Parameters<typeof spellChosenIde>[1],
+  context: CommandContext,
+): AsyncGenerator<string, void> {
+  const { settings } = context;
+  yield `Millrace ${version()} serves on ${url}`;
+  if (socket !== undefined)
+    yield "  guard             mode 0600: only your user connects, and each request needs the key";
+  yield `  OpenAI base URL   ${base}/v1`;
+  yield `  key               ${settings.keyFile} (\`millrace keys --value\` prints it)`;
+  yield `  prompts go to     ${await promptsGoTo(composed, named, context)}`;
+  if (readPause(settings.pauseFile) !== undefined)
+    yield "  PAUSED            no prompt is sent until `millrace resume`";
+  yield* await nextSteps(context);
+  yield howToStop(startedBy);
+}
+
+/** Where prompts go now, and why there. A later prompt looks again. */
+async function promptsGoTo(
+  { backends, finder }: GatewayParts,
+  named: Parameters<typeof spellChosenIde>[1],
+  { io, signal }: CommandContext,
+): Promise<string> {
+  try {
+    const [backend, found] = [await backendInUse(backends, signal), await finder.find(signal)];
+    const accounts = (await within(readAccounts(finder, signal), planMs, io.clock)) ?? [];
+    const editor = accounts.find(({ pid, signed_in: isIn }) => isIn && pid !== null && pid === chosenIde(found)?.pid);
+    return spellTarget(backend, spellChosenIde(found, { ...named, plan: editor?.plan ?? undefined }));
+  } catch (error) {
+    if (signal.aborted) return "nothing: it is being stopped";
+    throw error;
+  }
+}
+
+/** Lines of the start-up output that show commands to type next. */
+async function nextSteps({ io, settings }: Pick<CommandContext, "io" | "settings">): Promise<readonly string[]> {
+  const { installedClients, typedCommand } = await import("../clients/installed.ts");
+  const millrace = typedCommand(io);
+  const open = installedClients({ ...io, ownFolder: settings.folder }).filter(({ isSetUp }) => !isSetUp);
+  return [
+    `  ask               ${millrace} chat "Hello"`,
+    `  look              ${millrace} dashboard`,
+    ...open.map(({ client }, at) => `  ${(at === 0 ? "set up" : "").padEnd(18)}${millrace} setup ${client.name}`),
+    ...(open.length === 0 ? [`  any client        ${millrace} setup generic`] : []),
+  ];
+}

@@ -10,11 +10,9 @@ import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { managerOf } from "../service/manager-of.ts";
-import type { ServiceManager, ServiceSpec } from "../service/service-plan.ts";
-import { serviceSpec } from "../service/service-spec.ts";
-import { spellStep, takeSteps } from "../service/take-steps.ts";
-import { exitCodes } from "../terminal/exit-codes.ts";
+import { type ServiceManager, type ServiceSpec, spellStep, takeSteps } from "../service/service-plan.ts";
+import { managerOf, serviceSpec } from "../service/service-spec.ts";
+import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 
 const waitMs = 20_000;
 const lookEveryMs = 100;
@@ -36,31 +34,24 @@ export const serviceCommand: Command = defineCommand({
     ["millrace service install --dry-run", "what would be written and run"],
     ["millrace service install", "at every login from now on"],
   ],
-  run: (_, context) => act("status", false, context),
+  run: (_, context) => actOnService("status", context),
 });
 
 function subcommand(action: Action): Command {
   return defineCommand({
     name: action,
     summary: summaries[action],
-    group: "Serve",
     options: { dryRun: flag("print what would be written and run, and do nothing") },
-    examples: [],
-    run: ({ options }, context) => act(action, options.dryRun, context),
+    run: ({ options }, context) => actOnService(action, context, options.dryRun),
   });
 }
 
-/** Stops the installed service and removes it, for `millrace uninstall`. */
-export async function removeService(context: CommandContext): Promise<void> {
-  await act("uninstall", false, context);
-}
-
-/** Starts or restarts an installed service, for `millrace restart`. */
-export async function restartService(context: CommandContext): Promise<number> {
-  return act("restart", false, context);
-}
-
-async function act(action: Action | "restart", dryRun: boolean, context: CommandContext): Promise<number> {
+/** Acts on the service, also for `millrace restart` and `uninstall`; answers the exit code. */
+export async function actOnService(
+  action: Action | "restart",
+  context: CommandContext,
+  dryRun = false,
+): Promise<number> {
   const { io, out, signal } = context;
   const manager = managerOf(io.platform);
   if (manager === undefined) {
@@ -69,7 +60,7 @@ async function act(action: Action | "restart", dryRun: boolean, context: Command
     });
   }
   const spec = serviceSpec(context);
-  const steps = manager.steps(action, spec);
+  const steps = manager.steps(spec)[action];
   if (dryRun) {
     for (const step of steps) {
       out.line(spellStep(step));
@@ -105,7 +96,7 @@ async function act(action: Action | "restart", dryRun: boolean, context: Command
 async function status(manager: ServiceManager, spec: ServiceSpec, context: CommandContext): Promise<number> {
   const { io, out, signal } = context;
   if (!existsSync(manager.definition(spec))) throw notInstalled();
-  const [step] = manager.steps("status", spec);
+  const [step] = manager.steps(spec).status;
   if (step?.kind !== "run") return exitCodes.internal;
   const answer = await commandRunner(io.env)(step.program, step.args, { limitMs: waitMs }, signal);
   if (!answer.ok) throw new MillraceError("degraded", `\`${spellStep(step)}\` failed: ${answer.why}.`);
@@ -146,7 +137,5 @@ async function untilServes(context: CommandContext): Promise<string | undefined>
 }
 
 function notInstalled(): MillraceError {
-  return new MillraceError("invalid_request", "The service is not installed.", {
-    hint: "`millrace service install` installs and starts it.",
-  });
+  return nothingHere("The service is not installed.", "`millrace service install` installs and starts it.");
 }

@@ -1,20 +1,18 @@
-import { createInterface } from "node:readline/promises";
+import { structuredPatch } from "diff";
 import { MillraceError } from "../../base/errors.ts";
 import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
 import type { Client } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
-import { isInstalled } from "../clients/installed.ts";
-import { millraceCommand } from "../clients/millrace-command.ts";
+import { isInstalled, millraceCommand, pickClients } from "../clients/installed.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
-import { withGateway } from "../gateway-process/reach-gateway.ts";
-import { explainedBy, flag, text } from "../options.ts";
+import { flag, ofServe, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
-import { askLine, canAsk, stepsNamed } from "../terminal/ask-yes.ts";
-import { exitCodes } from "../terminal/exit-codes.ts";
-import { lineDiff } from "../terminal/line-diff.ts";
+import { withGateway } from "../serve/open-composed.ts";
+import { askYes, canAsk } from "../terminal/ask-yes.ts";
+import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 
 export const setupCommand = defineCommand({
   ...outlines.setup,
@@ -32,7 +30,7 @@ export const setupCommand = defineCommand({
     yes: flag("make the changes without asking", { short: "y" }),
     dryRun: flag("show the changes and do not make them"),
     json: flag("print the changes as JSON"),
-    ...explainedBy("serve", gatewayOptions),
+    ...ofServe(gatewayOptions),
   },
   examples: [
     ["millrace setup", "lists the clients that are installed, and asks which"],
@@ -44,8 +42,12 @@ export const setupCommand = defineCommand({
   ],
   async run({ options, args }, context) {
     const { io, out, settings } = context;
+    const known = meantBy(args[0], options, context);
+    const title = options.undo ? "Set up here" : "Found here";
     const meant =
-      args[0] === undefined && !options.all ? await chosenHere(options, context) : meantBy(args[0], options, context);
+      args[0] === undefined && !options.all
+        ? await pickClients(known, { command: options.undo ? "setup --undo" : "setup", title, one: false }, context)
+        : known;
     if (meant.length === 0) return exitCodes.ok;
     if (options.undo) {
       const undone = meant.map((client) => ({ client, changes: planUndo(settings.folder, client.name) }));
@@ -97,14 +99,14 @@ interface Options {
   readonly url: string | undefined;
 }
 
-/** The client that was named; with `--all`, those that are installed, or those that were set up. */
+/** The client that was named; without a name, those that are installed, or those that were set up. */
 function meantBy(
   name: string | undefined,
   { all, undo }: Options,
   { io, settings }: CommandContext,
 ): readonly Client[] {
-  if (!all) return [findClient(name)];
   if (name !== undefined) {
+    if (!all) return [findClient(name)];
     throw new MillraceError("invalid_request", `--all already includes ${name}.`, {
       hint: "Leave out one of the two.",
     });
@@ -112,29 +114,10 @@ function meantBy(
   const place = { ...io, ownFolder: settings.folder };
   const found = clients.filter((client) => (undo ? isSetUp(settings.folder, client.name) : isInstalled(client, place)));
   if (found.length > 0) return found;
-  throw new MillraceError("invalid_request", undo ? "No client was set up here." : "No client was found here.", {
-    hint: "`millrace setup generic` shows what to type into any client.",
-  });
-}
-
-/** Without a name: the clients that are installed, or were set up, of which the user picks some. Throws `invalid_request` off a terminal. */
-async function chosenHere(options: Options, context: CommandContext): Promise<readonly Client[]> {
-  const { io, out } = context;
-  const found = meantBy(undefined, { ...options, all: true }, context);
-  const names = found.map(({ name }) => name).join(", ");
-  if (!canAsk(context)) {
-    throw new MillraceError("invalid_request", `Say which client. Found here: ${names}.`, {
-      hint: `Type \`millrace setup ${found[0]?.name ?? "generic"}\`, or \`millrace setup --all\`.`,
-    });
-  }
-  out.line(options.undo ? "Set up here:" : "Found here:");
-  for (const [at, { title }] of found.entries()) out.line(`  ${at + 1}.  ${title}`);
-  for (;;) {
-    const answer = await askLine("Which? [numbers such as 1 3, y for all, Enter for none]", io);
-    const chosen = stepsNamed(answer, found.length);
-    if (chosen !== undefined) return found.filter((_, at) => chosen.has(at + 1));
-    out.note(`${JSON.stringify(answer)} is not an answer. Type y, n, or numbers from 1 to ${found.length}.`);
-  }
+  throw nothingHere(
+    undo ? "No client was set up here." : "No client was found here.",
+    "`millrace setup generic` shows what to type into any client.",
+  );
 }
 
 async function targetOf(
@@ -165,23 +148,31 @@ async function agreed(
   } else for (const change of changes) show(change, out);
   if (options.dryRun) return false;
   if (options.yes) return true;
-  if (io.stdin.isTTY !== true || !out.isTerminal) {
+  if (!canAsk({ io, out })) {
     throw new MillraceError("invalid_request", "Nothing was changed: Millrace needs a terminal to ask for consent.", {
       hint: "Add --yes to make the changes.",
     });
   }
-  const reader = createInterface({ input: io.stdin, output: io.stderr });
-  try {
-    return /^y(?:es)?$/i.test((await reader.question("Make these changes? [y/N] ", { signal: io.signal })).trim());
-  } finally {
-    reader.close();
-  }
+  return askYes("Make these changes?", io);
 }
 
 function show({ edit, before, after }: PlannedChange, out: CommandContext["out"]): void {
   const what =
     before === undefined ? " (new)" : before === after ? " (nothing to change)" : after === "" ? " (removed)" : "";
   out.line(out.style("bold", `${edit.file}${what}`));
-  const colours = { "+": "green", "-": "red", " ": "dim" } as const;
-  for (const { mark, text } of lineDiff(before ?? "", after)) out.line(out.style(colours[mark], `${mark} ${text}`));
+  const colours = new Map<string, "green" | "red">([
+    ["+", "green"],
+    ["-", "red"],
+  ]);
+  for (const line of lineDiff(before ?? "", after)) {
+    const [mark = ""] = line;
+    out.line(out.style(colours.get(mark) ?? "dim", `${mark} ${line.slice(1)}`));
+  }
+}
+
+/** The lines that differ between two texts, each after its mark, with three lines around each change; a gap is one line `…`. */
+function lineDiff(before: string, after: string): readonly string[] {
+  const [old, now] = [before, after].map((text) => (text === "" ? "" : `${text.replace(/\n$/, "")}\n`));
+  const { hunks } = structuredPatch("", "", old ?? "", now ?? "", "", "", { context: 3 });
+  return hunks.flatMap(({ lines }, at) => (at === 0 ? lines : [" …", ...lines]));
 }

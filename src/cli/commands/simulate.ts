@@ -1,10 +1,13 @@
 import { readFileSync } from "node:fs";
+import {
+  planShapes,
+  profileNames,
+  runSimulate,
+  type SimulateReady,
+  simulateOptionsOf,
+} from "../../../simulator/simulate.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { planShapes } from "../../simulator/account/plan-options.ts";
-import { simulateOptionsOf } from "../../simulator/command-options.ts";
-import { profileNames } from "../../simulator/profile.ts";
-import { runSimulate, type SimulateReady } from "../../simulator/run-simulate.ts";
-import { typedCommand } from "../clients/millrace-command.ts";
+import { typedCommand } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { choice, duration, flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -43,9 +46,7 @@ export const simulateCommand = defineCommand({
       max: 65_535,
       initial: 0,
     }),
-    modelUrl: text("OpenAI-compatible server that answers as the model", "<url>", {
-      env: "MILLRACE_SIMULATOR_MODEL_URL",
-    }),
+    modelUrl: text("OpenAI-compatible server that answers as the model", "<url>"),
     modelName: text("the model to ask it for", "<name>"),
     signedOut: flag("no account is signed in"),
     strictMetadata: flag("require all metadata that the editor sends, not only the key"),

@@ -3,23 +3,20 @@ import type { LimitsEnvelope } from "../../usage/envelope.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { type AccountEntry, readAccounts } from "../account/read-accounts.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/hosted-agents.ts";
-import { setUpClients } from "../clients/set-up-clients.ts";
+import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { spellAge } from "../doctor/spell.ts";
+import { spellBackend, spellEditor, spellTarget } from "../gateway-process/health-details.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { type GatewayStatus, readGatewayStatus, readLimits } from "../gateway-process/read-status.ts";
-import { spellBackend } from "../gateway-process/spell-backend.ts";
 import { spellTurnLimit } from "../keys/turn-limit.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { ownGatewayOptions } from "../serve/gateway-options.ts";
-import { type IdeOptions, overridesOf } from "../serve/ide-options.ts";
+import { type IdeOptions, overridesOf, ownGatewayOptions } from "../serve/gateway-options.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { watchScreen } from "../terminal/watch-screen.ts";
 
-const watchEveryMs = 2_000;
 const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
 
 /** Everything that `millrace status` knows, read at one moment. */
@@ -41,7 +38,6 @@ export const statusCommand = defineCommand({
   description:
     "Shows the gateway, the account, what is left of the plan, where prompts go, the turns, the clients that are set up, the service, and the last failure. Keys are never shown. Exits with 0 if a gateway runs, with 69 if not. `millrace doctor` checks more.",
   options: {
-    watch: flag("refresh every two seconds"),
     json: flag("print JSON"),
     ide,
     home,
@@ -51,16 +47,11 @@ export const statusCommand = defineCommand({
   },
   examples: [
     ["millrace status", "everything in eight lines"],
-    ["millrace status --watch", "the same, live"],
+    ["millrace status --json", "the same for a script"],
   ],
   async run({ options }, context) {
     const { out } = context;
-    const read = () => readStatus(options, context);
-    if (options.watch && out.canRedraw) {
-      await watchScreen({ read, draw: (status) => statusLines(status, context), everyMs: watchEveryMs }, context);
-      return exitCodes.ok;
-    }
-    const status = await read();
+    const status = await readStatus(options, context);
     if (options.json) out.json(encodeStatus(status));
     else for (const line of statusLines(status, context)) out.prose(line);
     return status.gateway === undefined ? exitCodes.unavailable : exitCodes.ok;
@@ -106,7 +97,7 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
     [
       "prompts",
       pausedSince === undefined
-        ? `go to ${spellTarget(status)}`
+        ? `go to ${spellPrompts(status)}`
         : `${out.style("yellow", "PAUSED")}: no prompt is sent until \`millrace resume\``,
     ],
     ...(gateway === undefined ? [] : [["turns", spellTurns(gateway)] as const]),
@@ -152,13 +143,12 @@ function spellLeft({ limits, atMs }: Status): string {
 }
 
 /** The product alone where all is well; `millrace doctor` has the reason. */
-function spellTarget({ gateway, accounts }: Status): string {
+function spellPrompts({ gateway, accounts }: Status): string {
   if (gateway === undefined) return "the IDE, once a gateway runs";
   const { backend } = gateway;
   if (backend === undefined) return "the IDE, once it is found";
   const editor = accounts.find(({ what, pid, signed_in: isIn }) => what === "editor" && pid !== null && isIn);
-  if (backend.kind === "acp") return backend.product ?? spellBackend(backend);
-  return backend.kind === "none" || editor === undefined ? spellBackend(backend) : editor.product;
+  return spellTarget(backend, editor && spellEditor(editor.product, editor.plan));
 }
 
 function spellTurns({ running, waiting, ended, failed, turnLimit }: GatewayStatus): string {

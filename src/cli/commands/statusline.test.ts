@@ -36,7 +36,11 @@ describe("millrace statusline", () => {
     written();
     expect(modeOf(limitsFile(folder), 0o600)).toBe(0o600);
     expect(lastAsked(folder)).toBeUndefined();
-    expect(await statusline()).toEqual({ code: 0, stdout: "Windsurf daily 62% · weekly 81%\n", stderr: "" });
+    expect(await statusline()).toEqual({
+      code: 0,
+      stdout: "Windsurf daily 62% resets in 12 h · weekly 81%\n",
+      stderr: "",
+    });
     expect(lastAsked(folder)).toBe(fixtureNowMs);
   });
 

@@ -2,12 +2,12 @@ import { statusLineFormats } from "../../usage/status-line.ts";
 import { defineCommand } from "../command.ts";
 import { choice, ideChoice, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { drawStatusLine } from "../terminal/draw-status-line.ts";
+import { drawStatusLine } from "../statusline-fast.ts";
 
 export const statuslineCommand = defineCommand({
   ...outlines.statusline,
   description:
-    "Prints what the running gateway last read, within a few milliseconds, without asking an IDE. `~` after a name means that the reading is old. A template shows the limit that will run out first: {ide} {plan} {window} {label} {left} {percent_left} {percent_used} {remaining} {limit} {resets_in} {verdict} {stale}.",
+    "Prints what the running gateway last read, within a few milliseconds, without asking an IDE. The limit that will run out first has the time of its end or reset; an old reading has its age. A template shows only that limit: {ide} {plan} {window} {label} {left} {percent_left} {percent_used} {remaining} {limit} {resets_in} {verdict} {stale} (`~` if the reading is old).",
   options: {
     format: choice("program that shows the line", statusLineFormats, "plain"),
     template: text("text with placeholders to print instead", "<text>"),

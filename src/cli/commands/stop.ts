@@ -1,12 +1,17 @@
 import { endHosts, lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/hosted-agents.ts";
 import { defineCommand } from "../command.ts";
+import { startInBackground } from "../gateway-process/background.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { stopGateway } from "../gateway-process/stop-gateway.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { isServiceInstalled } from "../service/service-spec.ts";
+import { actOnService } from "./service.ts";
 
 /** The option that `stop` and `restart` share. */
-export const waitOption = duration("how long to wait for the end of the gateway", 30_000, { defaultText: "30s" });
+const waitOption = duration("how long to wait for the end of the gateway", 30_000, { defaultText: "30s" });
 
 export const stopCommand = defineCommand({
   ...outlines.stop,
@@ -32,5 +37,61 @@ export const stopCommand = defineCommand({
           ? `Ended: ${spellHost(agent)}.`
           : `Still there: ${spellHost(agent)}. The next gateway takes it over; \`millrace stop --agents\` ends it.`,
       );
+  },
+});
+
+export const restartCommand = defineCommand({
+  ...outlines.restart,
+  description:
+    "Stops your gateway and starts it in the background, on the same port and with the same command line. Running turns continue there. If no gateway runs, it starts one. A service is restarted as a service.",
+  options: { wait: waitOption },
+  examples: [["millrace restart", "after an update, or a change of the configuration file"]],
+  async run({ options }, context) {
+    const { out, settings } = context;
+    const running = readGatewayFile(settings.gatewayFile);
+    if (running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service")
+      return actOnService("restart", context);
+    const stopped = await stopGateway(options.wait, context);
+    if (stopped === undefined) out.note("No gateway ran.");
+    else if (stopped.startedBy !== "background") out.note("It ran on a terminal; now it runs in the background.");
+    return startInBackground(onSamePort(stopped?.argv ?? ["serve"], stopped?.url), context);
+  },
+});
+
+/** The command line with the port that was used: clients know it, also where it was any free one. */
+function onSamePort(argv: readonly string[], url: string | undefined): readonly string[] {
+  if (url === undefined) return argv;
+  const kept = argv.filter((word, at) => !/^--port(?:=|$)/.test(word) && argv[at - 1] !== "--port");
+  return [...kept, "--port", new URL(url).port];
+}
+
+const options = { json: flag("print JSON") };
+
+/** `millrace pause`: the kill switch. It writes a file that every gateway of this folder looks for before each prompt. */
+export const pauseCommand = defineCommand({
+  ...outlines.pause,
+  description:
+    "Stops all prompts of your gateways, also after a restart. New requests are refused, and requests in the queue keep waiting. Running answers continue, and stored answers can still be read.",
+  options,
+  examples: [["millrace pause", "at once; `millrace resume` ends it"]],
+  run({ options: { json } }, { io, out, settings }) {
+    pause(settings.pauseFile, io.clock.now());
+    const sinceMs = readPause(settings.pauseFile)?.sinceMs;
+    if (json) out.json({ paused: true, since: sinceMs === undefined ? null : new Date(sinceMs).toISOString() });
+    else out.line("Paused: no prompt is sent until `millrace resume`. Running answers continue.");
+    return Promise.resolve();
+  },
+});
+
+export const resumeCommand = defineCommand({
+  ...outlines.resume,
+  description: "Serves requests again. Turns in the queue continue within a second.",
+  options,
+  examples: [["millrace resume", "after `millrace pause`"]],
+  run({ options: { json } }, { out, settings }) {
+    const wasPaused = endPause(settings.pauseFile);
+    if (json) out.json({ paused: false, was_paused: wasPaused });
+    else out.line(wasPaused ? "Prompts are sent again." : "Nothing was paused.");
+    return Promise.resolve();
   },
 });

@@ -142,7 +142,7 @@ describe("millrace tail", () => {
 
   test("continues from its cursor over any number of broken connections, and prints each event once", async () => {
     const { home, proxy } = await begin({ ends: finished, cutsAfter: [0, 700, 400, 900] });
-    const { code, stdout } = await tail(home, "--last", "--follow", "--json");
+    const { code, stdout } = await tail(home, "--follow", "--json");
     const events = stdout
       .trimEnd()
       .split("\n")
@@ -181,6 +181,6 @@ describe("millrace tail", () => {
       code: 64,
       stderr: expect.stringContaining("millrace tail --list"),
     });
-    expect(await tail(home, "turn_x", "--last")).toMatchObject({ code: 64 });
+    expect(await tail(home, "turn_x", "--list")).toMatchObject({ code: 64 });
   });
 });

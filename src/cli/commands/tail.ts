@@ -2,25 +2,22 @@ import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { observe } from "../../client/stream/observe.ts";
 import { linkTo } from "../chat/chat-streams.ts";
+import type { OwnStream } from "../chat/own-streams.ts";
 import { tellConnection } from "../chat/show-answer.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { toShownEvent } from "../compose/observed-turn.ts";
-import type { OwnStream } from "../compose/own-streams.ts";
 import { followTurn } from "../gateway-process/follow-turn.ts";
 import { findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { listTurns, mostTurns, pickTurn } from "../terminal/pick-turn.ts";
-import { type ShownEvent, ShownTurn } from "../terminal/shown-turn.ts";
-import { showTurns, type Turn } from "../terminal/turn-list.ts";
+import { listTurns, mostTurns, pickTurn, showTurns, type Turn } from "../terminal/pick-turn.ts";
+import { type ShownEvent, ShownTurn, toShownEvent } from "../terminal/shown-turn.ts";
 
 export const tailCommand = defineCommand({
   ...outlines.tail,
   description:
     "Shows one turn, the newest by default. The answer goes to stdout, thinking and other events go to stderr. With --follow it continues until the turn ends, even if the gateway restarts. It does not change the turn: it neither keeps it running nor cancels it. A turn of `millrace chat` is encrypted; its key is kept for you for a day, unless you chat with --no-record.",
   options: {
-    last: flag("show the newest turn (the default)"),
     list: flag(`list the newest turns, ${mostTurns} at most`),
     follow: flag("continue until the turn ends", { short: "f" }),
     wide: flag("with --list: show all columns, even on a narrow terminal"),
@@ -35,11 +32,8 @@ export const tailCommand = defineCommand({
   async run({ options, args }, context) {
     const { out, settings, signal } = context;
     const [id] = args;
-    if ([id !== undefined, options.last, options.list].filter(Boolean).length > 1) {
-      throw new MillraceError("invalid_request", "Use only one of: an id, --last, --list.", {
-        hint: "Give one of them.",
-      });
-    }
+    if (id !== undefined && options.list)
+      throw new MillraceError("invalid_request", "Use either an id or --list.", { hint: "Give one of them." });
     const gateway = await findGateway(settings, signal);
     if (gateway === undefined) {
       throw new MillraceError("ide_not_running", "There are no turns to show, because no gateway is running.", {

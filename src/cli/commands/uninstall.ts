@@ -1,23 +1,26 @@
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises"; // the errors of rmSync have no code
 import { dirname, join } from "node:path";
 import { endHosts } from "../../backends/acp/host/hosted-child.ts";
-import { toMillraceError } from "../../base/errors.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import { fileProblem } from "../../base/node/file-problem.ts";
+import { processRuns } from "../../base/node/process-exists.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { hostsFolder } from "../agents/hosted-agents.ts";
 import { planUndo, undoChanges } from "../clients/applied.ts";
-import { setUpClients } from "../clients/set-up-clients.ts";
+import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
 import { removeConversations, withConversations } from "../compose/remove-conversations.ts";
 import { spellBytes, spellCount } from "../doctor/spell.ts";
-import { findGateway } from "../gateway-process/gateway-client.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { stopGateway } from "../gateway-process/stop-gateway.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { removeService } from "./service.ts";
+import { actOnService } from "./service.ts";
 
 /** How long a gateway may take to end its answers. */
 const stopMs = 30_000;
@@ -58,7 +61,14 @@ export const uninstallCommand = defineCommand({
       return exitCodes.ok;
     }
     const left: string[] = [];
-    for (const { take } of steps) left.push(...(await take()));
+    for (const { take } of steps) {
+      try {
+        left.push(...(await take()));
+      } catch (error) {
+        context.signal.throwIfAborted();
+        left.push(why(error)); // the steps after it do not need it
+      }
+    }
     out.line(left.length === 0 ? "Removed." : "Removed, but for:");
     for (const line of left) out.prose(`  ${line}`);
     out.line("The program itself: `npm rm -g millrace`, and delete the clone.");
@@ -67,30 +77,34 @@ export const uninstallCommand = defineCommand({
 });
 
 async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
-  const { io, settings, signal } = context;
+  const { io, settings } = context;
   const { folder } = settings;
   const cache = join(cacheFolder(io.env, io.platform, io.homeFolder), "millrace");
-  const running = await findGateway(settings, signal);
+  const gateway = readGatewayFile(settings.gatewayFile);
   const clients = setUpClients(folder);
   const { own, sessions } = await withConversations(anyIde, context, (found) => Promise.resolve(found));
   const bytes = own.reduce((sum, cascade) => sum + cascade.bytes, 0);
-  const done = Promise.resolve([]);
   const steps: readonly (Step | false)[] = [
     isServiceInstalled(context) === true && {
       plan: "Stop the service and remove it",
-      take: () => removeService(context).then(() => []),
+      take: () => actOnService("uninstall", context).then(() => []),
     },
-    running !== undefined && {
-      plan: `Stop the gateway at ${running.url}`,
-      take: () => stopGateway(stopMs, context).then(() => []),
-    },
+    gateway !== undefined &&
+      processRuns(gateway.pid) && {
+        plan: `Stop the gateway at ${gateway.url}`,
+        take: () => stopGateway(stopMs, context).then(() => []),
+      },
     clients.length > 0 && {
       plan: `Restore the earlier settings of ${clients.join(", ")}`,
       take: () => Promise.resolve(clients.flatMap((client) => restored(client, context))),
     },
     own.length + sessions.length > 0 && {
       plan: `Delete ${spellCount(own.length + sessions.length, "conversation")} that Millrace began (${spellBytes(bytes)})`,
-      take: () => withConversations(anyIde, context, (found, finder) => conversationsLeft(found, finder, context)),
+      take: () =>
+        withConversations(anyIde, context, async (found, finder) => {
+          const kept = await removeConversations(found, finder, context);
+          return kept.map(({ what, error }) => `${what}: ${why(error)}`);
+        }),
     },
     existsSync(folder) && {
       plan: `Delete Millrace's files in ${folder}: key, settings, answers, use`,
@@ -101,10 +115,10 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
     },
     existsSync(cache) && {
       plan: `Delete ${cache}`,
-      take() {
-        rmSync(cache, { recursive: true, force: true });
+      async take() {
+        await rm(cache, { recursive: true, force: true });
         removeEmptyFolders(dirname(cache), io.homeFolder);
-        return done;
+        return [];
       },
     },
   ];
@@ -118,17 +132,14 @@ function restored(client: string, { io, settings: { folder } }: CommandContext):
     undoChanges({ folder, home: io.homeFolder }, client, planUndo(folder, client));
     return [];
   } catch (error) {
-    return [`the settings of ${client}: ${toMillraceError(error).message}`];
+    return [`the settings of ${client}: ${why(error)}`];
   }
 }
 
-async function conversationsLeft(
-  found: Parameters<typeof removeConversations>[0],
-  finder: Parameters<typeof removeConversations>[1],
-  context: CommandContext,
-): Promise<readonly string[]> {
-  const kept = await removeConversations(found, finder, context);
-  return kept.map(({ what, error }) => `${what}: ${error.message}`);
+/** What failed, and what to do. An error that is not ours is the file system's, and names its file. */
+function why(error: unknown): string {
+  if (isMillraceError(error)) return `${error.message} ${error.hint}`;
+  return fileProblem(error)?.message ?? String(error);
 }
 
 /** Deletes Millrace's own files. The notes of conversations stay while there are any, and so do the records of clients. */
@@ -139,13 +150,23 @@ async function filesLeft(context: CommandContext): Promise<readonly string[]> {
   const kept = new Set<string>();
   if (own.length + sessions.length > 0) kept.add(journal);
   if (setUpClients(folder).length > 0) kept.add("setup");
-  for (const name of readdirSync(folder))
-    if (!kept.has(name) && ownFile.test(name)) rmSync(join(folder, name), { recursive: true, force: true });
+  const failed: string[] = [];
+  for (const name of readdirSync(folder)) {
+    if (kept.has(name) || !ownFile.test(name)) continue;
+    try {
+      await rm(join(folder, name), { recursive: true, force: true });
+    } catch (error) {
+      failed.push(why(error));
+    }
+  }
   removeEmptyFolders(folder, dirname(folder));
-  const outside = [settings.keyFile, settings.logKeyFile].filter((file) => existsSync(file));
+  const outside = [settings.keyFile, settings.logKeyFile].filter(
+    (file) => dirname(file) !== folder && existsSync(file),
+  );
   const notes = kept.has(journal) ? [`${join(folder, journal)}: the list of these conversations`] : [];
-  const inside = existsSync(folder) ? readdirSync(folder).filter((name) => !kept.has(name)) : [];
+  const inside = existsSync(folder) ? readdirSync(folder).filter((name) => !kept.has(name) && !ownFile.test(name)) : [];
   return [
+    ...failed,
     ...notes,
     ...inside.map((name) => `${join(folder, name)}: not a file of Millrace`),
     ...outside.map((file) => `${file}: a key that you keep there`),

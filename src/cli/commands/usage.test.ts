@@ -4,14 +4,13 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
-import { until } from "../../base/wait.fake.ts";
+import type { Elsewhere } from "../../usage/elsewhere.ts";
 import { type LimitsEnvelope, usageSchema } from "../../usage/envelope.ts";
 import { turnFake } from "../../usage/history/history.fake.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import { writeLimitsFile } from "../limits/limits-file.ts";
 import { antigravityAnswer, fakeLimits, fixtureNowMs, runAt, windsurfAnswer } from "../limits/limits-source.fake.ts";
-import { fakeTerminal } from "../terminal/terminal.fake.ts";
 import { usageCommand } from "./usage.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-usage-"));
@@ -19,7 +18,7 @@ const homeFolder = mkdtempSync(join(tmpdir(), "millrace-usage-"));
 async function usage(
   argv: readonly string[],
   answers: readonly PlanAnswer[] | MillraceError = [windsurfAnswer("quota")],
-  options: { readonly columns?: number; readonly turns?: number } = {},
+  options: { readonly columns?: number; readonly turns?: number; readonly elsewhere?: Elsewhere } = {},
 ) {
   const history = openHistory({ file: ":memory:", keepDays: 400 });
   for (let index = 0; index < (options.turns ?? 0); index++) {
@@ -32,6 +31,7 @@ async function usage(
   }
   const source = fakeLimits({
     history,
+    elsewhere: () => Promise.resolve(options.elsewhere),
     answers: () => (answers instanceof MillraceError ? Promise.reject(answers) : Promise.resolve(answers)),
   });
   const result = await runAt(["usage", ...argv], usageCommand(source.open), {
@@ -113,13 +113,10 @@ describe("millrace usage", () => {
     expect((await usage(["--models"], answers)).stdout).toContain("GPT-OSS 120B (Medium)");
   });
 
-  it("prints the API's own JSON, and CSV", async () => {
+  it("prints the API's own JSON", async () => {
     const limits = JSON.parse((await usage(["--json"])).stdout) as LimitsEnvelope;
     expect(limits.data[0]).toMatchObject({ ide: "devin" });
     expect(limits.data[0]?.windows[0]).toMatchObject({ id: "daily", utilization: 0.38 });
-    const [header, first] = (await usage(["--csv"])).stdout.split("\r\n");
-    expect(header).toContain("ide,plan,fetched_at,stale,id,label");
-    expect(first).toContain("windsurf,Pro,2026-02-24T12:00:00.000Z,false,daily,Daily quota");
   });
 
   it("exits 69 with the reason when no IDE answers, as JSON too", async () => {
@@ -158,11 +155,26 @@ describe("millrace usage", () => {
     ]);
   });
 
-  it("reports as JSON and as CSV that no spreadsheet runs as a formula", async () => {
+  it("reports as JSON", async () => {
     const json = usageSchema.parse(JSON.parse((await usage(["--by", "client", "--json"], [], { turns: 2 })).stdout));
     expect(json).toMatchObject({ by: "client", data: [{ key: "opencode", turns: 2 }] });
-    const { stdout } = await usage(["--by", "project", "--csv"], [], { turns: 1 });
-    expect(stdout.split("\r\n")[1]).toMatch(/^"'=SUM\(""x""\), engine","'=SUM\(""x""\), engine",1,/);
+  });
+
+  it("tells in a line where Devin's record of the same sessions differs", async () => {
+    const devin = { calls: 3, inputTokens: 1500, cacheReadTokens: 900, cacheCreationTokens: 100, outputTokens: 50 };
+    const own = { sessions: 2, millrace: { promptTokens: 1000, completionTokens: 50 }, devin, differs: true };
+    const shown = async (differs: boolean, ...more: string[]) =>
+      (await usage(["--since", "7d", ...more], [], { turns: 2, elsewhere: { rows: [], own: { ...own, differs } } }))
+        .stdout;
+    expect(await shown(true)).toContain(
+      "In 2 of Millrace's sessions its count differs from Devin's own: 1,000 prompt and 50 completion tokens, by Devin 1,500 input, 1,000 cached and 50 output.\n",
+    );
+    expect(await shown(false)).not.toContain("differs");
+    expect(usageSchema.parse(JSON.parse(await shown(false, "--json"))).elsewhere?.own).toMatchObject({
+      sessions: 2,
+      millrace: { prompt_tokens: 1000 },
+      devin: { cache_read_tokens: 900 },
+    });
   });
 
   it("says what to do next where there is no history", async () => {
@@ -176,64 +188,7 @@ describe("millrace usage", () => {
     [["--since", "yesterday"], "is not a time"],
     [["--since", "2026-02-30"], "is not a time"],
     [["--by", "colour"], "one of model, client"],
-    [["--watch"], "needs a terminal"],
-    [["--watch", "--by", "model"], "cannot be used with --since or --by"],
   ])("refuses %j with 64 and says why", async (argv, words) => {
     expect(await usage(argv)).toMatchObject({ code: 64, stderr: expect.stringContaining(words) });
-  });
-
-  it("refuses --json beside --csv, in JSON", async () => {
-    const { code, stdout } = await usage(["--json", "--csv"]);
-    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 64, error: { code: "invalid_request" } });
-  });
-
-  it("watches in place until it is stopped", async () => {
-    const stop = new AbortController();
-    const source = fakeLimits({ answers: () => Promise.resolve([windsurfAnswer("quota")]) });
-    let fails = false;
-    const open: typeof source.open = async (context) => {
-      const opened = await source.open(context);
-      const gone = () => Promise.reject(new MillraceError("upstream_failed", "The gateway does not answer."));
-      return { ...opened, limits: (signal) => (fails ? gone() : opened.limits(signal)) };
-    };
-    const screen = fakeTerminal(40, 12);
-    const running = runAt(["usage", "--watch"], usageCommand(open), {
-      homeFolder,
-      clock: source.clock,
-      terminal: screen,
-      signal: stop.signal,
-    });
-    const drawn = async () => {
-      await until(() => source.clock.sleeping !== 0);
-      return screen.lines();
-    };
-    const first = await drawn();
-    expect(first.slice(0, 4)).toEqual([
-      "Windsurf 2.3  Pro · read just now",
-      "  Daily quota",
-      "    ████░│░░░░  38 % used",
-      "    resets in 12 h · 12 % more left than",
-    ]);
-    await source.clock.advance(5_000);
-    const second = await drawn();
-    expect(second.slice(0, 3)).toEqual(first.slice(0, 3));
-    expect(second).toHaveLength(first.length);
-    screen.resize(20, 6);
-    await until(async () => (await drawn()).length === 6);
-    const small = await drawn();
-    expect(small.at(-1)).toMatch(/^… \d+ more$/);
-    screen.resize(120, 12);
-    await until(async () => (await drawn())[1]?.includes("Daily quota") === true);
-    expect((await drawn())[1]).toMatch(/Daily quota .* 38 % used {2}resets in .* more left/);
-    fails = true;
-    await source.clock.advance(5_000);
-    await expect.poll(drawn).toContainEqual(expect.stringContaining("The gateway does not answer."));
-    fails = false;
-    await source.clock.advance(5_000);
-    await expect.poll(async () => (await drawn()).join()).not.toContain("does not answer");
-    stop.abort();
-    const { code } = await running;
-    expect(code).toBe(0);
-    expect(screen.left()).toContain("Daily quota"); // the last picture stays where the prompt comes back
   });
 });

@@ -9,18 +9,12 @@ import { readLimitsFile } from "../limits/limits-file.ts";
 import type { LimitsSource, OpenLimitsSource } from "../limits/limits-source.ts";
 import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { csv } from "../terminal/csv.ts";
-import { wrapLine } from "../terminal/display-width.ts";
-import { elsewhereTable, spendTable } from "../terminal/spend-table.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { printElsewhere, printSpend } from "../terminal/spend-table.ts";
 import { limitsTable } from "../terminal/usage-table.ts";
-import { watchScreen } from "../terminal/watch-screen.ts";
-
-const watchEveryMs = 5_000;
 
 interface UsageOptions {
   readonly json: boolean;
-  readonly csv: boolean;
-  readonly watch: boolean;
   readonly models: boolean;
   readonly since: string | undefined;
   readonly ide: string | undefined;
@@ -37,7 +31,6 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
       since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
       by: choice("sum the use by", spendDimensions, undefined, { defaultText: "model" }),
       models: flag("also show the limits of single models"),
-      watch: flag("refresh every five seconds"),
       ide: ideChoice("only this IDE", ["devin", "devin-next", "antigravity"]),
       minRemaining: integer("check that this share is left, in percent, as an exit code", "<percent>", {
         min: 0,
@@ -48,18 +41,14 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
       maxAge: duration("with --min-remaining: refuse a reading that is older than this", undefined, {
         defaultText: "the reading's own time to expire",
       }),
-      csv: flag("print CSV"),
       json: flag("print JSON, as GET /v1/limits and GET /v1/usage"),
     },
     examples: [
       ["millrace usage", "what is left now"],
       ["millrace usage --since 7d --by project", "what each project cost this week"],
-      ["millrace usage --since 30d --by day --csv", "for a spreadsheet"],
       ["millrace usage --min-remaining 15 --window weekly && ./nightly.sh", "run the script only if 15 % are left"],
     ],
     async run({ options }, context) {
-      checkOptions(options, context);
-      if (options.watch) return watch(options, openSource, context);
       const source = await openSource(context);
       try {
         if (options.minRemaining !== undefined)
@@ -69,22 +58,13 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
             context,
           );
         if (options.since !== undefined || options.by !== undefined) await report(options, source, context);
-        else show(options, await limitsOf(source, context, !options.json && !options.csv, options.ide), context);
+        else show(options, await limitsOf(source, context, !options.json, options.ide), context);
+        return exitCodes.ok;
       } finally {
         source.close();
       }
     },
   });
-}
-
-function checkOptions(options: UsageOptions, { out }: CommandContext): void {
-  const clash = (message: string, hint: string) => new MillraceError("invalid_request", message, { hint });
-  if (options.json && options.csv) throw clash("Use either --json or --csv.", "Give one of them.");
-  if (!options.watch) return;
-  if (options.since !== undefined || options.by !== undefined)
-    throw clash("--watch cannot be used with --since or --by.", "Leave --watch out.");
-  if (options.json || options.csv || !out.canRedraw)
-    throw clash("--watch needs a terminal.", "Run `millrace usage --json` repeatedly instead.");
 }
 
 function guard(options: Floor & { readonly json: boolean }, limits: LimitsEnvelope, { out }: CommandContext): number {
@@ -122,20 +102,11 @@ function onlyOf(limits: LimitsEnvelope, ide: string | undefined): LimitsEnvelope
 function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandContext): void {
   const { out, io } = context;
   if (options.json) out.json(limits);
-  else if (options.csv) out.write(limitsCsv(limits));
   else {
-    const nowMs = io.clock.now();
-    for (const line of limitsTable(limits, out, { models: options.models, nowMs, formatInstant })) out.line(line);
-    for (const line of wrongWith(limits, nowMs)) out.note(line);
+    const { models } = options;
+    for (const line of limitsTable(limits, out, { models, nowMs: io.clock.now(), formatInstant })) out.line(line);
+    for (const line of wrongWith(limits, io.clock.now())) out.note(line);
   }
-}
-
-/** Limits and their errors, as lines of the terminal's width. */
-function picture(options: UsageOptions, limits: LimitsEnvelope, { out, io }: CommandContext): readonly string[] {
-  const nowMs = io.clock.now();
-  const table = limitsTable(limits, out, { models: options.models, nowMs, formatInstant });
-  const errors = wrongWith(limits, nowMs);
-  return [...table, ...(errors.length === 0 ? [] : [""]), ...errors.flatMap((line) => wrapLine(line, out.columns))];
 }
 
 /** Why nothing newer could be read, and how old the numbers are. */
@@ -150,55 +121,16 @@ function wrongWith(limits: LimitsEnvelope, nowMs: number): readonly string[] {
   ];
 }
 
-/** A source that fails is opened anew: the gateway may have come back elsewhere. */
-async function watch(options: UsageOptions, openSource: OpenLimitsSource, context: CommandContext): Promise<void> {
-  let source: LimitsSource | undefined;
-  const read = async () => {
-    source ??= await openSource(context);
-    try {
-      return await limitsOf(source, context, true, options.ide);
-    } catch (error) {
-      source.close();
-      source = undefined;
-      throw error;
-    }
-  };
-  try {
-    await watchScreen({ read, draw: (limits) => picture(options, limits, context), everyMs: watchEveryMs }, context);
-  } finally {
-    source?.close();
-  }
-}
-
 async function report(options: UsageOptions, source: LimitsSource, context: CommandContext): Promise<void> {
   const { out, io, signal } = context;
   const sinceMs = parseSince(options.since ?? "30d", io.clock.now(), "--since");
   const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const usage = await source.usage({ sinceMs, by: options.by ?? "model", timeZone }, signal);
   if (options.json) return out.json(usage);
-  if (options.csv) return out.write(csv(usage.data, Object.keys(usage.data[0] ?? { key: null })));
-  const elsewhere = elsewhereTable(usage, out);
-  if (usage.data.length === 0) {
-    out.line(`No turn ended since ${formatInstant(sinceMs)}.`);
-    if (elsewhere.length === 0) out.note("No turns yet. Run `millrace serve` and use the gateway from a tool.");
-  } else for (const line of spendTable(usage, out)) out.line(line);
-  if (elsewhere.length > 0) out.line("");
-  for (const line of elsewhere) out.line(line);
-}
-
-function limitsCsv(limits: LimitsEnvelope): string {
-  const rows = limits.data.flatMap((of) =>
-    of.windows.map(({ pace, ...window }) => ({
-      ide: of.ide,
-      plan: of.plan_name,
-      fetched_at: of.fetched_at,
-      stale: of.stale,
-      ...window,
-      verdict: pace?.verdict ?? null,
-      runs_out_at: pace?.runs_out_at ?? null,
-    })),
-  );
-  return csv(rows, Object.keys(rows[0] ?? { ide: null }));
+  if (usage.data.length === 0) out.line(`No turn ended since ${formatInstant(sinceMs)}.`);
+  else printSpend(usage, out);
+  const isUsed = printElsewhere(usage, out) || usage.data.length > 0;
+  if (!isUsed) out.note("No turns yet. Run `millrace serve` and use the gateway from a tool.");
 }
 
 /** `22 Nov 14:20`, in the reader's time zone. */

@@ -17,7 +17,7 @@ import type { Endpoint, IdeIdentity } from "../../language-server/transport/endp
 import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
 import { openSchemas, type Schemas } from "../../schema/open-schemas.ts";
 import { ownerName } from "../gateway-process/owner.ts";
-import type { Io } from "../terminal/io.ts";
+import type { Io } from "../terminal/output.ts";
 import { openOwnJournal } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
 
@@ -26,18 +26,15 @@ export function composeSchemas(io: Io): Schemas {
   return openSchemas({ cacheFolder: readSettings(io).schemaFolder });
 }
 
-export interface IdeFinderParts {
-  readonly schemas?: Schemas;
-  /** Names who begins conversations. */
-  readonly owner?: string;
-  readonly events?: EventSink<IdeLifecycle>;
-}
-
-/** The finder of the IDEs that run on this machine, with the clients that it hands out. */
+/** The finder of the IDEs that run on this machine, with the clients that it hands out. `owner`: names who begins conversations. */
 export function composeIdeFinder(
   io: Io,
   overrides: IdeOverrides,
-  { schemas = composeSchemas(io), owner = ownerName(randomUUID()), events }: IdeFinderParts = {},
+  {
+    schemas = composeSchemas(io),
+    owner = ownerName(randomUUID()),
+    events,
+  }: { readonly schemas?: Schemas; readonly owner?: string; readonly events?: EventSink<IdeLifecycle> } = {},
 ): IdeFinder {
   const { clock } = io;
   const ids = createWireIds(clock);

@@ -11,13 +11,12 @@ import type { UsageHistory } from "../../usage/history/history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { type Meter, openMeter } from "../../usage/meter.ts";
 import { openUsageRecorder, type TurnSource } from "../../usage/usage-recorder.ts";
-import { devinRecords } from "../limits/devin-records.ts";
 import { lastAsked, writeLimitsFile } from "../limits/limits-file.ts";
-import { openOwnHistory } from "../limits/open-own-history.ts";
+import { devinRecords, openOwnHistory } from "../limits/open-own-history.ts";
 import { readPlans } from "../limits/read-plan.ts";
-import type { Io } from "../terminal/io.ts";
+import type { Io } from "../terminal/output.ts";
 
-export interface MeterParts {
+interface MeterParts {
   readonly io: Pick<Io, "clock" | "env" | "platform" | "homeFolder">;
   readonly finder: IdeFinder;
   /** Millrace's folder: status lines read the meter's last values there. */
@@ -27,7 +26,7 @@ export interface MeterParts {
   readonly events?: Emitter<UsageLifecycle>;
 }
 
-export interface OwnMeterParts extends MeterParts {
+interface OwnMeterParts extends MeterParts {
   /** The SQLite file of the log; undefined keeps the history in memory. */
   readonly storeFile: string | undefined;
   /** Whether nothing else is in the file, so that a damaged one may be moved away. */
@@ -68,17 +67,14 @@ export function meterOver(history: UsageHistory, parts: MeterParts): Meter {
     clock: io.clock,
     events,
     askedElsewhereAtMs: () => lastAsked(folder),
-    elsewhere: (query) => records.elsewhere(query),
+    elsewhere: (query) => records.elsewhere(query, (...asked) => history.sessions(...asked)),
   });
 }
 
-/** The meter of a gateway at work: reads in the background, and records every turn that ends. */
-export interface RunningMeter {
-  /** Before the turns and their store are closed. */
-  close(): Promise<void>;
-}
-
-/** Starts the meter of a gateway over its turns; closing it closes the meter's history. */
+/**
+ * Starts the meter of a gateway over its turns: it reads in the background, and records every turn that ends. It is closed before the
+ * turns and their store; that closes its history.
+ */
 export function startMeter(parts: {
   readonly meter: Meter;
   readonly history: FallbackHistory;
@@ -89,7 +85,7 @@ export function startMeter(parts: {
   readonly nameOf: (uid: string) => string;
   /** The name of a caller's key. */
   readonly keyOf?: (caller: string) => string | undefined;
-}): RunningMeter {
+}): { close(): Promise<void> } {
   const { meter, clock, turns, events, nameOf, keyOf } = parts;
   const stopping = new AbortController();
   const running = Promise.all([meter.run(stopping.signal), parts.history.heal(stopping.signal)]);

@@ -9,10 +9,10 @@ import { openRedisRows } from "../../log/redis.ts";
 import type { Retention } from "../../log/retention.ts";
 import type { Rows } from "../../log/rows.ts";
 import { openLogKey } from "../../log/sealing/log-key.ts";
-import { inspectLogFile } from "../../log/sqlite/inspect-file.ts";
+import { inspectLogFile } from "../../log/sqlite/open-file.ts";
 import { openSqliteRows } from "../../log/sqlite.ts";
 import type { LogStore } from "../../log/store.ts";
-import type { RedisAddress } from "./redis-address.ts";
+import type { RedisAddress } from "../options.ts";
 
 export interface StoreOptions {
   /** The SQLite file; undefined keeps the log in memory, unless there is a Redis server. */

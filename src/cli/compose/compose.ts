@@ -1,34 +1,61 @@
 import { randomUUID } from "node:crypto";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { agentOfModel } from "../../backends/agent-backend.ts";
 import type { OpenBackends } from "../../backends/open-backend.ts";
+import type { Clock } from "../../base/clock.ts";
 import { Emitter, type EventSource } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
+import { processRuns } from "../../base/node/process-exists.ts";
 import type { Secret } from "../../base/secret.ts";
+import { estimateTokens } from "../../base/token-estimate.ts";
+import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
 import type { Listener } from "../../gateway/http/listen.ts";
+import type { GatewayLog } from "../../gateway/http/log.ts";
 import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
-import type { OpenGateway } from "../../gateway/open-gateway.ts";
+import { type OpenGateway, openGateway } from "../../gateway/open-gateway.ts";
+import type { PauseState, StoreState } from "../../gateway/options.ts";
+import { openStreams } from "../../gateway/streams/open-streams.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { Models } from "../../models/model.ts";
-import type { Turns } from "../../turns/turns.ts";
-import { consentCheck } from "../gateway-process/consent.ts";
-import { followKeyFile } from "../gateway-process/key-file.ts";
-import { ownerName } from "../gateway-process/owner.ts";
+import { openTurns } from "../../turns/open-turns.ts";
+import { layoutPrompt } from "../../turns/prompt/layout.ts";
+import type { RefusalsOptions } from "../../turns/refusals.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
+import type { LimitsSnapshot } from "../../usage/limits.ts";
+import { quotaAdvice, quotaReset } from "../../usage/quota-reset.ts";
+import { agentStats } from "../agents/compose-agents.ts";
+import { consentBook, consentCheck } from "../gateway-process/consent.ts";
+import { healthDetails } from "../gateway-process/health-details.ts";
+import { followKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
+import { machineOf, ownerIsGone, ownerName } from "../gateway-process/owner.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
+import { sessionFile } from "../gateway-process/session-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
 import { turnLimit } from "../keys/turn-limit.ts";
-import { version } from "../package-files.ts";
-import { sendTraces } from "../telemetry/otlp-traces.ts";
-import { composeGateway } from "./compose-gateway.ts";
+import { dashboardFolder, version } from "../package-files.ts";
+import { continuityIdleMs, type GatewayCommandOptions, overridesOf, retentionOf } from "../serve/gateway-options.ts";
+import type { Io } from "../terminal/output.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
-import type { ComposeOptions } from "./compose-options.ts";
-import { openStore } from "./compose-store.ts";
-import { composeTurns, type TurnParts } from "./compose-turns.ts";
-import { composeUpstream } from "./compose-upstream.ts";
-import { rememberWindows } from "./context-windows.ts";
-import type { GatewayLifecycle } from "./lifecycle.ts";
-import { logLifecycle } from "./log-lifecycle.ts";
+import { type OpenedStore, openStore } from "./compose-store.ts";
+import { composeUpstream, rememberWindows } from "./compose-upstream.ts";
+import { ideVerdicts } from "./ide-verdicts.ts";
+import { type GatewayLifecycle, logLifecycle } from "./log-lifecycle.ts";
+import { trajectoryNotes } from "./own-cascades.ts";
 import { promptAccount } from "./prompt-account.ts";
+import type { Settings } from "./settings.ts";
 import { StartingIde } from "./starting-ide.ts";
+
+/** A gateway's options, and the process that it runs in. */
+export interface ComposeOptions {
+  readonly io: Io;
+  readonly settings: Settings;
+  readonly options: GatewayCommandOptions;
+  readonly log: GatewayLog;
+  readonly allowedHosts?: readonly string[];
+  readonly allowedOrigins?: readonly string[];
+}
 
 /** Everything that a gateway process is made of, wired. */
 export interface GatewayParts {
@@ -39,7 +66,6 @@ export interface GatewayParts {
   readonly finder: IdeFinder;
   readonly backends: OpenBackends;
   readonly models: Models;
-  readonly turns: Turns;
   readonly gateway: OpenGateway;
   /** The store was found damaged when it was opened: where its file is kept. */
   readonly damage: { readonly copy: string } | undefined;
@@ -47,16 +73,21 @@ export interface GatewayParts {
   readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
   readonly degradedBy: MillraceError | undefined;
-  /** From now on this many turns may run at the same time in one IDE: 0 for any number, undefined for the default. */
-  limitTurns(most: number | undefined): void;
   /** Frees the port, ends or hands over running turns, sends their readers an error, then frees everything. */
   close(listening?: Pick<Listener, "stopAccepting" | "close">): Promise<void>;
 }
 
 /** The one place where the parts of a gateway meet. */
-export async function compose(options: ComposeOptions): Promise<GatewayParts> {
-  const { io, log, folder, storeFile, redis } = options;
+export async function compose({ io, settings, options, log, ...allowed }: ComposeOptions): Promise<GatewayParts> {
   const { clock } = io;
+  const { folder } = settings;
+  const overrides = overridesOf(io, options);
+  const retention = retentionOf(options.retention);
+  const key = readOrMakeKey(settings.keyFile);
+  const ownerKey = followKeyFile(settings.keyFile, key);
+  const storeFile = options.store === "memory" ? undefined : settings.storeFile;
+  const redis = options.store === "redis" ? options.redisUrl : undefined;
+  const keepsConversations = options.continuity === "on";
   const instance = randomUUID();
   const owner = ownerName(instance);
 
@@ -65,75 +96,95 @@ export async function compose(options: ComposeOptions): Promise<GatewayParts> {
   const metrics = new GatewayMetrics(version());
   metrics.subscribe(events);
 
-  const { otlp: receiver } = options;
-  const traces = receiver === undefined ? undefined : sendTraces({ receiver, version: version(), clock, log, events });
-
+  const consent = { folder, accept: options.accept, nowMs: () => clock.now() };
   const schemas = composeSchemas(io);
-  const finder = composeIdeFinder(io, options.overrides, { owner, schemas, events });
-  const checkConsent = consentCheck({ folder, accept: options.accept, nowMs: () => clock.now() });
-  const upstream = composeUpstream({ ...options, finder, owner, events, checkConsent });
-  const { agents, backends, journal, servers } = upstream;
-  const limitOf: TurnParts["limitOf"] = async (model, signal) =>
-    (await servers.find(signal)).messageLimit(model, signal);
-  const starting = new StartingIde(finder, clock);
-  const { models, contextTokens } = rememberWindows(starting.models(upstream.models));
-
-  const opened = await openStore({ ...options, redis, clock, events });
-  const { store } = opened;
-  const usage = composeMeter({
+  const finder = composeIdeFinder(io, overrides, { owner, schemas, events });
+  const upstream = composeUpstream({
     io,
     finder,
-    folder,
-    onlyHome: options.overrides.onlyHome,
-    storeFile,
-    ownsFile: redis !== undefined,
-    events,
-  });
-  const nameOf = (uid: string) => models.nameOf(uid);
-  const keys = composeKeys({ ...options, clock, nameOf });
-  const isPaused = () => readPause(options.pauseFile) !== undefined;
-  const prompted = starting.backends(backends);
-  let { mostTurns } = options;
-  let limitChanged = () => {};
-  const limitNow = () => turnLimit(mostTurns, keys.all().values(), clock.now());
-  const turns = composeTurns({
-    ...options,
-    clock,
-    store,
-    backends: prompted,
-    events,
-    journal,
+    backend: options.backend,
+    acpCommand: options.acpCommand,
+    ideTools: options.ideTools,
+    toolWay: keepsConversations ? options.tools : "prose", // a prompt that waits is a conversation that is kept
     owner,
-    account: redis === undefined ? undefined : promptAccount(finder, servers, clock),
-    limitOf,
-    contextTokens,
-    free: () => upstream.models.free(),
-    admission: pausable(isPaused, keys.admission),
-    limits: {
-      mostTurns: () => limitNow().most,
-      isPaused,
-      onChanged: (listener) => (limitChanged = listener),
-    },
+    events,
+    checkConsent: consentCheck(consent),
   });
-  const metering = startMeter({ ...usage, clock, turns, events, nameOf, keyOf: (caller) => keys.nameOf(caller) });
+  const { agents, backends, journal, servers } = upstream;
+  const starting = new StartingIde(finder, clock);
+  const { models, contextTokens } = rememberWindows(starting.models(upstream.models));
+  const nameOf = (uid: string) => models.nameOf(uid);
 
+  const { logKeyFile } = settings;
+  const opened = await openStore({ storeFile, redis, logKeyFile, retention, clock, events });
+  const { store } = opened;
+  const ownsFile = redis !== undefined; // with a shared server the file holds the usage history alone
+  const usage = composeMeter({ io, finder, folder, onlyHome: overrides.onlyHome, storeFile, ownsFile, events });
   const { meter } = usage;
-  const ownerKey = options.keyFile === undefined ? () => options.key : followKeyFile(options.keyFile, options.key);
-  const parts = {
-    ownerKey,
-    finder,
-    schemas,
-    agents,
-    backends,
+
+  const keys = composeKeys({ key, keysFile: settings.keysFile, clock, log, nameOf });
+  const isPaused = () => readPause(settings.pauseFile) !== undefined;
+  const limitNow = () => turnLimit(options.maxTurns, keys.all().values(), clock.now());
+  const turns = openTurns({
+    store,
+    backends: starting.backends(backends),
+    graceMs: options.grace,
+    clock,
+    events,
+    implicitJoins: true,
+    owner,
+    ownerIsGone: (other) => ownerIsGone(other, owner),
+    isElsewhere: (other) => machineOf(other) !== machineOf(owner),
+    ...(redis && { account: promptAccount(finder, servers, clock) }),
+    layout: (request, model, how) =>
+      layoutPrompt(request, { ...model, contextTokens: contextTokens(model.uid) }, how).prompt,
+    countTokens: estimateTokens,
+    limitOf: async (model, signal) => (await servers.find(signal)).messageLimit(model, signal),
+    resetOf: quotaResets(events, clock),
+    adviceOf: (quota, isRefused) => {
+      const others = upstream.models.free().filter(({ uid }) => !isRefused(uid));
+      return quotaAdvice(quota, others, clock.now());
+    },
+    trajectoryNotes: trajectoryNotes(journal, owner, clock),
+    ...(keepsConversations && { continuity: { idleMs: continuityIdleMs } }),
+    admission: pausable(isPaused, keys.admission),
+    limits: { mostTurns: () => limitNow().most, isPaused },
+  });
+  const keyNameOf = (caller: string) => keys.nameOf(caller);
+  const metering = startMeter({ ...usage, clock, turns, events, nameOf, keyOf: keyNameOf });
+
+  const ides = ideVerdicts(finder, schemas, { clock, isAlive: processRuns });
+  const gateway = openGateway({
+    turns,
+    events,
+    meter,
+    rpc: openStreams(turns, { retainedMs: retention.windowMs }),
+    metrics,
+    storeState: () => describeStore(opened),
+    pauseState: () => describePause(settings.pauseFile),
+    turnLimit: limitNow,
+    consents: consentBook(finder, { ...consent, namesAgent: options.acpCommand !== undefined }),
+    logBytes: () => (storeFile === undefined || ownsFile ? undefined : bytesOf(storeFile)),
+    dashboard: readDashboard(dashboardFolder),
+    sessionStore: sessionFile(join(folder, "sessions.json")),
+    ides: ides.read,
+    idesMark: ides.mark,
+    agents: () => agentStats(agents),
+    healthDetails: healthDetails(finder, backends, clock),
+    ideOf: (modelUid = "") => agentOfModel(modelUid) ?? backends.ide,
     models,
     contextTokens,
-    opened,
-    turns,
-    meter,
-    keys,
-    limitNow,
-  };
-  const gateway = composeGateway({ options, instance, events, metrics, ...parts });
+    clock,
+    log,
+    instance,
+    keys: [{ name: "owner", key }],
+    ownerKey,
+    callerOf: (given) => keys.callerOf(given),
+    issuedKeys: () => keys.shown(),
+    keyNameOf,
+    version: version(),
+    ...allowed,
+  });
 
   return {
     instance,
@@ -142,15 +193,10 @@ export async function compose(options: ComposeOptions): Promise<GatewayParts> {
     finder,
     backends,
     models,
-    turns,
     gateway,
     damage: opened.damage(),
     unreadableTurns: opened.unreadableTurns,
     degradedBy: opened.degradedBy(),
-    limitTurns(most) {
-      mostTurns = most;
-      limitChanged();
-    },
     async close(listening) {
       await listening?.stopAccepting();
       await metering.close();
@@ -158,8 +204,37 @@ export async function compose(options: ComposeOptions): Promise<GatewayParts> {
       await listening?.close();
       await agents.close();
       await store.close();
-      await traces?.close();
       finder.close();
     },
   };
+}
+
+/** The reset time of the plans that pay for prompts, from the last reading; Antigravity is metered only. */
+function quotaResets(events: Emitter<UsageLifecycle>, clock: Clock): RefusalsOptions["resetOf"] {
+  let plans: readonly LimitsSnapshot[] = [];
+  events.on("limits_changed", ({ readings }) => {
+    plans = readings.map(({ snapshot }) => snapshot).filter(({ ide }) => ide !== "antigravity");
+  });
+  return (window) => quotaReset(plans, clock.now(), window);
+}
+
+function describePause(file: string): PauseState | null {
+  const pause = readPause(file);
+  if (pause === undefined) return null;
+  return { since: pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString() };
+}
+
+function describeStore(opened: OpenedStore): StoreState {
+  const error = opened.degradedBy();
+  return {
+    degraded: error !== undefined,
+    why: error?.message ?? null,
+    hint: error?.hint ?? null,
+    damaged: opened.damage() ?? null,
+  };
+}
+
+/** The size of the SQLite file, in bytes, with the part that is not merged into it yet. */
+function bytesOf(file: string): number {
+  return [file, `${file}-wal`].reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
 }

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { Emitter } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { GatewayLifecycle } from "./lifecycle.ts";
-import { logLifecycle } from "./log-lifecycle.ts";
+import { type GatewayLifecycle, logLifecycle } from "./log-lifecycle.ts";
 
 test("events of a gateway's life become log lines, with a stack only for unexpected errors", () => {
   const lines: (readonly [string, string, Readonly<Record<string, unknown>>])[] = [];
@@ -22,6 +21,7 @@ test("events of a gateway's life become log lines, with a stack only for unexpec
   events.emit("history_recovered", {});
   events.emit("turn_problem", { event: "turn_adopt_failed", turnId: "turn_1" as TurnId, error: "odd" });
   events.emit("ide_read", { turnId: "turn_1" as TurnId, ideTools: ["VIEW_FILE"] });
+  events.emit("agent_noted", { agent: "gemini", notices: ["[MODE_UPDATE] plan"] });
   expect(lines).toEqual([
     ["error", "store_degraded", { store: "redis", why: "The disk is full.", hint: "Make room." }],
     ["info", "store_healed", { store: "redis" }],
@@ -30,5 +30,6 @@ test("events of a gateway's life become log lines, with a stack only for unexpec
     ["info", "usage_healed", { file: "turns.db" }],
     ["warn", "turn_adopt_failed", { turnId: "turn_1", error: "odd" }],
     ["info", "the IDE's agent read", { turnId: "turn_1", ideTools: ["VIEW_FILE"] }],
+    ["info", "agent_noted", { agent: "gemini", notices: ["[MODE_UPDATE] plan"] }],
   ]);
 });

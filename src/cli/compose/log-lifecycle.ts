@@ -1,8 +1,13 @@
+import type { BackendLifecycle } from "../../backends/lifecycle.ts";
 import type { EventSource } from "../../base/emitter.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { Ide } from "../../ide/ide.ts";
+import type { IdeLifecycle } from "../../ide/lifecycle.ts";
+import type { StoreLifecycle } from "../../log/lifecycle.ts";
+import type { ModelLifecycle } from "../../models/lifecycle.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
-import type { GatewayLifecycle } from "./lifecycle.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 
 /** Writes the log lines of the gateway's life. `store` and `file` name where turns and the usage history are kept. */
 export function logLifecycle(
@@ -27,6 +32,7 @@ export function logLifecycle(
   events.on("agent_models_unread", ({ agent, error }) =>
     log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
   );
+  events.on("agent_noted", ({ agent, notices }) => log.write("info", "agent_noted", { agent, notices }));
   events.on("ide_found", (ide) => log.write("info", "ide_found", named(ide)));
   events.on("ide_lost", (ide) => log.write("info", "ide_lost", named(ide)));
 }
@@ -57,3 +63,12 @@ function counted(turn: FinishedTurn): Readonly<Record<string, unknown>> {
 function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
+
+/** All events of a gateway's life. `compose.ts` makes the one source of them. */
+export interface GatewayLifecycle
+  extends TurnLifecycle,
+    StoreLifecycle,
+    UsageLifecycle,
+    IdeLifecycle,
+    ModelLifecycle,
+    BackendLifecycle {}

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
-import { parseRedisAddress } from "./redis-address.ts";
+import { parseRedisAddress } from "../options.ts";
 
 test("an address is shown without its user and password", () => {
   const address = parseRedisAddress("rediss://someone:hunter2@db.example:6380/1");

@@ -1,10 +1,11 @@
 import { type MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeCascadeFile } from "../../ide/cascades/cascade-files.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import { deleteCascades } from "../../language-server/delete-cascade.ts";
 import type { CommandContext } from "../command.ts";
-import { type IdeOptions, overridesOf } from "../serve/ide-options.ts";
+import { type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
 import { composeIdeFinder } from "./compose-ide.ts";
 import { composeUpstream } from "./compose-upstream.ts";
 import {
@@ -58,7 +59,7 @@ export async function removeConversations(
       removed.push(cascadeId);
     } catch (error) {
       signal.throwIfAborted();
-      kept.push({ what, error: toMillraceError(error) });
+      kept.push({ what, error: fileProblem(error) ?? toMillraceError(error) });
     }
   };
   const upstream =

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { agentEnvironment } from "./agent-environment.ts";
+import { splitCommand } from "../options.ts";
+import { agentEnvironment } from "./config-schema.ts";
 import { noConfig, parseConfig, readConfig } from "./read-config.ts";
-import { splitCommand } from "./split-command.ts";
 
 const parse = (text: string) => parseConfig(text, "config.toml");
 

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { parse, TomlError } from "smol-toml";
-import type { z } from "zod";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { editDistance } from "../../models/nearest.ts";
-import { type Config, configSchema, knownKeys } from "./config-schema.ts";
+import type { Command } from "../command.ts";
+import type { OptionSpec } from "../options.ts";
+import { type Config, configSchema, knownKeys, type SettingValue } from "./config-schema.ts";
 import { insteadOf } from "./removed-settings.ts";
 
 /** The configuration without a file. */
@@ -44,7 +45,16 @@ export function parseConfig(text: string, file: string): Config {
   const parsed = configSchema.safeParse(table);
   if (!parsed.success) {
     const [first] = parsed.error.issues;
-    throw refused(file, first === undefined ? "it is not understood" : problem(first), suggestion(first), parsed.error);
+    if (first?.code === "unrecognized_keys") {
+      const { path, keys } = first;
+      const [table, key] = [String(path[0] ?? ""), keys[0] ?? ""];
+      const known = knownKeys[table] ?? [];
+      throw table === ""
+        ? unknownKey(key, { place: "", removed: `[${key}]`, known }, file)
+        : unknownKey(key, { place: spell(path), removed: `${table}.${key}`, known }, file);
+    }
+    const why = first === undefined ? "it is not understood" : `${spell(first.path)} ${first.message}`;
+    throw refused(file, why, undefined, parsed.error);
   }
   const names = parsed.data.agents.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -52,47 +62,34 @@ export function parseConfig(text: string, file: string): Config {
   return parsed.data;
 }
 
-function problem(issue: z.core.$ZodIssue): string {
-  const path = issue.path.map(String);
-  if (issue.code === "unrecognized_keys") {
-    const [key = ""] = issue.keys;
-    const where = tableOf(path);
-    if (insteadOf(removedKey(where, key)) !== undefined)
-      return `${where === "" ? `[${key}]` : `${key} of ${spell(path)}`} is no setting any more`;
-    return where === "" ? `there is no setting "${key}"` : `${spell(path)} has no setting "${key}"`;
-  }
-  return `${spell(path)} ${issue.message}`;
+/** The error for a key that nothing reads. `place`: the table in words, "" for the top; `removed`: the key's name in `removed-settings.ts`. */
+function unknownKey(
+  key: string,
+  { place, removed, known }: { readonly place: string; readonly removed: string; readonly known: readonly string[] },
+  file: string,
+): MillraceError {
+  const instead = insteadOf(removed);
+  const name = place === "" ? removed : `${key} of ${place}`;
+  const lacks = place === "" ? "there is no setting" : `${place} has no setting`;
+  const why = instead === undefined ? `${lacks} "${key}"` : `${name} is no setting any more`;
+  return refused(file, why, instead ?? nearestOf(key, known));
 }
 
-function suggestion(issue: z.core.$ZodIssue | undefined): string | undefined {
-  if (issue?.code !== "unrecognized_keys") return undefined;
-  const [key = ""] = issue.keys;
-  const instead = insteadOf(removedKey(tableOf(issue.path.map(String)), key));
-  if (instead !== undefined) return instead;
-  const known = knownKeys[tableOf(issue.path.map(String))] ?? [];
+/** A hint that names the nearest known setting, or all of them. */
+function nearestOf(key: string, known: readonly string[]): string {
   const [nearest] = known.toSorted((a, b) => editDistance(key, a) - editDistance(key, b));
-  const near = nearest !== undefined && editDistance(key, nearest) <= Math.max(2, Math.floor(key.length / 2));
-  return near ? `Did you mean "${nearest}"?` : `The settings there are ${known.join(", ")}.`;
-}
-
-/** The name of `removed-settings.ts` for a key outside of `[serve]`. */
-function removedKey(table: string, key: string): string {
-  return table === "" ? `[${key}]` : `${table}.${key}`;
-}
-
-/** `agents.0.set` → `agents`: the table whose keys are known. */
-function tableOf(path: readonly string[]): string {
-  return path[0] ?? "";
+  const isNear = nearest !== undefined && editDistance(key, nearest) <= Math.max(2, Math.floor(key.length / 2));
+  return isNear ? `Did you mean "${nearest}"?` : `The settings there are ${known.join(", ")}.`;
 }
 
 /** `agents[0].command`, as a person counts and writes it: `command of agent 1`. */
-function spell(path: readonly string[]): string {
-  const [table, index, ...rest] = path;
+function spell(path: readonly PropertyKey[]): string {
+  const [table, index, ...rest] = path.map(String);
   if (table === "agents" && index !== undefined) {
     const which = `agent ${Number(index) + 1}`;
     return rest.length === 0 ? which : `${rest.join(".")} of ${which}`;
   }
-  return path.length === 1 ? `[${table}]` : `${path.slice(1).join(".")} of [${table}]`;
+  return index === undefined ? `[${table}]` : `${[index, ...rest].join(".")} of [${table}]`;
 }
 
 function refused(file: string, why: string, hint: string | undefined, cause?: unknown): MillraceError {
@@ -101,3 +98,72 @@ function refused(file: string, why: string, hint: string | undefined, cause?: un
     ...(cause === undefined ? {} : { cause }),
   });
 }
+
+type Options = Readonly<Record<string, OptionSpec<unknown>>>;
+
+/** Options of `serve` that concern only one start; a file cannot set them. */
+const notSettings: ReadonlySet<string> = new Set(["background", "json", "accept", "pid"]);
+
+/** The options that `[serve]` may set, by the key that the file uses. */
+export function settingKeys(options: Options): ReadonlyMap<string, string> {
+  const names = Object.keys(options).filter((name) => !notSettings.has(name));
+  return new Map(names.map((name) => [tomlKey(name), name]));
+}
+
+/** `logLevel` is `log_level` in the file. */
+function tomlKey(option: string): string {
+  return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/**
+ * The values of `[serve]` for a command's options. A file that cannot be used stops `serve`. Other commands use the settings that are
+ * right, and report the error if they need the file.
+ *
+ * @throws MillraceError `invalid_request`, for `serve`.
+ */
+export function readServeTable(command: Command, file: string): Readonly<Record<string, unknown>> {
+  if (command.name === "serve") return parseServeTable(readConfig(file), command.options, file);
+  try {
+    const known = Object.fromEntries(Object.entries(command.options).filter(([, { isOfServe }]) => isOfServe));
+    const keys = settingKeys(known);
+    const table = Object.entries(readConfig(file).serve ?? {}).filter(([key]) => keys.has(key));
+    return parseServeTable({ serve: Object.fromEntries(table) }, known, file);
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    return {};
+  }
+}
+
+/** The values of `[serve]` by option name. Throws `invalid_request` that names the key, and the nearest one for an unknown key. */
+export function parseServeTable(
+  { serve = {} }: Pick<Config, "serve">,
+  options: Options,
+  file: string,
+): Readonly<Record<string, unknown>> {
+  const keys = settingKeys(options);
+  const values: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(serve)) {
+    const name = keys.get(key);
+    const spec = name === undefined ? undefined : options[name];
+    if (name === undefined || spec === undefined)
+      throw unknownKey(key, { place: "[serve]", removed: key, known: [...keys.keys()] }, file);
+    values[name] = parseValue(spec, value, (why) => refused(file, `${key} of [serve]${why}`, seeSettings));
+  }
+  return values;
+}
+
+function parseValue(spec: OptionSpec<unknown>, value: SettingValue, wrong: (why: string) => MillraceError): unknown {
+  if (spec.value === undefined) {
+    if (typeof value === "boolean") return value;
+    throw wrong(" must be true or false");
+  }
+  if (Array.isArray(spec.initial)) return [value].flat().map(String);
+  if (typeof value === "boolean" || Array.isArray(value)) throw wrong(" must be one value");
+  try {
+    return spec.parse(String(value));
+  } catch (error) {
+    throw isMillraceError(error) ? wrong(`: ${error.message.replace(/\.$/, "")}`) : error;
+  }
+}
+
+const seeSettings = "docs/settings.md shows every setting.";

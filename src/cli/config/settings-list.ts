@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Command } from "../command.ts";
 import { kebab } from "../parser.ts";
 import { agentSchema, configSchema } from "./config-schema.ts";
-import { settingKeys } from "./read-serve-table.ts";
+import { settingKeys } from "./read-config.ts";
 
 /** One setting, as the page and `millrace config get` show it. */
 export interface Setting {
@@ -63,3 +63,14 @@ export function configJsonSchema({ options }: Command): unknown {
   });
   return { title: "Millrace config.toml", ...z.toJSONSchema(whole, { io: "input" }) };
 }
+
+/** Settings that only a variable sets: name, default, unit, meaning. The rest of docs/settings.md comes from the options. */
+export const environmentOnly: readonly (readonly [name: string, initial: string, unit: string, summary: string])[] = [
+  ["MILLRACE_HOME", "~/.millrace", "a folder", "where Millrace keeps its own files"],
+  ["MILLRACE_KEY_FILE", "key in that folder", "a file", "another file for the gateway's key"],
+  ["MILLRACE_LOG_KEY_FILE", "log-key in that folder", "a file", "another file for the key that seals the log"],
+  ["MILLRACE_IDE_HOMES", "your home", "folders", "more home folders to look for an IDE in"],
+  ["MILLRACE_MODEL", "the account's default", "a model", "the model that chat and setup begin with"],
+  ["MILLRACE_NO_RECORD", "off", "1, true, yes, on", "chat keeps no record of its question"],
+  ["MILLRACE_ACCEPT", "off", "true, false", "agree, once, that prompts go to the IDE: as `serve --accept`"],
+];

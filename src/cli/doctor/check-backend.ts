@@ -5,8 +5,8 @@ import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { Models } from "../../models/model.ts";
 import type { ComposedAgents } from "../agents/compose-agents.ts";
-import { type BackendInUse, backendInUse } from "../gateway-process/health-details.ts";
-import type { Finding } from "./finding.ts";
+import { type BackendInUse, backendInUse, spellTarget } from "../gateway-process/health-details.ts";
+import { type Finding, finding } from "./finding.ts";
 import { spellBytes } from "./spell.ts";
 
 /** An agent that was started to look at it. Memory in bytes, times in ms. */
@@ -32,12 +32,12 @@ const askLimitMs = 30_000;
 
 /**
  * Reports where prompts go and why. Starts each agent that would be asked, to measure its start and its memory. A session is opened
- * for the list of models; no prompt is sent.
+ * for the list of models; no prompt is sent. `editor`: the editor that is asked where no agent is, with its plan.
  */
 export async function checkBackend(
   backends: Pick<OpenBackends, "chosen">,
   agents: Pick<ComposedAgents, "all" | "vendor">,
-  models: Pick<Models, "list">,
+  { models, editor }: { readonly models: Pick<Models, "list">; readonly editor: string | undefined },
   signal: AbortSignal,
 ): Promise<BackendCheck> {
   const backend = await backendInUse(backends, signal);
@@ -48,24 +48,24 @@ export async function checkBackend(
   return {
     backend,
     agents: checked.map(({ report }) => report),
-    findings: [...ofBackend(backend), ...moreModels, ...checked.map(({ finding }) => finding)],
+    findings: [...ofBackend(backend, editor), ...moreModels, ...checked.map(({ finding }) => finding)],
   };
 }
 
 /** The models that go to the agent although other prompts go to the language server. */
 async function ofModelsBeside(product: string, models: Pick<Models, "list">, signal: AbortSignal): Promise<Finding> {
-  const finding = (what: string): Finding => ({ area: "agent", level: "ok", what });
+  const ok = (what: string) => finding("agent", "ok", what);
   try {
     const listed = await models.list({ refresh: true }, signal);
     const only = listed.filter(({ uid, backend }) => backend === "acp" && agentOfModel(uid) === undefined);
-    if (only.length === 0) return finding(`${product} offers no model that the language server lacks`);
+    if (only.length === 0) return ok(`${product} offers no model that the language server lacks`);
     const names = only.map(({ name }) => name);
     const shown =
       names.length <= 8 ? names.join(", ") : `${names.slice(0, 8).join(", ")}, and ${names.length - 8} more`;
-    return finding(`Prompts to models that only ${product} offers go to it, over ACP: ${shown}`);
+    return ok(`Prompts to models that only ${product} offers go to it, over ACP: ${shown}`);
   } catch (error) {
     if (signal.aborted || !isMillraceError(error)) throw error;
-    return finding(`Prompts to models that only ${product} offers go to it, over ACP`);
+    return ok(`Prompts to models that only ${product} offers go to it, over ACP`);
   }
 }
 
@@ -93,16 +93,11 @@ async function checkAgent(
     models,
     ...(problem === undefined ? {} : { problem }),
   };
-  const finding: Finding =
+  const verdict: Finding =
     problem === undefined
-      ? { area: "agent", level: "ok", what: `The agent ${agent.name} answers: ${describe(report)}` }
-      : {
-          area: "agent",
-          level: "error",
-          what: `The agent ${agent.name} cannot be asked: ${problem}`,
-          todo: hint ?? todo,
-        };
-  return { report, finding };
+      ? finding("agent", "ok", `The agent ${agent.name} answers: ${describe(report)}`)
+      : finding("agent", "error", `The agent ${agent.name} cannot be asked: ${problem}`, hint ?? todo);
+  return { report, finding: verdict };
 }
 
 const todo = "Start the program by hand to see what it says, and look at its entry in config.toml.";
@@ -117,19 +112,11 @@ function describe({ version, startup_ms: startupMs, memory_bytes: memory, models
   return parts.join(", ");
 }
 
-const ways: Readonly<Record<Exclude<BackendInUse["kind"], "none">, string>> = {
-  acp: "the agent program, over ACP",
-  cascade: "the IDE's language server, over Cascade",
-  raw_chat: "the IDE's language server, over raw chat",
-};
-
 /** Where nothing can be asked, the checks of the IDEs say why; an agent may say more. */
-function ofBackend({ kind, why, product, hint }: BackendInUse): readonly Finding[] {
-  if (kind !== "none") {
-    const to = product === undefined ? ways[kind] : `${product}, over ACP`;
-    return [{ area: "agent", level: "ok", what: `Prompts go to ${to}: ${why}` }];
-  }
-  return [{ area: "agent", level: "error", what: why, ...(hint === undefined ? {} : { todo: hint }) }];
+function ofBackend(backend: BackendInUse, editor: string | undefined): readonly Finding[] {
+  const { kind, why, hint } = backend;
+  if (kind === "none") return [finding("agent", "error", why, hint)];
+  return [finding("agent", "ok", `Prompts go to ${spellTarget(backend, editor)}: ${why}`)];
 }
 
 /** Findings of the IDEs once prompts go to an agent: that no language server can be asked is then only worth a note. */

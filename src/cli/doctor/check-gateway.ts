@@ -4,7 +4,7 @@ import { isMillraceError } from "../../base/errors.ts";
 import type { Settings } from "../compose/settings.ts";
 import { lookForGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, finding } from "./finding.ts";
 
 export interface GatewayCheck {
   readonly running: boolean;
@@ -28,40 +28,40 @@ export async function checkGateway(
   const running = found === "stranger" ? undefined : found?.url;
   const none = { running: false, url: null, version: null, pid: null };
   if (running === undefined || written === undefined) {
-    const findings: Finding[] = [
-      { area: "gateway", level: "note", what: "No gateway runs", todo: "Start it with `millrace serve`." },
-    ];
+    const findings: Finding[] = [finding("gateway", "note", "No gateway runs", "Start it with `millrace serve`.")];
     if (written !== undefined && found === "stranger")
-      findings.push({
-        area: "gateway",
-        level: "warning",
-        what: `Another program answers at ${written.url}, where your gateway was. It gets no key from Millrace`,
-        todo: "Run `millrace serve`. Other clients cannot check who answers: stop that program, or set them up again.",
-      });
+      findings.push(
+        finding(
+          "gateway",
+          "warning",
+          `Another program answers at ${written.url}, where your gateway was. It gets no key from Millrace`,
+          "Run `millrace serve`. Other clients cannot check who answers: stop that program, or set them up again.",
+        ),
+      );
     else if (written !== undefined)
-      findings.push({
-        area: "gateway",
-        level: "note",
-        what: `${settings.gatewayFile} is left over from a gateway that ended`,
-      });
+      findings.push(finding("gateway", "note", `${settings.gatewayFile} is left over from a gateway that ended`));
     if (await listens(usualPort, signal)) {
-      findings.push({
-        area: "gateway",
-        level: "note",
-        what: `Port ${usualPort} is taken by another program`,
-        todo: "`millrace serve` takes another one and says which.",
-      });
+      findings.push(
+        finding(
+          "gateway",
+          "note",
+          `Port ${usualPort} is taken by another program`,
+          "`millrace serve` takes another one and says which.",
+        ),
+      );
     }
     return { ...none, findings };
   }
-  const findings: Finding[] = [{ area: "gateway", level: "ok", what: `A gateway runs at ${running}` }];
+  const findings: Finding[] = [finding("gateway", "ok", `A gateway runs at ${running}`)];
   if (written.version !== ownVersion) {
-    findings.push({
-      area: "gateway",
-      level: "warning",
-      what: `The gateway that runs is of version ${written.version}, this command of ${ownVersion}`,
-      todo: "Stop it and start it again.",
-    });
+    findings.push(
+      finding(
+        "gateway",
+        "warning",
+        `The gateway that runs is of version ${written.version}, this command of ${ownVersion}`,
+        "Stop it and start it again.",
+      ),
+    );
   }
   return { running: true, url: running, version: written.version, pid: written.pid, findings };
 }

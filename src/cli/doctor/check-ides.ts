@@ -9,7 +9,7 @@ import { productToday } from "../../language-server/product-name.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 import { nameOfRunning, signedOutHere } from "../serve/servers.ts";
 import { checkSchema, type SchemaReport } from "./check-schema.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, finding } from "./finding.ts";
 
 /** One IDE as the report shows it. */
 export interface IdeReport {
@@ -137,46 +137,44 @@ function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readon
   const { trace } = result;
   const usable = ides.filter(({ variant, signed_in: signedIn }) => variant !== "antigravity" && signedIn);
   if (usable.length > 0)
-    return [
-      { area: "ide", level: "ok", what: `${usable.length === 1 ? "An IDE" : `${usable.length} IDEs`} can be used` },
-    ];
+    return [finding("ide", "ok", `${usable.length === 1 ? "An IDE" : `${usable.length} IDEs`} can be used`)];
   const chosen = chooseAgent(result);
   if (chosen !== undefined) {
     const { agent, why } = chosen;
     const what = `No language server can be used, but the agent of ${agent.product} can be asked (${agent.path}: ${why})`;
-    return [{ area: "ide", level: "ok", what }];
+    return [finding("ide", "ok", what)];
   }
   const signedOut = ides.find(({ variant }) => variant !== "antigravity");
   if (signedOut !== undefined) {
     const what = `${signedOut.product} runs, but no account is signed in there`;
-    return [{ area: "account", level: "error", what, todo: "Sign in inside the IDE." }];
+    return [finding("account", "error", what, "Sign in inside the IDE.")];
   }
   const miss = nearestMiss(trace);
   if (miss !== undefined) {
     const what = `${nameOfRunning(result, miss.variant)} runs (${miss.subject}), but cannot be used: ${miss.why}`;
-    return [{ area: "ide", level: "error", what, todo: miss.todo }];
+    return [finding("ide", "error", what, miss.todo)];
   }
   if (ides.length > 0) {
     return [
-      {
-        area: "ide",
-        level: "error",
-        what: "Only Antigravity runs; it is metered, never prompted",
-        todo: `Start ${productToday} and open a folder.`,
-      },
+      finding(
+        "ide",
+        "error",
+        "Only Antigravity runs; it is metered, never prompted",
+        `Start ${productToday} and open a folder.`,
+      ),
     ];
   }
   const installed = signedOutHere(result);
   if (installed !== undefined) {
-    return [{ area: "ide", level: "error", what: installed.what.replace(/\.$/, ""), todo: installed.todo }];
+    return [finding("ide", "error", installed.what.replace(/\.$/, ""), installed.todo)];
   }
   const around = trace.filter(({ subject, verdict }) => subject === "this system" && verdict === "note");
-  const more = around.map(({ why }) => `Or: ${why}.`);
+  const more = around.map(({ why }) => `${why.charAt(0).toUpperCase()}${why.slice(1)}.`);
   const todo = [
     "Start Devin Desktop and open a folder, or install the Devin CLI and run `devin auth login`.",
     ...more,
   ].join(" ");
-  return [{ area: "ide", level: "error", what: `No language server of ${productToday} was found`, todo }];
+  return [finding("ide", "error", `No language server of ${productToday} was found`, todo)];
 }
 
 function problemsOf(
@@ -196,45 +194,37 @@ function problemsOf(
   const name = `${product}${pid === null ? "" : ` (pid ${pid})`}`;
   const findings: Finding[] = [];
   if (problem !== undefined) {
-    findings.push({
-      area: "ide",
-      level: "warning",
-      what: `${name}: ${problem}`,
-      todo: "Reload the IDE's window; if it stays, restart the IDE.",
-    });
+    findings.push(
+      finding("ide", "warning", `${name}: ${problem}`, "Reload the IDE's window; if it stays, restart the IDE."),
+    );
   }
   if (capabilities !== undefined && !capabilities.cascade && !capabilities.rawChat) {
     findings.push(
       hasAgent
-        ? { area: "ide", level: "note", what: `${name} takes no prompts itself; its agent is asked over ACP` }
-        : {
-            area: "ide",
-            level: "error",
-            what: `${name} offers no way to send a prompt`,
-            todo: "Cascade was removed from it, and no agent program that is signed in was found. Sign in inside the IDE, or run `devin auth login`.",
-          },
+        ? finding("ide", "note", `${name} takes no prompts itself; its agent is asked over ACP`)
+        : finding(
+            "ide",
+            "error",
+            `${name} offers no way to send a prompt`,
+            "Cascade was removed from it, and no agent program that is signed in was found. Sign in inside the IDE, or run `devin auth login`.",
+          ),
     );
   }
   if (capabilities?.cascade === true && denied === true) {
     const what = `${name}: the account's plan does not allow Cascade`;
     findings.push(
       hasAgent
-        ? { area: "account", level: "note", what: `${what}; its agent is asked over ACP` }
-        : { area: "account", level: "error", what, todo: "Install the Devin CLI and run `devin auth login`." },
+        ? finding("account", "note", `${what}; its agent is asked over ACP`)
+        : finding("account", "error", what, "Install the Devin CLI and run `devin auth login`."),
     );
   }
   // If no IDE has an account, that is already an error.
   if (!signedIn && all.some((other) => other.signed_in && other.variant !== "antigravity")) {
-    findings.push({ area: "ide", level: "note", what: `${name}: no account is signed in there, so it is not used` });
+    findings.push(finding("ide", "note", `${name}: no account is signed in there, so it is not used`));
   }
   findings.push(...schemaFindings(name, schema));
   if (uptimeMs !== null && uptimeMs < -60_000) {
-    findings.push({
-      area: "clock",
-      level: "warning",
-      what: `${name} was started in the future`,
-      todo: "Set the clock of this machine.",
-    });
+    findings.push(finding("clock", "warning", `${name} was started in the future`, "Set the clock of this machine."));
   }
   return findings;
 }
@@ -245,24 +235,24 @@ function schemaFindings(name: string, schema: SchemaReport | undefined): readonl
   switch (schema.verdict) {
     case "broken": {
       const what = `${name} speaks a schema without what Millrace needs: ${schema.load_bearing.join(", ")}`;
-      return [{ area, level: "error", what, todo: "Update Millrace; `millrace schema` has all of it." }];
+      return [finding(area, "error", what, "Update Millrace; `millrace schema` has all of it.")];
     }
     case "unreadable":
       return [
-        {
+        finding(
           area,
-          level: "warning",
-          what: `${name}: its schema cannot be read. ${schema.why ?? ""}`,
-          todo: "Nothing, as long as answers come; please report it.",
-        },
+          "warning",
+          `${name}: its schema cannot be read. ${schema.why ?? ""}`,
+          "Nothing, as long as answers come; please report it.",
+        ),
       ];
     case "moved":
       return [
-        {
+        finding(
           area,
-          level: "note",
-          what: `${name} numbers ${schema.differences} fields otherwise than Millrace; its own numbers are used`,
-        },
+          "note",
+          `${name} numbers ${schema.differences} fields otherwise than Millrace; its own numbers are used`,
+        ),
       ];
     case "same":
     case "not_found":

@@ -1,4 +1,12 @@
-import type { Finding } from "./finding.ts";
+import { stat } from "node:fs/promises";
+import { release } from "node:os";
+import { dirname } from "node:path";
+import { isMillraceError } from "../../base/errors.ts";
+import type { Settings } from "../compose/settings.ts";
+import { readKey } from "../gateway-process/key-file.ts";
+import { version } from "../package-files.ts";
+import { writeProblem } from "./check-store.ts";
+import { type Finding, finding } from "./finding.ts";
 
 export interface MachineCheck {
   readonly millrace: string;
@@ -8,44 +16,67 @@ export interface MachineCheck {
   readonly findings: readonly Finding[];
 }
 
-export interface MachineFacts {
-  readonly millrace: string;
-  readonly node: string;
-  readonly platform: string;
-  readonly arch: string;
-  readonly release: string;
-  readonly nowMs: number;
-  /** When this version was released at the earliest, epoch ms. */
-  readonly notBeforeMs: number;
+/** No clock is right that is before this; epoch ms. */
+const notBeforeMs = Date.UTC(2026, 0, 1);
+
+/** Versions and the clock. `bin.ts` has refused a Node that is too old. */
+export function checkMachine(nowMs: number): MachineCheck {
+  const late: Finding = finding(
+    "clock",
+    "error",
+    "The clock of this machine is before this version of Millrace was made",
+    "Set the clock: resets, expiries and the ages of turns go by it.",
+  );
+  return {
+    millrace: version(),
+    node: process.version,
+    system: `${process.platform} ${release()} ${process.arch}`,
+    clock: new Date(nowMs).toISOString(),
+    findings: nowMs < notBeforeMs ? [late] : [],
+  };
 }
 
-const oldestNode = [22, 13] as const;
+export interface KeyCheck {
+  readonly file: string;
+  readonly exists: boolean;
+  /** Octal permission bits, as `ls` and `chmod` have them; null on Windows and without a file. */
+  readonly mode: string | null;
+  readonly findings: readonly Finding[];
+}
 
-/** Versions and the clock. */
-export function checkMachine(facts: MachineFacts): MachineCheck {
-  const findings: Finding[] = [];
-  const [major = 0, minor = 0] = facts.node.replace(/^v/, "").split(".").map(Number);
-  if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1])) {
-    findings.push({
-      area: "runtime",
-      level: "error",
-      what: `Node ${facts.node} is older than ${oldestNode.join(".")}`,
-      todo: "Install a newer Node, or start Millrace with `npx -y node@24 $(which millrace)`.",
-    });
+/** Whether the gateway's key can be used, by this user only. */
+export async function checkKey(settings: Settings, platform: NodeJS.Platform): Promise<KeyCheck> {
+  const file = settings.keyFile;
+  const mode = platform === "win32" ? undefined : await modeOf(file);
+  const found = { file, exists: true, mode: mode?.toString(8) ?? null };
+  try {
+    if (readKey(file) === undefined) {
+      const canBeMade = (await writeProblem(dirname(file))) === undefined; // else the store's finding says why not
+      const findings = canBeMade ? [finding("key", "note", "There is no key yet; the first start makes one")] : [];
+      return { file, exists: false, mode: null, findings };
+    }
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    return { ...found, findings: [finding("key", "error", error.message, error.hint)] };
   }
-  if (facts.nowMs < facts.notBeforeMs) {
-    findings.push({
-      area: "clock",
-      level: "error",
-      what: "The clock of this machine is before this version of Millrace was made",
-      todo: "Set the clock: resets, expiries and the ages of turns go by it.",
-    });
+  const folderMode = platform === "win32" ? undefined : await modeOf(settings.folder);
+  const findings: Finding[] = [finding("key", "ok", `The key is in ${file}, readable by this user alone`)];
+  if (folderMode !== undefined && (folderMode & 0o022) !== 0) {
+    findings.push(
+      finding(
+        "key",
+        "warning",
+        `Others may write to ${settings.folder} (mode ${folderMode.toString(8)})`,
+        `Run \`chmod 700 ${settings.folder}\`.`,
+      ),
+    );
   }
-  return {
-    millrace: facts.millrace,
-    node: facts.node,
-    system: `${facts.platform} ${facts.release} ${facts.arch}`,
-    clock: new Date(facts.nowMs).toISOString(),
-    findings,
-  };
+  return { ...found, findings };
+}
+
+async function modeOf(path: string): Promise<number | undefined> {
+  return stat(path).then(
+    ({ mode }) => mode & 0o777,
+    () => undefined, // not there
+  );
 }

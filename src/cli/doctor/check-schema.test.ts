@@ -3,10 +3,8 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { install, layoutOf, profiles } from "../../../simulator/parts.ts";
 import { openSchemas } from "../../schema/open-schemas.ts";
-import { install } from "../../simulator/install.ts";
-import { layoutOf } from "../../simulator/layout.ts";
-import { profiles } from "../../simulator/profile.ts";
 import { checkSchema } from "./check-schema.ts";
 
 const { signal } = new AbortController();

@@ -1,9 +1,12 @@
 import { access, constants, readdir, statfs } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
-import { inspectLogFile, type LogFileState } from "../../log/sqlite/inspect-file.ts";
+import { openRedisRows } from "../../log/redis.ts";
+import { inspectLogFile, type LogFileState } from "../../log/sqlite/open-file.ts";
 import type { Settings } from "../compose/settings.ts";
-import type { Finding } from "./finding.ts";
+import type { RedisAddress } from "../options.ts";
+import { type Finding, finding } from "./finding.ts";
 import { spellBytes, spellCount } from "./spell.ts";
 
 export interface StoreCheck {
@@ -35,7 +38,7 @@ export async function checkStore(settings: Settings): Promise<StoreCheck> {
 }
 
 /** Why nothing can be written to the folder, or to the nearest one above it that is there. Writes nothing. */
-async function writeProblem(folder: string): Promise<Finding | undefined> {
+export async function writeProblem(folder: string): Promise<Finding | undefined> {
   try {
     await access(folder, constants.W_OK);
     return undefined;
@@ -43,41 +46,41 @@ async function writeProblem(folder: string): Promise<Finding | undefined> {
     const parent = dirname(folder);
     if ((error as NodeJS.ErrnoException).code === "ENOENT" && parent !== folder) return writeProblem(parent); // fs throws nothing else
     const problem = fileProblem(error);
-    return problem && { area: "store", level: "error", what: problem.message.replace(/\.$/, ""), todo: problem.hint };
+    return problem && finding("store", "error", problem.message.replace(/\.$/, ""), problem.hint);
   }
 }
 
 function findingOf(file: string, state: LogFileState): Finding {
   switch (state.kind) {
     case "missing":
-      return { area: "store", level: "note", what: "There is no store yet; the first start makes one" };
+      return finding("store", "note", "There is no store yet; the first start makes one");
     case "sound":
-      return {
-        area: "store",
-        level: "ok",
-        what: `The store is sound: ${spellBytes(state.bytes)}, ${spellCount(state.turns, "turn")}${state.openTurns > 0 ? `, ${state.openTurns} open` : ""}`,
-      };
+      return finding(
+        "store",
+        "ok",
+        `The store is sound: ${spellBytes(state.bytes)}, ${spellCount(state.turns, "turn")}${state.openTurns > 0 ? `, ${state.openTurns} open` : ""}`,
+      );
     case "damaged":
-      return {
-        area: "store",
-        level: "error",
-        what: `The store ${file} is damaged: ${state.why}`,
-        todo: "Restart the gateway. It renames the damaged files and begins a new log.",
-      };
+      return finding(
+        "store",
+        "error",
+        `The store ${file} is damaged: ${state.why}`,
+        "Restart the gateway. It renames the damaged files and begins a new log.",
+      );
     case "foreign":
-      return {
-        area: "store",
-        level: "error",
-        what: `${file} ${state.why}`,
-        todo: "Set MILLRACE_HOME to a folder of Millrace's own. Leave that file as it is.",
-      };
+      return finding(
+        "store",
+        "error",
+        `${file} ${state.why}`,
+        "Set MILLRACE_HOME to a folder of Millrace's own. Leave that file as it is.",
+      );
     case "unreadable":
-      return {
-        area: "store",
-        level: "error",
-        what: `The store ${file} cannot be read (${state.why})`,
-        todo: "Check its permissions; `millrace serve --store memory` works without it.",
-      };
+      return finding(
+        "store",
+        "error",
+        `The store ${file} cannot be read (${state.why})`,
+        "Check its permissions; `millrace serve --store memory` works without it.",
+      );
     default:
       return state satisfies never;
   }
@@ -89,7 +92,7 @@ async function copiesOf(file: string): Promise<readonly Finding[]> {
   const copies = names.filter((name) => name.startsWith(`${basename(file)}.damaged-`) && !/-(?:wal|shm)$/.test(name));
   if (copies.length === 0) return [];
   const what = `The store was damaged before. What stood there was kept as ${copies.join(", ")}`;
-  return [{ area: "store", level: "note", what }];
+  return [finding("store", "note", what)];
 }
 
 function roomOf(freeBytes: number | undefined): readonly Finding[] {
@@ -97,7 +100,7 @@ function roomOf(freeBytes: number | undefined): readonly Finding[] {
   const what = `Only ${spellBytes(freeBytes)} are free where the store is`;
   const todo =
     "Free some space. Until then answers still work, but cannot be resumed. `millrace cascades clean` deletes the conversations that old turns left in the IDE.";
-  return [{ area: "store", level: freeBytes < tooFewBytes ? "error" : "warning", what, todo }];
+  return [finding("store", freeBytes < tooFewBytes ? "error" : "warning", what, todo)];
 }
 
 /** Bytes that this user may still write at the nearest folder that is there. */
@@ -108,5 +111,20 @@ async function freeAt(folder: string): Promise<number | undefined> {
   } catch {
     const parent = dirname(folder);
     return parent === folder ? undefined : freeAt(parent);
+  }
+}
+
+/** Whether the Redis server that gateways share their turns in answers. It reads nothing there. */
+export async function checkRedis({ url, shown }: RedisAddress): Promise<StoreCheck> {
+  const seen = { file: shown, bytes: 0, free_bytes: null };
+  try {
+    const rows = await openRedisRows({ url: url.reveal() });
+    await rows.close();
+    const answers: Finding = finding("store", "ok", `The store ${shown} answers`);
+    return { ...seen, state: "sound", findings: [answers] };
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    const what = `${error.message} (${shown})`;
+    return { ...seen, state: "unreadable", findings: [finding("store", "error", what, error.hint)] };
   }
 }

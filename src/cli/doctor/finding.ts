@@ -1,17 +1,7 @@
 import { exitCodes } from "../terminal/exit-codes.ts";
 
 /** The area of a finding. */
-export type Area =
-  | "ide"
-  | "account"
-  | "agent"
-  | "gateway"
-  | "key"
-  | "store"
-  | "conversations"
-  | "clock"
-  | "runtime"
-  | "answer";
+export type Area = "ide" | "account" | "agent" | "gateway" | "key" | "store" | "conversations" | "clock" | "answer";
 
 /** One checked thing, its state, and the next step if it is not well. Never holds a secret. */
 export interface Finding {
@@ -19,6 +9,10 @@ export interface Finding {
   readonly level: "ok" | "note" | "warning" | "error";
   readonly what: string;
   readonly todo?: string;
+}
+
+export function finding(area: Area, level: Finding["level"], what: string, todo?: string): Finding {
+  return { area, level, what, ...(todo === undefined ? {} : { todo }) };
 }
 
 /** The exit code for an error in an area; a warning is 1 everywhere. */
@@ -31,7 +25,6 @@ const errorCode: Readonly<Record<Area, number>> = {
   store: exitCodes.cannotCreate,
   conversations: exitCodes.negative,
   clock: exitCodes.negative,
-  runtime: exitCodes.negative,
   answer: exitCodes.unavailable,
 };
 

@@ -44,7 +44,8 @@ export async function startInBackground(
   const files = { stdout: join(logs, `start-${process.pid}.out`), stderr: join(logs, "gateway.err") };
   const [stdout, stderr] = [openSync(files.stdout, "w", 0o600), openSync(files.stderr, "w", 0o600)];
   const ended: { code: number | undefined } = { code: undefined };
-  const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? "", ...withoutBackground(argv)], {
+  const words = argv.filter((word) => word !== "--background");
+  const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? "", ...words], {
     detached: true,
     stdio: ["ignore", stdout, stderr],
     env: { ...io.env, [startedByVariable]: "background" },
@@ -73,11 +74,6 @@ export async function startInBackground(
     child.unref();
     removeIfThere(files.stdout);
   }
-}
-
-/** The words of a command line that starts a gateway, without the option that sends it to the background. */
-export function withoutBackground(argv: readonly string[]): readonly string[] {
-  return argv.filter((word) => word !== "--background");
 }
 
 /** Whether a gateway has printed its whole start-up output: a line of JSON, or the line about stopping it. */

@@ -1,13 +1,12 @@
-import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { z } from "zod";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { waitBefore } from "../../client/link/backoff.ts";
 import { untilSilent } from "../../client/link/until-silent.ts";
+import { EventChain } from "../../gateway/dashboard/turn-events.ts";
 import { isTerminal, type TurnEvent } from "../../log/event.ts";
-import { EventChain } from "../../log/event-chain.ts";
-import { callGateway, type GatewayClient } from "./gateway-client.ts";
+import { callGateway, type GatewayClient, messagesOf } from "./gateway-client.ts";
 
 export interface FollowPorts {
   /** Finds the gateway again: it may have a new address after a restart. */
@@ -114,7 +113,8 @@ async function* followOnce(
   }
   if (response.status === 204) return;
   try {
-    for await (const { event, data } of messagesOf(response, clock, stop)) {
+    const body: AsyncIterable<Uint8Array> = response.body ?? new ReadableStream<Uint8Array>();
+    for await (const { event, data } of messagesOf(untilSilent(body, () => stallMs, clock, stop))) {
       if (event === "alive") continue;
       if (event === "error") throw lost(gone); // the log could not be read on; what it said of why is in the gateway's log
       const parsed = eventSchema.parse(JSON.parse(data));
@@ -125,19 +125,4 @@ async function* followOnce(
     throw lost(gone);
   }
   throw lost(gone);
-}
-
-async function* messagesOf(
-  response: Response,
-  clock: Clock,
-  stop: AbortController,
-): AsyncGenerator<EventSourceMessage, void> {
-  const waiting: EventSourceMessage[] = [];
-  const parser = createParser({ onEvent: (message) => void waiting.push(message) });
-  const decoder = new TextDecoder();
-  const body: AsyncIterable<Uint8Array> = response.body ?? new ReadableStream<Uint8Array>();
-  for await (const bytes of untilSilent(body, () => stallMs, clock, stop)) {
-    parser.feed(decoder.decode(bytes, { stream: true }));
-    yield* waiting.splice(0);
-  }
 }

@@ -1,4 +1,4 @@
-import { createParser } from "eventsource-parser";
+import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { z } from "zod";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import { identifyListener } from "../../base/node/gateway-proof.ts";
@@ -156,24 +156,29 @@ export async function* ask(
       ],
     }),
   });
-  const waiting: string[] = [];
-  const parser = createParser({ onEvent: ({ data }) => void waiting.push(data) });
-  const decoder = new TextDecoder();
   let ended = false;
-  for await (const bytes of response.body ?? []) {
-    parser.feed(decoder.decode(bytes, { stream: true }));
-    for (const data of waiting.splice(0)) {
-      if (data === "[DONE]") continue;
-      for (const piece of readChunk(data)) {
-        ended ||= piece.type === "end";
-        yield piece;
-      }
+  for await (const { data } of messagesOf(response.body ?? new ReadableStream<Uint8Array>())) {
+    if (data === "[DONE]") continue;
+    for (const piece of readChunk(data)) {
+      ended ||= piece.type === "end";
+      yield piece;
     }
   }
   if (!ended)
     throw new MillraceError("upstream_failed", "The answer ended too early.", {
       hint: "Ask again. Only the part above arrived.",
     });
+}
+
+/** The messages of an event stream, as they come. */
+export async function* messagesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<EventSourceMessage, void> {
+  const waiting: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (message) => void waiting.push(message) });
+  const decoder = new TextDecoder();
+  for await (const bytes of body) {
+    parser.feed(decoder.decode(bytes, { stream: true }));
+    yield* waiting.splice(0);
+  }
 }
 
 function contentOf({ text, pictures = [] }: Question): unknown {
@@ -196,4 +201,26 @@ function readChunk(data: string): AnswerPiece[] {
 /** Milliseconds in words: `84 ms`, `1.2 s`. */
 export function spell(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+const healthSchema = z.looseObject({
+  paused: z.unknown().optional(),
+  turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
+  details: z
+    .looseObject({
+      backend: z.looseObject({
+        kind: z.string(),
+        why: z.string(),
+        product: z.string().optional(),
+        beside: z.string().optional(),
+        hint: z.string().optional(),
+      }),
+    })
+    .optional(),
+});
+
+/** The answer of `/health` of a running gateway, as its owner gets it. */
+export async function readHealth(gateway: GatewayClient, signal: AbortSignal): Promise<z.output<typeof healthSchema>> {
+  const response = await callGateway(gateway, "/health", { signal });
+  return healthSchema.parse(await response.json());
 }

@@ -1,58 +1,37 @@
-import { join } from "node:path";
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { type DestinationStream, pino } from "pino";
+import type { Clock } from "../../base/clock.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { Settings } from "../compose/settings.ts";
 import { visible } from "../terminal/foreign-text.ts";
-import type { Io } from "../terminal/io.ts";
+import type { Io } from "../terminal/output.ts";
 import { startedBy } from "./background.ts";
-import { type LogLevel, logLevels, openLogLines } from "./log-lines.ts";
-import { openPeopleLines } from "./people-lines.ts";
-import { openRotatedFile } from "./rotated-file.ts";
-
-export const logFormats = ["people", "json"] as const;
-
-export interface LogWishes {
-  readonly logLevel?: LogLevel | undefined;
-  readonly logFormat?: (typeof logFormats)[number] | undefined;
-  readonly logFile?: string | undefined;
-}
 
 /** Where a gateway without a terminal writes its log. */
 export function defaultLogFile({ folder }: Pick<Settings, "folder">): string {
   return join(folder, "logs", "gateway.log");
 }
 
-/** A log whose level can change. */
-export interface LevelledLog extends GatewayLog {
-  /** Undefined: the gateway's default level. */
-  setLevel(level: LogLevel | undefined): void;
-}
-
 /**
- * The log of `serve`: lines for people on a terminal, JSON elsewhere. It goes into a rotated file if one is named, and if the gateway
- * runs in the background or as a service. The level is `info`, but `warn` for JSON on stderr. Throws the file system's errors.
+ * The log of `serve`: lines for people on a terminal, JSON elsewhere. It goes into a rotated file if the gateway runs in
+ * the background or as a service. The level is `info`, but `warn` for JSON on stderr. Throws the file system's errors.
  */
 export function openGatewayLog(
   io: Pick<Io, "stderr" | "env" | "clock">,
   settings: Pick<Settings, "folder">,
-  { logLevel, logFormat, logFile }: LogWishes,
-): LevelledLog {
-  const file = logFile ?? (startedBy(io.env) === "terminal" ? undefined : defaultLogFile(settings));
+  logLevel: LogLevel | undefined,
+): GatewayLog {
+  const file = startedBy(io.env) === "terminal" ? undefined : defaultLogFile(settings);
   const screen = { write: (line: string) => io.stderr.write(visible(line)) };
   const target = file === undefined ? screen : openRotatedFile(file);
-  const isForPeople = (logFormat ?? (file === undefined && io.stderr.isTTY === true ? "people" : "json")) === "people";
+  const isForPeople = file === undefined && io.stderr.isTTY === true;
   const usual = isForPeople || file !== undefined ? "info" : "warn";
-  const lines = isForPeople ? openPeopleLines(target, io.clock, "debug") : openLogLines({ stderr: target }, "debug");
-  const rankOf = (level: LogLevel) => logLevels.indexOf(level);
-  let least = rankOf(logLevel ?? usual);
-  const log = withRequestIds({
-    write(level, event, fields) {
-      if (rankOf(level) >= least) lines.write(level, event, fields);
-    },
-  });
-  return {
-    ...log,
-    setLevel: (level) => void (least = rankOf(level ?? usual)),
-  };
+  const level = logLevel ?? usual;
+  return withRequestIds(
+    isForPeople ? openPeopleLines(target, io.clock, level) : openLogLines({ stderr: target }, level),
+  );
 }
 
 const mostTurns = 10_000;
@@ -70,4 +49,181 @@ export function withRequestIds(log: GatewayLog): GatewayLog {
       log.write(level, event, fields);
     },
   };
+}
+
+export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Takes whole lines. */
+interface LineTarget {
+  write(line: string): unknown;
+}
+
+/** JSON lines on stderr: level, time, event name and plain fields. Callers pass no prompt, answer or secret. */
+export function openLogLines(io: { readonly stderr: LineTarget }, level: LogLevel): GatewayLog {
+  const destination: DestinationStream = { write: (line) => void io.stderr.write(line) };
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      messageKey: "event",
+    },
+    destination,
+  );
+  return { write: (lineLevel, event, fields) => logger[lineLevel](fields, event) };
+}
+
+/** When a log file is put aside; bytes. */
+const largestBytes = 10 * 2 ** 20;
+/** The number of files that are kept, the one being written included. */
+const keptFiles = 5;
+
+/** A file that lines are added to (0600): `gateway.log`, and older ones as `gateway.log.1` and so on. */
+interface RotatedFile {
+  /** Never throws: a full disk costs the line. */
+  write(line: string): void;
+  close(): void;
+}
+
+/** Opens the file, and its folder (0700). Throws the file system's errors. */
+export function openRotatedFile(file: string, { maxBytes = largestBytes, keep = keptFiles } = {}): RotatedFile {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  let descriptor = openSync(file, "a", 0o600);
+  let size = fstatSync(descriptor).size;
+  const rotate = () => {
+    closeSync(descriptor);
+    for (let number = keep - 1; number > 0; number--)
+      attempt(() => renameSync(number === 1 ? file : `${file}.${number - 1}`, `${file}.${number}`));
+    descriptor = openSync(file, "a", 0o600);
+    size = fstatSync(descriptor).size;
+  };
+  return {
+    write(line) {
+      attempt(() => {
+        if (size > 0 && size + Buffer.byteLength(line) > maxBytes) rotate();
+        size += writeSync(descriptor, line);
+      });
+    },
+    close: () => attempt(() => closeSync(descriptor)),
+  };
+}
+
+function attempt(what: () => void): void {
+  try {
+    what();
+  } catch {
+    // a log that cannot be written must not stop the gateway
+  }
+}
+
+/** One line of the log, in the form for machines. */
+interface LogLine {
+  readonly level: string;
+  readonly atMs: number;
+  readonly event: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A log for people: one line for each turn, and sentences for problems. */
+function openPeopleLines(target: LineTarget, clock: Pick<Clock, "now">, level: LogLevel): GatewayLog {
+  const least = logLevels.indexOf(level);
+  return {
+    write(lineLevel, event, fields) {
+      if (logLevels.indexOf(lineLevel) < least) return;
+      const line = peopleLine({ level: lineLevel, atMs: clock.now(), event, fields });
+      if (line !== undefined) target.write(`${line}\n`);
+    },
+  };
+}
+
+/** The line for people; undefined if another line has the same facts (a request that began or joined a turn, an attach to a stream). */
+export function peopleLine({ level, atMs, event, fields }: LogLine): string | undefined {
+  if (event === "stream attach" && level !== "warn" && level !== "error") return undefined;
+  const text =
+    event === "request" ? spellRequest(fields) : event === "turn" ? spellTurn(fields) : spellEvent(event, fields);
+  if (text === undefined) return undefined;
+  const mark = level === "error" ? "error: " : level === "warn" && event !== "request" ? "warning: " : "";
+  const { requestId } = fields;
+  return `${spellTime(atMs)}  ${mark}${text}${typeof requestId === "string" ? `  ${requestId}` : ""}`;
+}
+
+type Fields = LogLine["fields"];
+
+function spellTurn(fields: Fields): string {
+  const { client, model, promptTokens, completionTokens, tokenSource, ms, outcome, reason } = fields;
+  const mark = tokenSource === "estimated" ? "~" : "";
+  const tokens =
+    tokenSource === "unknown"
+      ? "tokens unknown"
+      : `${mark}${spellCount(promptTokens)} in ${mark}${spellCount(completionTokens)} out`;
+  const ended = outcome === "finished" ? "done" : `${asText(outcome)}: ${asText(reason)}`;
+  return [
+    asText(client ?? "unknown").padEnd(14),
+    asText(model).padEnd(20),
+    tokens.padEnd(18),
+    spellSeconds(ms).padStart(7),
+    ended,
+  ].join("  ");
+}
+
+/** Requests that were refused; the others have the line of their turn, or nothing worth one. */
+function spellRequest(fields: Fields): string | undefined {
+  const { status, turnId, client, caller, method, path, code, ms } = fields;
+  if (typeof status !== "number" || status < 400) return undefined;
+  if (turnId !== undefined && status < 500) return undefined;
+  const who = asText(client ?? caller ?? "unknown").padEnd(14);
+  return `${who}  ${asText(method)} ${asText(path)}  ${spellSeconds(ms)}  refused: ${status}${code === undefined ? "" : ` ${asText(code)}`}`;
+}
+
+const sentences: Readonly<Record<string, (fields: Fields) => string>> = {
+  store_degraded: ({ why, hint }) => `The log of turns cannot be written: ${asText(why)} ${asText(hint)}`,
+  store_healed: () => "The log of turns is written again.",
+  store_damaged: ({ copy }) => `The log of turns was damaged. It is kept as ${asText(copy)}, and a new one was begun.`,
+  usage_degraded: ({ why, hint }) => `The usage history cannot be written: ${asText(why)} ${asText(hint)}`,
+  usage_healed: () => "The usage history is written again.",
+  usage_set_aside: ({ copy }) =>
+    `The usage history was damaged. It is kept as ${asText(copy)}, and a new one was begun.`,
+  "usage not recorded": ({ error }) => `A turn is missing from the usage history: ${firstLine(error)}`,
+  agent_models_unread: ({ agent, error }) => `The models of ${asText(agent)} could not be read: ${firstLine(error)}`,
+  agent_noted: ({ agent, notices }) => `The agent ${asText(agent)} says of itself: ${asText(notices)}`,
+  ide_found: ({ product, pid }) => `Found ${asText(product)}, process ${asText(pid)}.`,
+  ide_lost: ({ product, pid }) => `${asText(product)}, process ${asText(pid)}, is gone.`,
+  turn_run_failed: ({ turnId, error }) => `Turn ${asText(turnId)} failed: ${firstLine(error)}`,
+  turn_adopt_failed: ({ turnId, error }) =>
+    `Turn ${asText(turnId)} of an earlier gateway could not continue: ${firstLine(error)}`,
+  turn_upkeep_failed: ({ error }) => `Old turns could not be cleaned up: ${firstLine(error)}`,
+  "stream broke": ({ turnId, code }) => `The stream of turn ${asText(turnId)} broke: ${asText(code)}`,
+};
+
+function spellEvent(event: string, fields: Fields): string {
+  const sentence = sentences[event];
+  if (sentence !== undefined) return sentence(fields);
+  const { requestId: _, ...others } = fields;
+  const told = Object.entries(others).filter(([, value]) => value !== undefined && !isDeepStrictEqual(value, []));
+  return [event.replaceAll("_", " "), ...told.map(([name, value]) => `${name}=${firstLine(value)}`)].join(" ");
+}
+
+function spellTime(atMs: number): string {
+  return new Date(atMs).toLocaleTimeString("en-GB");
+}
+
+function spellCount(value: unknown): string {
+  if (typeof value !== "number") return "?";
+  return value < 1000 ? String(value) : value < 1e6 ? `${(value / 1000).toFixed(1)}k` : `${(value / 1e6).toFixed(1)}M`;
+}
+
+function spellSeconds(ms: unknown): string {
+  return typeof ms === "number" ? `${(ms / 1000).toFixed(1)} s` : "";
+}
+
+function firstLine(value: unknown): string {
+  return asText(value).split("\n", 1)[0] ?? "";
+}
+
+/** Without control characters: a client names itself. */
+function asText(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, "?");
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
-import { healthDetails } from "./health-details.ts";
+import { healthDetails, spellBackend, spellEditor, spellTarget } from "./health-details.ts";
 
 const none: DiscoveryResult = { ides: [], agents: [], apps: [], readSavedPlans: async () => [], trace: [], atMs: 0 };
 const backends = {
@@ -32,4 +32,25 @@ test("health waits 50 ms for a search of the IDE at most, and then says what the
   expect(await asked()).toMatchObject(found(1_000)); // the second search is late
   searches[1]?.resolve({ ...none, atMs: 2_000 });
   expect(await details()).toMatchObject(found(2_000));
+});
+
+test.each([
+  [{ kind: "cascade", why: "because" }, "Cascade: because"],
+  [{ kind: "acp", why: "because", product: "Devin CLI" }, "Devin CLI (ACP): because"],
+  [
+    { kind: "cascade", why: "because", beside: "Devin CLI" },
+    "Cascade: because; models that only its agent offers go to Devin CLI (ACP)",
+  ],
+  [{ kind: "none", why: "No IDE runs.", hint: "Start one." }, "nothing yet: No IDE runs. Start one."],
+])("%j is spelled as %s", (shown, words) => {
+  expect(spellBackend(shown)).toBe(words);
+});
+
+test("a newcomer reads the product, and the reason only where prompts go nowhere", () => {
+  const editor = spellEditor("Windsurf 2.3", "Teams");
+  expect(spellTarget({ kind: "cascade", why: "because" }, editor)).toBe("Windsurf 2.3 (Teams)");
+  expect(spellTarget({ kind: "acp", why: "because", product: "Devin CLI" }, editor)).toBe("Devin CLI");
+  expect(spellTarget({ kind: "none", why: "No IDE runs.", hint: "Start one." }, undefined)).toBe(
+    "nothing yet: No IDE runs. Start one.",
+  );
 });

@@ -49,27 +49,53 @@ function describeIdes({ ides, atMs }: DiscoveryResult): object {
 
 /** Where prompts without an agent's name go now and why; or why they can go nowhere, and the next step. */
 export interface BackendInUse {
-  readonly kind: "acp" | "cascade" | "raw_chat" | "none";
+  /** `acp`, `cascade`, `raw_chat`, `none`, or a word of another version's gateway. */
+  readonly kind: string;
   readonly why: string;
   /** The vendor's agent, where it is asked. */
-  readonly product?: string;
+  readonly product?: string | undefined;
   /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
-  readonly beside?: string;
-  readonly hint?: string;
+  readonly beside?: string | undefined;
+  readonly hint?: string | undefined;
 }
 
 /** Sends no prompt and starts no agent. */
 export async function backendInUse(backends: Pick<OpenBackends, "chosen">, signal: AbortSignal): Promise<BackendInUse> {
   try {
     const { kind, why, agent, beside } = await backends.chosen(signal);
-    return {
-      kind,
-      why,
-      ...(agent === undefined ? {} : { product: agent.product }),
-      ...(beside === undefined ? {} : { beside: beside.product }),
-    };
+    return { kind, why, product: agent?.product, beside: beside?.product };
   } catch (error) {
     if (!isMillraceError(error)) throw error;
     return { kind: "none", why: error.message, hint: error.hint };
   }
+}
+
+const names: Readonly<Record<string, string>> = {
+  acp: "the agent program",
+  cascade: "Cascade",
+  raw_chat: "raw chat",
+  none: "nothing yet",
+};
+
+/** The editor that prompts go to, in the product's own words, with the plan of its account: `Windsurf 2.3 (Teams)`. */
+export function spellEditor(product: string, plan: string | null | undefined): string {
+  return plan ? `${product} (${plan})` : product;
+}
+
+/** Where prompts go, for a newcomer: the product where all is well; `editor` where a language server answers. `doctor` has the reason. */
+export function spellTarget(backend: BackendInUse, editor: string | undefined): string {
+  if (backend.kind === "none") return spellBackend(backend);
+  const to = backend.kind === "acp" ? backend.product : editor;
+  return `${to ?? names[backend.kind] ?? backend.kind}${spellBeside(backend)}`;
+}
+
+function spellBeside({ beside }: BackendInUse): string {
+  return beside === undefined ? "" : `; models that only its agent offers go to ${beside} (ACP)`;
+}
+
+/** Says in words where prompts go, why, and what to do if they go nowhere. */
+export function spellBackend(backend: BackendInUse): string {
+  const { kind, why, product, hint } = backend;
+  const to = `${product ?? names[kind] ?? kind}${kind === "acp" ? " (ACP)" : ""}`;
+  return `${to}: ${why}${hint === undefined ? "" : ` ${hint}`}${spellBeside(backend)}`;
 }

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, closeSync, constants, existsSync, linkSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { withFileLock } from "../../base/node/file-lock.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { fileVersion, readOwnFile, UnusableFile } from "../../base/node/own-file.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
@@ -36,7 +36,7 @@ export function readKey(file: string): Secret | undefined {
 
 /** A new key in place of the old one, which ends. Throws `degraded` where the file cannot be written. */
 export function replaceKey(file: string): Secret {
-  const key = newKey();
+  const key = new Secret(`mr_${randomBytes(32).toString("base64url")}`);
   try {
     replaceFileSync(file, `${key.reveal()}\n`);
   } catch (error) {
@@ -45,42 +45,13 @@ export function replaceKey(file: string): Secret {
   return key;
 }
 
-function newKey(): Secret {
-  return new Secret(`mr_${randomBytes(32).toString("base64url")}`);
-}
-
+/** Under a lock: of two processes that start at once, the second one finds the key of the first. */
 function makeKey(file: string): Secret {
-  const key = newKey();
-  return writeKey(file, key) ? key : (readKey(file) ?? key);
-}
-
-/**
- * Writes the key where no file is. Answers false where one is there already: that one counts. Throws `degraded` where the file
- * cannot be written.
- */
-function writeKey(file: string, key: Secret): boolean {
-  const draft = `${file}.${process.pid}.new`;
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const descriptor = openSync(
-      draft,
-      constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-      0o600,
-    );
-    try {
-      writeSync(descriptor, `${key.reveal()}\n`);
-    } finally {
-      closeSync(descriptor);
-    }
-    chmodSync(draft, 0o600);
-    linkSync(draft, file); // fails if another process was first; then its key counts
+    return withFileLock(file, () => readKey(file) ?? replaceKey(file));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST" && existsSync(file)) return false; // fs throws nothing else
-    throw unwritable(file, error);
-  } finally {
-    rmSync(draft, { force: true });
+    throw isMillraceError(error) ? error : unwritable(file, error);
   }
-  return true;
 }
 
 /** How often a running gateway looks for its key's file when no request asks; ms. A row of docs/retries.md. */

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { MillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
-import type { Admission } from "../../turns/options.ts";
+import type { AdmissionPolicy } from "../../turns/options.ts";
 
 /** Since when no prompt may be sent. */
 export interface Pause {
@@ -52,7 +52,7 @@ export function endPause(file: string): boolean {
  * The same admission, which admits nothing while `isPaused`. A request is refused at once: the length of a pause is unknown,
  * and a client that waits silently cannot show its user the reason.
  */
-export function pausable(isPaused: () => boolean, admission: Admission): Admission {
+export function pausable(isPaused: () => boolean, admission: AdmissionPolicy): AdmissionPolicy {
   return {
     admit(turn) {
       if (!isPaused()) return admission.admit(turn);

@@ -4,8 +4,14 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { findPortHolder, holderFromLsof, holderFromNetstat, listenersIn } from "./port-holder.ts";
-import { portReason, portTaken } from "./port-taken.ts";
+import {
+  findPortHolder,
+  holderFromLsof,
+  holderFromNetstat,
+  listenersIn,
+  portReason,
+  portTaken,
+} from "./port-holder.ts";
 
 const never = new AbortController().signal;
 

@@ -1,27 +1,24 @@
-import { z } from "zod";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
 import type { CommandContext } from "../command.ts";
 import { limitsSource } from "../limits/limits-source.ts";
 import { openLocalMeter } from "../limits/local-meter.ts";
-import { newestTurns } from "../terminal/turn-list.ts";
-import { callGateway, findGateway, type GatewayClient } from "./gateway-client.ts";
+import { failureOf, newestTurns } from "../terminal/pick-turn.ts";
+import { callGateway, findGateway, type GatewayClient, readHealth } from "./gateway-client.ts";
 import { type GatewayFile, readGatewayFile } from "./gateway-file.ts";
-import { readHealth } from "./read-health.ts";
-import type { ShownBackend } from "./spell-backend.ts";
+import type { BackendInUse } from "./health-details.ts";
 
 /** A gateway that has just started knows the IDE after its first look, which takes seconds at most. */
 const againMs = 200;
 const mostTries = 15;
 const mostTurns = 50;
-const summarySchema = z.looseObject({ reason: z.string().nullable() });
 
 /** The running gateway as `millrace status` shows it. Counts are since its start. */
 export interface GatewayStatus {
   readonly url: string;
   readonly file: GatewayFile | undefined;
   /** Where prompts go, with the reason; undefined while the first search runs. */
-  readonly backend: ShownBackend | undefined;
+  readonly backend: BackendInUse | undefined;
   readonly turnLimit: Awaited<ReturnType<typeof readHealth>>["turn_limit"];
   readonly running: number;
   readonly waiting: number;
@@ -77,10 +74,7 @@ export async function readLimits(finder: IdeFinder, context: CommandContext): Pr
 async function lastFailureOf(gateway: GatewayClient, signal: AbortSignal): Promise<GatewayStatus["lastFailure"]> {
   const turn = (await newestTurns(gateway, mostTurns, signal)).find(({ status }) => status === "failed");
   if (turn === undefined) return null;
-  const answer: unknown = await (
-    await callGateway(gateway, `/dashboard/api/turns/${turn.id}/summary`, { signal })
-  ).json();
-  const reason = summarySchema.parse(answer).reason ?? "failed";
+  const reason = (await failureOf(turn.id, gateway, signal)) ?? "failed";
   return { id: turn.id, model: turn.model, at: turn.created_at, reason };
 }
 

@@ -33,6 +33,16 @@ describe("the dashboard's sessions in a file", () => {
     expect(open(clock, file).isSignedIn(headersOf(secret))).toBe(false);
   });
 
+  it("show texts after a restart too, where their owner agreed to it", () => {
+    const file = join(mkdtempSync(join(tmpdir(), "millrace-sessions-")), "sessions.json");
+    const clock = new FakeClock();
+    const sessions = open(clock, file);
+    const [one, other] = [signIn(sessions), signIn(sessions)];
+    sessions.setTexts(headersOf(one), true);
+    const restarted = open(clock, file);
+    expect([one, other].map((secret) => restarted.showsTexts(headersOf(secret)))).toEqual([true, false]);
+  });
+
   it("end by signing out, also for the next gateway", () => {
     const file = join(mkdtempSync(join(tmpdir(), "millrace-sessions-")), "sessions.json");
     const clock = new FakeClock();

@@ -4,7 +4,9 @@ import { z } from "zod";
 import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
 import type { SessionStore } from "../../gateway/dashboard/dashboard-sessions.ts";
 
-const kept = z.array(z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), madeAtMs: z.number() }));
+const kept = z.array(
+  z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), madeAtMs: z.number(), showsTexts: z.boolean().optional() }),
+);
 
 /** The file in Millrace's own folder that leads a browser to the dashboard's one-time link. */
 export function linkFileIn(folder: string): string {

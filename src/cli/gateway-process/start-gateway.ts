@@ -1,15 +1,10 @@
 import { homedir } from "node:os";
 import { systemClock } from "../../base/clock.ts";
-import { parseOverrides } from "../../ide/discover/overrides.ts";
-import { defaultRetention } from "../../log/retention.ts";
 import { compose } from "../compose/compose.ts";
 import { readSettings } from "../compose/settings.ts";
-import { readConfig } from "../config/read-config.ts";
-import { continuityIdleMs, gatewayOptions } from "../serve/gateway-options.ts";
-import { retentionOf } from "../serve/retention-options.ts";
-import type { Io } from "../terminal/io.ts";
-import { readOrMakeKey } from "./key-file.ts";
-import { openLogLines } from "./log-lines.ts";
+import { environmentOptions } from "../serve/gateway-options.ts";
+import type { Io } from "../terminal/output.ts";
+import { openLogLines } from "./gateway-log.ts";
 
 export interface StartGatewayOptions {
   /** 0 (the default) for any free port. */
@@ -50,35 +45,25 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     clock: systemClock,
     signal: new AbortController().signal,
   };
-  const { folder, configFile, keyFile, keysFile, logKeyFile, pauseFile } = readSettings(io);
-  const { accept, backend, acpCommand, maxTurns } = gatewayOptions;
-  const key = readOrMakeKey(keyFile);
+  const settings = readSettings(io);
+  const { storeFile, graceMs, retentionMs, accept } = options;
+  const asked = environmentOptions(env);
   const composed = await compose({
     io,
-    overrides: parseOverrides(env),
-    config: readConfig(configFile),
-    backend: backend.parse(env["MILLRACE_BACKEND"] || backend.initial),
-    acpCommand: env["MILLRACE_ACP_COMMAND"] ? acpCommand.parse(env["MILLRACE_ACP_COMMAND"]) : undefined,
+    settings: storeFile === undefined ? settings : { ...settings, storeFile },
+    options: {
+      ...asked,
+      store: storeFile === undefined ? "memory" : "sqlite",
+      grace: graceMs ?? asked.grace,
+      retention: retentionMs ?? asked.retention,
+      accept: accept ?? asked.accept,
+    },
     log: openLogLines(io, "warn"),
-    key,
-    keysFile,
-    pauseFile,
-    accept: options.accept ?? accept.parse(env["MILLRACE_ACCEPT"] ?? ""),
-    mostTurns: env["MILLRACE_MAX_TURNS"] ? maxTurns.parse(env["MILLRACE_MAX_TURNS"]) : undefined,
-    folder,
-    logKeyFile,
-    storeFile: options.storeFile,
-    graceMs: options.graceMs ?? 120_000,
-    retention: retentionOf(options.retentionMs ?? defaultRetention.windowMs),
-    continuityIdleMs,
-    dashboardText: false,
-    allowedHosts: [],
-    allowedOrigins: [],
   });
   const listening = await composed.gateway.listen({ host: "127.0.0.1", port: options.port ?? 0 });
   return {
     url: listening.url,
-    key: key.reveal(),
+    key: composed.ownerKey().reveal(),
     async close() {
       await composed.close(listening);
     },

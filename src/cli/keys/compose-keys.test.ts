@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Secret } from "../../base/secret.ts";
-import { createKey, revokeKey } from "./change-keys.ts";
 import { composeKeys } from "./compose-keys.ts";
-import { readKeys } from "./keys-file.ts";
+import { createKey, readKeys, revokeKey } from "./key-record.ts";
 
 test("keys are shown with what they may and have used, without anything that belongs to their value", () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-keys-"));

@@ -1,23 +1,35 @@
+import { createHash } from "node:crypto";
+import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { Secret } from "../../base/secret.ts";
+import { isDegraded, MillraceError } from "../../base/errors.ts";
+import { fileVersion } from "../../base/node/own-file.ts";
+import { Secret } from "../../base/secret.ts";
 import type { IssuedKey } from "../../gateway/dashboard/inventory.ts";
-import { callerDigest } from "../../gateway/http/guard.ts";
+import { type Caller, callerDigest } from "../../gateway/http/guard.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
-import type { Admission } from "../../turns/options.ts";
-import { type IssuedKeys, openIssuedKeys } from "./issued-keys.ts";
-import { keyAdmission } from "./key-admission.ts";
-import { dayOf, type KeyRecord, keyState, startedOn } from "./key-record.ts";
+import type { NewTurn } from "../../log/store.ts";
+import type { AdmissionPolicy } from "../../turns/options.ts";
+import {
+  changeKeys,
+  dayOf,
+  hashKey,
+  type KeyRecord,
+  keyState,
+  readKeys,
+  startedOn,
+  unknownLimits,
+} from "./key-record.ts";
 
 /** The keys of a gateway: their callers, names and limits. */
 export interface ComposedKeys extends IssuedKeys {
-  readonly admission: Admission;
+  readonly admission: AdmissionPolicy;
   /** The name of a caller's key; undefined if unknown. */
   nameOf(caller: string): string | undefined;
   /** Every key as the dashboard shows it. */
   shown(): readonly IssuedKey[];
 }
 
-export interface KeyParts {
+interface KeyParts {
   readonly key: Secret;
   readonly keysFile: string;
   readonly clock: Clock;
@@ -53,4 +65,147 @@ function shownKey(caller: string, key: KeyRecord, nowMs: number): IssuedKey {
     models,
     turnsPerDay: most === undefined ? undefined : { most, used: startedOn(day, key), resetsAtMs },
   };
+}
+
+/** The keys that `millrace keys` made, as a running gateway sees them: each change of their file counts from the next request on. */
+export interface IssuedKeys {
+  /** The caller of this key; undefined if the key is unknown, revoked or expired. Compares every key. */
+  callerOf(key: Secret): Caller | undefined;
+  /** The key of a caller, also after it was revoked. */
+  keyOf(caller: string): KeyRecord | undefined;
+  /** Every key by its caller, also those that open nothing any more. */
+  all(): ReadonlyMap<string, KeyRecord>;
+}
+
+interface IssuedKeysOptions {
+  readonly file: string;
+  readonly clock: Pick<Clock, "now">;
+  /** Called when the file cannot be used; once for each version of the file. */
+  readonly onProblem: (error: Error) => void;
+}
+
+export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions): IssuedKeys {
+  let seen: string | undefined;
+  let keys: ReadonlyMap<string, KeyRecord> = new Map();
+  const current = () => {
+    const now = fileVersion(file);
+    if (now === seen) return keys;
+    seen = now;
+    try {
+      keys = new Map(readKeys(file).map((key) => [digestOfId(key.id), key]));
+    } catch (error) {
+      if (!isDegraded(error)) throw error;
+      keys = new Map(); // a file that others can change opens nothing
+      onProblem(error);
+    }
+    return keys;
+  };
+  return {
+    callerOf(given) {
+      let found: Caller | undefined;
+      for (const [caller, { salt, hash, name, revokedAtMs, expiresAtMs = Infinity }] of current()) {
+        const isRight = new Secret(hashKey(given, salt)).equals(new Secret(hash));
+        if (isRight && revokedAtMs === undefined && clock.now() < expiresAtMs)
+          found = { name, digest: caller, owner: false };
+      }
+      return found;
+    },
+    keyOf: (caller) => current().get(caller),
+    all: current,
+  };
+}
+
+function digestOfId(id: string): string {
+  return createHash("sha256").update("millrace key\0").update(id).digest("hex");
+}
+
+export interface KeyAdmissionOptions {
+  readonly keys: Pick<IssuedKeys, "keyOf">;
+  /** The caller whose turns have no limits. */
+  readonly owner: string;
+  /** The file of the keys. It holds the count, so two gateways of one home count together, and a restart forgets nothing. */
+  readonly file: string;
+  readonly clock: Pick<Clock, "now">;
+  /** The name of a model's UID. */
+  readonly nameOf: (uid: string) => string;
+}
+
+const nothing = () => {};
+
+/** Checks each turn against the limits of its key: models, and turns a day. The owner's key has none. */
+export function keyAdmission({ keys, owner, file, clock, nameOf }: KeyAdmissionOptions): AdmissionPolicy {
+  return {
+    admit(turn) {
+      if (turn.caller === owner) return nothing;
+      const key = keys.keyOf(turn.caller);
+      if (key === undefined) throw new MillraceError("unauthenticated", "The key of this turn is no longer there.");
+      checkLimits(key);
+      checkModel(key, turn, nameOf(turn.modelUid));
+      return key.turnsPerDay === undefined ? nothing : countTurn(file, key.id, clock.now());
+    },
+  };
+}
+
+/** What a key that has an unknown limit cannot do, and what its owner types. Undefined for any other key. */
+export function limitProblem(key: KeyRecord): { readonly message: string; readonly hint: string } | undefined {
+  const limits = unknownLimits(key);
+  if (limits.length === 0) return undefined;
+  return {
+    message: `The key ${key.name} starts no turn: its limit ${limits.join(", ")} no longer counts.`,
+    hint: `Make it anew: \`millrace keys revoke ${key.name}\`, then \`millrace keys create ${key.name} --turns-per-day <number>\`.`,
+  };
+}
+
+function checkLimits(key: KeyRecord): void {
+  const problem = limitProblem(key);
+  if (problem !== undefined) throw new MillraceError("model_not_allowed", problem.message, { hint: problem.hint });
+}
+
+function checkModel({ name, models }: KeyRecord, { modelUid, request }: NewTurn, modelName: string): void {
+  const names = [modelUid, modelName, request.model].map((each) => each.toLowerCase());
+  if (models.length === 0 || models.some((model) => names.includes(model.toLowerCase()))) return;
+  throw new MillraceError("model_not_allowed", `The key ${name} may not use the model ${modelName}.`, {
+    hint: `It may use: ${models.join(", ")}.`,
+    param: "model",
+  });
+}
+
+/**
+ * Counts a turn that is about to start. The lock of the file makes check and count one step. The returned function takes the turn
+ * back; where the file cannot be written then, the turn stays counted.
+ */
+function countTurn(file: string, id: string, nowMs: number): () => void {
+  const { day, endsAtMs } = dayOf(nowMs);
+  const takeBack = async () =>
+    changeKey(file, id, (key) => {
+      const turns = startedOn(day, key);
+      return turns === 0 ? key : { ...key, started: { day, turns: turns - 1 } };
+    });
+  try {
+    changeKey(file, id, (key) => {
+      const turns = startedOn(day, key);
+      if (turns < (key.turnsPerDay ?? Infinity)) return { ...key, started: { day, turns: turns + 1 } };
+      throw new MillraceError(
+        "quota_exhausted",
+        `The key ${key.name} has used its ${key.turnsPerDay} turns for today.`,
+        {
+          hint: `It can start turns again at ${new Date(endsAtMs).toISOString()}. The owner of the gateway can make a key with more turns.`,
+          resetsAtMs: endsAtMs,
+          retryAfterMs: endsAtMs - nowMs,
+        },
+      );
+    });
+  } catch (cause) {
+    if (!isDegraded(cause)) throw cause;
+    throw new MillraceError("unavailable", "The turns of this key cannot be counted now.", {
+      hint: "Try again in a moment. If that does not help, the owner of the gateway can type `millrace keys` to see the reason.",
+      retryAfterMs: 5_000,
+      cause,
+    });
+  }
+  return () => void bestEffort(takeBack());
+}
+
+function changeKey(file: string, id: string, change: (key: KeyRecord) => KeyRecord): void {
+  changeKeys(file, (keys) => keys.map((key) => (key.id === id ? change(key) : key)));
 }

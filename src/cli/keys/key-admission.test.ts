@@ -4,12 +4,9 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { NewTurn } from "../../log/store.ts";
-import { createKey } from "./change-keys.ts";
-import { openIssuedKeys } from "./issued-keys.ts";
-import { keyAdmission } from "./key-admission.ts";
-import type { KeyLimits } from "./key-record.ts";
-import { changeKeys, readKeys } from "./keys-file.ts";
-import { parseExpiry } from "./parse-expiry.ts";
+import { parseExpiry } from "../commands/keys.ts";
+import { keyAdmission, openIssuedKeys } from "./compose-keys.ts";
+import { changeKeys, createKey, type KeyLimits, readKeys } from "./key-record.ts";
 
 const noon = Date.parse("2026-11-22T12:00:00Z");
 

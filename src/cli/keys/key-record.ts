@@ -1,6 +1,10 @@
-import { createHmac } from "node:crypto";
+import { createHmac, randomBytes, randomUUID } from "node:crypto";
 import { z } from "zod";
-import type { Secret } from "../../base/secret.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { withFileLock } from "../../base/node/file-lock.ts";
+import { readOwnFile, UnusableFile } from "../../base/node/own-file.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
+import { Secret } from "../../base/secret.ts";
 
 const limitsSchema = z.object({
   /** Names or UIDs; any model where the list is empty. */
@@ -67,12 +71,78 @@ export function hashKey(key: Secret, salt: string): string {
   return createHmac("sha256", salt).update(key.reveal()).digest("hex");
 }
 
-/** Keys as the text of their file. */
-export function encodeKeys(keys: readonly KeyRecord[]): string {
-  return `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`;
+/** Every key in the file, also the revoked ones. Throws `degraded` where the file is there but cannot be used. */
+export function readKeys(file: string): readonly KeyRecord[] {
+  let text: string | undefined;
+  try {
+    text = readOwnFile(file);
+  } catch (error) {
+    if (error instanceof UnusableFile) throw unusable(file, error.message, error.todo, error);
+    throw unusable(file, "it cannot be read", `Look at it: \`ls -l ${file}\`.`, error);
+  }
+  try {
+    return text === undefined ? [] : fileSchema.parse(JSON.parse(text)).keys;
+  } catch (error) {
+    throw unusable(file, "it is damaged", "Put a good copy back.", error);
+  }
 }
 
-/** Throws where the text is none that `encodeKeys` made. */
-export function decodeKeys(text: string): readonly KeyRecord[] {
-  return fileSchema.parse(JSON.parse(text)).keys;
+/**
+ * Replaces the keys in the file by the result of `change`. No other process changes them meanwhile: two changes at once lose nothing.
+ * If `change` throws, nothing changes. Throws `degraded` where the file cannot be used.
+ */
+export function changeKeys(file: string, change: (keys: readonly KeyRecord[]) => readonly KeyRecord[]): void {
+  try {
+    withFileLock(file, () => {
+      const keys = change(readKeys(file));
+      replaceFileSync(file, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`);
+    });
+  } catch (error) {
+    if (isMillraceError(error)) throw error;
+    throw unusable(
+      file,
+      "it cannot be written",
+      "Look at the space on its disk, and at the owner of its folder.",
+      error,
+    );
+  }
+}
+
+function unusable(file: string, why: string, todo: string, cause: unknown): MillraceError {
+  return new MillraceError("degraded", `The file of the keys (${file}) cannot be used: ${why}.`, {
+    hint: `${todo} Until then only the owner's key opens the gateway.`,
+    cause,
+  });
+}
+
+/** Makes a key; only its hash is kept. A name that is in use is refused; that of a revoked key is free again. */
+export function createKey(file: string, name: string, limits: KeyLimits, nowMs: number): Secret {
+  if (!/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(name) || name === "owner" || name === "dashboard")
+    throw new MillraceError("invalid_request", `A key cannot be called ${JSON.stringify(name)}.`, {
+      hint: "Use 1 to 64 letters, digits, dots, hyphens and underscores. `owner` and `dashboard` are taken.",
+    });
+  const key = new Secret(`mrk_${randomBytes(32).toString("base64url")}`);
+  const salt = randomBytes(16).toString("base64url");
+  const hash = hashKey(key, salt);
+  const record: KeyRecord = { ...limits, id: randomUUID(), name, createdAtMs: nowMs, salt, hash };
+  changeKeys(file, (keys) => {
+    if (keys.some((other) => other.name === name && other.revokedAtMs === undefined))
+      throw new MillraceError("invalid_request", `There is a key called ${name} already.`, {
+        hint: "`millrace keys revoke` ends it. Then you can make a new one with this name.",
+      });
+    return [...keys, record];
+  });
+  return key;
+}
+
+/** Ends a key. Its record stays, so that the turns that it started keep its name; the name is free for a new key. */
+export function revokeKey(file: string, name: string, nowMs: number): void {
+  changeKeys(file, (keys) => {
+    const found = keys.find((key) => key.name === name && key.revokedAtMs === undefined);
+    if (found === undefined)
+      throw new MillraceError("invalid_request", `There is no key called ${JSON.stringify(name)}.`, {
+        hint: "`millrace keys` shows all keys.",
+      });
+    return keys.map((key) => (key === found ? { ...found, revokedAtMs: nowMs } : key));
+  });
 }

@@ -1,4 +1,3 @@
-import type { Writable } from "node:stream";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
@@ -56,16 +55,10 @@ export async function runAt(
     readonly homeFolder: string;
     readonly clock: FakeClock;
     readonly columns?: number;
-    readonly terminal?: Writable;
-    readonly signal?: AbortSignal;
   },
 ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  const io = fakeIo({
-    homeFolder: options.homeFolder,
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
-  });
+  const io = fakeIo({ homeFolder: options.homeFolder });
   if (options.columns !== undefined) Object.assign(io.stdout, { isTTY: true, columns: options.columns });
-  const stdout = options.terminal ?? io.stdout;
-  const code = await main(argv, { ...io, stdout, env: { NO_COLOR: "1" }, clock: options.clock }, [command]);
+  const code = await main(argv, { ...io, env: { NO_COLOR: "1" }, clock: options.clock }, [command]);
   return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
 }

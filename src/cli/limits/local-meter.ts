@@ -1,9 +1,8 @@
 import { parseOverrides } from "../../ide/discover/overrides.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { CommandContext } from "../command.ts";
-import { devinRecords } from "./devin-records.ts";
 import type { LocalMeter } from "./limits-source.ts";
-import { openOwnHistory } from "./open-own-history.ts";
+import { devinRecords, openOwnHistory } from "./open-own-history.ts";
 
 /**
  * For one command, when no gateway runs: it asks the IDEs itself, and reads and adds to the same history. `shared`: a finder of the
@@ -16,7 +15,7 @@ export function openLocalMeter({ io, settings }: CommandContext, shared?: IdeFin
   const records = devinRecords(io, overrides.onlyHome);
   return {
     history,
-    elsewhere: (query) => records.elsewhere(query),
+    elsewhere: (query) => records.elsewhere(query, (...asked) => history.sessions(...asked)),
     async meter() {
       const [{ composeIdeFinder }, { meterOver }] = await Promise.all([
         import("../compose/compose-ide.ts"),

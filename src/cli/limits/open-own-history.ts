@@ -1,9 +1,14 @@
+import { workingFolder } from "../../backends/acp/process/agent-spec.ts";
+import { cascadeIdOf } from "../../backends/acp/session/session-notes.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
+import { sessionsFile } from "../../ide/account/cli-credentials.ts";
 import { setDatabaseAside } from "../../log/sqlite/open-file.ts";
+import { DevinCalls } from "../../usage/devin-calls.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
+import type { Io } from "../terminal/output.ts";
 
 /** How long the usage history is kept. */
 const keepDays = 400;
@@ -30,4 +35,17 @@ export function openOwnHistory(
     ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }),
     ...(ownFile === undefined ? {} : { setAside }),
   });
+}
+
+/** Devin's own records in the user's home, or in the only home that is asked for. */
+export function devinRecords(
+  { platform, homeFolder, env }: Pick<Io, "platform" | "homeFolder" | "env">,
+  onlyHome: string | undefined,
+): DevinCalls {
+  const file = sessionsFile(
+    platform === "win32" ? "windows" : platform === "darwin" ? "darwin" : "linux",
+    onlyHome ?? homeFolder,
+    onlyHome === undefined ? env : {},
+  );
+  return new DevinCalls(file, workingFolder, (session) => cascadeIdOf("devin", session));
 }

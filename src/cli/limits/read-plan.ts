@@ -30,19 +30,39 @@ export async function readPlans(finder: IdeFinder, clock: Clock, signal: AbortSi
   const asked = await Promise.all(
     chosen.map(async (ide): Promise<PlanAnswer> => {
       const answer = await askOrFail(finder, ide, clock, signal);
-      const isForeign = ide.standIn === true && found.isNamed !== true; // the one that the user named is the IDE that he means
-      return isForeign && answer.type !== "failed" && answer.type !== "saved" ? { ...answer, standIn: true } : answer;
+      return ide.standIn === true && answer.type !== "failed" && answer.type !== "saved"
+        ? { ...answer, standIn: true }
+        : answer;
     }),
   );
   const told = new Set(asked.filter(tellsLimits).map(({ ide }) => ide));
-  const saved = (await (found.readSavedPlans?.(signal) ?? [])).filter(({ variant }) => !told.has(variant));
+  const saved = (await (found.readSavedPlans?.(signal) ?? [])).filter(
+    ({ variant }) => !told.has(variant) && standInOf(found, variant) !== "gone",
+  );
   if (asked.length === 0 && saved.length === 0) throw noPlan(found);
   const stoodIn = new Set(saved.map(({ variant }) => variant as string));
   return [
     // The saved plan goes first: its limits count if the IDE's answer has none.
-    ...saved.map((plan): PlanAnswer => ({ type: "saved", ide: plan.variant, build: plan.build, rows: plan })),
+    ...saved.map(
+      (plan): PlanAnswer => ({
+        type: "saved",
+        ide: plan.variant,
+        build: plan.build,
+        ...(standInOf(found, plan.variant) === undefined ? {} : { standIn: true }),
+        rows: plan,
+      }),
+    ),
     ...asked.filter((answer) => !(lacksTheCall(answer) && stoodIn.has(answer.ide))),
   ];
+}
+
+/** Whether only a stand-in can have saved this product's plan, and whether it still runs. */
+function standInOf({ ides, apps = [] }: DiscoveryResult, variant: string): "runs" | "gone" | undefined {
+  const running = ides.filter((ide) => ide.variant === variant);
+  const installed = apps.filter((app) => app.variant === variant);
+  const all = [...running, ...installed];
+  if (all.length === 0 || all.some(({ standIn }) => standIn !== true)) return undefined;
+  return running.length > 0 || installed.some((app) => app.running) ? "runs" : "gone";
 }
 
 /** An agent program answers prompts without an editor, but does not report the plan. */

@@ -1,10 +1,13 @@
+import { toolWays } from "../../backends/acp/tools/native-knowledge.ts";
 import { backendModes } from "../../backends/choose-backend.ts";
-import type { AskingOptions } from "../compose/compose-upstream.ts";
-import type { RedisAddress } from "../compose/redis-address.ts";
-import { type LogLevel, logLevels } from "../gateway-process/log-lines.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.ts";
+import { defaultRetention, type Retention } from "../../log/retention.ts";
+import type { OptionValues } from "../command.ts";
+import { logLevels } from "../gateway-process/gateway-log.ts";
 import { sharedMost } from "../keys/turn-limit.ts";
-import { choice, commandLine, duration, explainedBy, flag, ideChoice, integer, text } from "../options.ts";
-import { storeOptions } from "../store-options.ts";
+import { choice, commandLine, duration, flag, ideChoice, integer, ofServe, redisAddress, text } from "../options.ts";
+import type { Io } from "../terminal/output.ts";
 
 export const defaultPort = 42_100;
 
@@ -19,7 +22,15 @@ export const gatewayOptions = {
     { min: 0, max: 65_535, initial: defaultPort },
     { env: "MILLRACE_PORT" },
   ),
-  ...storeOptions,
+  store: choice(
+    "where answers are stored: in a file, on a Redis server that several gateways share, or in memory only",
+    ["sqlite", "redis", "memory"],
+    "sqlite",
+    { env: "MILLRACE_STORE" },
+  ),
+  redisUrl: redisAddress("address of the server for --store redis; put a password into the variable, not here", {
+    env: "MILLRACE_REDIS_URL",
+  }),
   grace: duration("how long an answer continues after its client disconnects", 120_000, {
     env: "MILLRACE_GRACE",
     defaultText: "2m",
@@ -41,12 +52,11 @@ export const gatewayOptions = {
   home: text("use only the IDE whose home folder this is, for example a stand-in", "<folder>", {
     env: "MILLRACE_IDE_ONLY_HOME",
   }),
-  pid: integer(
-    "use only the language server with this process id",
-    "<pid>",
-    { min: 1, max: 4_294_967_295, initial: undefined },
-    { env: "MILLRACE_IDE_PID" },
-  ),
+  pid: integer("use only the language server with this process id", "<pid>", {
+    min: 1,
+    max: 4_294_967_295,
+    initial: undefined,
+  }),
   endpoint: text("use this language server and do not search for others", "<host:port>", {
     env: "MILLRACE_IDE_ENDPOINT",
   }),
@@ -58,6 +68,12 @@ export const gatewayOptions = {
     backendModes,
     "auto",
     { env: "MILLRACE_BACKEND" },
+  ),
+  tools: choice(
+    "how a client's tools reach an agent: native as tools of its own, prose as instructions to write calls; auto is native, unless this version of the agent did not take them before",
+    toolWays,
+    "auto",
+    { env: "MILLRACE_TOOLS" },
   ),
   ideTools: choice(
     "when the IDE's agent uses its own tools to look something up: read lets it, stop ends the turn with an error",
@@ -82,21 +98,46 @@ export const gatewayOptions = {
 
 /** Options of a gateway that a command runs for itself: without a port. */
 const { port: _port, ...unlistened } = gatewayOptions;
-export const ownGatewayOptions = explainedBy("serve", unlistened);
+export const ownGatewayOptions = ofServe(unlistened);
 
 /** The parsed options of a gateway command. */
-export interface GatewayCommandOptions extends AskingOptions {
-  readonly store: "sqlite" | "redis" | "memory";
-  readonly redisUrl: RedisAddress;
-  readonly grace: number;
-  readonly maxTurns?: number | undefined;
-  readonly retention: number;
-  readonly continuity: "on" | "off";
-  readonly ide: "windsurf" | "windsurf-next" | undefined;
-  readonly home?: string | undefined;
-  readonly pid?: number | undefined;
-  readonly endpoint: string | undefined;
-  readonly tokenFile: string | undefined;
-  readonly accept?: boolean | undefined;
-  readonly logLevel: LogLevel | undefined;
+export type GatewayCommandOptions = OptionValues<typeof unlistened>;
+
+/** The options of a gateway as the environment sets them, for a gateway without a command line. Throws `invalid_request`. */
+export function environmentOptions(env: Io["env"]): GatewayCommandOptions {
+  const values = Object.entries(unlistened).map(([name, { env: variable = "", initial, parse }]): [string, unknown] => {
+    const raw = env[variable];
+    return [name, raw ? parse(raw) : initial];
+  });
+  return Object.fromEntries(values) as unknown as GatewayCommandOptions; // the same keys, each by its own parser
+}
+
+/** Options that say which IDE to use. */
+export type IdeOptions = Pick<GatewayCommandOptions, "endpoint" | "tokenFile"> &
+  Partial<Pick<GatewayCommandOptions, "home" | "pid">> & { readonly ide: string | undefined };
+
+/** The user's choice of IDE, from the options of a command and the environment; options win. Throws `invalid_request`. */
+export function overridesOf(io: Pick<Io, "env">, options: IdeOptions): IdeOverrides {
+  const overrides = parseOverrides({
+    ...io.env,
+    MILLRACE_IDE_VARIANT: options.ide,
+    MILLRACE_IDE_ENDPOINT: options.endpoint,
+    MILLRACE_IDE_TOKEN_FILE: options.tokenFile,
+    ...(options.home === undefined ? {} : { MILLRACE_IDE_ONLY_HOME: options.home }),
+  });
+  return { ...overrides, pid: options.pid };
+}
+
+const leastMs = 60_000;
+
+/**
+ * How long answers are kept; `windowMs` after the end or the last reader, and after the end for as long as the default or the window at
+ * most. Throws `invalid_request` for less than a minute: a client that was cut off could not come back in time.
+ */
+export function retentionOf(windowMs: number): Retention {
+  if (windowMs < leastMs)
+    throw new MillraceError("invalid_request", "The retention is less than a minute.", {
+      hint: "Give --retention at least 1m.",
+    });
+  return { ...defaultRetention, windowMs, capMs: Math.max(windowMs, defaultRetention.capMs) };
 }

@@ -1,59 +1,27 @@
-import type { GatewayLog } from "../../gateway/http/log.ts";
+import { isPortTaken, type Listener } from "../../gateway/http/listen.ts";
+import type { OpenGateway } from "../../gateway/open-gateway.ts";
 import type { CommandContext } from "../command.ts";
-import { compose, type GatewayParts } from "../compose/compose.ts";
-import { readConfig } from "../config/read-config.ts";
+import { type ComposeOptions, compose, type GatewayParts } from "../compose/compose.ts";
 import { spellCount } from "../doctor/spell.ts";
+import { askConsent } from "../gateway-process/consent.ts";
+import { findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { openLogLines } from "../gateway-process/gateway-log.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
-import { openLogLines } from "../gateway-process/log-lines.ts";
-import type { OtlpReceiver } from "../telemetry/otlp-receiver.ts";
-import { describeDamage } from "../terminal/describe-damage.ts";
-import { continuityIdleMs, type GatewayCommandOptions } from "./gateway-options.ts";
-import { overridesOf } from "./ide-options.ts";
-import { retentionOf } from "./retention-options.ts";
+import { findPortHolder, type PortReason, portTaken } from "../gateway-process/port-holder.ts";
+import type { GatewayCommandOptions } from "./gateway-options.ts";
 
-/** The parts of a gateway as its command's options want them. */
+/** The parts of a gateway as its command's options want them; its notes for the user are printed. */
 export async function openComposed(
   options: GatewayCommandOptions,
   { io, out, settings }: CommandContext,
-  extra: {
-    readonly allowedHosts?: readonly string[];
-    readonly allowedOrigins?: readonly string[];
-    readonly onlyHome?: string;
-    readonly dashboardText?: boolean;
-    readonly log?: GatewayLog;
-    readonly otlp?: OtlpReceiver | undefined;
-  } = {},
+  extra: Partial<Pick<ComposeOptions, "allowedHosts" | "allowedOrigins" | "log">> = {},
 ): Promise<GatewayParts> {
-  const asked = overridesOf(io, options);
-  const overrides = extra.onlyHome === undefined ? asked : { ...asked, onlyHome: extra.onlyHome };
-  const composed = await compose({
-    io,
-    overrides,
-    config: readConfig(settings.configFile),
-    backend: options.backend,
-    acpCommand: options.acpCommand,
-    ideTools: options.ideTools,
-    toolWay: options.continuity === "on" ? undefined : "prose", // a prompt that waits is a conversation that is kept
-    log: extra.log ?? openLogLines(io, options.logLevel ?? "warn"),
-    key: readOrMakeKey(settings.keyFile),
-    keyFile: settings.keyFile,
-    keysFile: settings.keysFile,
-    folder: settings.folder,
-    logKeyFile: settings.logKeyFile,
-    storeFile: options.store === "memory" ? undefined : settings.storeFile,
-    redis: options.store === "redis" ? options.redisUrl : undefined,
-    graceMs: options.grace,
-    mostTurns: options.maxTurns,
-    pauseFile: settings.pauseFile,
-    accept: options.accept ?? false,
-    retention: retentionOf(options.retention),
-    dashboardText: extra.dashboardText ?? false,
-    otlp: extra.otlp,
-    continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,
-    allowedHosts: extra.allowedHosts ?? [],
-    allowedOrigins: extra.allowedOrigins ?? [],
-  });
-  if (composed.damage !== undefined) out.note(describeDamage(composed.damage.copy));
+  const log = openLogLines(io, options.logLevel ?? "warn");
+  const composed = await compose({ io, settings, options, log, ...extra });
+  if (composed.damage !== undefined)
+    out.note(
+      `The store was damaged. Its file is kept as ${composed.damage.copy}, and a new log was begun. A request that is repeated under an earlier idempotency key may be asked once more.`,
+    );
   if (composed.unreadableTurns > 0)
     out.note(
       `The key of the log (${settings.logKeyFile}) was missing, so Millrace made a new one. ${spellCount(composed.unreadableTurns, "turn")} of the old key cannot be read. If you have the old key: stop, put it back, and start again.`,
@@ -63,4 +31,52 @@ export async function openComposed(
       `${composed.degradedBy.message} Until it can be used, Millrace keeps answers in memory only. ${composed.degradedBy.hint}`,
     );
   return composed;
+}
+
+/** A gateway for one command: the running one, or one of this process's own on a free port, closed at the end. */
+export async function withGateway<T>(
+  options: GatewayCommandOptions,
+  context: CommandContext,
+  use: (gateway: GatewayClient) => Promise<T>,
+): Promise<T> {
+  const running = await findGateway(context.settings, context.signal);
+  if (running !== undefined || !options.accept) await askConsent(options, context);
+  if (running !== undefined) return use(running);
+  const composed = await openComposed(options, context);
+  try {
+    const listening = await listenSomewhere(composed.gateway, { host: "127.0.0.1", port: 0 }, context);
+    try {
+      return await use({ url: listening.url, key: readOrMakeKey(context.settings.keyFile), isOwn: true });
+    } finally {
+      await listening.close();
+    }
+  } finally {
+    await composed.close();
+  }
+}
+
+/** Listens on the port. If a fixed port is in use, throws an error that names its process. Otherwise picks a free one and prints it. */
+export async function listenSomewhere(
+  gateway: OpenGateway,
+  {
+    fixedBy,
+    ...where
+  }: {
+    readonly host: string;
+    readonly port: number;
+    readonly socket?: string | undefined;
+    readonly fixedBy?: PortReason | undefined;
+  },
+  { io, out, signal }: CommandContext,
+): Promise<Listener> {
+  try {
+    return await gateway.listen(where);
+  } catch (error) {
+    if (!isPortTaken(error)) throw error;
+    if (fixedBy !== undefined)
+      throw portTaken(where.port, await findPortHolder(where.port, io.platform, signal), fixedBy);
+    const listening = await gateway.listen({ ...where, port: 0 });
+    out.note(`Port ${where.port} is in use by another program. Millrace uses port ${listening.port}.`);
+    return listening;
+  }
 }

@@ -1,5 +1,5 @@
 import type { ServerSource } from "../../backends/current-server.ts";
-import { isWithoutIde, MillraceError, unusableServer } from "../../base/errors.ts";
+import { isWithoutIde, MillraceError } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/ide.ts";
 import { nearestMiss } from "../../ide/process/near-miss.ts";
@@ -53,16 +53,20 @@ export function foundByItself(ide: Ide | undefined): Ide | undefined {
  * @throws MillraceError `ide_not_running` or `not_signed_in`, with the places where discovery looked in its details.
  */
 export function choosePrompted(result: DiscoveryResult): Ide {
-  const candidates = promptable(result);
-  const ide = candidates.find(({ signedIn }) => signedIn);
+  const ide = chosenIde(result);
   if (ide !== undefined) return ide;
-  const [first] = candidates;
+  const [first] = promptable(result);
   if (first !== undefined) {
     throw new MillraceError("not_signed_in", `${first.product} is running, but no account is signed in there.`, {
       details: lookedAt(result),
     });
   }
   throw withoutServer(result);
+}
+
+/** The IDE that prompts go to by this discovery; undefined where none is signed in. */
+export function chosenIde(result: Pick<DiscoveryResult, "ides">): Ide | undefined {
+  return promptable(result).find(({ signedIn }) => signedIn);
 }
 
 export function promptable({ ides }: Pick<DiscoveryResult, "ides">): readonly Ide[] {
@@ -86,10 +90,10 @@ export function nameWithKind({ product, standIn }: Pick<Ide, "product" | "standI
  */
 export function spellChosenIde(
   result: DiscoveryResult,
-  named: { readonly pid?: unknown; readonly home?: unknown } = {},
+  named: { readonly pid?: unknown; readonly home?: unknown; readonly plan?: string | undefined } = {},
 ): string | undefined {
   const candidates = promptable(result);
-  const chosen = candidates.find(({ signedIn }) => signedIn);
+  const chosen = chosenIde(result);
   if (chosen === undefined) return undefined;
   const all = result.ides.filter(({ variant }) => variant !== "antigravity");
   const others = all.length - 1;
@@ -102,7 +106,8 @@ export function spellChosenIde(
         ? "the only one that runs"
         : "the only one in the home that --home names";
   const why = others === 0 ? alone : `the first of ${all.length}: by product, then the newest${stopped}`;
-  return `${nameWithKind(chosen)} (${chosen.pid === undefined ? "set by hand" : `pid ${chosen.pid}`}): ${why}`;
+  const process = chosen.pid === undefined ? "set by hand" : `pid ${chosen.pid}`;
+  return `${nameWithKind(chosen)} (${named.plan === undefined ? "" : `${named.plan}, `}${process}): ${why}`;
 }
 
 /**
@@ -119,7 +124,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
       `${nameOfRunning(result, variant)} runs (${subject}), but cannot be used: ${why}.`,
       {
         hint: `${todo} \`millrace doctor\` shows where Millrace looked.`,
-        details: { ...details, reason: unusableServer },
+        details,
       },
     );
   }

@@ -1,34 +1,24 @@
 import { posix } from "node:path";
-import type { ServiceManager, ServiceSpec, ServiceStep } from "./service-plan.ts";
-import { xml } from "./xml.ts";
+import { command, ifThere, type ServiceManager, type ServiceSpec, xml } from "./service-plan.ts";
 
 const label = "dev.millrace.gateway";
+const launchctl = command("launchctl");
 
 /** A launch agent of the user. Source: launchd.plist(5), launchctl(1). */
 export const launchd: ServiceManager = {
   title: "launchd",
   definition,
-  steps(action, spec) {
+  steps(spec) {
     const domain = `gui/${spec.uid}`;
     const service = `${domain}/${label}`;
-    const launchctl = (...args: readonly string[]): ServiceStep => ({ kind: "run", program: "launchctl", args });
-    const unload: ServiceStep = { kind: "run", program: "launchctl", args: ["bootout", service], mayFail: true };
-    switch (action) {
-      case "install":
-        return [
-          { kind: "write", file: definition(spec), text: launchdPlist(spec) },
-          unload,
-          launchctl("bootstrap", domain, definition(spec)),
-        ];
-      case "uninstall":
-        return [unload, { kind: "remove", file: definition(spec) }];
-      case "restart":
-        return [launchctl("kickstart", "-k", service)];
-      case "status":
-        return [launchctl("print", service)];
-      default:
-        return action satisfies never;
-    }
+    const file = definition(spec);
+    const unload = ifThere(launchctl("bootout", service));
+    return {
+      install: [{ kind: "write", file, text: launchdPlist(spec) }, unload, launchctl("bootstrap", domain, file)],
+      uninstall: [unload, { kind: "remove", file }],
+      restart: [launchctl("kickstart", "-k", service)],
+      status: [launchctl("print", service)],
+    };
   },
   isRunning: ({ stdout }) => /^\s*state = running$/m.test(stdout),
   note: "It starts when you log in.",

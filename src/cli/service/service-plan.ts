@@ -1,3 +1,11 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { rm } from "node:fs/promises"; // the errors of rmSync have no code
+import { dirname } from "node:path";
+import { MillraceError } from "../../base/errors.ts";
+import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
+import { replaceFile } from "../../base/node/replace-file.ts";
+import type { CommandOutput, RunCommand } from "../../ide/host/run-command.ts";
+
 /** The service's program, and the folders of its manager. */
 export interface ServiceSpec {
   /** Node and the script, as absolute paths, and the arguments. */
@@ -29,9 +37,72 @@ export interface ServiceManager {
   readonly title: string;
   /** The file that is there while the service is installed. */
   readonly definition: (spec: ServiceSpec) => string;
-  readonly steps: (action: ServiceAction, spec: ServiceSpec) => readonly ServiceStep[];
+  readonly steps: (spec: ServiceSpec) => Readonly<Record<ServiceAction, readonly ServiceStep[]>>;
   /** Whether the output of the `status` step means that the service runs. */
   readonly isRunning: (answer: { readonly stdout: string; readonly exitCode: number }) => boolean;
   /** The note to the user after the installation. */
   readonly note: string;
+}
+
+/** Text inside an element. */
+export function xml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+}
+
+const limitMs = 60_000;
+
+/**
+ * Takes the steps one after the other, and returns the output of the last command. If one fails, the files and folders that were made before
+ * it are removed again, so that nothing is half installed. Throws `degraded` with the words of the command that failed.
+ */
+export async function takeSteps(
+  steps: readonly ServiceStep[],
+  run: RunCommand,
+  signal: AbortSignal,
+): Promise<CommandOutput> {
+  let last: CommandOutput = { stdout: "", exitCode: 0 };
+  const undo: (() => void)[] = [];
+  for (const step of steps) {
+    if (step.kind === "remove") await rm(step.file, { force: true });
+    else if (step.kind === "write") {
+      const folder = dirname(step.file);
+      const wasThere = existsSync(step.file);
+      const made = mkdirSync(folder, { recursive: true });
+      if (!wasThere) {
+        undo.push(() => {
+          rmSync(step.file, { force: true });
+          if (made !== undefined) removeEmptyFolders(folder, dirname(made));
+        });
+      }
+      await replaceFile(step.file, Buffer.from(step.text, step.encoding ?? "utf8"));
+    } else {
+      const answer = await run(step.program, step.args, { limitMs, withStderr: true }, signal);
+      if (answer.ok) last = answer.value;
+      if (step.mayFail === true || (answer.ok && answer.value.exitCode === 0)) continue;
+      for (const remove of undo) remove();
+      const why = answer.ok ? answer.value.stderr?.trim() || `it ended with ${answer.value.exitCode}` : answer.why;
+      const isWithoutManager = /connect to bus|not been booted|ENOENT/i.test(why);
+      throw new MillraceError("degraded", `\`${spellStep(step)}\` failed: ${why.replace(/\.$/, "")}.`, {
+        hint: `${undo.length > 0 ? "Nothing was installed. " : ""}${isWithoutManager ? "This machine has no service manager for your user, as in a container, WSL or ssh" : "Without a service"}: use \`millrace serve --background\`.`,
+      });
+    }
+  }
+  return last;
+}
+
+/** A step as a person would type it. */
+export function spellStep(step: ServiceStep): string {
+  if (step.kind === "write") return `write ${step.file}`;
+  if (step.kind === "remove") return `remove ${step.file}`;
+  return [step.program, ...step.args].map((word) => (/[\s"]/.test(word) ? JSON.stringify(word) : word)).join(" ");
+}
+
+/** A command of a service manager as a step. */
+export const command =
+  (program: string, ...first: readonly string[]) =>
+  (...args: readonly string[]): ServiceStep => ({ kind: "run", program, args: [...first, ...args] });
+
+/** The same step where its failure means that there was nothing to undo. */
+export function ifThere(step: ServiceStep): ServiceStep {
+  return step.kind === "run" ? { ...step, mayFail: true } : step;
 }

@@ -1,10 +1,12 @@
 import { existsSync, realpathSync } from "node:fs";
 import { MillraceError } from "../../base/errors.ts";
-import { withoutNpm } from "../clients/millrace-command.ts";
+import { withoutNpm } from "../clients/installed.ts";
 import type { CommandContext } from "../command.ts";
 import { startedByVariable } from "../gateway-process/background.ts";
-import { managerOf } from "./manager-of.ts";
-import type { ServiceSpec } from "./service-plan.ts";
+import { launchd } from "./launchd.ts";
+import type { ServiceManager, ServiceSpec } from "./service-plan.ts";
+import { systemd } from "./systemd.ts";
+import { taskScheduler } from "./task-scheduler.ts";
 
 /** Variables of the shell that a service keeps: where Millrace's files are, and where programs are found. */
 const kept = ["PATH", "MILLRACE_HOME", "MILLRACE_KEY_FILE", "MILLRACE_LOG_KEY_FILE"];
@@ -35,4 +37,14 @@ export function serviceSpec({ io, settings }: Pick<CommandContext, "io" | "setti
 
 function windowsUser({ USERDOMAIN: domain, USERNAME: name }: CommandContext["io"]["env"]): string | undefined {
   return domain === undefined || name === undefined ? undefined : `${domain}\\${name}`;
+}
+
+/** The manager of this system; undefined for a system that has none of the three. */
+export function managerOf(platform: NodeJS.Platform): ServiceManager | undefined {
+  const managers: Partial<Record<NodeJS.Platform, ServiceManager>> = {
+    linux: systemd,
+    darwin: launchd,
+    win32: taskScheduler,
+  };
+  return managers[platform];
 }

@@ -4,10 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { launchdPlist } from "./launchd.ts";
-import { managerOf } from "./manager-of.ts";
-import type { ServiceAction, ServiceSpec } from "./service-plan.ts";
+import { type ServiceAction, type ServiceSpec, spellStep, takeSteps } from "./service-plan.ts";
+import { managerOf } from "./service-spec.ts";
 import { systemdUnit } from "./systemd.ts";
-import { spellStep, takeSteps } from "./take-steps.ts";
 import { taskScript, taskXml } from "./task-scheduler.ts";
 
 const spec: ServiceSpec = {
@@ -118,7 +117,7 @@ test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([
   ["darwin", "restart", ["launchctl kickstart -k gui/501/dev.millrace.gateway"]],
   ["win32", "restart", ["schtasks /End /TN Millrace", "schtasks /Run /TN Millrace"]],
 ])("on %s, %s is %j", (platform, action, steps) => {
-  expect(managerOf(platform)?.steps(action, spec).map(spellStep)).toEqual(steps);
+  expect(managerOf(platform)?.steps(spec)[action].map(spellStep)).toEqual(steps);
 });
 
 test("a step that fails ends the rest, says what the command said, and leaves no file and no folder of its own", async () => {

@@ -1,39 +1,27 @@
 import { posix } from "node:path";
-import type { ServiceManager, ServiceSpec, ServiceStep } from "./service-plan.ts";
+import { command, ifThere, type ServiceManager, type ServiceSpec } from "./service-plan.ts";
 
 const unit = "millrace.service";
-const systemctl = (...args: readonly string[]): ServiceStep => ({
-  kind: "run",
-  program: "systemctl",
-  args: ["--user", ...args],
-});
+const systemctl = command("systemctl", "--user");
 
 /** A user unit. Source: systemd.service(5), systemd.exec(5). */
 export const systemd: ServiceManager = {
   title: "systemd",
   definition,
-  steps(action, spec) {
-    switch (action) {
-      case "install":
-        return [
-          { kind: "write", file: definition(spec), text: systemdUnit(spec) },
-          systemctl("daemon-reload"),
-          systemctl("enable", unit),
-          systemctl("restart", unit),
-        ];
-      case "uninstall":
-        return [
-          { kind: "run", program: "systemctl", args: ["--user", "disable", "--now", unit], mayFail: true },
-          { kind: "remove", file: definition(spec) },
-          { kind: "run", program: "systemctl", args: ["--user", "daemon-reload"], mayFail: true },
-        ];
-      case "status":
-        return [systemctl("is-active", unit)];
-      case "restart":
-        return [systemctl("restart", unit)];
-      default:
-        return action satisfies never;
-    }
+  steps(spec) {
+    const file = definition(spec);
+    const reload = systemctl("daemon-reload");
+    return {
+      install: [
+        { kind: "write", file, text: systemdUnit(spec) },
+        reload,
+        systemctl("enable", unit),
+        systemctl("restart", unit),
+      ],
+      uninstall: [ifThere(systemctl("disable", "--now", unit)), { kind: "remove", file }, ifThere(reload)],
+      restart: [systemctl("restart", unit)],
+      status: [systemctl("is-active", unit)],
+    };
   },
   isRunning: ({ stdout }) => stdout.trim() === "active",
   note: "It starts when you log in. `loginctl enable-linger` starts it with the machine, and keeps it after you log out.",

@@ -1,41 +1,32 @@
 import { win32 } from "node:path";
-import type { ServiceManager, ServiceSpec, ServiceStep } from "./service-plan.ts";
-import { xml } from "./xml.ts";
+import { command, ifThere, type ServiceManager, type ServiceSpec, xml } from "./service-plan.ts";
 
 const task = "Millrace";
-const schtasks = (...args: readonly string[]): ServiceStep => ({ kind: "run", program: "schtasks", args });
+const schtasks = command("schtasks");
 
 /** A task that starts at logon. Source: schtasks and the Task Scheduler schema (learn.microsoft.com). */
 export const taskScheduler: ServiceManager = {
   title: "Task Scheduler",
   definition: scriptOf,
-  steps(action, spec) {
-    const definition = win32.join(spec.folder, "service.xml");
-    switch (action) {
-      case "install":
-        return [
-          { kind: "write", file: scriptOf(spec), text: taskScript(spec) },
-          { kind: "write", file: definition, text: taskXml(spec), encoding: "utf16le" },
-          schtasks("/Create", "/TN", task, "/XML", definition, "/F"),
-          schtasks("/Run", "/TN", task),
-        ];
-      case "uninstall":
-        return [
-          { kind: "run", program: "schtasks", args: ["/End", "/TN", task], mayFail: true },
-          schtasks("/Delete", "/TN", task, "/F"),
-          { kind: "remove", file: definition },
-          { kind: "remove", file: scriptOf(spec) },
-        ];
-      case "restart":
-        return [
-          { kind: "run", program: "schtasks", args: ["/End", "/TN", task], mayFail: true },
-          schtasks("/Run", "/TN", task),
-        ];
-      case "status":
-        return [schtasks("/Query", "/TN", task, "/FO", "CSV", "/NH")];
-      default:
-        return action satisfies never;
-    }
+  steps(spec) {
+    const [script, file] = [scriptOf(spec), win32.join(spec.folder, "service.xml")];
+    const [end, run] = [ifThere(schtasks("/End", "/TN", task)), schtasks("/Run", "/TN", task)];
+    return {
+      install: [
+        { kind: "write", file: script, text: taskScript(spec) },
+        { kind: "write", file, text: taskXml(spec), encoding: "utf16le" },
+        schtasks("/Create", "/TN", task, "/XML", file, "/F"),
+        run,
+      ],
+      uninstall: [
+        end,
+        schtasks("/Delete", "/TN", task, "/F"),
+        { kind: "remove", file },
+        { kind: "remove", file: script },
+      ],
+      restart: [end, run],
+      status: [schtasks("/Query", "/TN", task, "/FO", "CSV", "/NH")],
+    };
   },
   isRunning: ({ exitCode }) => exitCode === 0, // the state's word depends on the language: the gateway's answer decides
   note: "It starts when you log in. Windows shows a console window for it.",

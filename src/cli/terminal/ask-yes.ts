@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline/promises";
 import { visible } from "./foreign-text.ts";
-import type { Io } from "./io.ts";
-import type { Output } from "./output.ts";
+import type { Io, Output } from "./output.ts";
 
 /** Whether a person can be asked: only on a terminal. */
 export function canAsk({ io, out }: { readonly io: Pick<Io, "stdin">; readonly out: Pick<Output, "isTerminal"> }) {
@@ -24,6 +23,21 @@ export async function askLine(question: string, { stdin, stderr, signal }: Io): 
     return (await Promise.race([answer, ended])).trim();
   } finally {
     reader.close();
+  }
+}
+
+/** Asks on the terminal which of some things are meant, until the answer is understood: their numbers, 1 for the first. */
+export async function askNumbers(
+  question: string,
+  { count, one = false }: { readonly count: number; readonly one?: boolean },
+  { io, out }: { readonly io: Io; readonly out: Pick<Output, "note"> },
+): Promise<ReadonlySet<number>> {
+  for (;;) {
+    const answer = await askLine(question, io);
+    const chosen = stepsNamed(answer, count);
+    if (chosen !== undefined && (!one || chosen.size < 2)) return chosen;
+    const wanted = one ? "a number" : "y, n, or numbers";
+    out.note(`${JSON.stringify(answer)} is not an answer. Type ${wanted} from 1 to ${count}.`);
   }
 }
 

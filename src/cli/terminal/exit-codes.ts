@@ -1,4 +1,4 @@
-import type { ErrorCode, MillraceError } from "../../base/errors.ts";
+import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 
 /** The exit codes of every command: the sysexits ones, and 130 for Ctrl-C. Shown by `millrace --help`. */
 export const exitCodes = {
@@ -18,7 +18,7 @@ export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.ok, "done"],
   [
     exitCodes.negative,
-    "the answer is no (usage --min-remaining), something stays (uninstall), or there are warnings (doctor)",
+    "the answer is no (usage --min-remaining), there is nothing to show or to do, something stays (uninstall), or there are warnings (doctor)",
   ],
   [exitCodes.usage, "the command line or its input is wrong"],
   [exitCodes.unavailable, "no IDE, no gateway, or no answer from it"],
@@ -29,9 +29,17 @@ export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.interrupted, "interrupted"],
 ];
 
+const nothing = "nothing_here";
+
+/** The error of a command whose line is right, and which finds nothing to work on. */
+export function nothingHere(message: string, hint: string): MillraceError {
+  return new MillraceError("invalid_request", message, { param: nothing, hint });
+}
+
 /** Which exit code an error ends a command with. */
 export function exitCodeFor({ code, param }: Pick<MillraceError, "code" | "param">): number {
-  return code === "invalid_request" && param === "port" ? exitCodes.cannotCreate : exitCodeOf[code];
+  if (code !== "invalid_request") return exitCodeOf[code];
+  return param === "port" ? exitCodes.cannotCreate : param === nothing ? exitCodes.negative : exitCodes.usage;
 }
 
 const exitCodeOf: Readonly<Record<ErrorCode, number>> = {

@@ -73,9 +73,8 @@ it("nothing under src/cli prints but the output, the first line of the program, 
     .filter((name) => name.endsWith(".ts") && !/\.(?:test|fake|conformance)\.ts$/.test(name))
     .filter((name) => printing.test(readFileSync(join(root, name), "utf8")));
   expect(files.toSorted()).toEqual([
-    "bin.ts", // hands both streams over, and prints a status line that draw-status-line.ts has read through `visible`
+    "bin.ts", // hands both streams over, and prints a status line that statusline-fast.ts has read through `visible`
     "gateway-process/gateway-log.ts", // through `visible`
-    "gateway-process/log-lines.ts", // writes to what gateway-log.ts opened
     "terminal/output.ts",
   ]);
 });

@@ -1,5 +1,4 @@
 import { inspect } from "node:util";
-import { inJsonStyle } from "./json-style.ts";
 
 /** Controls that a terminal obeys (C0 but tab and line feed, DEL, C1), and marks that change the order in which text is shown. */
 const controls = new RegExp(String.raw`[\0-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]`, "g");
@@ -35,7 +34,7 @@ const styles: readonly Style[] = ["bold", "dim", "red", "green", "yellow", "cyan
  * Styles as marks in a text, which take no room. Only the writer turns marks into codes of the terminal, after it has made foreign text
  * visible. A mark begins with a random word, so foreign text cannot hold one.
  */
-export interface StyleMarks {
+interface StyleMarks {
   readonly mark: (names: Style | readonly Style[], text: string) => string;
   /** The text for a terminal: foreign controls visible, our marks as codes. */
   readonly toTerminal: (text: string) => string;
@@ -69,4 +68,25 @@ export function openStyleMarks(): StyleMarks {
 /** A text without marks of style. */
 export function withoutMarks(text: string): string {
   return text.replace(noncharacters, "");
+}
+
+/** The vendor's product by today's name; its earlier name, Windsurf, still works and is what Millrace uses inside. */
+export const ideNames = { devin: "windsurf", "devin-next": "windsurf-next", antigravity: "antigravity" } as const;
+
+const namesToday: ReadonlyMap<unknown, string> = new Map(
+  Object.entries(ideNames).map(([name, inside]) => [inside, name]),
+);
+
+/** For `JSON.stringify`: the style of every `--json`. Members have names in snake_case, and IDEs today's names. */
+function inJsonStyle(key: string, value: unknown): unknown {
+  if (key === "ide" || key === "variant") return namesToday.get(value) ?? value;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [snakeCase(name), member]));
+}
+
+/** Only our own names: a name that is a text of others (an id, a path) stays. */
+function snakeCase(name: string): string {
+  return /^[a-z]+(?:[A-Z][a-z0-9]*)+$/.test(name)
+    ? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    : name;
 }

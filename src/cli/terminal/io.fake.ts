@@ -1,12 +1,13 @@
 import { PassThrough } from "node:stream";
-import { systemClock } from "../../base/clock.ts";
-import type { Io } from "./io.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import type { Io } from "./output.ts";
 
 /** An `Io` in memory: what a command wrote is read back from `stdout()` and `stderr()`. Its commands find IDEs in its own home only. */
 export function fakeIo(options: {
   readonly homeFolder: string;
   readonly env?: Io["env"];
   readonly signal?: AbortSignal;
+  readonly clock?: Clock;
 }): Io & {
   readonly written: { stdout(): string; stderr(): string };
 } {
@@ -23,7 +24,7 @@ export function fakeIo(options: {
     env: { MILLRACE_IDE_ONLY_HOME: options.homeFolder, ...options.env },
     platform: process.platform,
     homeFolder: options.homeFolder,
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     signal: options.signal ?? new AbortController().signal,
     written: { stdout: () => kept.stdout, stderr: () => kept.stderr },
   };

@@ -4,7 +4,8 @@ import { modelsOf } from "../../models/account-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { fakeModelOf } from "../../models/models.fake.ts";
 import { resolveModel } from "../../models/resolve.ts";
-import { familiesOf, familyRow, modelRow } from "./model-table.ts";
+import { familiesOf, familyColumns, familyRow, modelRow } from "./model-table.ts";
+import { printTable } from "./table.ts";
 
 const models = modelsOf(fakeStatus(fakeModels, "claude-opus-4-7-high"), createCatalogue());
 
@@ -33,6 +34,34 @@ it("writes names that resolve to the very model: the name of a row, or that with
       expect(means(/^[a-z]/.test(variant) ? variant : name + variant)?.uid).toBe(member.uid);
     }
   }
+});
+
+it("names a family by what most of its members share, also when one name does not fit", () => {
+  const names = ["claude-opus-5.5:low", "claude-opus-5.5:high", "claude-opus-5-5-high"];
+  const rows = familiesOf(
+    names.map((name) => fakeModelOf(name)),
+    () => undefined,
+  ).map((family) => familyRow(family).slice(0, 2));
+  expect(rows).toEqual([["claude-opus-5.5", ":low :high claude-opus-5-5-high"]]);
+});
+
+it("shows the 385 models of a large account as families, with their cost, on a terminal of 80 columns", () => {
+  const efforts = ["low", "medium", "high", "xhigh", "max"];
+  const uids = Array.from({ length: 11 }, (_, i) => `claude-opus-${i + 10}`).flatMap((family) =>
+    ["", "-fast", "-1m", "-thinking", "-fast-thinking", "-1m-thinking", "-1m-fast"].flatMap((lane) =>
+      efforts.map((effort) => `${family}-${effort}${lane}`),
+    ),
+  );
+  expect(uids).toHaveLength(385);
+  const large = modelsOf(fakeStatus(uids.map((modelUid) => ({ modelUid, label: modelUid }))), createCatalogue());
+  const families = familiesOf(large, (name) => resolveModel(large, name, undefined).model);
+  const lines: string[] = [];
+  const terminal = { line: (text = "") => lines.push(text), style: (_: unknown, text: string) => text };
+  printTable(familyColumns, families.map(familyRow), { ...terminal, isTerminal: true, columns: 80 });
+  expect(lines).toHaveLength(12);
+  expect(lines[0]).toMatch(/^NAME +VARIANTS +VENDOR +CONTEXT +COST/);
+  expect(lines[1]).toMatch(/^claude-opus-10 +35 variants, :medium\* /);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
 it("loses no model", () => {

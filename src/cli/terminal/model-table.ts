@@ -1,3 +1,4 @@
+import { commonName } from "../../models/common-name.ts";
 import type { Model } from "../../models/model.ts";
 import { shapeOf } from "../../models/model-shape.ts";
 import type { Column } from "./table.ts";
@@ -56,7 +57,7 @@ export function familyRow({ name, members, plain }: ModelFamily): readonly strin
   ];
   return [
     name,
-    shown.join(" "),
+    variantsCell(shown),
     members[0]?.vendor ?? "",
     range(members, (model) => model.contextTokens, tokens),
     range(members, (model) => model.creditMultiplier, credits),
@@ -67,20 +68,19 @@ export function familyRow({ name, members, plain }: ModelFamily): readonly strin
   ];
 }
 
+/** All variants if they are short enough for a terminal of 80 columns; else their number, and the one that the name alone means. */
+function variantsCell(shown: readonly string[]): string {
+  const all = shown.join(" ");
+  if (all.length <= 40) return all;
+  return [`${shown.length} variants`, ...shown.filter((variant) => variant.endsWith("*"))].join(", ");
+}
+
 /** One row for one model, by its whole name, without the column of variants. */
 export function modelRow(model: Model): readonly string[] {
   const [name = "", , ...cells] = familyRow({ name: model.name, members: [model], plain: model });
   const reason = model.disabledReason === undefined ? "" : `not callable: ${model.disabledReason}`;
   const marks = [cells.at(-1) ?? "", reason].filter((mark) => mark !== "").join(", ");
   return [name, ...cells.slice(0, -1), marks];
-}
-
-/** The name of the member without a variant, else the common beginning of all names, up to the variant. */
-function commonName(names: readonly string[]): string {
-  const [first = "", ...others] = names.toSorted((a, b) => a.length - b.length);
-  if (others.every((name) => name.startsWith(first))) return first;
-  const stem = first.replace(/:.*$/, "");
-  return names.every((name) => name.startsWith(`${stem}:`)) ? stem : first;
 }
 
 /** The IDE does not say. */

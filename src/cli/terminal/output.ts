@@ -1,4 +1,5 @@
-import type { Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
+import type { Clock } from "../../base/clock.ts";
 import { cutTo, wrapProse } from "./display-width.ts";
 import { jsonText, openStyleMarks, type Style } from "./foreign-text.ts";
 
@@ -20,10 +21,6 @@ export interface Output {
   json(value: unknown, form?: "line"): void;
   /** Goes to the start of the line `rows` rows up, erases all below it, and writes the text. Only where `canRedraw`. */
   redraw(rows: number, text: string): void;
-  /** The terminal's other screen, without a cursor; with false, the first screen as it was. */
-  otherScreen(isOn: boolean): void;
-  /** One picture in place of the last, line by line. */
-  picture(lines: readonly string[]): void;
   /** What an editor of input lines draws for the user's own typing, unchanged. */
   echo(chunk: string | Uint8Array): void;
   /** A line of talk, on stderr. */
@@ -47,8 +44,6 @@ export interface Output {
   readonly columns: number;
   /** Height of the terminal in rows, as it is now; undefined where unknown. */
   readonly rows: number | undefined;
-  /** Resolves when the terminal has another size, or the signal aborts. */
-  untilResized(signal: AbortSignal): Promise<void>;
 }
 
 interface Stream extends Writable {
@@ -108,9 +103,6 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
     write: (text) => (isTerminal ? print(text) : put(text)),
     json: (value, form) => put(`${jsonText(value, form === "line" ? undefined : 2)}\n`),
     redraw: (rows, text) => put(`${rows > 0 ? `\u001B[${rows}A` : ""}\r\u001B[J${toTerminal(text)}`),
-    otherScreen: (isOn) => put(isOn ? "\u001B[?1049h\u001B[?25l" : "\u001B[?25h\u001B[?1049l"),
-    picture: (lines) =>
-      put(`\u001B[H${lines.map((line) => `\u001B[2K${toTerminal(line.replaceAll("\n", " "))}`).join("\r\n")}\u001B[J`),
     echo: (chunk) => void stdout.write(chunk),
     note,
     problem: ({ message, hint }) => {
@@ -136,16 +128,18 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
     get rows() {
       return stdout.rows;
     },
-    untilResized: (signal) =>
-      new Promise((resolve) => {
-        const done = () => {
-          stdout.off("resize", done);
-          signal.removeEventListener("abort", done);
-          resolve();
-        };
-        if (signal.aborted) return resolve();
-        stdout.once("resize", done);
-        signal.addEventListener("abort", done, { once: true });
-      }),
   };
+}
+
+/** All that a command may touch of the world: handed in, so that every command is tested in process. */
+export interface Io {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+  readonly homeFolder: string;
+  readonly clock: Clock;
+  /** Aborts on the first Ctrl-C or SIGTERM. */
+  readonly signal: AbortSignal;
 }

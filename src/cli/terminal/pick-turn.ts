@@ -1,10 +1,12 @@
 import { z } from "zod";
-import { defaultHints, type ErrorCode, MillraceError } from "../../base/errors.ts";
+import { defaultHints, type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
+import { shortened } from "../chat/chat-streams.ts";
+import { listOwnStreams, type OwnStream, turnOfStream } from "../chat/own-streams.ts";
 import type { CommandContext } from "../command.ts";
-import { listOwnStreams, type OwnStream, turnOfStream } from "../compose/own-streams.ts";
-import { spellCount } from "../doctor/spell.ts";
+import { spellAge, spellCount } from "../doctor/spell.ts";
 import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
-import { newestTurns, type Turn, turnOf } from "./turn-list.ts";
+import { nothingHere } from "./exit-codes.ts";
+import { type Column, printTable } from "./table.ts";
 
 const summarySchema = z.object({ reason: z.string().nullable() });
 
@@ -12,7 +14,7 @@ const summarySchema = z.object({ reason: z.string().nullable() });
 export const mostTurns = 20;
 
 /** A turn that can be shown. `own`: the stream whose key opens the turn, if it is sealed. */
-export interface PickedTurn {
+interface PickedTurn {
   readonly turn: Turn;
   readonly own: OwnStream | undefined;
 }
@@ -28,15 +30,20 @@ export async function pickTurn(
   gateway: GatewayClient,
   context: CommandContext,
 ): Promise<PickedTurn> {
-  const keys = new OwnKeys(gateway, context);
-  if (id === undefined) return newestReadable(gateway, keys, context);
-  const chat = id.startsWith("turn_") ? undefined : await keys.chat(id);
-  if (chat !== undefined) return { own: chat, turn: await turnOf(gateway, await keys.turnIdOf(chat), context.signal) };
-  const turn = await turnOf(gateway, await wholeId(id, gateway, context.signal), context.signal);
-  if (turn.sealed !== true) return { turn, own: undefined };
-  const own = await keys.of(turn);
-  if (own !== undefined) return { turn, own };
-  const failure = turn.status === "failed" ? await failureOf(turn.id, gateway, context.signal) : undefined;
+  const { signal } = context;
+  if (id === undefined) return newestReadable(gateway, context);
+  const chat = id.startsWith("turn_") ? undefined : await chatOf(id, context);
+  if (chat !== undefined) {
+    const turnId = await turnOfStream(chat, gateway, context);
+    if (turnId !== undefined) return { own: chat, turn: await turnOf(gateway, turnId, signal) };
+    throw new MillraceError("expired", "The gateway does not know this chat.", {
+      hint: "The question has not reached the gateway yet, or the answer was deleted.",
+    });
+  }
+  const turn = await turnOf(gateway, await wholeId(id, gateway, signal), signal);
+  const own = (await ownTurns([turn], gateway, context)).get(turn.id);
+  if (turn.sealed !== true || own !== undefined) return { turn, own };
+  const failure = turn.status === "failed" ? await failureOf(turn.id, gateway, signal) : undefined;
   if (failure !== undefined)
     throw new MillraceError(
       "invalid_request",
@@ -52,7 +59,7 @@ export async function pickTurn(
   );
 }
 
-/** The id that ends so, where it is one of the newest turns: a narrow list shows the ends of ids. */
+/** The id that ends so, where it is one of the newest turns: `millrace status` shows the ends of ids. */
 async function wholeId(end: string, gateway: GatewayClient, signal: AbortSignal): Promise<string> {
   if (end.startsWith("turn_")) return end;
   const found = (await newestTurns(gateway, mostTurns, signal)).filter(({ id }) => id.endsWith(end));
@@ -60,83 +67,120 @@ async function wholeId(end: string, gateway: GatewayClient, signal: AbortSignal)
 }
 
 /** Why a turn failed, as a code: the gateway knows it of an encrypted turn too. */
-async function failureOf(id: string, gateway: GatewayClient, signal: AbortSignal): Promise<string | undefined> {
+export async function failureOf(id: string, gateway: GatewayClient, signal: AbortSignal): Promise<string | undefined> {
   const response = await callGateway(gateway, `/dashboard/api/turns/${encodeURIComponent(id)}/summary`, { signal });
   return summarySchema.parse(await response.json()).reason ?? undefined;
 }
 
 /** The newest turns, the newest first. */
 export async function listTurns(gateway: GatewayClient, context: CommandContext): Promise<readonly PickedTurn[]> {
-  const keys = new OwnKeys(gateway, context);
-  const listed: PickedTurn[] = [];
-  for (const turn of await newestTurns(gateway, mostTurns, context.signal))
-    listed.push({ turn, own: turn.sealed === true ? await keys.of(turn) : undefined });
-  return listed;
+  const turns = await newestTurns(gateway, mostTurns, context.signal);
+  const own = await ownTurns(turns, gateway, context);
+  return turns.map((turn) => ({ turn, own: own.get(turn.id) }));
 }
 
-async function newestReadable(gateway: GatewayClient, keys: OwnKeys, context: CommandContext): Promise<PickedTurn> {
-  let sealed = 0;
-  for (const turn of await newestTurns(gateway, mostTurns, context.signal)) {
-    const own = turn.sealed === true ? await keys.of(turn) : undefined;
-    if (turn.sealed === true && own === undefined) {
-      sealed++;
-      continue;
-    }
-    if (sealed > 0) context.out.note(`Skipped ${spellCount(sealed, "newer turn")} that only their clients can read.`);
-    return { turn, own };
+async function newestReadable(gateway: GatewayClient, context: CommandContext): Promise<PickedTurn> {
+  const listed = await listTurns(gateway, context);
+  const at = listed.findIndex(({ turn, own }) => turn.sealed !== true || own !== undefined);
+  const found = listed[at];
+  if (found !== undefined) {
+    if (at > 0) context.out.note(`Skipped ${spellCount(at, "newer turn")} that only their clients can read.`);
+    return found;
   }
-  if (sealed === 0)
-    throw new MillraceError("invalid_request", "The gateway has no turns yet.", {
-      hint: "Ask a question first, for example with `millrace chat`.",
-    });
-  const turns = sealed === 1 ? "The only turn there was" : `The newest ${sealed} turns were`;
-  throw new MillraceError("invalid_request", `${turns} sealed by the client: only its key opens them.`, {
-    hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived. None of them fits these turns.`,
+  if (listed.length === 0)
+    throw nothingHere("The gateway has no turns yet.", "Ask a question first, for example with `millrace chat`.");
+  throw nothingHere(
+    listed.length === 1
+      ? "The only turn is encrypted: only the client that sent it has its key."
+      : `The newest ${listed.length} turns are encrypted: only the clients that sent them have their keys.`,
+    "Millrace keeps the keys of your own chats for a day, unless you chat with `--no-record`.",
+  );
+}
+
+/** The streams of this user's chats that the sealed ones of these turns belong to, by the ids of the turns. */
+async function ownTurns(
+  turns: readonly Turn[],
+  gateway: GatewayClient,
+  context: CommandContext,
+): Promise<ReadonlyMap<string, OwnStream>> {
+  const wanted = new Set(turns.filter(({ sealed }) => sealed === true).map(({ id }) => id));
+  const found = new Map<string, OwnStream>();
+  for (const stream of wanted.size === 0 ? [] : await listOwnStreams(context)) {
+    if (found.size === wanted.size) break;
+    const turnId = await turnOfStream(stream, gateway, context);
+    if (turnId !== undefined && wanted.has(turnId)) found.set(turnId, stream);
+  }
+  return found;
+}
+
+/** The chat whose id starts so. Throws `invalid_request` where several do. */
+async function chatOf(start: string, context: CommandContext): Promise<OwnStream | undefined> {
+  const found = (await listOwnStreams(context)).filter(({ pass }) => pass.streamKey.startsWith(start));
+  if (found.length < 2) return found[0];
+  throw new MillraceError("invalid_request", `${found.length} chats have an id that starts with ${start}.`, {
+    hint: "Give more characters of the id. `millrace tail --list` shows the ids.",
   });
 }
 
-/** The keys of this user's streams, and which turns they open. */
-class OwnKeys {
-  readonly #gateway: GatewayClient;
-  readonly #context: CommandContext;
-  #streams: Promise<readonly OwnStream[]> | undefined;
-  readonly #turnIds = new Map<OwnStream, Promise<string | undefined>>();
+const turnSchema = z.looseObject({
+  id: z.string(),
+  status: z.string(),
+  model: z.string(),
+  client: z.string().nullable(),
+  dialect: z.string().optional(),
+  created_at: z.string(),
+  last_event_id: z.string(),
+  sealed: z.boolean().optional(),
+});
+const listSchema = z.object({ data: z.array(turnSchema) });
 
-  constructor(gateway: GatewayClient, context: CommandContext) {
-    this.#gateway = gateway;
-    this.#context = context;
-  }
+/** A turn as the gateway lists it. */
+export type Turn = z.output<typeof turnSchema>;
 
-  /** The stream that this turn belongs to. */
-  async of(turn: Turn): Promise<OwnStream | undefined> {
-    for (const stream of await this.#all()) if ((await this.#turnId(stream)) === turn.id) return stream;
-    return undefined;
-  }
+/** The newest turns of the gateway, the newest first, sealed ones too. Throws as `callGateway` does. */
+export async function newestTurns(
+  gateway: GatewayClient,
+  limit: number,
+  signal: AbortSignal,
+): Promise<readonly Turn[]> {
+  const response = await callGateway(gateway, `/v1/turns?limit=${limit}`, { signal });
+  return listSchema.parse(await response.json()).data;
+}
 
-  /** The stream whose key starts so. Throws `invalid_request` where several do. */
-  async chat(start: string): Promise<OwnStream | undefined> {
-    const found = (await this.#all()).filter(({ pass }) => pass.streamKey.startsWith(start));
-    if (found.length < 2) return found[0];
-    throw new MillraceError("invalid_request", `${found.length} chats have an id that starts with ${start}.`, {
-      hint: "Give more characters of the id. `millrace tail --list` shows the ids.",
+/** One turn. Throws `invalid_request` for an unknown one. */
+async function turnOf(gateway: GatewayClient, id: string, signal: AbortSignal): Promise<Turn> {
+  try {
+    const response = await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, { signal });
+    return turnSchema.parse(await response.json());
+  } catch (error) {
+    if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
+    throw new MillraceError("invalid_request", `The gateway has no turn ${id}.`, {
+      hint: "`millrace tail --list` lists its turns. Old turns are deleted.",
+      cause: error,
     });
   }
+}
 
-  async turnIdOf(stream: OwnStream): Promise<string> {
-    const turnId = await this.#turnId(stream);
-    if (turnId !== undefined) return turnId;
-    throw new MillraceError("expired", "The gateway does not know this chat.", {
-      hint: "The question has not reached the gateway yet, or the answer was deleted.",
-    });
-  }
+const columns: readonly Column[] = [
+  { title: "TURN", whole: true },
+  { title: "AGE", align: "right" },
+  { title: "STATUS", whole: true },
+  { title: "MODEL", drop: 2 },
+  { title: "CLIENT", drop: 3 },
+  { title: "QUESTION", drop: 1 },
+];
 
-  #all(): Promise<readonly OwnStream[]> {
-    return (this.#streams ??= listOwnStreams(this.#context));
-  }
-
-  #turnId(stream: OwnStream): Promise<string | undefined> {
-    const known = this.#turnIds.get(stream) ?? turnOfStream(stream, this.#gateway, this.#context);
-    this.#turnIds.set(stream, known);
-    return known;
-  }
+/** A row for each turn: its id, age, status, model and client, and its question where this user's records have it. */
+export function showTurns(
+  turns: readonly { readonly turn: Turn; readonly own: OwnStream | undefined }[],
+  wide: boolean,
+  { out, io }: CommandContext,
+): void {
+  if (turns.length === 0) return out.note("The gateway has no turns yet.");
+  const rows = turns.map(({ turn, own }) => {
+    const question = own === undefined ? (turn.sealed === true ? "(encrypted)" : "") : shortened(own.question);
+    const age = spellAge(io.clock.now() - Date.parse(turn.created_at));
+    return [turn.id, age, turn.status, turn.model, turn.client ?? "", question];
+  });
+  printTable(columns, rows, out, wide);
 }

@@ -1,57 +1,48 @@
 import type { ElsewhereEnvelope, SpendEnvelope, UsageEnvelope } from "../../usage/envelope.ts";
-import { displayWidth, padEndTo, padStartTo } from "./display-width.ts";
 import type { Output } from "./output.ts";
+import { type Column, printTable } from "./table.ts";
 
-/** Spending as a table, the sums below it, and the plan's loss that it does not explain. `~`: estimated in part. */
-export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): readonly string[] {
+/** Prints spending as a table, the sums below it, and the plan's loss that it does not explain. `~`: estimated in part. */
+export function printSpend(usage: UsageEnvelope, out: Output): void {
   const header = [usage.by, "turns", "failed", "prompt", "completion", "thinking", "credits", "first token"];
   const rows = usage.data.map((spend) => cellsOf(spend.name ?? "unknown", spend));
-  const total = cellsOf("total", sum(usage.data));
-  return [
-    ...table(header, rows, rows.length > 1 ? total : undefined, out),
-    ...usage.used_outside.filter(({ lost }) => lost > 0).map(outsideLine),
-  ];
+  printTable(columnsOf(header), rows.length > 1 ? [...rows, cellsOf("total", sum(usage.data))] : rows, out, true);
+  for (const use of usage.used_outside.filter(({ lost }) => lost > 0)) out.line(outsideLine(use));
 }
 
-/** What Devin used without Millrace, by its own records. */
-export function elsewhereTable(usage: UsageEnvelope, out: Pick<Output, "style">): readonly string[] {
-  const { data, problem } = usage.elsewhere ?? { data: [], problem: null };
-  if (problem !== null)
-    return [`What Devin used without Millrace is unknown: its records cannot be read (${problem}).`];
-  if (data.length === 0) return [];
+/** Prints what Devin used without Millrace, by its own records. False where it used nothing. */
+export function printElsewhere({ by, elsewhere }: UsageEnvelope, out: Output): boolean {
+  const { data, own, problem } = elsewhere ?? { data: [], own: null, problem: null };
+  if (own?.differs === true) out.line(differenceLine(own));
+  if (problem === null && data.length === 0) return false;
+  out.line();
+  if (problem !== null) {
+    out.line(`What Devin used without Millrace is unknown: its records cannot be read (${problem}).`);
+    return true;
+  }
   const cells = (name: string, of: readonly ElsewhereEnvelope["data"][number][]) => [
     name,
     ...(["calls", "input_tokens", "cache_read_tokens", "cache_creation_tokens", "output_tokens"] as const).map(
       (count) => of.reduce((total, row) => total + row[count], 0).toLocaleString("en"),
     ),
   ];
-  const header = [usage.by, "calls", "input", "cache read", "cache written", "output"];
   const rows = data.map((row) => cells(row.name ?? "unknown", [row]));
-  return [
-    "Without Millrace, by Devin's own records of its CLI and editor:",
-    ...table(header, rows, rows.length > 1 ? cells("total", data) : undefined, out),
-  ];
+  out.line("Without Millrace, by Devin's own records of its CLI and editor:");
+  const header = [by, "calls", "input", "cache read", "cache written", "output"];
+  printTable(columnsOf(header), rows.length > 1 ? [...rows, cells("total", data)] : rows, out, true);
+  return true;
 }
 
-function table(
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-  total: readonly string[] | undefined,
-  out: Pick<Output, "style">,
-): readonly string[] {
-  const widths = header.map((name, column) =>
-    Math.max(displayWidth(name), ...[...rows, total ?? []].map((row) => displayWidth(row[column] ?? ""))),
-  );
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, column) => (column === 0 ? padEndTo(cell, widths[0] ?? 0) : padStartTo(cell, widths[column] ?? 0)))
-      .join("  ")
-      .trimEnd();
-  return [
-    out.style("bold", line(header)),
-    ...rows.map(line),
-    ...(total === undefined ? [] : [out.style("bold", line(total))]),
-  ];
+/** Where the two records of the same sessions are more than 10 % apart. */
+function differenceLine({ sessions, millrace, devin }: NonNullable<ElsewhereEnvelope["own"]>): string {
+  const count = (tokens: number) => tokens.toLocaleString("en");
+  const cached = devin.cache_read_tokens + devin.cache_creation_tokens;
+  return `In ${count(sessions)} of Millrace's sessions its count differs from Devin's own: ${count(millrace.prompt_tokens)} prompt and ${count(millrace.completion_tokens)} completion tokens, by Devin ${count(devin.input_tokens)} input, ${count(cached)} cached and ${count(devin.output_tokens)} output.`;
+}
+
+/** Names, and counts beside them. */
+function columnsOf(header: readonly string[]): readonly Column[] {
+  return header.map((title, at) => (at === 0 ? { title } : { title, align: "right" }));
 }
 
 function cellsOf(key: string, spend: SpendEnvelope): readonly string[] {
@@ -73,27 +64,15 @@ function cellsOf(key: string, spend: SpendEnvelope): readonly string[] {
 
 function sum(rows: readonly SpendEnvelope[]): SpendEnvelope {
   const add = (of: (spend: SpendEnvelope) => number) => rows.reduce((total, spend) => total + of(spend), 0);
-  const timed = rows.filter((spend) => spend.mean_first_token_ms !== null);
-  const weight = timed.reduce((total, spend) => total + spend.turns, 0);
+  const weight = add((spend) => (spend.mean_first_token_ms === null ? 0 : spend.turns));
+  const counts = Object.entries(rows[0] ?? {}).flatMap(([name, value]) =>
+    typeof value === "number" ? [[name, add((spend) => Number(spend[name as keyof SpendEnvelope]))] as const] : [],
+  );
   return {
+    ...(Object.fromEntries(counts) as unknown as SpendEnvelope), // each count of a row, and no other number
     key: "total",
     name: "total",
-    turns: add((s) => s.turns),
-    finished: add((s) => s.finished),
-    failed: add((s) => s.failed),
-    cancelled: add((s) => s.cancelled),
-    prompt_tokens: add((s) => s.prompt_tokens),
-    completion_tokens: add((s) => s.completion_tokens),
-    thinking_tokens: add((s) => s.thinking_tokens),
-    cached_prompt_tokens: add((s) => s.cached_prompt_tokens),
-    estimated_turns: add((s) => s.estimated_turns),
-    estimated_tokens: add((s) => s.estimated_tokens),
-    unknown_turns: add((s) => s.unknown_turns),
-    credits: add((s) => s.credits),
-    credits_known_turns: add((s) => s.credits_known_turns),
-    duration_ms: add((s) => s.duration_ms),
-    mean_first_token_ms:
-      weight === 0 ? null : add((s) => (s.mean_first_token_ms === null ? 0 : s.mean_first_token_ms * s.turns)) / weight,
+    mean_first_token_ms: weight === 0 ? null : add((spend) => (spend.mean_first_token_ms ?? 0) * spend.turns) / weight,
   };
 }
 

@@ -1,7 +1,7 @@
 import { readAbilities } from "../../../backends/acp/abilities.ts";
 import { type AgentLook, type AgentReply, repliedSessionId } from "../../../backends/acp/process/look-at-agent.ts";
 import { readSessionOptions, type SessionOffer } from "../../../backends/acp/session/session-options.ts";
-import { type Assumption, differs, judged, type Observation, ok, unknown } from "./assumption.ts";
+import { type Assumption, differs, judged, type Observation, ok, unknown } from "./report.ts";
 
 /** The answers of the agent program, started as each of the two types that Millrace uses. */
 export interface AgentObservation {

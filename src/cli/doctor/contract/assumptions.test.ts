@@ -4,13 +4,17 @@ import { describe, expect, it, test } from "vitest";
 import type { AgentLook, AgentReply } from "../../../backends/acp/process/look-at-agent.ts";
 import { redactor } from "../redact.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
-import type { Assumption } from "./assumption.ts";
+import { toolAssumptions } from "./agent-tools.ts";
 import { promptCases } from "./prompt-cases.ts";
-import { type ContractReport, withoutSecrets } from "./report.ts";
+import { type Assumption, type ContractReport, withoutSecrets } from "./report.ts";
 import { serverAssumptions } from "./server-assumptions.ts";
 
 const docs = join(import.meta.dirname, "../../../../docs");
-const all: readonly Omit<Assumption<never>, "check">[] = [...serverAssumptions, ...agentAssumptions];
+const all: readonly Omit<Assumption<never>, "check">[] = [
+  ...serverAssumptions,
+  ...agentAssumptions,
+  ...toolAssumptions,
+];
 
 test("docs/discovery.md lists every assumption as it is checked, and no other", () => {
   const page = readFileSync(join(docs, "discovery.md"), "utf8");

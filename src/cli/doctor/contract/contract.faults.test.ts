@@ -2,14 +2,21 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { SimulatorOptions } from "../../../simulator/options.ts";
-import { type Simulator, startSimulator } from "../../../simulator/start.ts";
+import { type Simulator, type SimulatorOptions, startSimulator } from "../../../../simulator/index.ts";
+import { type Clock, systemClock } from "../../../base/clock.ts";
 import { doctorCommand } from "../../commands/doctor.ts";
 import { main } from "../../main.ts";
 import { fakeIo } from "../../terminal/io.fake.ts";
+import { heldMs } from "./agent-tools.ts";
 import type { ContractReport } from "./report.ts";
 
 const apiKey = "sk-ws-01-planted-api-key";
+
+/** The time for which a call is held passes in 3 s. */
+const quickClock: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(ms === heldMs ? 3_000 : ms, signal),
+};
 
 describe.runIf(process.platform === "linux")("millrace doctor --contract", () => {
   async function machine(options: SimulatorOptions) {
@@ -20,7 +27,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
       await rm(homeFolder, { recursive: true, force: true });
     });
     const contract = async (...argv: readonly string[]) => {
-      const io = fakeIo({ homeFolder, env: { MILLRACE_IDE_ONLY_HOME: simulator.home } });
+      const io = fakeIo({ homeFolder, env: { MILLRACE_IDE_ONLY_HOME: simulator.home }, clock: quickClock });
       const code = await main(["doctor", ...argv], io, [doctorCommand]);
       return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
     };
@@ -97,10 +104,11 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     });
     const { stdout, stderr, code } = await contract("--contract", "--spend", "--json");
     const report = JSON.parse(stdout) as ContractReport;
-    expect(report.parts.map(({ what }) => what)).toEqual(["language server", "agent program"]);
+    const parts = report.parts.map(({ what }) => what);
+    expect(parts).toEqual(["language server", "agent program", "tools of a client"]);
     expect(verdicts(report)).toMatchObject({ "server.cascade": "unknown", "server.steps": "ok", "agent.list": "ok" });
-    expect(stderr).toContain("Sending 6 prompts");
-    expect(await prompts(simulator, { editor: true, agent: true })).toHaveLength(6);
+    expect(stderr).toContain("Sending 7 prompts");
+    expect(await prompts(simulator, { editor: true, agent: true })).toHaveLength(7);
     const results = report.prompts ?? [];
     expect(results.map(({ style, form, verdict }) => `${style} ${form} ${verdict}`)).toEqual([
       "ask text ok",
@@ -114,7 +122,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
       expect(first).toBeGreaterThanOrEqual(0);
       expect(tokens).toBeGreaterThan(0);
     }
-    expect(simulator.agentReport().deletes).toHaveLength(6); // a session without a prompt is not stored
+    expect(simulator.agentReport().deletes).toHaveLength(7); // a session without a prompt is not stored
     expect(code).toBe(1);
   });
 
@@ -142,6 +150,40 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     expect(results?.[0]).toMatchObject({ style: "cascade", form: "text", verdict: "ok" });
   });
 
+  it.each([
+    [
+      {},
+      {
+        tools: "ok asked for the tools",
+        own: "ok 5 calls",
+        permission: "ok asked 0 times",
+        held: "ok waited for 65 s",
+      },
+    ],
+    [
+      { mcpPermission: true },
+      { own: "ok 5 calls", permission: "differs asked 5 times", loop: "ok 5 calls, 1 prompts" },
+    ],
+    [{ mcpCallMs: 2_500 }, { own: "ok 5 calls", held: "differs gave up the call" }],
+    [{ ownToolsFirst: true }, { own: "differs 0 calls, its own read", loop: "unknown it made 0 calls" }],
+    [{ stdioServers: false }, { tools: "differs did not ask for them", own: "unknown it used no tool" }],
+  ])("with --spend measures how an agent takes a client's tools: %j", async (agent, expected) => {
+    const { simulator, contract } = await machine({
+      profile: "devin-cli",
+      turn: { rate: "instant", agent: "five" },
+      agent,
+    });
+    const report = JSON.parse((await contract("--contract", "--spend", "--json")).stdout) as ContractReport;
+    const checks = report.parts.find(({ what }) => what === "tools of a client")?.checks ?? [];
+    const seen = checks.map(({ id, verdict, seen: what }) => [
+      id.replace(/^agent\.(tools-)?/, ""),
+      `${verdict} ${what}`,
+    ]);
+    expect(Object.fromEntries(seen)).toMatchObject(expected);
+    const sent = simulator.prompts().filter(({ text }) => text.includes("next_number"));
+    expect(sent).toHaveLength("stdioServers" in agent ? 0 : 1);
+  });
+
   it("asks the model that is named, and sends nothing where the agent has no such model or the report cannot be written", async () => {
     const { simulator, homeFolder, contract } = await machine({ profile: "devin-cli", turn: { rate: "instant" } });
     const none = await contract("--contract", "--spend", "--model", "no-such-model");
@@ -154,6 +196,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     expect(simulator.prompts().map(({ model, agentType }) => `${agentType} ${model}`)).toEqual([
       ...Array<string>(3).fill("default swe-2-high"),
       ...Array<string>(3).fill("summarizer swe-2-high"),
+      "default swe-2-high",
     ]);
   });
 

@@ -1,5 +1,7 @@
-import type { StyleResult } from "./ask-styles.ts";
-import type { Assumption, AssumptionVerdict, Observation } from "./assumption.ts";
+import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
+import type { PromptForm } from "../../../backends/backend.ts";
+import type { Output } from "../../terminal/output.ts";
+import { spellLines } from "../spell.ts";
 
 /** One assumption and the evidence for it. */
 export interface CheckedAssumption {
@@ -15,7 +17,7 @@ export interface CheckedAssumption {
 export interface ContractPart {
   /** "Devin Desktop 3.10 (formerly Windsurf)". */
   readonly product: string;
-  readonly what: "language server" | "agent program";
+  readonly what: "language server" | "agent program" | "tools of a client";
   readonly version: string | null;
   readonly checks: readonly CheckedAssumption[];
 }
@@ -59,4 +61,125 @@ export function withoutSecrets(report: ContractReport, redact: (text: string) =>
     missing: report.missing.map(redact),
     prompts: report.prompts?.map(cleanSeen) ?? null,
   };
+}
+
+/** How sure the documentation is of an assumption. */
+type Certainty = "several sources" | "one source" | "inferred" | "not settled";
+
+/** `unknown`: it could not be seen here. */
+export type AssumptionVerdict = "ok" | "differs" | "unknown";
+
+/** The evidence for one assumption, in a few words. Holds no secret, no name of an account and no session. */
+export interface Observation {
+  readonly verdict: AssumptionVerdict;
+  readonly seen: string;
+}
+
+/** One assumption about the vendor's software, and how to compare it with `S`, the observations. */
+export interface Assumption<S> {
+  /** Stable: reports are compared by it. */
+  readonly id: string;
+  readonly sentence: string;
+  /** A page of docs/wire and its heading. */
+  readonly source: string;
+  readonly certainty: Certainty;
+  check(seen: S): Observation;
+}
+
+export const ok = (seen: string): Observation => ({ verdict: "ok", seen });
+export const differs = (seen: string): Observation => ({ verdict: "differs", seen });
+export const unknown = (seen: string): Observation => ({ verdict: "unknown", seen });
+
+/** `ok` or `differs`, with the same words. */
+export const judged = (holds: boolean, seen: string): Observation => (holds ? ok(seen) : differs(seen));
+
+type Style = Output["style"];
+
+const colours = { ok: "green", differs: "red", unknown: "yellow" } as const;
+
+/** The last column of a table gets this many columns of a terminal that is too narrow. */
+const narrowest = 20;
+
+/** The report as lines of at most `width` columns: a table of each product, the table of the styles, and the sums. */
+export function renderContract(report: ContractReport, style: Style, width: number): readonly string[] {
+  const parts = report.parts.flatMap(({ product, what, version, checks }) => [
+    style("bold", `${product}, ${what}${version === null ? "" : ` ${version}`}`),
+    ...table(
+      checks.map(({ verdict, id, seen }) => [verdict, id, seen]),
+      width,
+    ).flatMap((lines, index) => coloured(lines, checks[index]?.verdict ?? "unknown", style)),
+    "",
+  ]);
+  const missing = report.missing.flatMap((why) => {
+    const [first = "", ...rest] = spellLines(`not looked at: ${why}`, width, 0, 2);
+    return [first.replace("not looked at", style("yellow", "not looked at")), ...rest];
+  });
+  return [...parts, ...missing, ...(missing.length === 0 ? [] : [""]), ...prompts(report, style, width), sums(report)];
+}
+
+function prompts({ prompts: results }: ContractReport, style: Style, width: number): readonly string[] {
+  if (results === null) return [];
+  const head = ["", "FORM", "STYLE", "FIRST", "WHOLE", "IN", "OUT", "SEEN"];
+  const rows = results.map((one) => [
+    one.verdict,
+    one.form,
+    one.style,
+    milliseconds(one.first_text_ms),
+    milliseconds(one.whole_ms),
+    String(one.prompt_tokens ?? "none"),
+    String(one.completion_tokens ?? "none"),
+    one.seen,
+  ]);
+  const [first = [], ...lines] = table([head, ...rows], width);
+  return [
+    style("bold", "Prompts: time to the first text and to the end, tokens in and out"),
+    ...first.map((line) => style("dim", line)),
+    ...lines.flatMap((row, index) => coloured(row, results[index]?.verdict ?? "unknown", style)),
+    "",
+  ];
+}
+
+function sums(report: ContractReport): string {
+  const counts = Map.groupBy(verdictsOf(report), ({ verdict }) => verdict);
+  const count = (verdict: AssumptionVerdict) => counts.get(verdict)?.length ?? 0;
+  return `${count("ok")} ok, ${count("differs")} differ, ${count("unknown")} unknown`;
+}
+
+function milliseconds(ms: number | null): string {
+  return ms === null ? "none" : `${ms} ms`;
+}
+
+/** The mark is the first word of a row. */
+function coloured(
+  [first = "", ...rest]: readonly string[],
+  verdict: AssumptionVerdict,
+  style: Style,
+): readonly string[] {
+  return [first.replace(verdict, style(colours[verdict], verdict)), ...rest];
+}
+
+/** Each row as its lines: its last cell continues below itself. */
+function table(rows: readonly (readonly string[])[], width: number): readonly (readonly string[])[] {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return rows.map((row) => {
+    const before = `  ${row
+      .slice(0, -1)
+      .map((cell, column) => `${cell.padEnd(widths[column] ?? 0)}  `)
+      .join("")}`;
+    const room = Math.max(width, before.length + narrowest);
+    const [first = "", ...rest] = spellLines(row.at(-1) ?? "", room, before.length, before.length);
+    return [before + first.trimStart(), ...rest];
+  });
+}
+
+/** The results of one prompt. Times in ms since it was sent. */
+export interface StyleResult {
+  readonly style: AcpStyle | "cascade";
+  readonly form: PromptForm;
+  readonly verdict: AssumptionVerdict;
+  readonly seen: string;
+  readonly first_text_ms: number | null;
+  readonly whole_ms: number | null;
+  readonly prompt_tokens: number | null;
+  readonly completion_tokens: number | null;
 }

@@ -3,26 +3,37 @@ import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../../backend
 import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
 import { lookAtAgent } from "../../../backends/acp/process/look-at-agent.ts";
 import type { Backend } from "../../../backends/backend.ts";
+import { cascadeBackend } from "../../../backends/cascade/backend.ts";
+import { PollPacer } from "../../../backends/cascade/poll-pacer.ts";
+import { defaultPace } from "../../../backends/cascade/poll-schedule.ts";
+import { deadline } from "../../../base/async.ts";
+import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
+import type { ModelUid } from "../../../base/ids.ts";
 import type { Ide, IdeFinder } from "../../../ide/ide.ts";
+import { isWithoutCascade } from "../../../language-server/product-name.ts";
 import { agentIdOf } from "../../../models/agent-models.ts";
 import { createCatalogue } from "../../../models/catalogue.ts";
 import { namedVendorSpec, type SpecParts, vendorSpec } from "../../agents/agent-spec.ts";
-import { journalled } from "../../agents/journalled.ts";
-import { vendorProgram } from "../../agents/vendor-program.ts";
+import { journalled, vendorProgram } from "../../agents/compose-agents.ts";
 import type { CommandContext } from "../../command.ts";
 import { openOwnJournal } from "../../compose/own-cascades.ts";
 import { ownerName } from "../../gateway-process/owner.ts";
 import { version } from "../../package-files.ts";
 import { nameWithKind, promptable } from "../../serve/servers.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
-import { type AskedWay, askStyles, promptCount, type StyleResult } from "./ask-styles.ts";
-import { cascadeToAsk } from "./cascade-to-ask.ts";
-import { observeServer } from "./observe-server.ts";
-import { type CheckedAssumption, type ContractPart, type ContractReport, checkAll } from "./report.ts";
-import { serverAssumptions } from "./server-assumptions.ts";
+import { toolAssumptions, useTools } from "./agent-tools.ts";
+import { type AskedWay, askStyles, promptCount } from "./prompt-cases.ts";
+import {
+  type CheckedAssumption,
+  type ContractPart,
+  type ContractReport,
+  checkAll,
+  type StyleResult,
+} from "./report.ts";
+import { observeServer, serverAssumptions } from "./server-assumptions.ts";
 
-export interface ContractOptions {
+interface ContractOptions {
   readonly acpCommand: readonly string[] | undefined;
   readonly spend: boolean;
   /** The agent's own id of a model, for the prompts of `spend`. */
@@ -30,7 +41,7 @@ export interface ContractOptions {
 }
 
 /** A report, and the values that must not be in it when it leaves the machine. */
-export interface Contract {
+interface Contract {
   readonly report: ContractReport;
   /** Names and addresses of accounts, and home folders that are not the user's own. */
   readonly personal: readonly string[];
@@ -55,7 +66,9 @@ export async function runContract(
     missing.push(`Stand-ins are left out beside a real IDE: ${left}. To look at one, name its process with \`--pid\`.`);
   const agent = await programOf(options, finder, context, missing);
   if (agent !== undefined) parts.push(await ofAgent(agent, context));
-  const prompts = options.spend ? await spend({ agent, ides, model: options.model }, finder, context) : null;
+  const spent = options.spend ? await spend({ agent, ides, model: options.model }, finder, context) : undefined;
+  if (spent?.tools !== undefined) parts.push(spent.tools);
+  const prompts = spent?.prompts ?? null;
   const at = new Date(io.clock.now()).toISOString();
   return { report: { millrace: version(), platform: io.platform, at, parts, missing, prompts }, personal };
 }
@@ -112,8 +125,8 @@ async function ofAgent({ product, version: said, spec }: Program, context: Comma
 }
 
 /**
- * Asks the agent in both styles, and Cascade if a server has it. Notes each conversation, so that `cascades clean` finds it after
- * a kill. Null if there is neither an agent nor a server.
+ * Asks the agent in both styles and for a loop of calls, and Cascade if a server has it. Notes each conversation, so that
+ * `cascades clean` finds it after a kill. Undefined if there is neither an agent nor a server.
  */
 async function spend(
   {
@@ -123,7 +136,7 @@ async function spend(
   }: { readonly agent: Program | undefined; readonly ides: readonly Ide[]; readonly model: string | undefined },
   finder: IdeFinder,
   { io, out, settings, signal }: CommandContext,
-): Promise<readonly StyleResult[] | null> {
+): Promise<{ readonly prompts: readonly StyleResult[]; readonly tools: ContractPart | undefined } | undefined> {
   const { clock } = io;
   const journal = openOwnJournal(settings);
   const owner = ownerName(randomUUID());
@@ -133,8 +146,9 @@ async function spend(
       ? []
       : (["ask", "summarizer"] as const).map((style) => {
           const styles = { text: style, tools: style, json: style };
-          return { style, agent: openAcpAgent({ ...agent.spec, styles }, { clock }) };
+          return { style, agent: openAcpAgent({ ...agent.spec, styles }, { clock, tools: "prose" }) };
         });
+  const caller = agent && openAcpAgent(agent.spec, { clock, tools: "native" });
   try {
     const [first] = agents;
     const id = first === undefined || model === undefined ? undefined : await idOf(first.agent, model, signal);
@@ -144,11 +158,16 @@ async function spend(
       if (cascade === undefined) continue;
       ways.push({ style: "cascade", backend: noted(cascade.backend), model: cascade.model });
     }
-    if (ways.length === 0) return null;
-    out.note(`Sending ${promptCount(ways)} prompts; this uses some of your plan.`);
-    return await askStyles(ways, clock, signal);
+    if (ways.length === 0) return undefined;
+    const loops = caller === undefined ? 0 : 1;
+    out.note(`Sending ${promptCount(ways) + loops} prompts; this uses some of your plan.`);
+    const prompts = await askStyles(ways, clock, signal);
+    if (agent === undefined || caller === undefined) return { prompts, tools: undefined };
+    const seen = await useTools(caller, { backend: noted(caller.backend), model: id, clock }, signal);
+    const { product, version } = agent;
+    return { prompts, tools: { product, what: "tools of a client", version, checks: checkAll(toolAssumptions, seen) } };
   } finally {
-    await Promise.all(agents.map((one) => one.agent.close()));
+    await Promise.all([...agents.map((one) => one.agent.close()), caller?.close()]);
   }
 }
 
@@ -160,4 +179,53 @@ async function idOf(agent: AcpAgent, model: string, signal: AbortSignal): Promis
   throw new MillraceError("unknown_model", `The agent has no model "${model}".`, {
     hint: "Leave --model out, or name one that `millrace models` lists.",
   });
+}
+
+/** Cascade of a running editor, and the model of the prompts to it. */
+interface CascadeToAsk {
+  readonly backend: Backend;
+  readonly model: ModelUid;
+}
+
+const callLimitMs = 20_000;
+
+/**
+ * Undefined for a build without Cascade: its prompts go to the agent. Sends no prompt.
+ *
+ * @throws `unknown_model` for a model that the account does not have; the errors of connecting.
+ */
+async function cascadeToAsk(
+  { finder, clock }: { readonly finder: IdeFinder; readonly clock: Clock },
+  ide: Ide,
+  wanted: string | undefined,
+  signal: AbortSignal,
+): Promise<CascadeToAsk | undefined> {
+  if (ide.build === "" || isWithoutCascade(ide.build)) return undefined;
+  const limited = deadline(signal, callLimitMs);
+  const server = await finder.connect(ide, limited);
+  const capabilities = await server.capabilities(limited);
+  if (!capabilities.cascade) return undefined;
+  const { cascadeModelConfigData: listed } = await server.getUserStatus(limited);
+  const usable = (listed?.clientModelConfigs ?? []).filter(({ disabled, modelUid }) => !disabled && modelUid !== "");
+  const [cheapest] = usable.toSorted((a, b) => a.creditMultiplier - b.creditMultiplier);
+  const chosen = wanted === undefined ? cheapest : usable.find(({ modelUid }) => modelUid === wanted);
+  if (chosen === undefined) {
+    if (wanted === undefined) return undefined;
+    throw new MillraceError("unknown_model", `The account has no model "${wanted}" for Cascade.`, {
+      hint: "Leave --model out, or name the uid of a model.",
+    });
+  }
+  const source = { find: (again: AbortSignal) => finder.connect(ide, again), forget: () => {} };
+  const settings = {
+    clock,
+    pace: defaultPace,
+    pacer: new PollPacer(clock),
+    silenceMs: 120_000,
+    acceptGraceMs: 3_000,
+    ideTools: "read" as const,
+  };
+  return {
+    backend: cascadeBackend(source, server, capabilities, settings),
+    model: chosen.modelUid as ModelUid, // this is where they come from
+  };
 }

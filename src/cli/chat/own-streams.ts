@@ -3,11 +3,11 @@ import { isMillraceError } from "../../base/errors.ts";
 import { openFileRecordStore } from "../../client/node/file-record-store.ts";
 import type { RecordStore } from "../../client/records/record-store.ts";
 import { observe } from "../../client/stream/observe.ts";
-import type { ConnectionChange, StreamPass } from "../../client/stream/reliable-stream.ts";
-import { linkTo, readStreamNote } from "../chat/chat-streams.ts";
-import { openPastChats } from "../chat/past-chats.ts";
+import type { StreamPass } from "../../client/stream/stream.ts";
+import type { ConnectionChange } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
 import type { GatewayClient } from "../gateway-process/gateway-client.ts";
+import { linkTo, openPastChats, readStreamNote } from "./chat-streams.ts";
 
 /** A stream of one of this user's chats, by its record. */
 export interface OwnStream {

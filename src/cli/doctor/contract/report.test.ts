@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { renderContract } from "./render-contract.ts";
-import type { ContractReport } from "./report.ts";
+import { type ContractReport, renderContract } from "./report.ts";
 
 const plain = (_: unknown, text: string) => text;
 const check = { sentence: "", source: "", certainty: "" };

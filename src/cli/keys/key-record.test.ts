@@ -5,9 +5,8 @@ import { expect, test } from "vitest";
 import { hasFileModes, modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Secret } from "../../base/secret.ts";
-import { createKey, revokeKey } from "./change-keys.ts";
-import { openIssuedKeys } from "./issued-keys.ts";
-import { changeKeys, readKeys } from "./keys-file.ts";
+import { openIssuedKeys } from "./compose-keys.ts";
+import { changeKeys, createKey, readKeys, revokeKey } from "./key-record.ts";
 
 const newFile = () => join(mkdtempSync(join(tmpdir(), "millrace-keys-")), "state", "keys.json");
 const free = { models: [] };

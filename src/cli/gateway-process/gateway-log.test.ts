@@ -5,9 +5,7 @@ import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
-import { openGatewayLog, withRequestIds } from "./gateway-log.ts";
-import { peopleLine } from "./people-lines.ts";
-import { openRotatedFile } from "./rotated-file.ts";
+import { type LogLevel, openGatewayLog, openRotatedFile, peopleLine, withRequestIds } from "./gateway-log.ts";
 
 const at = { atMs: new Date(2026, 10, 22, 14, 20, 31).getTime() };
 const turn = {
@@ -66,17 +64,16 @@ test("warnings are sentences, and what a client calls itself cannot move the cur
 
 test("a terminal gets lines for people, a pipe JSON of warnings, and the background a file", () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-log-"));
-  const written = (isTTY: boolean, wishes: Parameters<typeof openGatewayLog>[2], env = {}) => {
+  const written = (isTTY: boolean, level?: LogLevel, env = {}) => {
     const stderr = Object.assign(new PassThrough(), { isTTY });
-    const log = openGatewayLog({ stderr, env, clock: new FakeClock() }, { folder }, wishes);
+    const log = openGatewayLog({ stderr, env, clock: new FakeClock() }, { folder }, level);
     log.write("info", "turn", turn);
     return String(stderr.read() ?? "");
   };
-  expect(written(true, {})).toContain("opencode        claude-opus-4.5");
-  expect(written(false, {})).toBe("");
-  expect(JSON.parse(written(false, { logLevel: "info" }))).toMatchObject({ event: "turn", requestId: "req_1" });
-  expect(JSON.parse(written(true, { logFormat: "json", logLevel: "info" }))).toMatchObject({ event: "turn" });
-  expect(written(true, {}, { MILLRACE_STARTED_BY: "service" })).toBe("");
+  expect(written(true)).toContain("opencode        claude-opus-4.5");
+  expect(written(false)).toBe("");
+  expect(JSON.parse(written(false, "info"))).toMatchObject({ event: "turn", requestId: "req_1" });
+  expect(written(true, undefined, { MILLRACE_STARTED_BY: "service" })).toBe("");
   const line: unknown = JSON.parse(readFileSync(join(folder, "logs/gateway.log"), "utf8"));
   expect(line).toMatchObject({ level: "info", event: "turn" });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { vendorProgram } from "./vendor-program.ts";
+import { vendorProgram } from "./compose-agents.ts";
 
 test("the same find is refused with the same error, since a gateway asks before each prompt", () => {
   const refusalOf = (result: Parameters<typeof vendorProgram>[0]) => {

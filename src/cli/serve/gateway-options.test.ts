@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { retentionOf } from "./retention-options.ts";
+import { retentionOf } from "./gateway-options.ts";
 
 const hour = 3_600_000;
 
