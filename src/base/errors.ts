@@ -26,10 +26,22 @@ export const unusableAnswer = "unusable_answer";
 /** `details.reason` of an `upstream_failed` whose prompt did not arrive. The gateway has looked for it for seconds. */
 export const lostPrompt = "lost_prompt";
 
+/** `details.reason` of a failure after `started` whose prompt certainly was not sent: its Idempotency-Key is not spent. */
+export const unsentPrompt = "unsent_prompt";
+
 /** The `reason` in an error's details, if it has one. */
 export function reasonOf({ details }: Pick<ErrorRecord, "details">): unknown {
   return typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
 }
+
+/** Failures that the request itself caused: its author corrects it, and nothing is broken. */
+export const requestMistakes: readonly ErrorCode[] = [
+  "unknown_model",
+  "model_not_allowed",
+  "context_too_long",
+  "invalid_request",
+  "idempotency_conflict",
+];
 
 /** The hint for each code, if the error has no better one. */
 export const defaultHints: Readonly<Record<ErrorCode, string>> = {
@@ -151,15 +163,6 @@ export function isDegraded(error: unknown): error is MillraceError {
 /** Whether there is no IDE to ask now; one may come. */
 export function isWithoutIde(error: unknown): error is MillraceError {
   return isMillraceError(error) && (error.code === "ide_not_running" || error.code === "not_signed_in");
-}
-
-/** `details.reason` of an `ide_not_running` where an IDE runs that cannot be used: it may be starting. */
-export const unusableServer = "unusable_server";
-
-/** Whether no process of an IDE was found at all, so that none is starting either. */
-export function isWithoutAnyIde(error: unknown): boolean {
-  if (!isMillraceError(error) || error.code !== "ide_not_running") return false;
-  return reasonOf(error) !== unusableServer;
 }
 
 /** A MillraceError unchanged. Any other error is a bug that reached a border, and becomes `internal` without its text. */

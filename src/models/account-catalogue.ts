@@ -36,7 +36,7 @@ export interface CatalogueOptions {
   readonly events: EventSink<ModelLifecycle> | undefined;
 }
 
-interface CatalogueReading extends Pick<AccountList, "beside" | "isMoved"> {
+interface OwnCatalogue extends Pick<AccountList, "beside" | "isMoved"> {
   readonly listed: readonly AccountModel[];
 }
 
@@ -44,7 +44,7 @@ interface CatalogueReading extends Pick<AccountList, "beside" | "isMoved"> {
 type ResolveAmong = (models: readonly AccountModel[]) => Resolution;
 
 interface BuiltCatalogue {
-  readonly own: CatalogueReading;
+  readonly own: OwnCatalogue;
   readonly offered: readonly AgentModel[];
   /** How many models had moved to the agent. */
   readonly moved: number;
@@ -67,7 +67,7 @@ const nameWaitMs = 20_000;
  */
 export class AccountCatalogue {
   readonly #options: CatalogueOptions;
-  readonly #own: KeptList<CatalogueReading>;
+  readonly #own: KeptList<OwnCatalogue>;
   readonly #beside: BesideList;
   /** The last list that was put together. */
   #made: BuiltCatalogue | undefined;
@@ -127,7 +127,7 @@ export class AccountCatalogue {
     return byUid()?.backend === "acp";
   }
 
-  async #resolveAnywhere(own: CatalogueReading, among: ResolveAmong, signal: AbortSignal): Promise<Resolution> {
+  async #resolveAnywhere(own: OwnCatalogue, among: ResolveAmong, signal: AbortSignal): Promise<Resolution> {
     try {
       return among(this.#all(own, []));
     } catch (error) {
@@ -139,7 +139,7 @@ export class AccountCatalogue {
   }
 
   /** Of the same lists the same array. */
-  #all(own: CatalogueReading, offered: readonly AgentModel[]): readonly AccountModel[] {
+  #all(own: OwnCatalogue, offered: readonly AgentModel[]): readonly AccountModel[] {
     const moved = own.isMoved === undefined ? 0 : own.listed.filter(({ uid }) => own.isMoved?.(uid)).length;
     if (moved === 0 && offered.length === 0) return own.listed;
     const made = this.#made;
@@ -150,7 +150,7 @@ export class AccountCatalogue {
   }
 }
 
-function readList({ status, agent, backend, beside, isMoved }: AccountList, names: Catalogue): CatalogueReading {
+function readList({ status, agent, backend, beside, isMoved }: AccountList, names: Catalogue): OwnCatalogue {
   const account = status === undefined ? [] : modelsOf(status, names);
   if (agent !== undefined) return { listed: vendorAgentModels(agent, account, names) };
   return { listed: account.map((model) => ({ ...model, backend })), beside, isMoved };
@@ -184,13 +184,13 @@ function keysOfOne({ uid, name, label }: AccountModel): readonly string[] {
   return [uid, ...shapes.map((key) => `shape ${key}`)];
 }
 
-function withoutMoved({ listed, isMoved }: CatalogueReading): readonly AccountModel[] {
+function withoutMoved({ listed, isMoved }: OwnCatalogue): readonly AccountModel[] {
   const disabledReason = "only the IDE's agent answers it now, and the agent does not list it";
   return listed.map((model) => (isMoved?.(model.uid) ? { ...model, disabledReason } : model));
 }
 
 /** The list does not have the model; or the account may not call it there, and an agent may have it. */
-function isMissing(error: unknown, { beside }: CatalogueReading): boolean {
+function isMissing(error: unknown, { beside }: OwnCatalogue): boolean {
   if (!isMillraceError(error)) return false;
   return error.code === "unknown_model" || (error.code === "model_not_allowed" && beside !== undefined);
 }

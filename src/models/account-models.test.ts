@@ -51,6 +51,23 @@ describe("a model of the account", () => {
     });
   });
 
+  it("keeps apart an effort with thinking and one without, in each order", () => {
+    const uids = ["claude-opus-9-2-high-thinking", "claude-opus-9-2-high"];
+    for (const order of [uids, uids.toReversed()]) {
+      const status = fakeStatus(order.map((modelUid) => ({ modelUid, label: "Claude Opus 9.2 High" })));
+      const names = modelsOf(status, catalogue).map(({ uid, name }) => [uid, name]);
+      expect(Object.fromEntries(names)).toEqual({
+        "claude-opus-9-2-high-thinking": "claude-opus-9.2:high-thinking",
+        "claude-opus-9-2-high": "claude-opus-9.2:high",
+      });
+    }
+  });
+
+  it("keeps the UID of a pair of models as its name", () => {
+    const uid = "claude-opus-5-5+swe-1-7";
+    expect(one({ modelUid: uid, label: "Opus 5.5 + SWE 1.7" })?.name).toBe(uid);
+  });
+
   it("has the UID of its number on builds that have no other, and its number where only the UID says it", () => {
     expect(one(numbered(391, "", "Claude Opus 4.5"))?.uid).toBe("MODEL_CLAUDE_4_5_OPUS");
     expect(one({ modelUid: "MODEL_CLAUDE_4_5_OPUS", label: "x" })?.number).toBe(391);
@@ -104,6 +121,7 @@ describe("a model of the account", () => {
   });
 
   it("has a vendor also where the server does not know the provider", () => {
+    expect(one({ modelUid: "fable-5-1", label: "Fable 5.1" })?.vendor).toBe("anthropic");
     expect(one({ modelUid: "a", provider: ModelProvider.QWEN })?.vendor).toBe("alibaba");
     expect(one({ modelUid: "glm-5-2", label: "GLM 5.2" })?.vendor).toBe("zhipu");
     expect(one({ modelUid: "swe-9", label: "SWE 9" })?.vendor).toBe("cognition");

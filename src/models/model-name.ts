@@ -1,5 +1,5 @@
 import type { Catalogue } from "./catalogue.ts";
-import { shapeOf } from "./model-shape.ts";
+import { type ModelShape, shapeOf } from "./model-shape.ts";
 
 /**
  * The displayed name of a model: `claude-opus-4.7:high`. It comes from the catalogue if the UID is known there, else from a string
@@ -10,7 +10,7 @@ import { shapeOf } from "./model-shape.ts";
 export function modelName(uid: string, label: string, catalogue: Catalogue): string {
   if (isPrivate(uid)) return oneForm(catalogue.byLabel(label)?.name ?? spelled(label) ?? uid);
   const known = catalogue.byUid(uid) ?? (isEnumName(uid) ? catalogue.byLabel(label) : undefined);
-  return oneForm(known?.name ?? spelled(isEnumName(uid) ? label : uid) ?? spelled(label) ?? uid);
+  return oneForm(known?.name ?? (isEnumName(uid) ? undefined : ofUid(uid)) ?? spelled(label) ?? uid);
 }
 
 /** The vendor swapped version and family in names of Claude: `claude-4.5-opus-thinking` → `claude-opus-4.5:thinking`. */
@@ -25,7 +25,7 @@ function oneForm(name: string): string {
 /** The name of a model of which only the UID is known; the UID itself if no name follows from it. */
 export function nameOfUid(uid: string, catalogue: Catalogue): string {
   if (isPrivate(uid)) return uid;
-  return oneForm(catalogue.byUid(uid)?.name ?? (isEnumName(uid) ? uid : (spelled(uid) ?? uid)));
+  return oneForm(catalogue.byUid(uid)?.name ?? (isEnumName(uid) ? uid : (ofUid(uid) ?? uid)));
 }
 
 /** Whether a UID is a slot whose meaning is the account's own. */
@@ -38,12 +38,22 @@ export function isEnumName(uid: string): boolean {
   return uid.startsWith("MODEL_");
 }
 
-/** `GPT-5.1 Low Thinking`, `gpt-5-1-low` → `gpt-5.1:low`. Nothing for a text without a word. */
-function spelled(text: string): string | undefined {
-  const { base, effort, lanes } = shapeOf(text);
+/** A pair of models (`a+b`) keeps its UID: as one name, its words would mix. Only in a UID does "thinking" tell from the plain effort. */
+function ofUid(uid: string): string | undefined {
+  return uid.includes("+") ? uid : dotted(shapeOf(uid));
+}
+
+/** `GPT-5.1 Low Thinking` → `gpt-5.1:low`. Nothing for a text without a word, or for a pair of models. */
+function spelled(label: string): string | undefined {
+  if (label.includes("+")) return undefined;
+  const shape = shapeOf(label);
+  return dotted(shape.effort === undefined ? shape : { ...shape, lanes: shape.lanes.replace(/^thinking$/, "") });
+}
+
+/** `gpt-5-1-low` → `gpt-5.1:low`. */
+function dotted({ base, effort, lanes }: ModelShape): string | undefined {
   if (base === "") return undefined;
-  const lane = effort === undefined ? lanes : lanes.replace(/^thinking$/, ""); // "Low Thinking" is low
-  const variant = [effort, lane].filter((part) => part !== undefined && part !== "").join("-");
-  const dotted = base.replace(/(?<=-)(\d{1,2})-(\d{1,2})(?=-|$)/, "$1.$2");
-  return variant === "" ? dotted : `${dotted}:${variant}`;
+  const variant = [effort, lanes].filter((part) => part !== undefined && part !== "").join("-");
+  const name = base.replace(/(?<=-)(\d{1,2})-(\d{1,2})(?=-|$)/, "$1.$2");
+  return variant === "" ? name : `${name}:${variant}`;
 }

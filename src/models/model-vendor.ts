@@ -2,7 +2,7 @@ import type { Catalogue } from "./catalogue.ts";
 import { isPrivate } from "./model-name.ts";
 
 const vendorWords: readonly (readonly [RegExp, string])[] = [
-  [/^(?:claude|opus|sonnet|haiku)/, "anthropic"],
+  [/^(?:claude|opus|sonnet|haiku|fable)/, "anthropic"],
   [/^(?:gpt|o\d|codex)/, "openai"],
   [/^(?:gemini|gemma)/, "google"],
   [/^grok/, "xai"],

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
+import { accountModels } from "../../simulator/parts.ts";
 import { UserStatusSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
-import { accountModels } from "../simulator/account/models.ts";
 import { fakeStatus } from "./account.fake.ts";
 import { modelsOf } from "./account-models.ts";
 import { createCatalogue } from "./catalogue.ts";

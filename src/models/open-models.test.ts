@@ -188,6 +188,19 @@ describe("the models of configured agents", () => {
     expect(problems).toEqual(["opencode"]);
   });
 
+  it("are left out of a list after five seconds, with a report that names the agent", async () => {
+    const clock = new FakeClock();
+    const events = new Emitter<ModelLifecycle>();
+    const reports: string[] = [];
+    events.on("agent_models_unread", ({ error }) => reports.push(String(error)));
+    const agent = { name: "opencode", models: () => new Promise<never>(() => {}) };
+    const account = async () => ({ status: fakeStatus(fakeModels), agent: undefined, backend: "cascade" as const });
+    const listing = openModels({ account, agents: [agent] }, { clock, events }).list({ refresh: false }, never);
+    await clock.advance(5_000);
+    expect(await listing).toHaveLength(fakeModels.length);
+    expect(reports).toEqual([expect.stringContaining("The agent opencode has not listed its models within 5 s.")]);
+  });
+
   it("are waited for by a request that names one until the agent is too slow, and are there for a later request", async () => {
     const [answers, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<MillraceError>()];
     let asked = 0;

@@ -68,9 +68,10 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
     }
   }
 
-  const unlisted = (patienceMs: number) => async (signal: AbortSignal) => {
+  const unlisted = (name: string, patienceMs: number) => async (signal: AbortSignal) => {
     await clock.sleep(patienceMs, signal);
-    return new MillraceError("upstream_timeout", `The agent has not listed its models within ${patienceMs / 1_000} s.`);
+    const message = `The agent ${name} has not listed its models within ${patienceMs / 1_000} s.`;
+    return new MillraceError("upstream_timeout", message);
   };
 
   /** The lists of all agents that answer. One that does not answer is left out, and waited for once, until it has answered. */
@@ -78,7 +79,12 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
     const lists = await Promise.all(
       agents.map(async (agent) => {
         try {
-          const list = await readUnless(unlisted(agent.isSlow ? 0 : listPatienceMs), agent, maxAgeMs, signal);
+          const list = await readUnless(
+            unlisted(agent.name, agent.isSlow ? 0 : listPatienceMs),
+            agent,
+            maxAgeMs,
+            signal,
+          );
           agent.isSlow = false;
           return list;
         } catch (error) {

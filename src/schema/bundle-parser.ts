@@ -21,7 +21,7 @@ import {
 import { lastName, lastOf, propertiesOf, propertyKeyOf, returnedBy, stringOf } from "./literals.ts";
 import type { RawBundle, RawEnum, RawMessage, Reference, Scope } from "./raw-bundle.ts";
 import { rawFields, rawValues } from "./raw-field.ts";
-import { createSkipper, type Skipper } from "./skipper.ts";
+import { createSkipper, type Skipper } from "./skip-block.ts";
 
 /** acorn's parser as its plugins see it. Source: acorn/src/{parser,scope,statement,node}.js, 8.19. */
 interface ParserInternals {

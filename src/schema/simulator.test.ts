@@ -1,15 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
+import { extensionBundle, schemaFiles, shiftedSchema } from "../../simulator/parts.ts";
 import { systemClock } from "../base/clock.ts";
 import type { ModelUid } from "../base/ids.ts";
 import { createWireIds } from "../language-server/metadata.ts";
 import { openLanguageServer, type SpokenSchema } from "../language-server/open-language-server.ts";
 import type { WireProtocol } from "../language-server/transport/endpoint.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
-import { extensionBundle } from "../simulator/schema/bundle.ts";
-import { schemaFiles, shiftedSchema } from "../simulator/schema/shift.ts";
-import { type Simulator, startSimulator } from "../simulator/start.ts";
 import type { ReadSchema } from "./assemble.ts";
 import { normalForm } from "./normal-form.fake.ts";
 import { readSchema, registryOf } from "./read-schema.ts";

@@ -3,8 +3,7 @@ import { type Options, Parser } from "acorn";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readSchema } from "./read-schema.ts";
-import { endOfBlock } from "./skip-block.ts";
-import { createSkipper } from "./skipper.ts";
+import { createSkipper, endOfBlock } from "./skip-block.ts";
 
 /** Where the block is said to end, from the first brace on; the whole text behind it is there to be run into. */
 const ending = (text: string) => endOfBlock(`${text} }}) / } "' `, text.indexOf("{"), Number.POSITIVE_INFINITY);

@@ -59,6 +59,7 @@ describe("Antigravity's plan", () => {
     const plan = await readAntigravityPlan(endpoint, now, signal);
     expect(plan).toEqual({ userStatus: fixture("fractions"), quotaSummary: fixture("pools") });
     expect(seen.map(({ rpc }) => rpc).sort()).toEqual(["GetUserStatus", "RetrieveUserQuotaSummary"]);
+    expect(seen.find(({ rpc }) => rpc === "RetrieveUserQuotaSummary")?.body).toEqual({ forceRefresh: true });
     expect(JSON.stringify(seen)).not.toMatch(/apiKey/i);
   });
 
@@ -74,7 +75,7 @@ describe("Antigravity's plan", () => {
     const { endpoint } = await antigravity({ GetUserStatus: {} }, false);
     const wrong = { ...endpoint, csrfToken: new Secret("0c0ffee0-csrf-4000-8000-00000000dead") };
     const error: unknown = await readAntigravityPlan(wrong, now, signal).catch((caught: unknown) => caught);
-    expect(error).toMatchObject({ code: "unauthenticated" });
+    expect(error).toMatchObject({ code: "upstream_failed", details: { reason: "csrf_refused" } });
     expect(JSON.stringify(error)).not.toContain("dead");
   });
 });

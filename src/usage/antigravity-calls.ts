@@ -60,7 +60,8 @@ async function call(
 ): Promise<unknown> {
   // Nothing that names the user; the editor's own metadata has at least these fields.
   const metadata = { ideName: "antigravity", extensionName: "antigravity", locale: "en", ideVersion: "unknown" };
-  const request = fromJson(StructSchema, method.name === "GetUserStatus" ? { metadata } : {});
+  // without the flag a meter may get what the server read long ago
+  const request = fromJson(StructSchema, method.name === "GetUserStatus" ? { metadata } : { forceRefresh: true });
   try {
     const { message } = await transport.unary(method, signal, timeoutMs, undefined, request);
     return toJson(StructSchema, message as typeof request); // both sides of these methods are a Struct

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as othersTurn } from "node:timers/promises";
 import { loadSqlite } from "../log/sqlite/load-sqlite.ts";
-import { type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
-import type { SpendDimension, SpendQuery } from "./history/history.ts";
+import { compared, type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
+import type { SpendDimension, SpendQuery, UsageHistory } from "./history/history.ts";
 
 /** By what these calls can be summed: Devin's records know no client, key and API. */
 const dimensions: readonly SpendDimension[] = ["model", "project", "day"];
@@ -19,19 +19,28 @@ export class DevinCalls {
   readonly #file: string;
   /** The last part of the path of folders in which Millrace runs agents. */
   readonly #ownFolder: string;
+  readonly #cascadeIdOf: (session: string) => string;
   readonly #calls: DevinCall[] = [];
+  /** Calls of the sessions that Millrace made, by the session's id in turns. */
+  readonly #own = new Map<string, DevinCall[]>();
   /** Messages that were counted: a message is stored again for each branch, fork and compaction of its conversation. */
   readonly #seen = new Set<string>();
   #lastRow = 0;
   #reading: Promise<void> | undefined;
 
-  constructor(file: string, ownFolder: string) {
+  /** @param cascadeIdOf the id that turns have for a session. */
+  constructor(file: string, ownFolder: string, cascadeIdOf: (session: string) => string) {
     this.#file = file;
     this.#ownFolder = ownFolder;
+    this.#cascadeIdOf = cascadeIdOf;
   }
 
-  /** Undefined where there are no records, or they cannot be summed by that. */
-  async elsewhere(query: SpendQuery): Promise<Elsewhere | undefined> {
+  /**
+   * Undefined where there are no records, or they cannot be summed by that.
+   *
+   * @param sessionsOf Millrace's own count of these sessions in that time, to compare with.
+   */
+  async elsewhere(query: SpendQuery, sessionsOf: UsageHistory["sessions"]): Promise<Elsewhere | undefined> {
     if (!dimensions.includes(query.by) || !existsSync(this.#file)) return undefined;
     try {
       this.#reading ??= this.#readNew().finally(() => {
@@ -41,7 +50,8 @@ export class DevinCalls {
     } catch (error) {
       return { problem: error instanceof Error ? error.message : String(error) };
     }
-    return { rows: summed(this.#calls, query) };
+    const own = compared(sessionsOf([...this.#own.keys()], query), this.#own, query);
+    return { rows: summed(this.#calls, query), own };
   }
 
   async #readNew(): Promise<void> {
@@ -76,13 +86,13 @@ export class DevinCalls {
     for (const { row, session, storedAt, folder, message, createdAt, model, metrics } of rows) {
       this.#lastRow = Number(row);
       const project = typeof folder === "string" ? folder : undefined;
-      if (typeof metrics !== "string" || project?.split(/[\\/]/).at(-1) === this.#ownFolder) continue;
+      if (typeof metrics !== "string") continue;
       const atMs = typeof createdAt === "string" ? Date.parse(createdAt) : Number.NaN;
       const id = typeof message === "string" ? `${message} ${String(createdAt ?? session)}` : `row ${this.#lastRow}`;
       if (this.#seen.has(id)) continue;
       this.#seen.add(id);
       const counts = JSON.parse(metrics) as Readonly<Record<string, unknown>>; // SQLite gave it as JSON
-      this.#calls.push({
+      this.#callsOf(String(session), project).push({
         atMs: Number.isNaN(atMs) ? Number(storedAt) * 1000 : atMs,
         model: typeof model === "string" && model !== "" ? model : undefined,
         project,
@@ -92,6 +102,14 @@ export class DevinCalls {
         outputTokens: tokens(counts["output_tokens"]),
       });
     }
+  }
+
+  #callsOf(session: string, project: string | undefined): DevinCall[] {
+    if (project?.split(/[\\/]/).at(-1) !== this.#ownFolder) return this.#calls;
+    const cascadeId = this.#cascadeIdOf(session);
+    const calls = this.#own.get(cascadeId) ?? [];
+    this.#own.set(cascadeId, calls);
+    return calls;
   }
 }
 

@@ -2,7 +2,7 @@ import { deadline, orAborted } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { MillraceError, toMillraceError } from "../base/errors.ts";
-import type { IdeVariant } from "../language-server/transport/endpoint.ts";
+import { type IdeVariant, ideVariants } from "../language-server/transport/endpoint.ts";
 import type { Elsewhere } from "./elsewhere.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { DaysQuery, SpendQuery, UsageHistory } from "./history/history.ts";
@@ -15,7 +15,7 @@ import type { LimitsSnapshot } from "./limits.ts";
 import { paceOf } from "./pace.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
 import type { TurnPage } from "./turn-page-envelope.ts";
-import { ideOrder, type UsageDays, type UsageReport, usageReport } from "./usage-report.ts";
+import { type UsageDays, type UsageReport, usageReport } from "./usage-report.ts";
 
 export type { Limits, LimitsReading, ReadingError } from "./known-limits.ts";
 
@@ -159,7 +159,7 @@ export function openMeter(options: MeterOptions): Meter {
     const nowMs = clock.now();
     const recent = [...newest.values()].filter((snapshot) => nowMs - snapshot.readAtMs <= keptReadingMs);
     const readings = recent
-      .sort((a, b) => ideOrder.indexOf(a.ide) - ideOrder.indexOf(b.ide))
+      .sort((a, b) => ideVariants.indexOf(a.ide) - ideVariants.indexOf(b.ide))
       .map((snapshot) => ({
         snapshot,
         paces: paceOf([...earlier(history, snapshot), snapshot], nowMs),

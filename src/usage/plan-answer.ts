@@ -1,5 +1,5 @@
 import type { MillraceError } from "../base/errors.ts";
-import type { IdeVariant } from "../language-server/transport/endpoint.ts";
+import type { IdeVariant, promptedVariants } from "../language-server/transport/endpoint.ts";
 import type { UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { antigravitySnapshot } from "./antigravity-plan.ts";
 import type { LimitsSnapshot } from "./limits.ts";
@@ -10,7 +10,7 @@ import { type MessagesLeft, windsurfSnapshot } from "./windsurf-plan.ts";
 export type PlanAnswer =
   | {
       readonly type: "windsurf";
-      readonly ide: "windsurf" | "windsurf-next";
+      readonly ide: (typeof promptedVariants)[number];
       readonly build: string;
       /** The answer is a stand-in's, which has no plan of the user. */
       readonly standIn?: true;
@@ -30,8 +30,9 @@ export type PlanAnswer =
   /** Nothing was asked: the app saved this at its last start. */
   | {
       readonly type: "saved";
-      readonly ide: "windsurf" | "windsurf-next";
+      readonly ide: (typeof promptedVariants)[number];
       readonly build: string;
+      readonly standIn?: true;
       readonly rows: SavedPlanRows;
     }
   | { readonly type: "failed"; readonly ide: IdeVariant; readonly error: MillraceError };
@@ -46,10 +47,23 @@ export function snapshotOfAnswer(
   readAtMs: number,
 ): LimitsSnapshot {
   const source = { ide: answer.ide, build: answer.build, readAtMs, source: "language_server" } as const;
-  if (answer.type === "saved") return savedPlanSnapshot(answer.rows, source, readAtMs);
-  const snapshot =
-    answer.type === "windsurf"
-      ? windsurfSnapshot(answer.userStatus, source, answer.messages)
-      : antigravitySnapshot(answer, source);
+  const snapshot = snapshotIn(answer, source, readAtMs);
   return answer.standIn === true ? { ...snapshot, standIn: true } : snapshot;
+}
+
+function snapshotIn(
+  answer: Exclude<PlanAnswer, { readonly type: "failed" }>,
+  source: Pick<LimitsSnapshot, "ide" | "build" | "readAtMs"> & { readonly source: "language_server" },
+  nowMs: number,
+): LimitsSnapshot {
+  switch (answer.type) {
+    case "saved":
+      return savedPlanSnapshot(answer.rows, source, nowMs);
+    case "windsurf":
+      return windsurfSnapshot(answer.userStatus, source, answer.messages);
+    case "antigravity":
+      return antigravitySnapshot(answer, source);
+    default:
+      return answer satisfies never;
+  }
 }

@@ -47,11 +47,14 @@ test("what helps is when it resets, and the free models", () => {
   const noon = new Date(2026, 10, 24, 12).getTime();
   const reset = new Date(2026, 11, 12, 11).getTime();
   const free = ["swe-1.5-slow", "swe-1.6", "a", "b"].map((name) => ({ name }));
-  expect(quotaAdvice(reset, free, noon)).toBe(
+  expect(quotaAdvice({ resetsAtMs: reset }, free, noon)).toBe(
     "It resets in 17 d 23 h (12 Dec). Free, and can be asked now: swe-1.5-slow, swe-1.6, a.",
   );
-  expect(quotaAdvice(undefined, free.slice(0, 1), noon)).toBe(
+  expect(quotaAdvice({ resetsAtMs: undefined }, free.slice(0, 1), noon)).toBe(
     "`millrace usage` shows when it resets. Free, and can be asked now: swe-1.5-slow.",
   );
-  expect(quotaAdvice(undefined, [], noon)).toBeUndefined();
+  expect(quotaAdvice({ resetsAtMs: undefined, ofAgent: "opencode" }, free.slice(0, 1), noon)).toBe(
+    "opencode itself can show when it resets. Free, and can be asked now: swe-1.5-slow.",
+  );
+  expect(quotaAdvice({ resetsAtMs: undefined }, [], noon)).toBeUndefined();
 });

@@ -25,9 +25,15 @@ export function quotaReset(
 /** Most models that an error names. */
 const mostNamed = 3;
 
-/** What helps once the quota is used up. Undefined where neither its reset nor a free model is known. Pure. */
+/** A quota that is used up. `ofAgent`: the configured agent whose own plan it is; undefined for the IDE's. */
+interface SpentQuota {
+  readonly resetsAtMs: number | undefined;
+  readonly ofAgent?: string | undefined;
+}
+
+/** What helps once a quota is used up. Undefined where neither its reset nor a free model is known. Pure. */
 export function quotaAdvice(
-  resetsAtMs: number | undefined,
+  { resetsAtMs, ofAgent }: SpentQuota,
   free: readonly { readonly name: string }[],
   nowMs: number,
 ): string | undefined {
@@ -36,7 +42,9 @@ export function quotaAdvice(
   const date = (atMs: number) => new Date(atMs).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
   const reset =
     resetsAtMs === undefined
-      ? "`millrace usage` shows when it resets."
+      ? ofAgent === undefined
+        ? "`millrace usage` shows when it resets."
+        : `${ofAgent} itself can show when it resets.`
       : `It resets in ${durationInWords(resetsAtMs - nowMs).replace("now", "a minute")} (${date(resetsAtMs)}).`;
   return names.length === 0 ? reset : `${reset} Free, and can be asked now: ${names.join(", ")}.`;
 }

@@ -35,25 +35,29 @@ const antigravity = () =>
 
 describe("the status line", () => {
   it.each([
-    ["quota", "Windsurf daily 62% · weekly 81%"],
-    ["quota-exhausted", "Windsurf daily 0%! · weekly 44%"],
-    ["quota-hidden-daily", "Windsurf weekly 5%!"],
-    ["credits", "Windsurf credits 376 · flex 300"],
+    ["quota", "Windsurf daily 62% resets in 12 h · weekly 81%"],
+    ["quota-exhausted", "Windsurf daily 0%! resets in 12 h · weekly 44%"],
+    ["quota-hidden-daily", "Windsurf weekly 5%! runs out in 5 h 41 min"],
+    ["credits", "Windsurf credits 376 resets in 4 d 12 h · flex 300"],
     ["credits-unlimited", "Windsurf credits ∞"],
     ["credits-unknown", "Windsurf credits ?"],
   ])("of %s is %s", (name, line) => {
     expect(statusLine(limits(windsurf(name)), plain, now)).toBe(line);
   });
 
-  it("names every IDE, marks a reading that is not fresh, and warns of what will not last", () => {
+  it("names every IDE, says how old a reading is that is not fresh, and warns of what will not last", () => {
     expect(statusLine(limits(windsurf("quota"), antigravity()), plain, now)).toBe(
-      "Windsurf daily 62% · weekly 81%  Antigravity~ gemini weekly 55% · gemini 5h 100% · 3p weekly 25%! · 3p 5h 90%",
+      "Windsurf daily 62% · weekly 81%  Antigravity gemini weekly 55% · gemini 5h 100% · 3p weekly 25%! runs out in 1 d 9 h · 3p 5h 90%",
     );
+    const fiveMinutesOn = statusLine(limits(windsurf("quota"), antigravity()), plain, now + 300_000);
+    expect(fiveMinutesOn).toMatch(/^Windsurf daily .* Antigravity \(read 5 min ago\) gemini/);
   });
 
   it("does not show a window that is over as if it were current", () => {
     const later = Date.parse("2026-02-25T00:00:01Z");
-    expect(statusLine(limits(windsurf("quota")), plain, later)).toBe("Windsurf daily ? · weekly 81%");
+    expect(statusLine(limits(windsurf("quota")), plain, later)).toBe(
+      "Windsurf daily ? · weekly 81% resets in 1 d 23 h",
+    );
   });
 
   it("is empty when nothing is known, or nothing of what is asked for", () => {
@@ -74,17 +78,19 @@ describe("the status line", () => {
   it("speaks each bar's own language", () => {
     const exhausted = limits(windsurf("quota-exhausted"));
     const as = (format: StatusLineOptions["format"]) => statusLine(exhausted, { ...plain, format }, now);
-    expect(as("claude-code")).toBe("Windsurf \u001B[31mdaily 0%!\u001B[0m · \u001B[32mweekly 44%\u001B[0m");
-    expect(as("tmux")).toBe("Windsurf #[fg=red]daily 0%!#[default] · #[fg=green]weekly 44%#[default]");
-    expect(as("starship")).toBe("Windsurf daily 0%! · weekly 44%");
+    expect(as("claude-code")).toBe(
+      "Windsurf \u001B[31mdaily 0%! resets in 12 h\u001B[0m · \u001B[32mweekly 44%\u001B[0m",
+    );
+    expect(as("tmux")).toBe("Windsurf #[fg=red]daily 0%! resets in 12 h#[default] · #[fg=green]weekly 44%#[default]");
+    expect(as("starship")).toBe("Windsurf daily 0%! resets in 12 h · weekly 44%");
     expect(as("swiftbar").split("\n")).toEqual([
-      "Windsurf daily 0%! · weekly 44%",
+      "Windsurf daily 0%! resets in 12 h · weekly 44%",
       "---",
       "Windsurf, Daily quota: 0%! left, resets in 12 h | color=red",
       "Windsurf, Weekly quota: 44% left, resets in 2 d 12 h | color=green",
     ]);
     expect(JSON.parse(as("waybar"))).toEqual({
-      text: "Windsurf daily 0%! · weekly 44%",
+      text: "Windsurf daily 0%! resets in 12 h · weekly 44%",
       tooltip: expect.stringContaining("Weekly quota: 44% left"),
       class: "bad",
       percentage: 0,
@@ -95,7 +101,7 @@ describe("the status line", () => {
   it("names today's product, and marks a saved plan if there is room", () => {
     const saved = { ...windsurf("quota"), build: "3.10.48", source: "saved_plan", readAtMs: now - 60_000 } as const;
     const as = (more: Partial<StatusLineOptions>) => statusLine(limits(saved), { ...plain, ...more }, now);
-    expect(as({})).toBe("Devin daily 62% · weekly 81%");
+    expect(as({})).toBe("Devin daily 62% resets in 12 h · weekly 81%");
     expect(as({ template: "{product}: {source}, {read_at}" })).toBe(
       "Devin Desktop 3.10 (formerly Windsurf): saved plan, 2026-02-24T11:59:00.000Z",
     );

@@ -1,5 +1,6 @@
 import { MillraceError } from "../base/errors.ts";
 import { productName, shortProductName } from "../language-server/product-name.ts";
+import { ideVariants } from "../language-server/transport/endpoint.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "./envelope.ts";
 import { durationInWords } from "./pace-words.ts";
 
@@ -23,8 +24,6 @@ interface Entry {
   readonly mood: Mood;
 }
 
-const variants: readonly string[] = ["windsurf", "windsurf-next", "antigravity"];
-
 function shortName(of: LimitsOfIde): string {
   return shortProductName(of.ide, of.build);
 }
@@ -45,7 +44,7 @@ export function statusLine(limits: LimitsEnvelope, options: StatusLineOptions, n
   const paint = painters[options.format];
   const text =
     options.template === undefined || worst === undefined
-      ? lineOf(entries, nowMs, paint)
+      ? lineOf(entries, worst, nowMs, paint)
       : paint(fill(options.template, worst, nowMs), worst.mood);
   if (options.format === "swiftbar") return [text, "---", ...entries.map((entry) => menuLine(entry, nowMs))].join("\n");
   if (options.format !== "waybar") return text;
@@ -55,9 +54,9 @@ export function statusLine(limits: LimitsEnvelope, options: StatusLineOptions, n
 
 /** An IDE that is none; a limit that none of those that were read has. One that merely does not run is no mistake. */
 function refuseUnknown(limits: LimitsEnvelope, { ide, window }: StatusLineOptions): void {
-  if (ide !== undefined && !variants.includes(ide)) {
+  if (ide !== undefined && !ideVariants.some((one) => one === ide)) {
     throw new MillraceError("invalid_request", `There is no IDE ${JSON.stringify(ide)}.`, {
-      hint: `There are: ${variants.join(", ")}.`,
+      hint: `There are: ${ideVariants.join(", ")}.`,
     });
   }
   const read = limits.data.filter((of) => ide === undefined || of.ide === ide);
@@ -99,14 +98,30 @@ function urgency({ window, mood }: Entry): number {
   return { bad: 300, warn: 200, good: 100, unknown: 0 }[mood] + (window.utilization ?? 0);
 }
 
-function lineOf(entries: readonly Entry[], nowMs: number, paint: Paint): string {
+/** Every limit; the one that is nearest to its end with the time of that end. A reading that is not fresh has its age. */
+function lineOf(entries: readonly Entry[], worst: Entry | undefined, nowMs: number, paint: Paint): string {
   const byIde = Map.groupBy(entries, ({ of }) => of);
   return [...byIde]
     .map(([of, ofIde]) => {
-      const windows = ofIde.map((entry) => paint(`${nameOf(entry.window)} ${leftOf(entry, nowMs)}`, entry.mood));
-      return `${shortName(of)}${of.stale ? "~" : ""} ${windows.join(" · ")}`;
+      const windows = ofIde.map((entry) =>
+        paint(
+          `${nameOf(entry.window)} ${leftOf(entry, nowMs)}${entry === worst ? endOf(entry, nowMs) : ""}`,
+          entry.mood,
+        ),
+      );
+      const age = durationInWords(nowMs - Date.parse(of.fetched_at));
+      return `${shortName(of)}${of.stale && age !== "now" ? ` (read ${age} ago)` : ""} ${windows.join(" · ")}`;
     })
     .join("  ");
+}
+
+/** When a limit is used up at this pace, else when it resets. */
+function endOf({ window, mood }: Entry, nowMs: number): string {
+  if (mood === "unknown" || window.state === "unlimited") return "";
+  const { pace, resets_at: resetsAt } = window;
+  const end = pace?.verdict === "runs_out" ? pace.runs_out_at : null;
+  const at = end ?? resetsAt;
+  return at === null ? "" : ` ${end === null ? "resets" : "runs out"} in ${durationInWords(Date.parse(at) - nowMs)}`;
 }
 
 /** `weekly`, `credits`, `gemini 5h`: the id is short and stable, the label is for tables. */

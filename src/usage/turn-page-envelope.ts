@@ -30,11 +30,16 @@ const turnRowSchema = z.object({
   duration_ms: z.number(),
   status: z.enum(["finished", "failed", "cancelled"]),
   reason: z.string(),
+  /** The first line of the user's question; absent unless texts are shown, null where it is not known. */
+  question: z.string().nullable().optional(),
 });
 
 const totalsSchema = z.object({
   turns: z.number(),
   failed: z.number(),
+  /** Of those that failed: because of the request itself. */
+  mistaken: z.number(),
+  estimated_turns: z.number(),
   tokens_in: z.number(),
   tokens_out: z.number(),
   credits: z.number(),
@@ -73,6 +78,8 @@ function encodeTotals(totals: TurnTotals): z.infer<typeof totalsSchema> {
   return {
     turns: totals.turns,
     failed: totals.failed,
+    mistaken: totals.mistaken,
+    estimated_turns: totals.estimatedTurns,
     tokens_in: totals.promptTokens,
     tokens_out: totals.outTokens,
     credits: totals.creditsHundredths / 100,

@@ -1,6 +1,6 @@
 import type { EventSink } from "../base/emitter.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
-import type { OutlinedEvent } from "../log/outline.ts";
+import type { OutlinedEvent } from "../log/event.ts";
 import type { TurnRecord } from "../log/store.ts";
 import { type FinishedTurn, finishedTurn } from "./history/finished-turn.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";

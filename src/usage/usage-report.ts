@@ -1,4 +1,4 @@
-import type { IdeVariant } from "../language-server/transport/endpoint.ts";
+import { ideVariants } from "../language-server/transport/endpoint.ts";
 import type { Elsewhere } from "./elsewhere.ts";
 import type { DaySpend, DaysQuery, Spend, SpendQuery, UsageHistory } from "./history/history.ts";
 import { type OutsideUse, outsideUse } from "./history/outside.ts";
@@ -22,16 +22,13 @@ export interface UsageDays {
   readonly names: ReadonlyMap<string, string>;
 }
 
-/** The order in which IDEs are shown. */
-export const ideOrder: readonly IdeVariant[] = ["windsurf", "windsurf-next", "antigravity"];
-
 /** The use of turns, and the use outside of them, from the history alone. Throws what the history throws. */
 export function usageReport(
   history: Pick<UsageHistory, "spend" | "snapshots" | "explained" | "modelNames">,
   query: SpendQuery,
 ): UsageReport {
   const rows = history.spend(query);
-  const outside = ideOrder.flatMap((ide) => {
+  const outside = ideVariants.flatMap((ide) => {
     const readings = history.snapshots({ ide, sinceMs: query.sinceMs, untilMs: query.untilMs });
     const last = readings.at(-1);
     const window = last === undefined ? undefined : payingWindow(last);

@@ -87,6 +87,7 @@ export function openFallbackHistory({ open, clock, events }: FallbackHistoryOpti
     turns: (query) => whole().turns(query),
     turnPage: (query) => whole().turnPage(query),
     turnTotals: (filter) => whole().turnTotals(filter),
+    sessions: (...asked) => whole().sessions(...asked),
     explained: (...asked) => whole().explained(...asked),
     // These two are asked for new entries: memory has them, and a repeated entry counts once.
     turn: (turnId) => (primary ?? memory).turn(turnId) ?? memory.turn(turnId),

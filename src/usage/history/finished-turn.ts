@@ -1,6 +1,5 @@
-import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
-import type { Usage } from "../../log/event.ts";
-import { endsTurn, type OutlinedEvent } from "../../log/outline.ts";
+import { type IdeVariant, promptedVariants } from "../../language-server/transport/endpoint.ts";
+import { endsTurn, type OutlinedEvent, type Usage } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { projectFromMessages } from "./project-of.ts";
 
@@ -27,6 +26,8 @@ export interface FinishedTurn {
   readonly key?: string;
   /** Whose plan paid: the product that the prompt went to. Undefined for a turn that reached none, and in old logs. */
   readonly ide: IdeVariant | undefined;
+  /** The conversation that answered; absent for a turn that reached none, and in rows of older builds. */
+  readonly cascadeId?: string;
   readonly tokenSource: TokenSource;
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -39,9 +40,6 @@ export interface FinishedTurn {
   /** Why it ended so: the finish reason, the error's code, or who cancelled. */
   readonly reason: string;
 }
-
-/** The products that prompts go to. */
-const prompted: readonly IdeVariant[] = ["windsurf", "windsurf-next"];
 
 type TurnDescription = Pick<
   TurnRecord,
@@ -66,7 +64,8 @@ export function finishedTurn(record: TurnDescription, events: readonly OutlinedE
     dialect: record.dialect,
     client: productOf(record.client),
     project: record.project ?? projectFromMessages(record.request),
-    ide: prompted.find((variant) => variant === started?.ide),
+    ide: promptedVariants.find((variant) => variant === started?.ide),
+    ...(started?.cascadeId === undefined ? {} : { cascadeId: started.cascadeId }),
     tokenSource: usage === undefined ? "unknown" : usage.estimated ? "estimated" : "measured",
     promptTokens: usage?.promptTokens ?? 0,
     completionTokens: usage?.completionTokens ?? 0,

@@ -1,6 +1,5 @@
 import type { EventId, ModelUid, TurnId } from "../../base/ids.ts";
-import type { TurnEventBody } from "../../log/event.ts";
-import { type OutlinedEvent, outlineEvent } from "../../log/outline.ts";
+import { type OutlinedEvent, outlineEvent, type TurnEventBody } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 

@@ -62,6 +62,14 @@ export interface TurnUse extends FinishedTurn {
   readonly planAfter: number | undefined;
 }
 
+/** The tokens of one conversation, as its turns reported them to Millrace. */
+export interface SessionSpend {
+  readonly cascadeId: string;
+  readonly lastEndedAtMs: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
 /** The known cost of turns through the gateway in a time. */
 export interface ExplainedCost {
   readonly turns: number;
@@ -113,6 +121,11 @@ export interface UsageHistory {
   turnPage(query: TurnPageQuery): readonly TurnUse[];
   turnTotals(filter: TurnPageFilter): TurnTotals;
   turn(turnId: string): TurnUse | undefined;
+  /** Those of these conversations whose turns, ended from `sinceMs` (inclusive) to `untilMs` (exclusive), are all measured. */
+  sessions(
+    cascadeIds: readonly string[],
+    query: { readonly sinceMs: number; readonly untilMs: number },
+  ): readonly SessionSpend[];
   /**
    * Cost of turns that ended from `fromMs` (exclusive) to `toMs` (inclusive). Turns without a noted IDE count for both Windsurfs,
    * because Antigravity never gets a prompt.

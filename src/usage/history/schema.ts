@@ -67,6 +67,11 @@ const migrations: readonly string[] = [
   `
   CREATE INDEX usage_turns_by_model ON usage_turns (model, ended_at_ms);
   `,
+  // Few sessions are asked for, of many turns.
+  `
+  ALTER TABLE usage_turns ADD COLUMN cascade_id TEXT;
+  CREATE INDEX usage_turns_by_cascade ON usage_turns (cascade_id, ended_at_ms) WHERE cascade_id IS NOT NULL;
+  `,
 ];
 
 /** Length of a rollup's bucket. */

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { openFileLog } from "../../log/memory-log.fake.ts";
-import { inspectLogFile } from "../../log/sqlite/inspect-file.ts";
+import { inspectLogFile } from "../../log/sqlite/open-file.ts";
 import { turnFake } from "./history.fake.ts";
 import type { UsageHistory } from "./history.ts";
 import { now, openedHistory } from "./opened-history.fake.ts";
@@ -35,7 +35,7 @@ describe("a store that cannot be used", () => {
     history.close();
     const other = new DatabaseSync(file);
     other.exec(
-      "DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DROP INDEX usage_turns_by_model; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 2",
+      "DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DROP INDEX usage_turns_by_model; ALTER TABLE usage_turns DROP COLUMN key; DROP INDEX usage_turns_by_cascade; ALTER TABLE usage_turns DROP COLUMN cascade_id; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 2",
     );
     other.close();
     history = openHistory({ file, keepDays: 400 });

@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
 import { snapshotOf } from "../snapshot.fake.ts";
+import type { FinishedTurn } from "./finished-turn.ts";
 import { turnFake } from "./history.fake.ts";
 import type { SpendDimension, UsageHistory } from "./history.ts";
 import { now, openedHistory } from "./opened-history.fake.ts";
@@ -240,7 +241,7 @@ describe("calls of tools", () => {
     history.close();
     const older = new DatabaseSync(file);
     older.exec(
-      "DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DROP INDEX usage_turns_by_model; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 1",
+      "DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DROP INDEX usage_turns_by_model; ALTER TABLE usage_turns DROP COLUMN key; DROP INDEX usage_turns_by_cascade; ALTER TABLE usage_turns DROP COLUMN cascade_id; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 1",
     );
     older.close();
     history = openHistory({ file, keepDays: 400 });
@@ -249,6 +250,24 @@ describe("calls of tools", () => {
     expect(history.turn("turn_1")).toBeDefined();
     const byKey = history.spend({ sinceMs: 0, untilMs: now + 1, by: "key", timeZone: "UTC" });
     expect(byKey).toMatchObject([{ key: undefined, turns: 1 }]);
+  });
+});
+
+describe("the tokens of conversations", () => {
+  it("are summed for those whose turns of that time were all measured", () => {
+    const of = (turnId: string, cascadeId: string, endedAtMs = now, part: Partial<FinishedTurn> = {}) =>
+      history.addTurn(turnFake({ turnId, cascadeId, endedAtMs, ...part }));
+    of("turn_1", "acp:devin:a", now - hour);
+    of("turn_2", "acp:devin:a");
+    of("turn_3", "acp:devin:a", now - 2 * day, { tokenSource: "estimated" }); // not of that time
+    of("turn_4", "acp:devin:b");
+    of("turn_5", "acp:devin:b", now, { tokenSource: "unknown" });
+    of("turn_6", "acp:devin:c");
+    history.addTurn(turnFake({ turnId: "turn_7", endedAtMs: now }));
+    const asked = ["acp:devin:a", "acp:devin:b", "acp:devin:never"];
+    expect(history.sessions(asked, { sinceMs: now - day, untilMs: now + 1 })).toEqual([
+      { cascadeId: "acp:devin:a", lastEndedAtMs: now, promptTokens: 200, completionTokens: 40 },
+    ]);
   });
 });
 

@@ -3,8 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
-import { LockPatience, lockTimeoutMs } from "../../log/sqlite/lock-patience.ts";
-import { isDamaged, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
+import { isDamaged, LockPatience, lockTimeoutMs, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 import type { ExplainedCost, TurnUse, UsageHistory } from "./history.ts";
@@ -81,6 +80,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
       project: turn.project ?? null,
       key: turn.key ?? null,
       ide: turn.ide ?? null,
+      cascadeId: turn.cascadeId ?? null,
       creditsHundredths: turn.creditsHundredths ?? null,
       firstTokenMs: turn.firstTokenMs ?? null,
       planWindow: window?.id ?? null,
@@ -144,6 +144,15 @@ export function openHistory(options: HistoryOptions): UsageHistory {
         const row = statements.turn.get(turnId);
         return row === undefined ? undefined : turnOf(row as Row);
       }),
+    sessions: (cascadeIds, { sinceMs, untilMs }) =>
+      guarded(() =>
+        statements.sessions.all(JSON.stringify(cascadeIds), sinceMs, untilMs).map((row) => ({
+          cascadeId: String(row["cascade_id"]),
+          lastEndedAtMs: Number(row["last"]),
+          promptTokens: Number(row["prompt"]),
+          completionTokens: Number(row["completion"]),
+        })),
+      ),
     explained: (ide: IdeVariant, fromMs: number, toMs: number): ExplainedCost =>
       guarded(() => {
         const row = statements.explained.get(fromMs, toMs, ide);
@@ -185,10 +194,10 @@ function prepare(db: DatabaseSync) {
     insertTurn: db.prepare(
       `INSERT INTO usage_turns (turn_id, started_at_ms, ended_at_ms, model, dialect, client, project, ide, token_source,
          prompt_tokens, completion_tokens, thinking_tokens, cached_prompt_tokens, credits_hundredths, first_token_ms,
-         outcome, reason, plan_window, plan_before, key)
+         outcome, reason, plan_window, plan_before, key, cascade_id)
        VALUES (:turnId, :startedAtMs, :endedAtMs, :model, :dialect, :client, :project, :ide, :tokenSource,
          :promptTokens, :completionTokens, :thinkingTokens, :cachedPromptTokens, :creditsHundredths, :firstTokenMs,
-         :outcome, :reason, :planWindow, :planBefore, :key) ON CONFLICT DO NOTHING`,
+         :outcome, :reason, :planWindow, :planBefore, :key, :cascadeId) ON CONFLICT DO NOTHING`,
     ),
     insertSnapshot: db.prepare(
       `INSERT INTO usage_snapshots (ide, read_at_ms, build, shape, plan_name, windows, raw)
@@ -211,6 +220,11 @@ function prepare(db: DatabaseSync) {
     ),
     turn: db.prepare("SELECT * FROM usage_turns WHERE turn_id = ?"),
     lastUse: db.prepare("SELECT max(ended_at_ms) AS at_ms FROM usage_turns WHERE model = ?"),
+    sessions: db.prepare(
+      `SELECT cascade_id, max(ended_at_ms) AS last, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion
+       FROM usage_turns WHERE cascade_id IN (SELECT value FROM json_each(?)) AND ended_at_ms >= ? AND ended_at_ms < ?
+       GROUP BY cascade_id HAVING sum(token_source <> 'measured') = 0`,
+    ),
     explained: db.prepare(
       `SELECT count(*) AS turns, sum(credits_hundredths) AS credits, count(*) - count(credits_hundredths) AS unknown
        FROM usage_turns WHERE ended_at_ms > ?1 AND ended_at_ms <= ?2 AND (ide = ?3 OR (ide IS NULL AND ?3 <> 'antigravity'))`,
@@ -254,6 +268,7 @@ function turnOf(row: Row): TurnUse {
     project: text("project"),
     ...(row["key"] === null ? {} : { key: String(row["key"]) }),
     ide: text("ide") as IdeVariant | undefined, // written from a turn, as those below
+    ...(row["cascade_id"] === null ? {} : { cascadeId: String(row["cascade_id"]) }),
     tokenSource: row["token_source"] as TurnUse["tokenSource"],
     promptTokens: Number(row["prompt_tokens"]),
     completionTokens: Number(row["completion_tokens"]),

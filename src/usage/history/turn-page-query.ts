@@ -47,6 +47,10 @@ export interface TurnPageQuery extends TurnPageFilter {
 export interface TurnTotals {
   readonly turns: number;
   readonly failed: number;
+  /** Of those that failed: because of the request itself. */
+  readonly mistaken: number;
+  /** Turns whose tokens Millrace estimated. */
+  readonly estimatedTurns: number;
   readonly promptTokens: number;
   readonly outTokens: number;
   readonly creditsHundredths: number;

@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import { requestMistakes } from "../../base/errors.ts";
 import type { TurnOrder, TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
 
 /** The orders of a page of turns, and the SQL of each. */
@@ -18,6 +19,9 @@ const orders = {
 
 /** A median of more turns is no better, and takes time. */
 const mostTimed = 10_000;
+
+/** As an SQL list: the codes are ours, and have no quotes. */
+const mistakes = requestMistakes.map((code) => `'${code}'`).join(", ");
 
 type Row = Readonly<Record<string, string | number | null>>;
 
@@ -42,6 +46,8 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
       const row = db
         .prepare(
           `SELECT count(*) AS turns, coalesce(sum(outcome = 'failed'), 0) AS failed,
+             coalesce(sum(outcome = 'failed' AND reason IN (${mistakes})), 0) AS mistaken,
+             coalesce(sum(token_source = 'estimated'), 0) AS estimated,
              coalesce(sum(prompt_tokens), 0) AS tokens_in,
              coalesce(sum(completion_tokens + thinking_tokens), 0) AS tokens_out,
              coalesce(sum(credits_hundredths), 0) AS credits, count(credits_hundredths) AS credits_known
@@ -61,6 +67,8 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
       return {
         turns: number("turns"),
         failed: number("failed"),
+        mistaken: number("mistaken"),
+        estimatedTurns: number("estimated"),
         promptTokens: number("tokens_in"),
         outTokens: number("tokens_out"),
         creditsHundredths: number("credits"),
