@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
-import { alertSettings, noteAlerted, wasAlerted } from "./settings.ts";
+import { type AlertSettings, alertSettings, chooseAlerts, noteAlerted, wasAlerted } from "./settings.ts";
 import { amountInWords, ideName, whenInWords } from "./words.ts";
 
 /** Something to tell the user at once; `id` names it, so that it is told once. */
@@ -40,6 +40,34 @@ export function useAlerts(limits: LimitsEnvelope | undefined, failures: readonly
     if (fresh.length > 0) setShown((before) => [...before, ...fresh].slice(-mostShown));
   }, [limits, failures]);
   return { shown, dismiss: (id: string) => setShown((before) => before.filter((alert) => alert.id !== id)) };
+}
+
+/** The user's choice, and what the browser allows. Turning alerts on asks the browser for its permission. */
+export function useAlertSettings() {
+  const [settings, setSettings] = useState(alertSettings);
+  const [permission, setPermission] = useState(permissionNow);
+  const choose = (part: Partial<AlertSettings>) => {
+    const chosen = { ...settings, ...part };
+    chooseAlerts(chosen);
+    setSettings(chosen);
+    if (part.isOn === true && permission === "default") void Notification.requestPermission().then(setPermission);
+  };
+  return { settings, permission, choose };
+}
+
+function permissionNow(): NotificationPermission | "missing" {
+  return "Notification" in globalThis ? Notification.permission : "missing";
+}
+
+/** Alerts on or off, beside the limits that they are about. */
+export function AlertSwitch() {
+  const { settings, choose } = useAlertSettings();
+  const { isOn, atPercent } = settings;
+  return (
+    <button type="button" class="quiet" aria-pressed={isOn} onClick={() => choose({ isOn: !isOn })}>
+      {`Alert at ${atPercent} %`}
+    </button>
+  );
 }
 
 const mostShown = 3;

@@ -1,42 +1,14 @@
+import type { z } from "zod";
 import type { KeysEnvelope, ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
+import type { TurnSummary } from "../../src/gateway/dashboard/turn-summary.ts";
+import type { consentsSchema } from "../../src/gateway/routes/answer-schemas.ts";
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import type { TurnPageEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 import { noteAnswer, noteSilence } from "./gateway-link.ts";
 
-/** What the gateway says of a turn while it runs and after. Times are ISO strings, durations ms. Null: not known. */
-export interface LiveTurn {
-  readonly id: string;
-  readonly status: "running" | "ended";
-  readonly created_at: string;
-  readonly ended_at: string | null;
-  readonly dialect: string;
-  /** As the request names it. */
-  readonly model: string;
-  /** What the page calls it. */
-  readonly model_name: string;
-  readonly model_uid: string;
-  readonly client: string | null;
-  readonly project: string | null;
-  readonly key: string | null;
-  readonly phase: "waiting" | "opened" | "thinking" | "text" | "tool_call" | "ended";
-  readonly first_token_ms: number | null;
-  /** Characters of the answer so far: text, thinking and arguments. */
-  readonly characters: number | null;
-  readonly tokens: TurnTokens | null;
-  readonly outcome: "finished" | "failed" | "cancelled" | null;
-  readonly reason: string | null;
-  /** True while only the gateway's memory holds the turn, because its store cannot be written. */
-  readonly degraded: boolean;
-  /** The product that the prompt went to; null until it did. */
-  readonly ide: string | null;
-  /** True when its client sealed the turn with a key of its own: its texts are that client's alone. */
-  readonly sealed: boolean;
-  /** How often a client came back to it. */
-  readonly returns: number | null;
-  /** The end of its text so far; only of a running turn, and only where texts are shown. */
-  readonly tail?: string;
-}
+/** What the gateway says of a turn while it runs and after. */
+export type LiveTurn = TurnSummary;
 
 /** A client came back to a turn, or a gateway continued it. */
 export interface Resumption {
@@ -49,20 +21,11 @@ export interface Resumption {
 
 /** A turn's page. */
 export interface TurnDetail extends LiveTurn {
-  /** The tools with which the IDE's agent looked something up; null while the turn runs. */
-  readonly ide_tools: readonly string[] | null;
   /** Null where the gateway keeps no history. */
   readonly resumptions: readonly Resumption[] | null;
   readonly shows_text: boolean;
   /** Only where texts are shown. */
   readonly prompt: readonly { readonly role: string; readonly text: string }[] | null;
-}
-
-export interface TurnTokens {
-  readonly prompt: number;
-  readonly completion: number;
-  readonly thinking: number;
-  readonly estimated: boolean;
 }
 
 /** One entry of a turn's log; its text only where texts are shown. */
@@ -108,14 +71,7 @@ export interface IdesFound {
 }
 
 /** The IDEs that prompts go to, and since when the user agrees to it. */
-export interface Consents {
-  readonly data: readonly {
-    readonly ide: string;
-    readonly product: string;
-    readonly text: string;
-    readonly accepted_at: string | null;
-  }[];
-}
+export type Consents = z.infer<typeof consentsSchema>;
 
 export interface Health {
   readonly version: string;
@@ -216,6 +172,16 @@ async function errorOf(response: Response): Promise<ApiError> {
   );
 }
 
+const json = (body: object): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(body),
+});
+
+interface TextsShown {
+  readonly shown: boolean;
+}
+
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export type Dimension = UsageEnvelope["by"];
@@ -239,18 +205,16 @@ export const api = {
   keys: (signal: AbortSignal) => ask<KeysEnvelope>("/dashboard/api/keys", { signal }),
   /** `once` names the consent: the same sent twice is one prompt. */
   askAgain: (id: string, once: string) =>
-    ask<{ readonly id: string }>(`/dashboard/api/turns/${encodeURIComponent(id)}/ask-again`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ consent: true, once }),
-    }),
+    ask<{ readonly id: string }>(
+      `/dashboard/api/turns/${encodeURIComponent(id)}/ask-again`,
+      json({ consent: true, once }),
+    ),
   consents: (signal: AbortSignal) => ask<Consents>("/dashboard/api/consents", { signal }),
-  agree: (ide: string) =>
-    ask<Consents>("/dashboard/api/consents", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ide, agree: true }),
-    }),
+  agree: (ide: string) => ask<Consents>("/dashboard/api/consents", json({ ide, agree: true })),
+  texts: (signal: AbortSignal) => ask<TextsShown>("/dashboard/api/texts", { signal }),
+  /** Showing them is the owner's consent: only a click on a button that says so may call this with `true`. */
+  showTexts: (show: boolean) =>
+    ask<TextsShown>("/dashboard/api/texts", json(show ? { show, consent: true } : { show })),
   health: (signal: AbortSignal) => ask<Health>("/health", { signal }),
   ides: (signal: AbortSignal) => ask<IdesFound>("/dashboard/api/ides", { signal }),
   turn: (id: string, signal: AbortSignal) =>

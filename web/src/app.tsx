@@ -10,6 +10,7 @@ import { ModelsPage } from "./models-page.tsx";
 import { Overview } from "./overview.tsx";
 import { noteWanted, takeWanted } from "./settings.ts";
 import { SettingsPage, ThemeChoice } from "./settings-page.tsx";
+import { TextsOfSession, useTexts } from "./texts.tsx";
 import { useTitle, useTitleNews } from "./title.ts";
 import { TurnPage } from "./turn-page.tsx";
 import { onSignedOut, report, useData } from "./use-data.ts";
@@ -19,7 +20,7 @@ import { useFailures } from "./use-failures.ts";
 export function App() {
   const [hash, setHash] = useHash();
   const [session, setSession] = useState<"none" | "refused" | "living">(storedSession() === null ? "none" : "living");
-  const code = /^#\/sign-in\/([\w-]+)$/.exec(hash)?.[1];
+  const [, code, query] = /^#\/sign-in\/([\w-]+)(\?.*)?$/.exec(hash) ?? [];
   useEffect(() => onSignedOut(() => setSession("none")), []);
   useEffect(() => {
     if (code === undefined) return;
@@ -28,7 +29,7 @@ export function App() {
       try {
         await signIn(code);
         setSession("living");
-        if (location.hash === "") history.replaceState(null, "", takeWanted());
+        if (location.hash === "") history.replaceState(null, "", query === undefined ? takeWanted() : `#/${query}`);
       } catch (error) {
         report(error);
         setSession("refused");
@@ -36,14 +37,15 @@ export function App() {
       setHash(location.hash); // the user may have followed a link to a view meanwhile
     };
     void use();
-  }, [code, setHash]);
+  }, [code, query, setHash]);
   if (code !== undefined) return null; // its answer comes at once
   if (session !== "living") return <SignIn hash={hash} wasUsed={session === "refused"} />;
   return <SignedIn hash={hash} onSignOut={() => setSession("none")} />;
 }
 
 function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignOut: () => void }) {
-  useFeed();
+  const texts = useTexts();
+  useFeed(texts.areShown);
   const known = usePageHealth();
   const isStale = useSilentSince() !== undefined;
   const limits = useData("limits", api.limits, 60_000);
@@ -54,7 +56,7 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
   const turnId = /^#\/turns\/([\w.-]+)$/.exec(hash)?.[1];
   const view = viewOf(hash);
   return (
-    <>
+    <TextsOfSession.Provider value={texts}>
       <a class="skip" href="#content">
         Skip to content
       </a>
@@ -85,7 +87,7 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
       <Alerts {...alerts} />
       <main id="content" tabIndex={-1} class={isStale ? "stale" : undefined}>
         {turnId !== undefined ? (
-          <TurnPage key={turnId} id={turnId} />
+          <TurnPage key={`${turnId} ${texts.areShown}`} id={turnId} />
         ) : view === "#/models" ? (
           <ModelsPage />
         ) : view === "#/keys" ? (
@@ -93,12 +95,13 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
         ) : view === "#/settings" ? (
           <SettingsPage />
         ) : view === "#/" ? (
-          <Overview {...known} limits={limits} onTurnEnd={failures.lookAgain} />
+          <Overview {...known} limits={limits} failures={failures} />
         ) : (
           <NoPage />
         )}
       </main>
-    </>
+      {known.health.data !== undefined && <footer>Millrace {known.health.data.version}</footer>}
+    </TextsOfSession.Provider>
   );
 }
 

@@ -1,6 +1,22 @@
 import type { ElsewhereEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import { count, groupKeyOf, shortCount } from "./words.ts";
 
+/** The heads of a table of figures. */
+export function Heads({ name, figures }: { readonly name: string; readonly figures: readonly string[] }) {
+  return (
+    <>
+      <th scope="col" class="name">
+        {name}
+      </th>
+      {figures.map((figure) => (
+        <th key={figure} scope="col" class="number">
+          {figure}
+        </th>
+      ))}
+    </>
+  );
+}
+
 /** What Devin used without Millrace. */
 export function Elsewhere({
   by,
@@ -20,21 +36,7 @@ export function Elsewhere({
           <caption class="hidden">{`Calls and tokens without Millrace by ${by}`}</caption>
           <thead>
             <tr>
-              <th scope="col" class="name">
-                {by}
-              </th>
-              <th scope="col" class="number">
-                Calls
-              </th>
-              <th scope="col" class="number">
-                Input
-              </th>
-              <th scope="col" class="number">
-                From the cache
-              </th>
-              <th scope="col" class="number">
-                Output
-              </th>
+              <Heads name={by} figures={["Calls", "Input", "From the cache", "Output"]} />
             </tr>
           </thead>
           <tbody>

@@ -1,34 +1,25 @@
-import { useState } from "preact/hooks";
 import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
-import { type ApiError, api, type TurnsQuery } from "./api.ts";
+import { api, type TurnsQuery } from "./api.ts";
 import { csvOf } from "./csv.ts";
 import { Failure } from "./parts.tsx";
-import { report } from "./use-data.ts";
+import { useAct } from "./use-data.ts";
 
 const atOnce = 1000;
 
 /** Saves all turns that match what is shown, not only one page. */
 export function ExportButtons({ asked }: { readonly asked: TurnsQuery }) {
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError>();
+  const { isBusy, error, run } = useAct();
   const save = async (form: "csv" | "json") => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      const turns = await allTurns(asked);
-      const text = form === "csv" ? csvOf(turns) : `${JSON.stringify(turns, null, 2)}\n`;
-      download(`millrace-turns.${form}`, form === "csv" ? "text/csv" : "application/json", text);
-    } catch (failure) {
-      setError(report(failure));
-    }
-    setBusy(false);
+    const turns = await allTurns(asked);
+    const text = form === "csv" ? csvOf(turns) : `${JSON.stringify(turns, null, 2)}\n`;
+    download(`millrace-turns.${form}`, form === "csv" ? "text/csv" : "application/json", text);
   };
   return (
     <div class="choices">
-      <button type="button" class="quiet" disabled={isBusy} onClick={() => void save("csv")}>
+      <button type="button" class="quiet" disabled={isBusy} onClick={() => run(() => save("csv"))}>
         Save as CSV
       </button>
-      <button type="button" class="quiet" disabled={isBusy} onClick={() => void save("json")}>
+      <button type="button" class="quiet" disabled={isBusy} onClick={() => run(() => save("json"))}>
         Save as JSON
       </button>
       {error !== undefined && <Failure error={error} />}

@@ -1,17 +1,17 @@
 import { useCallback, useRef } from "preact/hooks";
-import { AgreeButton } from "./agree-button.tsx";
 import { api, type Consents, type Health, type IdesFound } from "./api.ts";
+import { AgreeButton } from "./consent.tsx";
 import { useSilentSince } from "./gateway-link.ts";
 import { useStateChange } from "./live-turns.ts";
 import { Prose } from "./parts.tsx";
-import { type Loaded, useData } from "./use-data.ts";
+import { type DataState, useData } from "./use-data.ts";
 import { instantInWords } from "./words.ts";
 
 /** What the page knows of the gateway, its store, the IDEs and the user's consent. */
 export interface PageHealth {
-  readonly health: Loaded<Health>;
-  readonly ides: Loaded<IdesFound>;
-  readonly consents: Loaded<Consents>;
+  readonly health: DataState<Health>;
+  readonly ides: DataState<IdesFound>;
+  readonly consents: DataState<Consents>;
 }
 
 const healthEveryMs = 15_000;

@@ -1,11 +1,11 @@
 import type { IdesFound as Found } from "./api.ts";
 import { Failure, Loading, Prose, Section } from "./parts.tsx";
-import type { Loaded } from "./use-data.ts";
+import type { DataState } from "./use-data.ts";
 import { ideName } from "./words.ts";
 
 /** The IDEs that the gateway found, with doctor's verdicts. */
-export function IdesFound(props: { readonly ides: Loaded<Found>; readonly version: string | undefined }) {
-  const { data, error } = props.ides;
+export function IdesFound({ ides }: { readonly ides: DataState<Found> }) {
+  const { data, error } = ides;
   return (
     <Section id="ides" title="IDEs found">
       {error !== undefined && <Failure error={error} />}
@@ -32,7 +32,6 @@ export function IdesFound(props: { readonly ides: Loaded<Found>; readonly versio
           <Findings found={data} />
         </div>
       )}
-      {props.version !== undefined && <p class="note">Millrace {props.version}</p>}
     </Section>
   );
 }

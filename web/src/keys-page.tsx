@@ -1,7 +1,7 @@
 import type { KeysEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import { Failure, Loading, Prose, Words } from "./parts.tsx";
 import { useTitle } from "./title.ts";
-import type { Loaded } from "./use-data.ts";
+import type { DataState } from "./use-data.ts";
 import { useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
 import { count } from "./words.ts";
@@ -9,7 +9,7 @@ import { count } from "./words.ts";
 type Key = KeysEnvelope["data"][number];
 
 /** The keys that the owner made for others: what each may, and what it has used. */
-export function KeysPage({ keys }: { readonly keys: Loaded<KeysEnvelope> }) {
+export function KeysPage({ keys }: { readonly keys: DataState<KeysEnvelope> }) {
   const { data, error } = keys;
   const now = useNow(60_000);
   useTitle("Keys");

@@ -1,15 +1,16 @@
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
+import { AlertSwitch } from "./alerts.tsx";
 import { Failure, Loading, Prose, Section } from "./parts.tsx";
-import { type Loaded, useNow } from "./use-data.ts";
+import { type DataState, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
 import { amountInWords, ideName, resetInWords, toneOf, verdictInWords } from "./words.ts";
 
 /** The limits of every IDE: a bar for each window, with the tick where an even pace would stand. */
-export function LimitsSection({ limits }: { readonly limits: Loaded<LimitsEnvelope> }) {
+export function LimitsSection({ limits }: { readonly limits: DataState<LimitsEnvelope> }) {
   const now = useNow(15_000);
   const { data, error } = limits;
   return (
-    <Section id="limits" title="Limits" aside={<Refresh reload={limits.reload} />}>
+    <Section id="limits" title="Limits" aside={<Aside reload={limits.reload} />}>
       {error !== undefined && <Failure error={error} />}
       {data === undefined && error === undefined && <Loading lines={3} />}
       {data !== undefined && data.data.length === 0 && <NoIde errors={data.errors} />}
@@ -34,11 +35,14 @@ export function LimitsSection({ limits }: { readonly limits: Loaded<LimitsEnvelo
   );
 }
 
-function Refresh({ reload }: { readonly reload: () => void }) {
+function Aside({ reload }: { readonly reload: () => void }) {
   return (
-    <button type="button" class="quiet" onClick={reload}>
-      Read again
-    </button>
+    <div class="choices">
+      <AlertSwitch />
+      <button type="button" class="quiet" onClick={reload}>
+        Read again
+      </button>
+    </div>
   );
 }
 
@@ -51,6 +55,7 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
       <header>
         <h3>{ideName(of.ide)}</h3>
         {of.plan_name !== null && <span class="badge">{of.plan_name}</span>}
+        {of.stand_in && <span class="badge warn">stand-in</span>}
         {of.stale && <span class="badge warn">stale</span>}
         <span class="muted age">
           read <When at={of.fetched_at} now={now} isPast />

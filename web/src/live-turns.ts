@@ -33,8 +33,8 @@ function show(next: LiveTurns): void {
   for (const { onChange } of listeners) onChange?.();
 }
 
-/** Follows the gateway's feed while a user is signed in; after a break it waits a little longer each time. */
-export function useFeed(): void {
+/** Follows the gateway's feed while a user is signed in, anew when texts are shown or hidden; after a break it waits a little longer each time. */
+export function useFeed(withTexts: boolean): void {
   useEffect(() => {
     const stop = new AbortController();
     void follow(stop.signal);
@@ -42,7 +42,7 @@ export function useFeed(): void {
       stop.abort();
       live = before;
     };
-  }, []);
+  }, [withTexts]);
 }
 
 /** The turns as the feed tells them. */
@@ -63,8 +63,25 @@ export function useRunningCount(): number {
   return running;
 }
 
-export function useTurnEnd(onEnd: () => void): void {
-  useEffect(() => listen({ onEnd }), [onEnd]);
+/** The usage history takes a turn in a moment after its end; later on a busy machine. */
+const takenInMs = [0, 1_500, 10_000];
+
+/** Calls back when a turn has ended, after each of these times. */
+export function useTurnEnd(onEnd: () => void, afterMs: readonly number[] = takenInMs): void {
+  useEffect(() => {
+    let timers: readonly ReturnType<typeof setTimeout>[] = [];
+    const forget = () => timers.forEach(clearTimeout);
+    const ignore = listen({
+      onEnd: () => {
+        forget();
+        timers = afterMs.map((ms) => setTimeout(onEnd, ms));
+      },
+    });
+    return () => {
+      ignore();
+      forget();
+    };
+  }, [onEnd, afterMs]);
 }
 
 export function useStateChange(onState: () => void): void {
@@ -89,7 +106,8 @@ async function follow(signal: AbortSignal): Promise<void> {
         let hasEnded = false;
         for (const { id, status } of told) {
           if (status === "running") running.add(id);
-          else if (running.delete(id)) hasEnded = true;
+          // One that failed at once is told of when it has ended, and was never seen to run. It may have ended while the page was loaded.
+          else if (running.delete(id) || !live.turns.has(id)) hasEnded = true;
         }
         const turns = new Map(isWhole ? [] : live.turns);
         for (const turn of told) turns.set(turn.id, turn);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { familiesOf, type Model } from "./model-families.ts";
+import { familiesOf, type Model, rangeOf } from "./model-families.ts";
 
 function model(name: string, part: Partial<Model> = {}): Model {
   return {
@@ -34,4 +34,20 @@ it("puts variants together, what was used last first, and what cannot be used la
     familiesOf(models, search).map(({ models: group }) => group.map(({ name }) => name));
   expect(shown("")).toEqual([["c"], ["b:high", "b:low"], ["a"], ["z"]]);
   expect(shown(" OpenAI ")).toEqual([["c"]]);
+});
+
+it("names a family by what its models have in common, whichever was used last", () => {
+  const names = (...models: readonly Model[]) => familiesOf(models, "").map(({ name }) => name);
+  expect(names(model("b:low"), model("b:high", { last_used_at: "2026-02-24T10:00:00Z" }))).toEqual(["b"]);
+  expect(names(model("b-fast", { family: "b" }), model("b", { family: "b" }))).toEqual(["b"]);
+});
+
+it("says from where to where a figure of models goes, and nothing where none is known", () => {
+  const cost = (...all: readonly (number | null)[]) =>
+    rangeOf(
+      all.map((credit_multiplier) => model("a", { credit_multiplier })),
+      (one) => one.credit_multiplier,
+      (value) => `${value}×`,
+    );
+  expect([cost(4, null, 1), cost(2, 2), cost(null), cost()]).toEqual(["1× – 4×", "2×", undefined, undefined]);
 });

@@ -1,10 +1,13 @@
 import type { ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
+import { commonName } from "../../src/models/common-name.ts";
 
 export type Model = ModelsEnvelope["data"][number];
 
+/** Models that differ in effort, speed or context alone. */
 interface Family {
+  /** What a request can call it: alone, or with a variant behind it. */
   readonly name: string;
-  /** The one that stands for all first: the last used, else the first that can be used. */
+  /** Those used last first, what cannot be used last. */
   readonly models: readonly Model[];
 }
 
@@ -15,9 +18,21 @@ export function familiesOf(models: readonly Model[], search: string): readonly F
     [name, label, vendor].some((text) => text.toLowerCase().includes(wanted)),
   );
   const groups = Map.groupBy(matching, (model) => model.family ?? model.name.split(":")[0] ?? model.name);
-  return [...groups]
-    .map(([name, group]) => ({ name, models: group.toSorted(byUse) }))
+  return [...groups.values()]
+    .map((group) => ({ name: commonName(group.map(({ name }) => name)), models: group.toSorted(byUse) }))
     .sort(({ models: [a] }, { models: [b] }) => (a === undefined || b === undefined ? 0 : byUse(a, b)));
+}
+
+/** `4×`, or `1× – 4×` where models differ; nothing where no model's value is known. */
+export function rangeOf(
+  models: readonly Model[],
+  valueOf: (model: Model) => number | null,
+  write: (value: number) => string,
+): string | undefined {
+  const values = models.flatMap((model) => valueOf(model) ?? []);
+  if (values.length === 0) return undefined;
+  const [from, to] = [write(Math.min(...values)), write(Math.max(...values))];
+  return from === to ? from : `${from} – ${to}`;
 }
 
 function byUse(a: Model, b: Model): number {

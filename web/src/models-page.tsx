@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import { api } from "./api.ts";
-import { familiesOf, type Model } from "./model-families.ts";
+import { familiesOf, type Model, rangeOf } from "./model-families.ts";
 import { CopyButton, Failure, Loading } from "./parts.tsx";
 import { useTitle } from "./title.ts";
 import { useData, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
-import { modelName, shortCount } from "./words.ts";
+import { shortCount } from "./words.ts";
 
 /** The models of the account: one row for each family, with its variants under it. */
 export function ModelsPage() {
@@ -13,6 +13,7 @@ export function ModelsPage() {
   const [search, setSearch] = useState("");
   useTitle("Models");
   const families = familiesOf(data?.data ?? [], search);
+  const shown = columns.filter(({ of }) => of(data?.data ?? []) !== undefined);
   return (
     <>
       <div class="heading">
@@ -34,22 +35,24 @@ export function ModelsPage() {
             <thead>
               <tr>
                 <th scope="col">Model</th>
-                <th scope="col">Vendor</th>
-                <th scope="col">Cost</th>
-                <th scope="col" class="number">
-                  Context
+                <th scope="col" class="extra">
+                  Vendor
                 </th>
-                <th scope="col" class="number">
-                  Output
+                {shown.map(({ title, look }) => (
+                  <th key={title} scope="col" class={look}>
+                    {title}
+                  </th>
+                ))}
+                <th scope="col" class="extra">
+                  Last used
                 </th>
-                <th scope="col">Last used</th>
                 <th scope="col">
                   <span class="hidden">Copy</span>
                 </th>
               </tr>
             </thead>
-            {families.map(({ name, models }) => (
-              <Family key={name} name={name} models={models} />
+            {families.map((family) => (
+              <Family key={family.name} {...family} columns={shown} />
             ))}
           </table>
         </div>
@@ -58,78 +61,97 @@ export function ModelsPage() {
   );
 }
 
-function Family({ name, models }: { readonly name: string; readonly models: readonly Model[] }) {
+interface Column {
+  readonly title: string;
+  readonly look: string;
+  /** Undefined where it is not known of any of these models. */
+  readonly of: (models: readonly Model[]) => string | undefined;
+}
+
+/** Columns of what the IDE may say of a model: one that would be empty in every row is left out. */
+const columns: readonly Column[] = [
+  { title: "Cost", look: "", of: costOf },
+  { title: "Context", look: "number", of: (models) => rangeOf(models, (model) => model.context_tokens, shortCount) },
+  {
+    title: "Output",
+    look: "number extra",
+    of: (models) => rangeOf(models, (model) => model.max_output_tokens, shortCount),
+  },
+];
+
+/** Credits as a multiple of the plain price; the tier that the IDE names where it gives no multiple. */
+function costOf(models: readonly Model[]): string | undefined {
+  const price = ({ credit_multiplier, cost_tier }: Model) => (cost_tier === "free" ? 0 : credit_multiplier);
+  const range = rangeOf(models, price, (multiple) => (multiple === 0 ? "free" : `${multiple}×`));
+  const tiers = [...new Set(models.flatMap(({ cost_tier }) => cost_tier ?? []))].filter((tier) => tier !== range);
+  const words = [range, tiers.length === 1 ? tiers[0] : undefined].filter((word) => word !== undefined);
+  return words.length === 0 ? undefined : words.join(" · ");
+}
+
+/** One row for a family, and under it one for each of its variants. */
+function Family(props: {
+  readonly name: string;
+  readonly models: readonly Model[];
+  readonly columns: readonly Column[];
+}) {
+  const { name, models } = props;
   const [isOpen, setOpen] = useState(false);
-  const [first] = models;
-  if (first === undefined) return null;
-  if (models.length === 1)
-    return (
-      <tbody>
-        <ModelRow model={first} />
-      </tbody>
-    );
   return (
     <tbody>
-      <ModelRow model={first}>
-        <button type="button" class="quiet variants" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {`${isOpen ? "▾" : "▸"} ${models.length} variants`}
-          <span class="hidden">{` of ${name}`}</span>
-        </button>
+      <ModelRow {...props}>
+        {models.length > 1 && (
+          <button type="button" class="quiet variants" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {`${isOpen ? "▾" : "▸"} ${models.length} variants`}
+            <span class="hidden">{` of ${name}`}</span>
+          </button>
+        )}
       </ModelRow>
-      {isOpen && models.slice(1).map((model) => <ModelRow key={model.uid} model={model} isVariant />)}
+      {isOpen &&
+        models.map((model) => (
+          <ModelRow key={model.uid} name={model.name} models={[model]} columns={props.columns} isVariant />
+        ))}
     </tbody>
   );
 }
 
+/** What these models have in common, as ranges where they differ. */
 function ModelRow(props: {
-  readonly model: Model;
+  readonly name: string;
+  readonly models: readonly Model[];
+  readonly columns: readonly Column[];
   readonly isVariant?: boolean;
   readonly children?: preact.ComponentChildren;
 }) {
-  const { model, isVariant = false, children } = props;
+  const { name, models, isVariant = false, children } = props;
   const now = useNow(60_000);
-  const name = modelName({ model_name: model.name });
+  const reasons = models.map(({ disabled_reason }) => disabled_reason);
+  const isDisabled = reasons.every((reason) => reason !== null);
+  const used = models.flatMap(({ last_used_at }) => last_used_at ?? []).toSorted();
   return (
-    <tr class={`${model.disabled_reason === null ? "" : "disabled"} ${isVariant ? "variant" : ""}`}>
+    <tr class={`${isDisabled ? "disabled" : ""} ${isVariant ? "variant" : ""}`}>
       <th scope="row">
-        <span class="name" title={model.uid}>
+        <span class="name" title={models.map(({ uid }) => uid).join(", ")}>
           {name}
         </span>
-        {model.is_default && <span class="badge good">default</span>}
-        {model.is_new && <span class="badge">new</span>}
+        {models.some((model) => model.is_default) && <span class="badge good">default</span>}
+        {models.some((model) => model.is_new) && <span class="badge">new</span>}
         {children}
-        {model.disabled_reason !== null && <span class="muted small block">{model.disabled_reason}</span>}
+        {isDisabled && <span class="muted small block">{reasons[0]}</span>}
       </th>
-      <td>{model.vendor}</td>
-      <td>
-        <Cost model={model} />
-      </td>
-      <td class="number">{model.context_tokens === null ? "–" : shortCount(model.context_tokens)}</td>
-      <td class="number">{model.max_output_tokens === null ? "–" : shortCount(model.max_output_tokens)}</td>
-      <td>
-        {model.last_used_at === null ? (
-          <span class="muted">not yet</span>
-        ) : (
-          <When at={model.last_used_at} now={now} isPast />
-        )}
+      <td class="extra">{models[0]?.vendor}</td>
+      {props.columns.map(({ title, look, of }) => (
+        <td key={title} class={look}>
+          {of(models) ?? "–"}
+        </td>
+      ))}
+      <td class="extra">
+        {used.length === 0 ? <span class="muted">not yet</span> : <When at={used.at(-1) ?? ""} now={now} isPast />}
       </td>
       <td class="number">
-        <CopyButton text={model.name} label={`the name ${name}`}>
+        <CopyButton text={name} label={`the name ${name}`}>
           Copy
         </CopyButton>
       </td>
     </tr>
-  );
-}
-
-/** Credits as a multiple of the plain price, and the tier that the IDE names. */
-function Cost({ model: { credit_multiplier, cost_tier } }: { readonly model: Model }) {
-  if (credit_multiplier === 0 || cost_tier === "free") return <>free</>;
-  if (credit_multiplier === null) return <>{cost_tier ?? "–"}</>;
-  return (
-    <>
-      {`${credit_multiplier}×`}
-      {cost_tier !== null && <span class="tier muted">{` · ${cost_tier}`}</span>}
-    </>
   );
 }

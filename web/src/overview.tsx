@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { rangeOf, ranges, sinceOf, useAsked } from "./address.ts";
 import { api } from "./api.ts";
@@ -9,52 +9,26 @@ import { useLiveTurns, useTurnEnd } from "./live-turns.ts";
 import { Choice } from "./parts.tsx";
 import { SpendByDay } from "./spend-by-day.tsx";
 import { SpendSection } from "./spend-section.tsx";
-import { Tiles } from "./tiles.tsx";
+import { LastFailure, Tiles } from "./tiles.tsx";
 import { useTitle } from "./title.ts";
 import { RunningTurns } from "./turns-section.tsx";
 import { TurnsTable } from "./turns-table.tsx";
-import { type Loaded, useData } from "./use-data.ts";
+import { type DataState, useData } from "./use-data.ts";
+import type { Failures } from "./use-failures.ts";
 import { UseOverTime } from "./use-over-time.tsx";
 
 /** After a turn's end the gateway waits a moment before it reads the plan again; so does this page. */
-const rereadMs = 11_000;
+const rereadMs = [11_000];
 
 /** What is left, what runs, and who spent it. */
 export function Overview(
-  props: PageHealth & { readonly limits: Loaded<LimitsEnvelope>; readonly onTurnEnd: () => void },
+  props: PageHealth & { readonly limits: DataState<LimitsEnvelope>; readonly failures: Failures },
 ) {
-  const { health, ides, limits, onTurnEnd } = props;
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const soon = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const spendReload = useRef<() => void>(() => {});
-  const daysReload = useRef<() => void>(() => {});
-  const tableReload = useRef<() => void>(() => {});
-  const tilesReload = useRef<() => void>(() => {});
-  const onEnd = useCallback(() => {
-    const reread = () => {
-      for (const reload of [spendReload, daysReload, tableReload, tilesReload]) reload.current();
-    };
-    reread();
-    clearTimeout(timer.current);
-    clearTimeout(soon.current);
-    // The history takes a turn in a moment after its end.
-    soon.current = setTimeout(() => {
-      reread();
-      onTurnEnd();
-    }, 1500);
-    timer.current = setTimeout(limits.reload, rereadMs);
-  }, [limits.reload, onTurnEnd]);
-  useTurnEnd(onEnd);
+  const { ides, limits, failures } = props;
+  useTurnEnd(limits.reload, rereadMs);
   const live = useLiveTurns();
   const [asked, change] = useAsked();
   useTitle("");
-  useEffect(
-    () => () => {
-      clearTimeout(timer.current);
-      clearTimeout(soon.current);
-    },
-    [],
-  );
   const turns = [...live.turns.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
   const hasTurns = turns.length > 0;
   // The log forgets turns within hours; whether there ever was one, the history knows.
@@ -67,23 +41,24 @@ export function Overview(
         {!isFirstRun && (
           <>
             <Choice label="Time" options={ranges} value={rangeOf(asked)} onChange={(since) => change({ since })} />
-            <Tiles asked={asked} reloadRef={tilesReload} />
+            <Tiles asked={asked} />
+            {failures.last !== undefined && <LastFailure turn={failures.last} />}
           </>
         )}
         <LimitsSection limits={limits} />
       </>
     ),
-    [isFirstRun, limits.data, limits.error, asked],
+    [isFirstRun, limits.data, limits.error, failures.last, asked],
   );
   const spent = useMemo(
     () =>
       !isFirstRun && (
         <>
           <div class="pair">
-            <SpendByDay asked={asked} reloadRef={daysReload} />
-            <SpendSection asked={asked} onChange={change} reloadRef={spendReload} />
+            <SpendByDay asked={asked} />
+            <SpendSection asked={asked} onChange={change} />
           </div>
-          <TurnsTable asked={asked} onChange={change} reloadRef={tableReload} />
+          <TurnsTable asked={asked} onChange={change} />
         </>
       ),
     [isFirstRun, asked],
@@ -92,10 +67,10 @@ export function Overview(
     () => (
       <div class="pair">
         <UseOverTime since={sinceOf(asked)} limits={limits.data} />
-        <IdesFound ides={ides} version={health.data?.version} />
+        <IdesFound ides={ides} />
       </div>
     ),
-    [limits.data, ides.data, ides.error, health.data, asked],
+    [limits.data, ides.data, ides.error, asked],
   );
   return (
     <>

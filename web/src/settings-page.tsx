@@ -1,14 +1,9 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { useAlertSettings } from "./alerts.tsx";
 import { Choice, Section } from "./parts.tsx";
-import {
-  type AlertSettings,
-  alertSettings,
-  alertShares,
-  chooseAlerts,
-  choosePageSize,
-  pageSize,
-  pageSizes,
-} from "./settings.ts";
+import { alertShares, choosePageSize, pageSize, pageSizes } from "./settings.ts";
+import { TextsSwitch } from "./texts.tsx";
 import { chooseTheme, type Theme, themeNow } from "./theme.ts";
 import { useTitle } from "./title.ts";
 
@@ -39,27 +34,25 @@ export function SettingsPage() {
     <>
       <h1>Settings</h1>
       <p class="muted">
-        This browser keeps these settings. <code>millrace config</code> changes those of the gateway.
+        This browser keeps these settings; texts are shown in this tab alone. <code>millrace config</code> changes the
+        settings of the gateway.
       </p>
       <Section id="look" title="Look">
         <dl class="card settings">
-          <div>
-            <dt>Colours</dt>
-            <dd>
-              <ThemeChoice />
-            </dd>
-          </div>
-          <div>
-            <dt>Turns on one page</dt>
-            <dd>
-              <Choice
-                label="Turns on one page"
-                options={pageSizes.map((one) => [one, one] as const)}
-                value={size}
-                onChange={chooseSize}
-              />
-            </dd>
-          </div>
+          <Setting name="Colours">
+            <ThemeChoice />
+          </Setting>
+          <Setting name="Turns on one page">
+            <Choice
+              label="Turns on one page"
+              options={pageSizes.map((one) => [one, one] as const)}
+              value={size}
+              onChange={chooseSize}
+            />
+          </Setting>
+          <Setting name="Prompts and answers in this tab">
+            <TextsSwitch />
+          </Setting>
         </dl>
       </Section>
       <Alerting />
@@ -67,54 +60,44 @@ export function SettingsPage() {
   );
 }
 
+function Setting({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
 function Alerting() {
-  const [settings, setSettings] = useState(alertSettings);
-  const [permission, setPermission] = useState(permissionNow);
-  const choose = (part: Partial<AlertSettings>) => {
-    const chosen = { ...settings, ...part };
-    chooseAlerts(chosen);
-    setSettings(chosen);
-  };
-  const turnOn = async () => {
-    choose({ isOn: true });
-    if (permission === "default") setPermission(await Notification.requestPermission());
-  };
+  const { settings, permission, choose } = useAlertSettings();
   return (
     <Section id="alerts" title="Alerts">
       <dl class="card settings">
-        <div>
-          <dt>Alerts while this page is open</dt>
-          <dd>
-            <Choice
-              label="Alerts"
-              options={onOff}
-              value={settings.isOn ? "on" : "off"}
-              onChange={(chosen) => (chosen === "on" ? void turnOn() : choose({ isOn: false }))}
-            />
-          </dd>
-        </div>
-        <div>
-          <dt>When a limit is used to</dt>
-          <dd>
-            <Choice
-              label="When a limit is used to"
-              options={alertShares.map((share) => [share, `${share} %`] as const)}
-              value={String(settings.atPercent) as (typeof alertShares)[number]}
-              onChange={(share) => choose({ atPercent: Number(share) })}
-            />
-          </dd>
-        </div>
-        <div>
-          <dt>When a turn fails</dt>
-          <dd>
-            <Choice
-              label="When a turn fails"
-              options={onOff}
-              value={settings.onFailure ? "on" : "off"}
-              onChange={(chosen) => choose({ onFailure: chosen === "on" })}
-            />
-          </dd>
-        </div>
+        <Setting name="Alerts while this page is open">
+          <Choice
+            label="Alerts"
+            options={onOff}
+            value={settings.isOn ? "on" : "off"}
+            onChange={(chosen) => choose({ isOn: chosen === "on" })}
+          />
+        </Setting>
+        <Setting name="When a limit is used to">
+          <Choice
+            label="When a limit is used to"
+            options={alertShares.map((share) => [share, `${share} %`] as const)}
+            value={String(settings.atPercent) as (typeof alertShares)[number]}
+            onChange={(share) => choose({ atPercent: Number(share) })}
+          />
+        </Setting>
+        <Setting name="When a turn fails">
+          <Choice
+            label="When a turn fails"
+            options={onOff}
+            value={settings.onFailure ? "on" : "off"}
+            onChange={(chosen) => choose({ onFailure: chosen === "on" })}
+          />
+        </Setting>
       </dl>
       {settings.isOn && permission !== "granted" && (
         <p class="note" role="status">
@@ -131,7 +114,3 @@ const onOff = [
   ["off", "Off"],
   ["on", "On"],
 ] as const;
-
-function permissionNow(): NotificationPermission | "missing" {
-  return "Notification" in globalThis ? Notification.permission : "missing";
-}

@@ -1,21 +1,19 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
+import { useTurnEnd } from "./live-turns.ts";
 import { Choice, Failure, Loading, Section } from "./parts.tsx";
-import { axisEnd, firstMeasure, type Measure, type Stacks, stacksOf } from "./stacks.ts";
+import { axisEnd, firstMeasure, type Measure, type Stacks, stacksOf, trendsOf } from "./stacks.ts";
 import { useData } from "./use-data.ts";
-import { count, shortCount } from "./words.ts";
+import { count, shortCount, spanInWords } from "./words.ts";
 
 /** What each model used on each day, as stacked bars. */
-export function SpendByDay(props: { readonly asked: PageQuery; readonly reloadRef: { current: () => void } }) {
-  const { asked, reloadRef } = props;
+export function SpendByDay({ asked }: { readonly asked: PageQuery }) {
   const since = sinceOf(asked);
   const [chosen, setChosen] = useState<Measure>();
   const { data, error, reload } = useData(since, (signal) => api.usageDays(since, signal));
-  useEffect(() => {
-    reloadRef.current = reload;
-  }, [reload, reloadRef]);
+  useTurnEnd(reload);
   const first = data === undefined ? "turns" : firstMeasure(data);
   const measures = first === "credits" ? (["credits", "turns", "tokens"] as const) : (["turns", "tokens"] as const);
   const measure = chosen ?? first;
@@ -42,6 +40,7 @@ export function SpendByDay(props: { readonly asked: PageQuery; readonly reloadRe
 function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Measure; readonly asked: PageQuery }) {
   const { usage, measure, asked } = props;
   const stacks = stacksOf(usage, measure);
+  const trends = trendsOf(usage);
   const [place, setPlace] = useState<number>();
   if (stacks.total === 0) return <p class="card muted">{`No ${measure} in this time.`}</p>;
   const here = place === undefined ? undefined : Math.min(place, stacks.days.length - 1);
@@ -61,6 +60,7 @@ function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Meas
     <div class="card">
       <Bars
         stacks={stacks}
+        isWhole={measure !== "credits"}
         place={here}
         onChoose={setPlace}
         onOpen={(day) => location.assign(turnsBehind(asked, { day }))}
@@ -76,6 +76,48 @@ function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Meas
           </li>
         ))}
       </ul>
+      <div class="trends">
+        <TrendBars
+          name="Failed"
+          values={trends.days.map(({ failed }) => failed)}
+          value={(here === undefined ? trends.whole : trends.days[here])?.failed ?? null}
+          write={(share) => `${count(share * 100)} %`}
+          place={here}
+        />
+        <TrendBars
+          name="First token, mean"
+          values={trends.days.map(({ firstTokenMs }) => firstTokenMs)}
+          value={(here === undefined ? trends.whole : trends.days[here])?.firstTokenMs ?? null}
+          write={spanInWords}
+          place={here}
+        />
+      </div>
+    </div>
+  );
+}
+
+/** One figure of each day as small bars, under the day of the large ones; its value for the chosen day, or for the whole time. */
+function TrendBars(props: {
+  readonly name: string;
+  readonly values: readonly (number | null)[];
+  readonly value: number | null;
+  readonly write: (value: number) => string;
+  readonly place: number | undefined;
+}) {
+  const { name, values, value, write, place } = props;
+  const most = Math.max(...values.map((one) => one ?? 0));
+  return (
+    <div>
+      <p class="small muted">
+        {name} <strong>{value === null ? "–" : write(value)}</strong>
+      </p>
+      <div class="columns" aria-hidden="true">
+        {values.map((one, index) => (
+          <div key={index} class={index === place ? "slot chosen" : "slot"}>
+            {one !== null && one > 0 && <span style={{ height: `${(one / most) * 100}%` }} />}
+          </div>
+        ))}
+      </div>
     </div>
   );
 }
@@ -83,12 +125,14 @@ function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Meas
 /** The bars. Pointer and arrow keys choose a day; its figures stand below. A click or Enter shows its turns. */
 function Bars(props: {
   readonly stacks: Stacks;
+  /** Whether there are no halves of what is measured. */
+  readonly isWhole: boolean;
   readonly place: number | undefined;
   readonly onChoose: (place: number | undefined) => void;
   /** Shows the turns of a day. */
   readonly onOpen: (day: string) => void;
 }) {
-  const { stacks, place, onChoose, onOpen } = props;
+  const { stacks, isWhole, place, onChoose, onOpen } = props;
   const { days, series, totals } = stacks;
   const end = axisEnd(Math.max(...totals));
   const last = days.length - 1;
@@ -118,7 +162,7 @@ function Bars(props: {
     >
       <div class="axis" aria-hidden="true">
         {[1, 0.5, 0].map((part) => (
-          <span key={part}>{shortCount(end * part)}</span>
+          <span key={part}>{isWhole && !Number.isInteger(end * part) ? "" : shortCount(end * part)}</span>
         ))}
       </div>
       <div class="columns">

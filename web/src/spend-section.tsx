@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
 import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
-import { Elsewhere } from "./elsewhere.tsx";
+import { Elsewhere, Heads } from "./elsewhere.tsx";
+import { useTurnEnd } from "./live-turns.ts";
 import { Choice, Failure, Loading, Section } from "./parts.tsx";
 import { useData } from "./use-data.ts";
 import { count, groupKeyOf, ideName, shortCount } from "./words.ts";
@@ -19,19 +19,16 @@ const dimensions = [
 export function SpendSection(props: {
   readonly asked: PageQuery;
   readonly onChange: (part: Partial<PageQuery>) => void;
-  readonly reloadRef: { current: () => void };
 }) {
-  const { asked, onChange, reloadRef } = props;
+  const { asked, onChange } = props;
   const by = dimensions.find(([dimension]) => dimension === asked.by)?.[0] ?? "model";
   const since = sinceOf(asked);
   const { data, error, reload } = useData(`${by} ${since}`, (signal) => api.usage(since, by, signal));
-  useEffect(() => {
-    reloadRef.current = reload;
-  }, [reload, reloadRef]);
+  useTurnEnd(reload);
   return (
     <Section
       id="spend"
-      title="Spent"
+      title={`Spent by ${by}`}
       aside={
         <Choice
           label="Group by"
@@ -64,20 +61,7 @@ function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly 
           <caption class="hidden">{`Turns, tokens and credits by ${usage.by}`}</caption>
           <thead>
             <tr>
-              <th scope="col" class="name">
-                {usage.by}
-              </th>
-              <th scope="col" class="number">
-                Turns
-              </th>
-              <th scope="col" class="number">
-                Tokens
-              </th>
-              {hasCredits && (
-                <th scope="col" class="number">
-                  Credits
-                </th>
-              )}
+              <Heads name={usage.by} figures={["Turns", "Tokens", ...(hasCredits ? ["Credits"] : [])]} />
             </tr>
           </thead>
           <tbody>

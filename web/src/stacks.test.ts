@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
-import { axisEnd, firstMeasure, stacksOf } from "./stacks.ts";
+import { axisEnd, firstMeasure, stacksOf, trendsOf } from "./stacks.ts";
 
 type Spend = UsageDaysEnvelope["data"][number]["models"][number];
 
@@ -62,4 +62,20 @@ it("counts turns where a plan tells no credits, and says what is known in part o
 
 it("ends an axis at a round number", () => {
   expect([0, 0.3, 1, 39, 51, 100, 2_400_001].map(axisEnd)).toEqual([1, 0.5, 1, 50, 100, 100, 2_500_000]);
+});
+
+it("follows failures and first tokens from day to day, each turn with the same weight, and knows nothing of a day without any", () => {
+  const found = trendsOf(
+    usage(
+      { day: "2026-02-23", models: [spend("a", 1, { turns: 3, failed: 1, mean_first_token_ms: 100 }), spend("b", 1)] },
+      { day: "2026-02-24", models: [] },
+      { day: "2026-02-25", models: [spend("a", 1, { mean_first_token_ms: 500 })] },
+    ),
+  );
+  expect(found.days).toEqual([
+    { failed: 0.25, firstTokenMs: 100 },
+    { failed: null, firstTokenMs: null },
+    { failed: 0, firstTokenMs: 500 },
+  ]);
+  expect(found.whole).toEqual({ failed: 0.2, firstTokenMs: 200 });
 });

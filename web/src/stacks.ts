@@ -66,6 +66,35 @@ function isPartly(spend: Spend, measure: Measure): boolean {
   return measure === "tokens" && (spend.estimated_tokens > 0 || spend.unknown_turns > 0);
 }
 
+/** Two figures of each day, and of the whole time; null where no turn gave one. */
+export interface Trends {
+  readonly days: readonly Trend[];
+  readonly whole: Trend;
+}
+
+interface Trend {
+  /** 0..1 of all turns. */
+  readonly failed: number | null;
+  /** Mean. */
+  readonly firstTokenMs: number | null;
+}
+
+/** How many turns failed, and how long first tokens took, from day to day. */
+export function trendsOf({ data }: UsageDaysEnvelope): Trends {
+  return { days: data.map(({ models }) => trendOf(models)), whole: trendOf(data.flatMap(({ models }) => models)) };
+}
+
+function trendOf(models: readonly Spend[]): Trend {
+  const turns = sum(models.map((spend) => spend.turns));
+  const timed = models.filter((spend) => spend.mean_first_token_ms !== null);
+  const timedTurns = sum(timed.map((spend) => spend.turns));
+  const waitedMs = sum(timed.map((spend) => (spend.mean_first_token_ms ?? 0) * spend.turns));
+  return {
+    failed: turns === 0 ? null : sum(models.map((spend) => spend.failed)) / turns,
+    firstTokenMs: timedTurns === 0 ? null : waitedMs / timedTurns,
+  };
+}
+
 /** A round number at or above a value: where an axis ends. */
 export function axisEnd(most: number): number {
   if (most <= 0) return 1;

@@ -1,26 +1,21 @@
-import { useEffect } from "preact/hooks";
+import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
-import { Loading } from "./parts.tsx";
+import { useTurnEnd } from "./live-turns.ts";
+import { Loading, Prose } from "./parts.tsx";
 import { useData } from "./use-data.ts";
-import { count, shortCount, spanInWords } from "./words.ts";
+import { clockInWords, count, hintFor, isMistake, modelName, reasonInWords, shortCount, spanInWords } from "./words.ts";
 
 /** The time in figures: turns, tokens, credits, failures, and how long the first token took. Each leads to the turns behind it. */
-export function Tiles({
-  asked,
-  reloadRef,
-}: {
-  readonly asked: PageQuery;
-  readonly reloadRef: { current: () => void };
-}) {
+export function Tiles({ asked }: { readonly asked: PageQuery }) {
   const since = sinceOf(asked);
   const { data, reload } = useData(since, (signal) => api.turnPage({ since, limit: "0" }, signal), 60_000);
-  useEffect(() => {
-    reloadRef.current = reload;
-  }, [reload, reloadRef]);
+  useTurnEnd(reload);
   const totals = data?.totals;
   if (totals === undefined || totals === null) return <Loading lines={2} />;
   const { turns, failed, median_first_token_ms: median, p95_first_token_ms: p95 } = totals;
+  const mark = totals.estimated_turns > 0 ? "~" : "";
+  const isCounted = totals.tokens_in + totals.tokens_out > 0; // a turn whose tokens are unknown counts as none
   const isPart = totals.credits_known_turns < turns;
   const hasCredits = totals.credits_known_turns > 0;
   const to = (filter: Partial<PageQuery>) => turnsBehind(asked, filter);
@@ -33,7 +28,9 @@ export function Tiles({
         <Tile name="Turns" value={count(turns)} to={to({ sort: "time", order: "asc" })} />
         <Tile
           name="Tokens in, out"
-          value={`${shortCount(totals.tokens_in)}, ${shortCount(totals.tokens_out)}`}
+          value={
+            isCounted ? [totals.tokens_in, totals.tokens_out].map((sum) => mark + shortCount(sum)).join(", ") : "–"
+          }
           to={to({ sort: "tokens_out" })}
         />
         {hasCredits && (
@@ -43,7 +40,7 @@ export function Tiles({
           name="Failed"
           value={turns === 0 ? "–" : `${count((failed / turns) * 100)} %`}
           to={failed === 0 ? undefined : to({ status: "failed" })}
-          isBad={failed > 0}
+          isBad={failed > totals.mistaken}
         />
         <Tile
           name="First token, median"
@@ -57,6 +54,21 @@ export function Tiles({
         />
       </dl>
     </section>
+  );
+}
+
+/** The failure that the user may not have seen yet: when, what, why, and what to do. */
+export function LastFailure({ turn }: { readonly turn: TurnRowEnvelope }) {
+  return (
+    <p class="small last-failure">
+      <span class="muted">Last failure</span>{" "}
+      <a href={`#/turns/${turn.id}`}>{clockInWords(Date.parse(turn.ended_at))}</a>{" "}
+      <strong class={isMistake(turn.reason) ? undefined : "bad"}>{reasonInWords(turn.reason)}</strong>
+      {`, ${[modelName(turn), ...(turn.client === null ? [] : [turn.client])].join(" from ")}. `}
+      <span class="muted">
+        <Prose text={hintFor(turn.reason)} />
+      </span>
+    </p>
   );
 }
 

@@ -16,7 +16,7 @@ export function useTitle(of: string): void {
   }, [of]);
 }
 
-/** Puts what is left of the plan, and how many turns run, before the page's name. */
+/** Puts what is left of the plan, and how many turns run, before the page's name, and the first into the tab's icon. */
 export function useTitleNews(limits: LimitsEnvelope | undefined, running: number): void {
   const left = leftInPercent(limits);
   const words = [left === undefined ? "" : `${left} % left`, running === 0 ? "" : `${running} running`];
@@ -24,10 +24,19 @@ export function useTitleNews(limits: LimitsEnvelope | undefined, running: number
   useEffect(() => {
     news = text;
     write();
+    const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+    icon?.setAttribute("href", iconFor(left));
     return () => {
       news = "";
+      icon?.setAttribute("href", iconFor(undefined));
     };
   }, [text]);
+}
+
+/** The mark of the tab: its colour says when little is left. Files, because the page's policy allows no picture in an address. */
+function iconFor(left: number | undefined): string {
+  if (left === undefined || left > 20) return "/icon.svg";
+  return left > 5 ? "/icon-low.svg" : "/icon-out.svg";
 }
 
 /** Of the limit of which least is left. Antigravity is metered and gets no prompt, so it counts only where it is alone. */

@@ -1,9 +1,9 @@
-import { useRef, useState } from "preact/hooks";
-import { type ApiError, api, type TimelineEntry, type TurnDetail } from "./api.ts";
-import { useCancel } from "./cancel.ts";
+import { useState } from "preact/hooks";
+import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
+import { Consent } from "./consent.tsx";
 import { CopyButton, Failure } from "./parts.tsx";
 import { answerOf } from "./turn-rows.ts";
-import { report } from "./use-data.ts";
+import { useAct } from "./use-data.ts";
 
 /** What can be done with a turn: copy its parts, follow it from a terminal, cancel it, ask again. */
 export function TurnActions({
@@ -41,11 +41,20 @@ export function TurnActions({
   );
 }
 
-function Cancel({ id }: { readonly id: string }) {
-  const { isCancelling, error, cancel } = useCancel(id);
+/** Ends a running turn. It stays busy until the turn's end is seen, or the call failed. */
+export function Cancel({ id, name }: { readonly id: string; readonly name?: string }) {
+  const { isBusy, error, run } = useAct();
+  const [isSent, setSent] = useState(false);
+  const isCancelling = isBusy || isSent;
   return (
     <>
-      <button type="button" class="danger" disabled={isCancelling} onClick={cancel}>
+      <button
+        type="button"
+        class="danger"
+        disabled={isCancelling}
+        onClick={() => run(() => api.cancel(id).then(() => setSent(true)))}
+        aria-label={name === undefined ? undefined : `Cancel ${name}`}
+      >
         {isCancelling ? "Cancelling" : "Cancel"}
       </button>
       {error !== undefined && <Failure error={error} />}
@@ -59,48 +68,14 @@ function curlFor(id: string): string {
 
 /** Sends the prompt again, once the user has agreed to what it costs. */
 function AskAgain({ id }: { readonly id: string }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  /** One name for each time that the user agrees: a request that arrives twice sends one prompt. */
-  const once = useRef("");
-  const [isAsking, setAsking] = useState(false);
-  const [error, setError] = useState<ApiError>();
-  const open = () => {
-    once.current = [...crypto.getRandomValues(new Uint8Array(16))]
-      .map((byte) => byte.toString(16).padStart(2, "0"))
-      .join("");
-    setError(undefined);
-    dialog.current?.showModal();
-  };
-  const ask = async () => {
-    setAsking(true);
-    try {
-      const { id: again } = await api.askAgain(id, once.current);
-      dialog.current?.close();
-      location.hash = `#/turns/${again}`;
-    } catch (failure) {
-      setError(report(failure));
-    }
-    setAsking(false);
+  const ask = async (once: string) => {
+    const { id: again } = await api.askAgain(id, once);
+    location.hash = `#/turns/${again}`;
   };
   return (
-    <>
-      <button type="button" onClick={open}>
-        Ask again…
-      </button>
-      <dialog ref={dialog} aria-labelledby="ask-again">
-        <h2 id="ask-again">Ask again?</h2>
-        <p>Millrace sends this prompt to the model once more, as a new turn. It uses your plan again.</p>
-        <p class="muted">The first client does not get the new answer. You can read it on this page.</p>
-        {error !== undefined && <Failure error={error} />}
-        <div class="choices">
-          <button type="button" class="primary" disabled={isAsking} onClick={() => void ask()}>
-            {isAsking ? "Sending" : "Send it again"}
-          </button>
-          <button type="button" onClick={() => dialog.current?.close()}>
-            Do not send
-          </button>
-        </div>
-      </dialog>
-    </>
+    <Consent open="Ask again…" title="Ask again?" yes="Send it again" no="Do not send" onYes={ask}>
+      <p>Millrace sends this prompt to the model once more, as a new turn. It uses your plan again.</p>
+      <p class="muted">The first client does not get the new answer. You can read it on this page.</p>
+    </Consent>
   );
 }

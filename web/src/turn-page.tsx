@@ -1,7 +1,5 @@
 import { Fragment } from "preact";
 import { useCallback } from "preact/hooks";
-import type { ErrorCode } from "../../src/base/errors.ts";
-import { defaultHints } from "../../src/base/errors.ts";
 import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
 import { Failure, Loading, Prose } from "./parts.tsx";
@@ -14,7 +12,7 @@ import { Outcome, Sealed, tokensInWords } from "./turns-section.tsx";
 import { useData, useNow } from "./use-data.ts";
 import { useTimeline } from "./use-timeline.ts";
 import { When } from "./when.tsx";
-import { ageInWords, count, ideName, modelName, reasonInWords, spanInWords } from "./words.ts";
+import { ageInWords, count, endInWords, hintFor, ideName, modelName, reasonInWords, spanInWords } from "./words.ts";
 
 /** One turn: what it was asked for, how it went, its events and who came back to it in order; its texts where the user wants them here. */
 export function TurnPage({ id }: { readonly id: string }) {
@@ -64,10 +62,7 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
       <p class="muted">The log no longer has the events of this turn. The usage history has these figures.</p>
       {kept.status === "failed" && <WhyFailed code={kept.reason} />}
       <dl class="card facts">
-        <Fact
-          name="Status"
-          value={kept.status === "finished" ? "finished" : `${kept.status}: ${reasonInWords(kept.reason)}`}
-        />
+        <Fact name="Status" value={endInWords(kept.status, kept.reason)} />
         <Started at={kept.created_at} />
         <Fact name="Took" value={spanInWords(kept.duration_ms)} />
         <Fact name="First token" value={kept.first_token_ms === null ? "unknown" : spanInWords(kept.first_token_ms)} />
@@ -77,7 +72,7 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
         />
         <Fact name="Credits" value={kept.credits === null ? "unknown" : count(kept.credits)} />
         <Fact name="Client" value={kept.client ?? "unknown"} />
-        <Fact name="Project" value={kept.project ?? "unknown"} isWide />
+        <Fact name="Project" value={kept.project ?? "unknown"} isWide={kept.project !== null} />
         <Fact name="API" value={kept.api} />
         <Fact name="Turn" value={kept.id} isWide />
       </dl>
@@ -100,7 +95,7 @@ function Facts(props: {
         <div class="title">
           <h1 id="turn">{modelName(turn)}</h1>
           <Sealed turn={turn} />
-          <Outcome turn={turn} />
+          <Outcome status={turn.outcome} reason={turn.reason} />
         </div>
         <TurnActions turn={turn} entries={entries} />
       </div>
@@ -121,11 +116,11 @@ function Facts(props: {
           value={turn.characters === null ? "size unknown" : `${count(turn.characters)} characters`}
         />
         <Fact name="Client" value={turn.client ?? "unknown"} />
-        <Fact name="Project" value={turn.project ?? "unknown"} isWide />
+        <Fact name="Project" value={turn.project ?? "unknown"} isWide={turn.project !== null} />
         <Fact name="Key" value={turn.key ?? "unknown"} />
         <Fact name="API" value={turn.dialect} />
         <Fact name="IDE" value={turn.ide === null ? "unknown" : ideName(turn.ide)} />
-        <Fact name="PageQuery for" value={turn.model} />
+        <Fact name="Asked for" value={turn.model} />
         <Fact name="Model UID" value={turn.model_uid} />
         <Fact name="Turn" value={turn.id} isWide />
       </dl>
@@ -186,8 +181,4 @@ function WhyFailed(props: {
       <strong>{message}</strong> <Prose text={hint} /> <code class="muted">{code}</code>
     </p>
   );
-}
-
-function hintFor(code: string): string {
-  return Object.hasOwn(defaultHints, code) ? defaultHints[code as ErrorCode] : ""; // the check before says that it is one
 }

@@ -1,14 +1,16 @@
 import type { TimelineEntry, TurnDetail } from "./api.ts";
-import { Code, CopyButton } from "./parts.tsx";
+import { CopyButton } from "./parts.tsx";
+import { TextsSwitch } from "./texts.tsx";
 import { answerOf } from "./turn-rows.ts";
 
-/** Prompt and answer, or how to see them here. */
+/** Prompt and answer where this session shows them, and the switch of that. */
 export function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly entries: readonly TimelineEntry[] }) {
   const answer = answerOf(entries);
   return (
     <section aria-labelledby="texts">
       <div class="heading">
         <h2 id="texts">Texts</h2>
+        {!turn.sealed && <TextsSwitch />}
       </div>
       {turn.sealed ? (
         <p class="card muted">
@@ -16,8 +18,7 @@ export function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly e
         </p>
       ) : !turn.shows_text ? (
         <p class="card muted">
-          Prompts and answers are not shown here. To see them, start the gateway with{" "}
-          <Code text="millrace serve --dashboard-text" />; you can read them while the log keeps the turn.
+          This tab does not show prompts and answers. The log keeps them, encrypted, for a while.
         </p>
       ) : (
         <div class="card texts">

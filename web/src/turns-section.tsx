@@ -1,9 +1,9 @@
 import type { LiveTurn } from "./api.ts";
-import { useCancel } from "./cancel.ts";
 import type { LiveTurns } from "./live-turns.ts";
-import { CopyLine, Failure, Section } from "./parts.tsx";
+import { CopyLine, Section } from "./parts.tsx";
+import { Cancel } from "./turn-actions.tsx";
 import { useNow } from "./use-data.ts";
-import { ageInWords, count, folderOf, modelName, reasonInWords } from "./words.ts";
+import { ageInWords, count, endInWords, folderOf, isMistake, modelName, type TurnEnd } from "./words.ts";
 
 /** The turns that run now, each with its age, what it has said so far, and a way to end it. */
 export function RunningTurns(props: {
@@ -42,7 +42,6 @@ function Connection({ state }: { readonly state: LiveTurns["connection"] }) {
 }
 
 function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: number }) {
-  const { isCancelling, error, cancel } = useCancel(turn.id);
   return (
     <li data-turn={turn.id}>
       <div class="what">
@@ -57,17 +56,8 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
         {turn.degraded && <span class="badge bad">in memory</span>}
         <Sealed turn={turn} />
       </span>
-      <button
-        type="button"
-        class="danger"
-        disabled={isCancelling}
-        onClick={cancel}
-        aria-label={`Cancel ${modelName(turn)}`}
-      >
-        {isCancelling ? "Cancelling" : "Cancel"}
-      </button>
+      <Cancel id={turn.id} name={modelName(turn)} />
       {turn.tail !== undefined && turn.tail !== "" && <p class="tail">{turn.tail}</p>}
-      {error !== undefined && <Failure error={error} />}
     </li>
   );
 }
@@ -92,11 +82,11 @@ function Returns({ turn }: { readonly turn: LiveTurn }) {
   return <span>{turn.returns === 1 ? "resumed once" : `resumed ${turn.returns} times`}</span>;
 }
 
-export function Outcome({ turn }: { readonly turn: LiveTurn }) {
-  if (turn.outcome === null) return <span class="badge">running</span>;
-  const tone = { finished: "good", failed: "bad", cancelled: "plain" }[turn.outcome];
-  const why = turn.outcome === "finished" ? "" : `: ${reasonInWords(turn.reason)}`;
-  return <span class={`badge ${tone}`}>{`${turn.outcome}${why}`}</span>;
+/** How a turn ended. Red is for what is broken, not for a request that its author corrects. */
+export function Outcome({ status, reason }: { readonly status: TurnEnd | null; readonly reason: string | null }) {
+  if (status === null) return <span class="badge">running</span>;
+  const tone = { finished: "good", failed: isMistake(reason) ? "warn" : "bad", cancelled: "plain" }[status];
+  return <span class={`badge ${tone}`}>{endInWords(status, reason)}</span>;
 }
 
 function from(turn: LiveTurn): string {

@@ -1,18 +1,22 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useContext, useEffect, useRef } from "preact/hooks";
 import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { type PageQuery, sinceOf, timesOfDay } from "./address.ts";
 import { api, type TurnsQuery } from "./api.ts";
 import { ExportButtons } from "./export.tsx";
+import { useTurnEnd } from "./live-turns.ts";
 import { Failure, Loading, Section } from "./parts.tsx";
 import { pageSize } from "./settings.ts";
 import { dayInWords } from "./spend-by-day.tsx";
+import { TextsOfSession, TextsSwitch } from "./texts.tsx";
+import { Outcome } from "./turns-section.tsx";
 import { useData } from "./use-data.ts";
-import { count, folderOf, instantInWords, modelName, reasonInWords, spanInWords } from "./words.ts";
+import { clockInWords, count, folderOf, isMistake, modelName, spanInWords } from "./words.ts";
 
-/** A column: what it is sorted by, and what it shows. */
+/** A column: what it is sorted by, and what it shows. That of questions has no order, and is there only where texts are shown. */
 const columns = [
   ["time", "Time", ""],
   ["status", "Status", ""],
+  ["question", "Question", ""],
   ["client", "Client", ""],
   ["project", "Project", "wide"],
   ["model", "Model", ""],
@@ -34,25 +38,28 @@ function queryOf(asked: PageQuery): TurnsQuery {
 export function TurnsTable(props: {
   readonly asked: PageQuery;
   readonly onChange: (part: Partial<PageQuery>) => void;
-  readonly reloadRef: { current: () => void };
 }) {
-  const { asked, onChange, reloadRef } = props;
+  const { asked, onChange } = props;
   const offset = Number(asked.offset) || 0;
   const query = { ...queryOf(asked), offset: String(offset), limit: String(pageSize()) };
-  const { data, error, reload } = useData(JSON.stringify(query), (signal) => api.turnPage(query, signal));
-  const clients = useData("clients", (signal) => api.usage("400d", "client", signal));
-  const models = useData("models", (signal) => api.usage("400d", "model", signal));
-  const keys = useData("keys", (signal) => api.usage("400d", "key", signal));
-  useEffect(() => {
-    reloadRef.current = () => {
-      reload();
-      clients.reload();
-      models.reload();
-    };
-  }, [reload, reloadRef, clients.reload, models.reload]);
+  const { areShown } = useContext(TextsOfSession);
+  const { data, error, reload } = useData(`${areShown} ${JSON.stringify(query)}`, (signal) =>
+    api.turnPage(query, signal),
+  );
+  const groups = [useGroup("model"), useGroup("client"), useGroup("key")];
+  useTurnEnd(reload);
   const total = data?.totals?.turns ?? 0;
   return (
-    <Section id="ended" title="Latest turns" aside={<ExportButtons asked={queryOf(asked)} />}>
+    <Section
+      id="ended"
+      title="Latest turns"
+      aside={
+        <div class="choices">
+          <TextsSwitch />
+          <ExportButtons asked={queryOf(asked)} />
+        </div>
+      }
+    >
       <div class="filters">
         <Search value={asked.search} onChange={(search) => onChange({ search })} />
         <Pick
@@ -61,26 +68,20 @@ export function TurnsTable(props: {
           value={asked.status}
           onChange={(status) => onChange({ status })}
         />
-        <Pick
-          label="Model"
-          options={models.data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? []}
-          value={asked.model}
-          onChange={(model) => onChange({ model })}
-        />
-        <Pick
-          label="Client"
-          options={clients.data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? []}
-          value={asked.client}
-          onChange={(client) => onChange({ client })}
-        />
-        {(keys.data?.data.length ?? 0) > 1 && (
-          <Pick
-            label="Key"
-            options={keys.data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? []}
-            value={asked.key}
-            onChange={(key) => onChange({ key })}
-          />
-        )}
+        {groups.map(({ by, options }) => {
+          const isOne = by === "key" && options.length < 2; // there is none but the owner's
+          if (isOne) return null;
+          const label = `${by[0]?.toUpperCase()}${by.slice(1)}`;
+          return (
+            <Pick
+              key={by}
+              label={label}
+              options={options}
+              value={asked[by]}
+              onChange={(to) => onChange({ [by]: to })}
+            />
+          );
+        })}
         {asked.day !== "" && (
           <button
             type="button"
@@ -105,6 +106,13 @@ export function TurnsTable(props: {
       )}
     </Section>
   );
+}
+
+/** What turns can be filtered by: every model, client or key that ever had one. */
+function useGroup(by: "model" | "client" | "key") {
+  const { data, reload } = useData(by, (signal) => api.usage("400d", by, signal));
+  useTurnEnd(reload);
+  return { by, options: data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? [] };
 }
 
 function Search({ value, onChange }: { readonly value: string; readonly onChange: (text: string) => void }) {
@@ -158,6 +166,7 @@ function Rows(props: {
   readonly onSort: (part: Partial<PageQuery>) => void;
 }) {
   const { page, asked, onSort } = props;
+  const { areShown } = useContext(TextsOfSession);
   return (
     <div class="scroll">
       <table class="turns">
@@ -165,6 +174,12 @@ function Rows(props: {
         <thead>
           <tr>
             {columns.map(([sort, title, look]) => {
+              if (sort === "question")
+                return areShown ? (
+                  <th key={sort} scope="col">
+                    {title}
+                  </th>
+                ) : null;
               const isSorted = asked.sort === sort;
               const order = isSorted && asked.order === "desc" ? "asc" : "desc";
               return (
@@ -185,7 +200,7 @@ function Rows(props: {
         </thead>
         <tbody>
           {page.data.map((turn) => (
-            <TurnRow key={turn.id} turn={turn} />
+            <TurnRow key={turn.id} turn={turn} areShown={areShown} />
           ))}
         </tbody>
       </table>
@@ -193,22 +208,25 @@ function Rows(props: {
   );
 }
 
-function TurnRow({ turn }: { readonly turn: TurnRowEnvelope }) {
-  const at = new Date(turn.created_at);
-  const { tokens } = turn;
+function TurnRow({ turn, areShown }: { readonly turn: TurnRowEnvelope; readonly areShown: boolean }) {
+  const at = Date.parse(turn.created_at);
+  const { tokens, status, reason, question } = turn;
   const mark = tokens?.estimated === true ? "~" : "";
   return (
-    <tr class={turn.status}>
+    <tr class={status === "failed" && isMistake(reason) ? "mistaken" : status}>
       <td class="of-time">
-        <time dateTime={turn.created_at} title={at.toLocaleString()}>
-          {at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : instantInWords(at.getTime())}
+        <time dateTime={turn.created_at} title={new Date(at).toLocaleString()}>
+          {clockInWords(at)}
         </time>
       </td>
       <td class="of-status">
-        <span class={`badge ${turn.status === "failed" ? "bad" : turn.status === "finished" ? "good" : "plain"}`}>
-          {turn.status === "finished" ? "finished" : `${turn.status}: ${reasonInWords(turn.reason)}`}
-        </span>
+        <Outcome status={status} reason={reason} />
       </td>
+      {areShown && (
+        <td class="of-question" title={question ?? undefined}>
+          {question == null ? <span class="muted">–</span> : <a href={`#/turns/${turn.id}`}>{question}</a>}
+        </td>
+      )}
       <td class="of-client">{turn.client ?? "–"}</td>
       <td class="wide" title={turn.project ?? undefined}>
         {folderOf(turn.project) ?? "–"}
@@ -218,7 +236,7 @@ function TurnRow({ turn }: { readonly turn: TurnRowEnvelope }) {
           {modelName(turn)}
         </a>
       </th>
-      <td class="wide">{turn.api}</td>
+      <td class="wide of-dialect">{turn.api}</td>
       <td class="number of-tokens_in">{tokens === null ? "–" : mark + count(tokens.in)}</td>
       <td class="number of-tokens_out">{tokens === null ? "–" : mark + count(tokens.out)}</td>
       <td class="number of-credits">{turn.credits === null ? "–" : count(turn.credits)}</td>

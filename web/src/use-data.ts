@@ -3,7 +3,7 @@ import { ApiError, SignedOut, Unreachable } from "./api.ts";
 import { onLinkChange, silentSince } from "./gateway-link.ts";
 
 /** What a part of the page has: nothing yet, data (perhaps with the error of a later attempt beside it), or an error. */
-export interface Loaded<T> {
+export interface DataState<T> {
   readonly data: T | undefined;
   readonly error: ApiError | undefined;
   readonly reload: () => void;
@@ -31,7 +31,7 @@ export function report(error: unknown): ApiError | undefined {
  * Loads when `key` changes, every `everyMs` after that, on `reload`, and when the gateway answers again; keeps what it had
  * while it loads again.
  */
-export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T>, everyMs?: number): Loaded<T> {
+export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T>, everyMs?: number): DataState<T> {
   const [state, setState] = useState<{ data: T | undefined; error: ApiError | undefined }>({
     data: undefined,
     error: undefined,
@@ -56,6 +56,23 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
     };
   }, [key, round, everyMs, reload]);
   return { ...state, reload };
+}
+
+/** Does one thing at a time: whether it is under way, and what went wrong. */
+export function useAct() {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  const act = async (what: () => Promise<unknown>) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await what();
+    } catch (failure) {
+      setError(report(failure));
+    }
+    setBusy(false);
+  };
+  return { isBusy, error, run: (what: () => Promise<unknown>) => void act(what) };
 }
 
 /** The time, epoch ms, renewed every `everyMs`. It stands still while the gateway does not answer: nothing is known to go on. */

@@ -21,7 +21,8 @@ export function UseOverTime(props: { readonly since: string; readonly limits: Li
       {drawn === undefined && error === undefined && <Loading lines={5} />}
       {isEmpty && (
         <p class="card muted">
-          No reading of the plan in this time. While this page is open, Millrace reads the plan every five minutes.
+          The chart begins with the second reading of the plan in this time. While this page is open, Millrace reads it
+          every five minutes.
         </p>
       )}
       {drawn !== undefined && !isEmpty && <LateChart {...drawn} />}
@@ -41,15 +42,15 @@ function LateChart(props: Parameters<typeof Chart>[0]) {
   return Drawn === undefined ? <Loading lines={8} /> : <Drawn {...props} />;
 }
 
-/** The history's lines up to now. Each ends at the reading that the cards show: the two must not contradict. */
+/** The history's lines of two readings or more, up to now. Each ends at the reading that the cards show: the two must not contradict. */
 function linesOf(history: LimitsHistory, limits: LimitsEnvelope | undefined) {
   const from = Date.parse(history.since) / 1000;
   const to = Math.max(Date.now(), Date.parse(limits?.now ?? history.since)) / 1000;
-  const lines: Line[] = history.data.map(({ ide, window, label, points }) => ({
-    name: `${ideName(ide)}, ${label}`,
-    points: withGaps(withNewest(points, newestOf(limits, ide, window)), to),
-  }));
-  return { lines: lines.filter(({ points }) => points.length > 0), from, to };
+  const lines = history.data.flatMap(({ ide, window, label, points }): Line[] => {
+    const readings = withNewest(points, newestOf(limits, ide, window));
+    return readings.length < 2 ? [] : [{ name: `${ideName(ide)}, ${label}`, points: withGaps(readings, to) }]; // one is no line
+  });
+  return { lines, from, to };
 }
 
 function newestOf(limits: LimitsEnvelope | undefined, ide: string, windowId: string): Point | undefined {

@@ -1,3 +1,4 @@
+import { defaultHints, type ErrorCode, requestMistakes } from "../../src/base/errors.ts";
 import type { LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { durationInWords, paceFromJson, paceInWords } from "../../src/usage/pace-words.ts";
 
@@ -19,6 +20,14 @@ export function instantInWords(atMs: number): string {
     hour: "2-digit",
     minute: "2-digit",
   });
+}
+
+/** `10:14:35` of today, `22 Nov, 14:20` of another day. */
+export function clockInWords(atMs: number): string {
+  const at = new Date(atMs);
+  return at.toDateString() === new Date().toDateString()
+    ? at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" })
+    : instantInWords(atMs);
 }
 
 /** What a turn's model is called: the same on every part of the page. */
@@ -108,6 +117,23 @@ const reasons: Readonly<Record<string, string>> = {
 /** Why a turn ended: an error's code, or who cancelled. */
 export function reasonInWords(reason: string | null): string {
   return reasons[reason ?? ""] ?? (reason ?? "").replaceAll("_", " ");
+}
+
+export type TurnEnd = "finished" | "failed" | "cancelled";
+
+/** How a turn ended, and why if not by itself. */
+export function endInWords(status: TurnEnd, reason: string | null): string {
+  return status === "finished" ? status : `${status}: ${reasonInWords(reason)}`;
+}
+
+/** Whether a turn failed by its own request. */
+export function isMistake(reason: string | null): boolean {
+  return requestMistakes.some((code) => code === reason);
+}
+
+/** What to do about a failure of which only the code is known. */
+export function hintFor(code: string): string {
+  return Object.hasOwn(defaultHints, code) ? defaultHints[code as ErrorCode] : ""; // the check before says that it is one
 }
 
 /** What a row of the use is called; of a folder its last part. */
