@@ -1,6 +1,6 @@
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
 import { type RawAttach, rawClient, type TierName } from "../../src/gateway/streams/raw-client.fake.ts";
 import { headersOf, type StreamNames } from "../../src/gateway/streams/stream-world.fake.ts";
-import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { CuttingProxy } from "../cut/cutting-proxy.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { pinnedTo } from "../support/pinned.ts";

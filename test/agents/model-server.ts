@@ -174,7 +174,7 @@ const wires: readonly (readonly [RegExp, () => Wire])[] = [
 /**
  * It answers `pong` to `ping`, and counts to a number. `hold` in the question makes it stop after the first word until it is
  * released. `use the tool <name> with <json> now` makes it call a tool of the agent's own, and `<n> times` in place of `now` makes it
- * call the tool whose name ends so, round after round.
+ * call the tool whose name ends so, round after round; `#` in the JSON is then the round, as some agents stop a model that repeats itself.
  */
 export async function startModelServer(): Promise<ModelServer> {
   const requests: Asked[] = [];
@@ -211,9 +211,13 @@ export async function startModelServer(): Promise<ModelServer> {
     };
     const [, asked = "", json = "", times] =
       /use the tool (\w+) with (\{.*?\}) (?:now|(\d+) times)/s.exec(question) ?? [];
-    const isDue = times === undefined ? !hasResult : resultsIn(said) < Number(times);
+    const rounds = resultsIn(said);
+    const isDue = times === undefined ? !hasResult : rounds < Number(times);
     const name = times === undefined ? asked : offeredAs(asked, body);
-    const call = json === "" || isTitle || !isDue ? undefined : { id: `call_${requests.length}`, name, json };
+    const call =
+      json === "" || isTitle || !isDue
+        ? undefined
+        : { id: `call_${requests.length}`, name, json: json.replace("#", String(rounds)) };
     send(wire.begin(model));
     if (call !== undefined) send(wire.call(call, model));
     else await say(isTitle ? ["A title"] : wordsFor(question), question, (word) => send(wire.text(word, model)));

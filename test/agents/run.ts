@@ -1,17 +1,18 @@
 import { strict as assert } from "node:assert";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI, { APIError } from "openai";
 import { installPackages, versionOf } from "../clients/install.ts";
+import { line, withSections } from "../clients/table.ts";
 import { type GatewayProcess, millrace, startGatewayProcess } from "../support/gateway-process.ts";
 import { type LoopTool, loopApis, runLoop } from "../support/tool-loop.ts";
 import { startModelServer } from "./model-server.ts";
 
 /*
- * `npm test -- programs agents`: real ACP agents (published packages) that config.toml names, each with the settings of an owner who allowed it
- * everything; a local server as their model, a real gateway process, and the real openai SDK in front. Docs: docs/agents.md.
+ * `npm test -- programs agents [-- --update]`: real ACP agents (published packages) that config.toml names, each with the settings of an owner who allowed it
+ * everything; a local server as their model, a real gateway process, and the real openai SDK in front. `--update` writes the table of docs/agents.md.
  */
 const packages = await installPackages(join(import.meta.dirname, "package.json"));
 const home = mkdtempSync(join(tmpdir(), "millrace-agents-"));
@@ -33,6 +34,8 @@ interface AgentPackage {
   /** Its tool that runs a command, and the tool's input. */
   readonly tool: string;
   readonly input: (command: string) => object;
+  /** Its models call the tools of a server that its session got; the others learn a client's tools in prose. */
+  readonly takesTools?: true;
 }
 
 const command = (line: string) => ({ command: line });
@@ -43,6 +46,7 @@ const owned: readonly AgentPackage[] = [
     bin: "opencode",
     args: ["acp"],
     model: "mock/m1",
+    takesTools: true,
     tool: "bash",
     set: { OPENCODE_CONFIG: join(home, "opencode.json"), OPENCODE_DISABLE_MODELS_FETCH: "1" },
     files: {
@@ -94,6 +98,7 @@ const owned: readonly AgentPackage[] = [
     bin: "claude-agent-acp",
     args: [],
     model: "default",
+    takesTools: true,
     tool: "Bash",
     input: command,
     set: { ANTHROPIC_API_KEY: "local", ANTHROPIC_BASE_URL: model.url, IS_SANDBOX: "1" },
@@ -155,7 +160,7 @@ function configure(): void {
   writeFileSync(join(home, ".millrace/config.toml"), entries.join("\n"));
 }
 
-async function check(sentence: string, run: () => Promise<void>): Promise<void> {
+async function check(sentence: string, run: () => Promise<void>): Promise<boolean> {
   const startedAt = performance.now();
   let failure = "";
   try {
@@ -166,6 +171,30 @@ async function check(sentence: string, run: () => Promise<void>): Promise<void> 
   }
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   process.stderr.write(`${(failure === "" ? "ok" : "FAILED").padEnd(7)} ${sentence} ${seconds} s ${failure}\n`);
+  return failure === "";
+}
+
+/** What each agent came to, by the heading of a column. */
+const outcomes = new Map(owned.map(({ name }) => [name, new Map<string, boolean>()]));
+
+function writeTable(): void {
+  const file = join(import.meta.dirname, "../../docs/agents.md");
+  const headings = [
+    "plain answer",
+    "its own tools do nothing",
+    "30 rounds of a tool loop are one prompt, in three APIs",
+  ];
+  const today = new Date().toISOString().slice(0, 10);
+  const rows = owned.map(({ name, npm, takesTools }) => {
+    const cells = headings.map((heading, at) => {
+      if (at === 2 && takesTools !== true) return "tools are taught in prose";
+      return outcomes.get(name)?.get(heading) === true ? "yes" : "**no**";
+    });
+    return line([npm, versionOf(packages, npm), ...cells, today]);
+  });
+  const head = line(["package", "version", ...headings, "date"]);
+  const part = [head, `|${"---|".repeat(headings.length + 3)}`, ...rows].join("\n");
+  writeFileSync(file, withSections(readFileSync(file, "utf8"), { agents: part }));
 }
 
 const clientOf = ({ url, key }: GatewayProcess) => new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 });
@@ -192,6 +221,13 @@ const step: LoopTool = {
   name: "step",
   parameters: { type: "object", properties: { at: { type: "string" } }, required: ["at"] },
 };
+
+/** The model to ask, by the name that a client of the gateway uses. */
+async function modelOf({ name, model: own }: AgentPackage): Promise<string> {
+  if (own !== "default") return `${name}/${own}`;
+  const { data } = await clientOf(gateway).models.list();
+  return data.find(({ id }) => id.startsWith(`${name}/`))?.id ?? name;
+}
 
 /** How many prompts the gateway has sent to an agent. */
 async function prompts(agent: string): Promise<number> {
@@ -245,38 +281,55 @@ try {
     );
   });
   for (const agent of owned) {
-    const asked = agent.model === "default" ? undefined : `${agent.name}/${agent.model}`;
-    const anyModel = async () =>
-      asked ??
-      (await clientOf(gateway).models.list()).data.find(({ id }) => id.startsWith(`${agent.name}/`))?.id ??
-      agent.name;
-    await check(`${agent.name}: a plain answer, although its owner's settings are not in force`, async () => {
-      const answer = await clientOf(gateway).chat.completions.create(ask("Please count to 5.", await anyModel()));
-      assert.equal(answer.choices[0]?.message.content, "1, 2, 3, 4, 5");
-    });
-    await check(`${agent.name}: a command that its owner allowed and a model asks for does not run`, async () => {
-      const file = join(home, `written-by-${agent.name}.txt`);
-      const json = JSON.stringify(agent.input(`touch ${file}`));
-      const question = ask(`Please use the tool ${agent.tool} with ${json} now`, await anyModel());
-      await clientOf(gateway)
-        .chat.completions.create(question)
-        .catch((error: unknown) => assert(error instanceof APIError));
-      assert.equal(existsSync(file), false);
-    });
+    const plain = await check(
+      `${agent.name}: a plain answer, although its owner's settings are not in force`,
+      async () => {
+        const answer = await clientOf(gateway).chat.completions.create(ask("Please count to 5.", await modelOf(agent)));
+        assert.equal(answer.choices[0]?.message.content, "1, 2, 3, 4, 5");
+      },
+    );
+    const isTame = await check(
+      `${agent.name}: a command that its owner allowed and a model asks for does not run`,
+      async () => {
+        const file = join(home, `written-by-${agent.name}.txt`);
+        const json = JSON.stringify(agent.input(`touch ${file}`));
+        const question = ask(`Please use the tool ${agent.tool} with ${json} now`, await modelOf(agent));
+        await clientOf(gateway)
+          .chat.completions.create(question)
+          .catch((error: unknown) => assert(error instanceof APIError));
+        assert.equal(existsSync(file), false);
+      },
+    );
+    await check(
+      `${agent.name}: a client's tools are ${agent.takesTools ? "the agent's own" : "taught in prose"}`,
+      async () => {
+        const question = `Please count to 3 for tools of ${agent.name}.`;
+        const tools = [
+          { type: "function" as const, function: { name: step.name, parameters: { ...step.parameters } } },
+        ];
+        await clientOf(gateway).chat.completions.create({ ...ask(question, await modelOf(agent)), tools });
+        const [asked] = model.asked(question);
+        assert.equal(asked?.text.includes("# Tools"), agent.takesTools !== true);
+      },
+    );
+    outcomes.get(agent.name)?.set("plain answer", plain).set("its own tools do nothing", isTame);
   }
-  for (const agent of owned.filter(({ name }) => name === "opencode")) {
+  for (const agent of owned.filter(({ takesTools }) => takesTools)) {
+    const held: boolean[] = [];
     for (const api of loopApis) {
-      await check(`${agent.name}: a loop of 30 rounds over ${api.name} is one prompt`, async () => {
+      const isHeld = await check(`${agent.name}: a loop of 30 rounds over ${api.name} is one prompt`, async () => {
         const before = await prompts(agent.name);
         const { rounds, text } = await runLoop(api, gateway, {
-          model: `${agent.name}/${agent.model}`,
-          question: 'Please use the tool step with {"at":"here"} 30 times, then count to 3.',
+          model: await modelOf(agent),
+          question: 'Please use the tool step with {"at":"#"} 30 times, then count to 3.',
           tool: step,
         });
         assert.equal(`${rounds.length} rounds, ${text}`, "30 rounds, 1, 2, 3");
         assert.equal((await prompts(agent.name)) - before, 1);
       });
+      held.push(isHeld);
     }
+    outcomes.get(agent.name)?.set("30 rounds of a tool loop are one prompt, in three APIs", held.every(Boolean));
   }
   await check("a gateway killed in the middle of an answer never asks again", async () => {
     const question = "Please hold and count to 9 for delta.";
@@ -303,6 +356,7 @@ try {
     assert.match(stdout, /The agent opencode answers: .*2 models, started in [\d.]+ s, \d+ MB of memory/);
     process.stderr.write(`        ${/The agent opencode answers: .*/.exec(stdout)?.[0] ?? ""}\n`);
   });
+  if (process.argv.includes("--update")) writeTable();
 } finally {
   await gateway.stop();
   await model.close();

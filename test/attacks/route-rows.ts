@@ -59,6 +59,8 @@ const rows: Readonly<Record<string, Row>> = {
   "GET /dashboard/api/keys": { status: 200 },
   "GET /dashboard/api/consents": { status: 200 },
   "POST /dashboard/api/consents": { body: { ide: "windsurf", agree: true }, status: 400 }, // a stand-in needs no consent
+  "GET /dashboard/api/texts": { status: 200 },
+  "POST /dashboard/api/texts": { body: { show: true, consent: true }, status: 409 }, // the key is no session
   "GET /dashboard/api/models": { status: 200 },
   "POST /dashboard/api/turns/{id}/ask-again": {
     target: `/dashboard/api/turns/${nobody}/ask-again`,

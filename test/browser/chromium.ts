@@ -47,3 +47,14 @@ export async function accessibilityViolations(page: Page): Promise<readonly stri
   );
   return found as string[]; // what the expression above answers
 }
+
+/** Shows prompts and answers on a page that is signed in, as its button does after the owner agreed. */
+export async function showTexts(page: Page): Promise<void> {
+  const status = await page.evaluate(`fetch("/dashboard/api/texts", {
+    method: "POST",
+    headers: { "x-millrace-session": sessionStorage.getItem("millrace-session"), "content-type": "application/json" },
+    body: JSON.stringify({ show: true, consent: true }),
+  }).then(({ status }) => status)`);
+  if (status !== 200) throw new Error(`The gateway shows no texts: ${String(status)}.`);
+  await page.reload();
+}

@@ -93,6 +93,9 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
       await rows.first().waitFor();
       expect(await rows.count()).toBe(4);
       expect(await rows.nth(0).innerText()).toMatch(used);
+      // The family's own name and prices, whichever of its variants was used last.
+      const family = page.getByRole("row", { name: /claude-opus-4.5 .*2 variants/ });
+      expect(await family.innerText()).toMatch(/2× – 4×/);
       await page.getByRole("button", { name: /2 variants/ }).click();
       await page.getByRole("rowheader", { name: "claude-opus-4.5:low" }).waitFor();
       await page.getByText("Your plan does not include this model.").waitFor();
@@ -104,7 +107,7 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
       expect(await accessibilityViolations(page)).toEqual([]);
       expect(await hasNoSideScroll(page)).toBe(true);
       await page.getByLabel("Search models").fill("anthropic");
-      await expect.poll(() => rows.count()).toBe(2);
+      await expect.poll(() => rows.count()).toBe(3);
     },
   );
 

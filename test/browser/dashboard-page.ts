@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished } from "vitest";
 import { patienceMs } from "../support/world.ts";
-import { buildDashboard, chromiumPath, startChromium } from "./chromium.ts";
+import { buildDashboard, chromiumPath, showTexts, startChromium } from "./chromium.ts";
 import { type DashboardWorld, dashboardWorld } from "./dashboard-world.ts";
 
 const executablePath = chromiumPath();
@@ -11,10 +11,10 @@ const reason = executablePath === undefined ? " (skipped: no Chromium; install i
 /** Where screenshots go when somebody wants to look at them. */
 const pictures = process.env["MILLRACE_SCREENSHOTS"];
 
-/** Opens a world, and a page that signed in to it by the link. Any error in the page's console fails the test. */
+/** Opens a world, and a page that signed in to it by the link and, with `texts`, shows prompts and answers. Any error in the page's console fails the test. */
 type Open = (
   part?: Partial<Parameters<typeof dashboardWorld>[0]>,
-  look?: BrowserContextOptions & { readonly mayComplain?: RegExp },
+  look?: BrowserContextOptions & { readonly mayComplain?: RegExp; readonly texts?: boolean },
 ) => Promise<{ readonly page: Page; readonly world: DashboardWorld }>;
 
 /** Describes the dashboard in one Chromium, which closes after the last test; skipped without Chromium. */
@@ -32,7 +32,7 @@ export function describeDashboard(subject: string, body: (open: Open) => void): 
     body(async (part = {}, look = {}) => {
       const world = await dashboardWorld({ folder, plan: "full", pastTurns: 120, ...part });
 
-      const { mayComplain = /^$/, ...looks } = look;
+      const { mayComplain = /^$/, texts = false, ...looks } = look;
       const context = await browser.newContext({
         viewport: { width: 1200, height: 900 },
         reducedMotion: "reduce",
@@ -52,6 +52,7 @@ export function describeDashboard(subject: string, body: (open: Open) => void): 
       });
       await page.goto(await world.link());
       await page.getByRole("button", { name: "Sign out" }).waitFor();
+      if (texts) await showTexts(page);
       return { page, world };
     });
   });

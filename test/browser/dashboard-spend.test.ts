@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { MillraceError } from "../../src/base/errors.ts";
 import { accessibilityViolations } from "./chromium.ts";
 import { describeDashboard, picture } from "./dashboard-page.ts";
 
@@ -21,11 +22,23 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     await picture(page, "limits");
   });
 
+  it("labels the limits of a stand-in", async () => {
+    const { page } = await open({ standIn: true });
+    await page
+      .getByRole("article", { name: /^Limits of Devin Desktop/ })
+      .getByText("stand-in", { exact: true })
+      .waitFor();
+    expect(await page.locator("section[aria-labelledby=limits]").getByText("stand-in", { exact: true }).count()).toBe(
+      1,
+    );
+  });
+
   it("shows who spent it, by any dimension and time, with estimates marked", async () => {
     const { page } = await open();
     const table = page.locator("section[aria-labelledby=spend] table");
     await table.getByRole("rowheader", { name: "claude-opus-4.5:high" }).waitFor();
     await page.getByText("~ marks partly estimated values").waitFor();
+    expect(await page.locator(".tiles div", { hasText: "Tokens" }).locator("dd").innerText()).toMatch(/^~\S+, ~\S+$/);
     await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "Project" }).click();
     await table.getByRole("rowheader", { name: "engine" }).waitFor();
     await table.getByRole("rowheader", { name: "unknown" }).waitFor();
@@ -116,6 +129,31 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     expect(await tile("First token, median").innerText()).toMatch(/^[\d.]+ m?s$/);
   });
 
+  it("says on top what failed last and why, in red only where it is no mistake of the request", async () => {
+    const { page, world } = await open({ pastTurns: 0 });
+    const fail = async (error: MillraceError) => {
+      const before = world.turns.backend.answers.length;
+      world.ask(error.message);
+      await expect.poll(() => world.turns.backend.answers.length).toBe(before + 1);
+      world.turns.backend.last.emit({ type: "failed", error: error.toRecord() });
+      world.turns.backend.last.end();
+    };
+    const last = page.locator(".last-failure");
+    const tile = page.locator(".tiles div", { hasText: "Failed" });
+    await fail(new MillraceError("context_too_long", "The prompt is too long."));
+    await last.getByText("context too long").waitFor();
+    expect(await tile.getAttribute("class")).toBe("card");
+    expect(await page.locator("table.turns tbody tr").getAttribute("class")).toBe("mistaken");
+    await fail(new MillraceError("quota_exhausted", "The quota is used up."));
+    await last.getByText("quota exhausted").waitFor();
+    expect(await last.innerText()).toMatch(/^Last failure \d\d:\d\d:\d\d quota exhausted, test-model from opencode/);
+    await expect.poll(() => tile.getAttribute("class")).toBe("card bad");
+    await picture(page, "last-failure");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await last.getByRole("link").click();
+    await page.locator(".failure.why").getByText("The quota is used up.").waitFor();
+  });
+
   it("draws what each model spent on each day, and says a day's figures by keyboard", async () => {
     const { page } = await open();
     const time = page.getByRole("group", { name: "Time" });
@@ -126,9 +164,12 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     const days = page.locator("section[aria-labelledby=days]");
     expect(await days.locator(".at-time").innerText()).toBe("30 days: 120 credits");
     expect(await days.locator(".legend li").allInnerTexts()).toEqual(["claude-opus-4.5:high 80", "swe-1.5 40"]);
+    const trends = days.locator(".trends p");
+    expect(await trends.allInnerTexts()).toEqual(["Failed 9.2 %", "First token, mean 300 ms"]);
     await chart.press("Home");
     expect(await chart.getAttribute("aria-valuetext")).toMatch(/: 0; claude-opus-4.5:high 0, swe-1.5 0$/);
     await chart.press("End");
+    expect((await trends.allInnerTexts())[0]).not.toBe("Failed 9.2 %"); // that of this day
     const said = (await chart.getAttribute("aria-valuetext")) ?? "";
     expect(await days.locator(".at-time").innerText()).toBe(`${said.split(";")[0]} credits`);
     await days.getByRole("button", { name: "Tokens" }).click();
@@ -200,6 +241,7 @@ describeDashboard("the dashboard's plan and spending", (open) => {
   it("says in the title what is left and how much runs, on every page", async () => {
     const { page, world } = await open();
     await expect.poll(() => page.title()).toBe("39 % left · Millrace");
+    expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("/icon.svg");
     world.ask("Hi");
     await expect.poll(() => page.title()).toBe("39 % left · 1 running · Millrace");
     await page.goto(`${world.url}/#/models`);
@@ -222,6 +264,8 @@ describeDashboard("the dashboard's plan and spending", (open) => {
       "window.given = []; window.Notification = class extends Notification { constructor(title, options) { super(title, options); given.push(title); } }",
     );
     await page.getByRole("link", { name: "Overview" }).click();
+    const atHand = page.getByRole("button", { name: "Alert at 80 %" });
+    expect(await atHand.getAttribute("aria-pressed")).toBe("true");
     await page.getByRole("button", { name: "Read again" }).click();
     const alert = page.locator(".alerts p");
     await alert.getByText("Other models, 5 hours: 88 % used").waitFor();

@@ -14,6 +14,8 @@ interface State {
   readonly name: string;
   readonly part?: Partial<Parameters<typeof dashboardWorld>[0]>;
   readonly mayComplain?: RegExp;
+  /** Whether the page shows prompts and answers. */
+  readonly texts?: boolean;
   /** Brings the page into this state. */
   readonly enter: (page: Page, world: DashboardWorld) => Promise<void>;
   /** What then stands on the page. */
@@ -62,7 +64,7 @@ const states: readonly State[] = [
   { name: "turn-running", enter: openTurn, shows: /Cancel.*still running.*~15 tokens.*60 characters/s },
   {
     name: "turn-finished",
-    part: { dashboardText: true },
+    texts: true,
     async enter(page, world) {
       await openTurn(page, world);
       const usage = { promptTokens: 1719, completionTokens: 25, thinkingTokens: 6, estimated: false } as const;
@@ -211,8 +213,8 @@ const states: readonly State[] = [
 describeDashboard("each state of the dashboard", (open) => {
   it.each(states)(
     "$name: at 375, 768 and 1280 px, light and dark",
-    async ({ name, part, mayComplain, enter, shows, docs }) => {
-      const { page, world } = await open(part, mayComplain === undefined ? {} : { mayComplain });
+    async ({ name, part, mayComplain, texts = false, enter, shows, docs }) => {
+      const { page, world } = await open(part, mayComplain === undefined ? { texts } : { mayComplain, texts });
       await enter(page, world);
       for (const width of [375, 768, 1280])
         for (const colorScheme of ["light", "dark"] as const) {

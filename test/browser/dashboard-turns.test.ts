@@ -53,7 +53,7 @@ describeDashboard("the dashboard's turns", (open) => {
     await events.filter({ hasText: "finished" }).waitFor();
     expect(await events.filter({ hasText: "text" }).innerText()).toContain("13 characters");
     await page.getByText("Not resumed.").waitFor();
-    await page.getByText("millrace serve --dashboard-text").waitFor();
+    await page.getByText("This tab does not show prompts and answers.").waitFor();
     expect(await page.content()).not.toContain("secret");
     await picture(page, "turn");
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -86,7 +86,7 @@ describeDashboard("the dashboard's turns", (open) => {
   });
 
   it("shows of a turn that its client sealed what happened, how much and when, and says who alone can read it", async () => {
-    const { page, world } = await open({ pastTurns: 0, dashboardText: true });
+    const { page, world } = await open({ pastTurns: 0 }, { texts: true });
     await world.askSealed("secret question");
     const row = page.locator("li[data-turn]");
     await row.getByText("encrypted by its client").waitFor();
@@ -122,7 +122,7 @@ describeDashboard("the dashboard's turns", (open) => {
   });
 
   it("shows the texts of a turn where the user turned that on", async () => {
-    const { page, world } = await open({ pastTurns: 0, dashboardText: true }, { colorScheme: "dark" });
+    const { page, world } = await open({ pastTurns: 0 }, { texts: true, colorScheme: "dark" });
     world.ask("What is a millrace?");
     await page.getByRole("link", { name: "test-model" }).click();
     world.turns.backend.last.text("The channel that feeds ");
@@ -136,8 +136,40 @@ describeDashboard("the dashboard's turns", (open) => {
     expect(await accessibilityViolations(page)).toEqual([]);
   });
 
+  it("shows texts at once after the owner agreed, tells turns apart by their questions, and hides them again", async () => {
+    const { page, world } = await open();
+    world.ask("What is a millrace?\nBe short.");
+    await page.getByRole("link", { name: "test-model" }).click();
+    world.turns.backend.last.text("A channel.");
+    world.turns.backend.last.finish("A channel.");
+    await page.locator(".timeline li").filter({ hasText: "finished" }).waitFor();
+    await page.getByRole("button", { name: "Show texts…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Show prompts and answers?" });
+    await picture(page, "texts-consent");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Leave hidden" }).click();
+    expect(await page.content()).not.toContain("A channel.");
+    await page.getByRole("button", { name: "Show texts…" }).click();
+    await dialog.getByRole("button", { name: "Show texts" }).click();
+    await page.locator("details", { hasText: "answer" }).getByText("A channel.").waitFor();
+    await page.getByRole("link", { name: "← Overview" }).click();
+    const rows = page.locator("table.turns tbody tr");
+    const questions = rows.locator(".of-question");
+    await expect.poll(() => questions.first().innerText()).toBe("What is a millrace?");
+    expect(await questions.nth(1).innerText()).toBe("–"); // the log has forgotten it
+    await picture(page, "questions");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.reload();
+    await questions.first().getByText("What is a millrace?").waitFor();
+    await page.getByRole("button", { name: "Hide texts" }).click();
+    await expect.poll(() => questions.count()).toBe(0);
+    await rows.first().getByRole("link").click();
+    await page.getByText("This tab does not show prompts and answers.").waitFor();
+    expect(await page.content()).not.toContain("A channel.");
+  });
+
   it("keeps a turn within 56 px and its names whole on a phone", async () => {
-    const { page, world } = await open({ dashboardText: true }, { viewport: { width: 375, height: 800 } });
+    const { page, world } = await open({}, { texts: true, viewport: { width: 375, height: 800 } });
     const rows = page.locator("table.turns tbody tr");
     await rows.first().waitFor();
     world.ask("Hi", "/home/ada/work/a-project-with-quite-a-long-name-that-goes-on");
@@ -192,7 +224,7 @@ describeDashboard("the dashboard's turns", (open) => {
   });
 
   it("asks again only with consent, and shows the new turn", async () => {
-    const { page, world } = await open({ pastTurns: 0, dashboardText: true });
+    const { page, world } = await open({ pastTurns: 0 }, { texts: true });
     world.ask("What is a millrace?");
     await page.getByRole("link", { name: "test-model" }).click();
     world.turns.backend.last.text("A channel.");
@@ -219,7 +251,7 @@ describeDashboard("the dashboard's turns", (open) => {
   });
 
   it("shows the end of each running turn's text where texts are shown, and of none where they are not", async () => {
-    const { page, world } = await open({ dashboardText: true });
+    const { page, world } = await open({}, { texts: true });
     for (const question of ["one", "two"]) {
       world.ask(question);
       await expect.poll(() => world.turns.backend.answers.at(-1)?.prompt.text).toBe(question);

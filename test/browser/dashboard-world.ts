@@ -54,7 +54,6 @@ export async function dashboardWorld(options: {
   readonly pastTurns: number;
   /** How far apart past turns ended, ms. */
   readonly everyMs?: number;
-  readonly dashboardText?: boolean;
   readonly keys?: readonly IssuedKey[];
   /** What is wrong with the log's file. */
   readonly degradedBy?: MillraceError;
@@ -62,6 +61,8 @@ export async function dashboardWorld(options: {
   readonly damaged?: StoreState["damaged"];
   /** Whether the only IDE has no account signed in. */
   readonly signedOut?: boolean;
+  /** Whether the first IDE is a stand-in. */
+  readonly standIn?: true;
   /** Whether nobody has agreed yet that prompts go to the IDE. */
   readonly needsConsent?: boolean;
 }): Promise<DashboardWorld> {
@@ -89,7 +90,13 @@ export async function dashboardWorld(options: {
   }
   if (options.pastTurns > 0) for (const snapshot of pastReadings(now)) history.addSnapshot(snapshot);
   const answers = (): PlanAnswer[] => [
-    { type: "windsurf", ide: "windsurf", build: "2.3.15", userStatus: planNow(now, { daily: 38, weekly: 61 }) },
+    {
+      type: "windsurf",
+      ide: "windsurf",
+      build: "2.3.15",
+      ...(options.standIn === true ? { standIn: true } : {}),
+      userStatus: planNow(now, { daily: 38, weekly: 61 }),
+    },
     {
       type: "antigravity",
       ide: "antigravity",
@@ -126,7 +133,6 @@ export async function dashboardWorld(options: {
       instance: "browser-test",
       meter,
       dashboard: readDashboard(options.folder),
-      dashboardText: options.dashboardText === true,
       sessionStore: {
         load: () => sessions,
         save: (kept) => {

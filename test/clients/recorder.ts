@@ -1,5 +1,5 @@
 import { createServer, request as forward } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 
 /** A request as a client sent it. */
 export interface Recorded {
@@ -51,6 +51,19 @@ export async function startRecorder(gatewayUrl: string, waitedMs: () => number):
       });
       upstream.end(body);
     });
+  });
+  server.on("upgrade", (incoming, socket, head) => {
+    const { method = "GET", url: path = "/", headers } = incoming;
+    requests.push({ method, path, headers, body: "", atMs: performance.now(), waitedMs: waitedMs() });
+    const onward = connect(Number(target.port), target.hostname, () => {
+      const lines = incoming.rawHeaders.flatMap((name, at, all) => (at % 2 === 0 ? `${name}: ${all[at + 1]}` : []));
+      const sent = lines.map((line) => line.replace(/^host: .*$/i, `host: ${target.host}`));
+      onward.write([`${method} ${path} HTTP/1.1`, ...sent, "", ""].join("\r\n"));
+      onward.write(head);
+      onward.pipe(socket).pipe(onward);
+    });
+    onward.on("error", () => socket.destroy());
+    socket.on("error", () => onward.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo; // listening on TCP

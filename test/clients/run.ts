@@ -14,6 +14,7 @@ import { installClients, versionOf } from "./install.ts";
 import type { Journey } from "./journeys/journey.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
 import { setupJourneys } from "./journeys/setup.ts";
+import type { Recorded } from "./recorder.ts";
 import { shapeOf } from "./shape.ts";
 import { type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
 
@@ -128,12 +129,18 @@ async function suite(client: ClientCase): Promise<Readonly<Record<Scenario, Outc
       const outcome = await drive(client, scenario, bench);
       outcomes.push([scenario, outcome]);
       report(client, scenario, outcome);
-      if (update && !acp) keepShapes(client, scenario, bench.recorder.requests.slice(first).map(shapeOf));
+      if (update && !acp)
+        keepShapes(client, scenario, bench.recorder.requests.slice(first).filter(isHttp).map(shapeOf));
     }
   } finally {
     await bench.close();
   }
   return Object.fromEntries(outcomes) as Record<Scenario, Outcome>; // one a scenario
+}
+
+/** What goes over a WebSocket has no shape of its own. */
+function isHttp({ headers }: Recorded): boolean {
+  return headers["upgrade"] === undefined;
 }
 
 function span(at: { readonly fromMs: number; readonly toMs: number } | undefined): string {

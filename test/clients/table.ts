@@ -31,13 +31,12 @@ export function sections(
   travelled: readonly Travelled[],
   failureRows: string | undefined,
 ): Readonly<Record<string, string>> {
-  const journeys = [
-    line(["client", "version", "what holds", ""]),
-    line(["---", "---", "---", "---"]),
-    ...travelled.map(({ journey, version, failure }) =>
-      line([journey.client, version, journey.sentence, failure === undefined ? "yes" : "**no**"]),
-    ),
-  ];
+  const titles = [...new Set(travelled.map(({ journey, version }) => `${journey.client} ${version}`))];
+  const held = (title: string) =>
+    travelled
+      .filter(({ journey, version }) => `${journey.client} ${version}` === title)
+      .map(({ journey, failure }) => (failure === undefined ? journey.sentence : `**not**: ${journey.sentence}`));
+  const journeys = titles.map((title) => `- ${title}: ${held(title).join("; ")}.`);
   return {
     clients: supported,
     ...(travelled.length === 0 ? {} : { "set-up": journeys.join("\n") }),
@@ -87,12 +86,12 @@ export function cellsOf(table: string): readonly (readonly string[])[] {
 export function sectionOf(page: string, name: string): string {
   const [start, end] = marksOf(name);
   const [from, to] = [page.indexOf(start), page.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`docs/clients.md has no marks for "${name}"`);
+  if (from < 0 || to < from) throw new Error(`the page has no marks for "${name}"`);
   return page.slice(from + start.length, to);
 }
 
 function marksOf(name: string): readonly [string, string] {
-  return [`<!-- written by programs clients: ${name} -->`, `<!-- end of ${name} -->`];
+  return [`<!-- written by a run: ${name} -->`, `<!-- end of ${name} -->`];
 }
 
 /** The page with each of the parts in place of what stood between its marks. Throws where a part has no marks. */

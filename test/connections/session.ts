@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { openHost } from "../../src/ide/host/open-host.ts";
-import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { fourApis } from "../support/four-apis.ts";
 import { type GatewayProcess, millrace, startGatewayProcess } from "../support/gateway-process.ts";
 import { tracing } from "./own-network.ts";

@@ -2,8 +2,7 @@ import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openFileRecordStore } from "../../src/client/node/file-record-store.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
-import { autoResume } from "../../src/client/stream/resume.ts";
-import { startReliableStream } from "../../src/client/stream/start-stream.ts";
+import { autoResume, startReliableStream } from "../../src/client/stream/open-stream.ts";
 import { backoff, runApplication, tellingNames, toolRequest } from "./stream-client.ts";
 
 /**

@@ -3,7 +3,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { Ollama } from "ollama";
 import { expect, test } from "vitest";
 import { nodeLink } from "../../src/client/node/node-link.ts";
-import { startReliableStream } from "../../src/client/stream/start-stream.ts";
+import { startReliableStream } from "../../src/client/stream/open-stream.ts";
 import { rawClient, say, tierNames } from "../../src/gateway/streams/raw-client.fake.ts";
 import { StreamUnifiedChatResponseWithToolsSchema as ChunkSchema } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import { eventsOf } from "../cut/exchange.ts";

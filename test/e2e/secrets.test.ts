@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
-import { ideSystemPrompt } from "../../src/simulator/trajectory/planner-call.ts";
+import { ideSystemPrompt } from "../../simulator/parts.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { ask, collect, model, world } from "../support/world.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { startSimulator } from "../../src/simulator/start.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 
@@ -42,7 +42,7 @@ test.runIf(process.platform === "linux")("a service is installed, answers, and i
   const env = { PATH: `${bin}:${process.env["PATH"] ?? ""}`, MILLRACE_IDE_ONLY_HOME: home };
   const service = (action: string, ...more: readonly string[]) => millrace(["service", action, ...more], { home, env });
 
-  expect(await service("status")).toMatchObject({ code: 64, stderr: expect.stringContaining("is not installed") });
+  expect(await service("status")).toMatchObject({ code: 1, stderr: expect.stringContaining("is not installed") });
   const shown = await service("install", "--dry-run");
   expect(shown.stdout).toContain("systemctl --user enable millrace.service");
   expect(shown.stdout).toContain("  RestartPreventExitStatus=64 73");
@@ -74,7 +74,7 @@ test.runIf(process.platform === "linux")("a service is installed, answers, and i
       ),
     )
     .toBe("gone");
-  expect(await service("uninstall")).toMatchObject({ code: 64, stderr: expect.stringContaining("is not installed") });
+  expect(await service("uninstall")).toMatchObject({ code: 1, stderr: expect.stringContaining("is not installed") });
 });
 
 test("each line of a request and its answer carry one id, in the log of a gateway in the background", async () => {
@@ -83,7 +83,7 @@ test("each line of a request and its answer carry one id, in the log of a gatewa
   onTestFinished(() => simulator.stop());
   onTestFinished(async () => void (await millrace(["stop"], { home })));
   expect(await millrace(["logs"], { home })).toMatchObject({
-    code: 64,
+    code: 1,
     stderr: expect.stringContaining("There is no log"),
   });
   await millrace(["serve", "--background", "--port", "0"], { home });

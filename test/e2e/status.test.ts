@@ -26,7 +26,7 @@ test("status answers what runs, who pays, what is left, what is set up and what 
     .map((line) => line.slice(0, 12).trim());
   expect(titles).toEqual(["gateway", "account", "left", "prompts", "turns", "clients", "service", "last failure"]);
   expect(stdout).toMatch(/^left +Prompt credits: \d+ %/m);
-  expect(stdout).toMatch(/^prompts +go to Windsurf 2\.2$/m);
+  expect(stdout).toMatch(/^prompts +go to Windsurf 2\.2 \(Pro\)$/m);
   expect(stdout).toMatch(/^last failure quota_exhausted, claude-sonnet-4\.6, .* ago \(`millrace tail \w+`\)$/m);
 });
 

@@ -1,16 +1,9 @@
 import { expect, it } from "vitest";
-import type { Simulator } from "../../src/simulator/start.ts";
+import type { Simulator } from "../../simulator/index.ts";
 import { toolCallsSchema } from "../../src/usage/envelope.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
+import { bash } from "../support/tool-loop.ts";
 import { ask, model, world } from "../support/world.ts";
-
-const bash = {
-  type: "function",
-  function: {
-    name: "bash",
-    parameters: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
-  },
-} as const;
 
 it("counts what became of each model's calls, known without a gateway too, and says what it shortened of the tools", async () => {
   const { home, ide, served, client } = await world({ simulator: { turn: { rate: "instant" } } });

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { RpcFault } from "../../src/simulator/faults/rpc-fault.ts";
+import type { RpcFault } from "../../simulator/index.ts";
 import { millrace } from "../support/gateway-process.ts";
-import { temporaryHome } from "../support/home.ts";
+import { mounts, temporaryHome, withReadOnly } from "../support/home.ts";
 import { simulator } from "../support/world.ts";
 
 /** A home in which an IDE runs, and Millrace was used: a gateway in the background, a client set up, one question. */
@@ -57,6 +57,31 @@ test("uninstall names the conversations that the IDE does not delete, and keeps 
 
   rmSync(join(home, ".millrace/notes.txt"));
   expect((await run("uninstall", "--yes")).code).toBe(1);
+});
+
+test("uninstall takes the steps after one that fails: a gateway hangs, and its key file is open to others", async () => {
+  const { home, run } = await usedHome();
+  const folder = join(home, ".millrace");
+  const { pid } = JSON.parse(readFileSync(join(folder, "gateway.json"), "utf8")) as { readonly pid: number };
+  process.kill(pid, "SIGSTOP");
+  onTestFinished(() => void process.kill(pid, "SIGKILL"));
+  const hangs = await run("uninstall"); // only the plan
+  expect(hangs.stdout).toContain("Stop the gateway at http");
+
+  chmodSync(join(folder, "key"), 0o644);
+  const done = await run("uninstall", "--yes");
+  expect(done).toMatchObject({ code: 1, stderr: "" });
+  expect(done.stdout).toMatch(/Removed, but for:\n {2}The key file .* others may read it .*chmod 600/);
+  expect([folder, join(home, ".codex"), join(home, ".cache/millrace")].filter((path) => existsSync(path))).toEqual([]);
+});
+
+test.runIf(mounts)("uninstall in a read-only home names each file that stays, and is no bug", async () => {
+  const { home } = await usedHome();
+  const done = await millrace(["uninstall", "--yes"], { home, under: withReadOnly(home) });
+  expect(done).toMatchObject({ code: 1, stderr: "" });
+  for (const left of [".millrace/key", ".millrace/config.toml", ".cache/millrace", ".codex", ".codeium"])
+    expect(done.stdout).toMatch(new RegExp(`${home}/${left}.* cannot be written: the disk is read-only`));
+  expect(done.stdout).not.toMatch(/not a file of Millrace|Something went wrong/);
 });
 
 test("an empty HOME is not the working folder", async () => {

@@ -46,10 +46,22 @@ describe("the meter, with real processes and no gateway", () => {
       (await fetch(`${served.url}/v1/usage?by=project`, { headers: { authorization: `Bearer ${served.key}` } })).json();
     const theirs = { data: [{ key: "/loom", calls: 1 }], problem: null };
     // a turn is counted a moment after its end
-    await expect.poll(answered).toMatchObject({ data: [{ turns: 1 }], elsewhere: theirs });
+    const own = { sessions: 1, devin: { calls: 1 }, differs: false };
+    await expect.poll(answered).toMatchObject({ data: [{ turns: 1 }], elsewhere: { ...theirs, own } });
     const apart = temporaryHome(); // no gateway runs there
     expect(JSON.parse((await usage(apart, "--json")).stdout)).toMatchObject({ data: [], elsewhere: theirs });
     expect((await usage(apart)).stdout).toMatch(/Without Millrace.*\nproject +calls .*\n\/loom +1 /);
+  });
+
+  it("takes the plan that a stand-in saved for a stand-in's, and not once it is gone", async () => {
+    const home = temporaryHome();
+    const plan = { used: 40, usedWeekly: 40 };
+    const ide = await simulator({ home, profile: "devin-3", plan, missing: ["GetUserStatus", "GetPlanStatus"] });
+    const usage = await millrace(["usage", "--json"], { home });
+    expect((JSON.parse(usage.stdout) as LimitsEnvelope).data).toMatchObject([{ source: "saved_plan", stand_in: true }]);
+    expect((await millrace(["usage", "--min-remaining", "1"], { home })).code).toBe(0);
+    await ide.stop();
+    expect((await millrace(["usage", "--min-remaining", "1"], { home })).code).toBe(69);
   });
 
   it("says that none runs, with exit code 69", async () => {

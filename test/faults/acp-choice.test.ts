@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
+import type { SimulatorOptions } from "../../simulator/index.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { gateway, openai } from "../support/world.ts";
 import { ask, machine, model, olderModel, prompted } from "./acp-machine.ts";

@@ -1,5 +1,4 @@
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
-import type { Simulator } from "../../src/simulator/start.ts";
+import type { Simulator, SimulatorOptions } from "../../simulator/index.ts";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, openai, simulator } from "../support/world.ts";
 

@@ -1,12 +1,13 @@
 import Anthropic from "@anthropic-ai/sdk";
 import type OpenAI from "openai";
 import { describe, expect, it } from "vitest";
+import type { SimulatorOptions } from "../../simulator/index.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
 import { openMemoryRecordStore } from "../../src/client/records/memory-record-store.ts";
-import { startReliableStream } from "../../src/client/stream/start-stream.ts";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
+import { startReliableStream } from "../../src/client/stream/open-stream.ts";
 import { millrace, startGatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { bash } from "../support/tool-loop.ts";
 import { collect, gateway, openai, patience, simulator } from "../support/world.ts";
 import { ask, machine, model, prompted } from "./acp-machine.ts";
 
@@ -65,14 +66,6 @@ describe("on a machine where nothing can be asked", () => {
     expect(ide.prompts()).toEqual([]);
   });
 });
-
-const bash = {
-  type: "function",
-  function: {
-    name: "bash",
-    parameters: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
-  },
-} as const;
 
 describe("clients' own forms over the agent", () => {
   it("in prose, calls of tools come whole, and their results go back, in one session to the end of the loop", async () => {

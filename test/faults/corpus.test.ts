@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type BackendName, backends, standInFor } from "../matrix/stand-in.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { part } from "../support/long-suite.ts";
+import { withItsCalls } from "../support/recorded-requests.ts";
 import { gateway, patience } from "../support/world.ts";
 
 const turn = { rate: "instant", firstMs: 1, inputMs: 1, thinking: 0 } as const;
@@ -68,7 +69,7 @@ describe("what real clients sent, recorded", () => {
       for (const [at, { path, body }] of shapes.entries()) {
         const mark = { user: `${file} ${at}` }; // two clients may have sent the same words
         const previous = (body["previous_response_id"] ?? null) === null ? {} : { previous_response_id: before };
-        const answer = await post(served, path, { ...body, ...mark, ...previous, model });
+        const answer = await post(served, path, { ...withItsCalls(body), ...mark, ...previous, model });
         before = /"id":"(resp_[^"]+)"/.exec(answer.text)?.[1];
         answers.push(shapeOf(answer));
       }

@@ -206,6 +206,31 @@ it("of two windows, `--pid` names the one that gets the prompts", async () => {
   }
 });
 
+describe("an IDE that `--pid` named and that restarted", () => {
+  it("is not replaced by another product's agent: the error names the new process", async () => {
+    const apiKey = randomUUID();
+    const ide = await simulator({ apiKey });
+    await simulator({ apiKey, profile: "devin-3", home: ide.home });
+    const served = await gateway({ home: ide.home, args: ["--pid", String(ide.pid)] });
+    const asked = () => openai(served).chat.completions.create(ask("echo: mine"));
+    expect((await asked()).choices[0]?.message.content).toBe("mine");
+    const before = ide.pid;
+    await ide.restart({ crash: true });
+    const words = new RegExp(`pid ${ide.pid}.*only pid ${before} was asked for.*without .--pid`, "s");
+    const message = expect.stringMatching(words) as string;
+    await expect(asked()).rejects.toMatchObject({ code: "ide_not_running", message });
+  });
+
+  it("keeps its own agent", async () => {
+    const ide = await simulator({ profile: "devin-3" });
+    const served = await gateway({ home: ide.home, args: ["--pid", String(ide.pid)] });
+    const asked = () => openai(served).chat.completions.create({ ...ask("echo: mine"), model: "claude-sonnet-5" });
+    expect((await asked()).choices[0]?.message.content).toBe("mine");
+    await ide.restart({ crash: true });
+    expect((await asked()).choices[0]?.message.content).toBe("mine");
+  });
+});
+
 it("of two homes, `--home` names the IDE that gets the prompts", async () => {
   const first = await simulator();
   const second = await simulator();

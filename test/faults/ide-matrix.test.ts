@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { defaultPace } from "../../src/backends/cascade/poll-schedule.ts";
 import { type Cell, cells } from "../matrix/apis.ts";
 import { type Asked, askOf, expectFailures, expectPrompts, repeatedly } from "../matrix/repeats.ts";
 import { type BackendName, backends, type StandIn, standInFor } from "../matrix/stand-in.ts";
@@ -15,11 +16,14 @@ async function open(backend: BackendName, holdAfter?: number) {
   return { standIn, served: await gateway({ home: standIn.ide.home, args: ["--continuity", "off"] }) };
 }
 
+/** For how long a turn in its middle waits for an IDE that is gone; ms. An agent is started again at once. */
+const awayMs: Readonly<Record<BackendName, number>> = { Cascade: defaultPace.outageMs, ACP: 0 };
+
 /** Asks in all cells at once, and resolves when each has a part of its answer; then all are held in the middle. */
-async function askedInTheMiddle(served: GatewayProcess, asked: readonly Asked[]) {
+async function askedInTheMiddle(served: GatewayProcess, asked: readonly Asked[], backend: BackendName) {
   const begun = asked.map(() => Promise.withResolvers<void>());
   const told = asked.map(({ cell, question }, at) =>
-    cell.ask(served, { ...question, onText: () => begun[at]?.resolve() }),
+    cell.ask(served, { ...question, onText: () => begun[at]?.resolve(), awayMs: awayMs[backend] }),
   );
   const ended = Promise.all(told).then((all) => {
     throw new Error(`an answer ended before its middle: ${JSON.stringify(all)}`);
@@ -66,7 +70,7 @@ describe.each(backends)("over %s", (backend: BackendName) => {
   test("a crash in the middle of an answer is reported in words, costs one more prompt at most, and says what to do under a key", async () => {
     const { standIn, served } = await open(backend, 40);
     const asked = askOf(cells, [standIn.model], middle);
-    const { told } = await askedInTheMiddle(served, asked);
+    const { told } = await askedInTheMiddle(served, asked, backend);
     await standIn.crash();
     for (const [at, one] of asked.entries())
       expectFailures(one, [(await told[at]) ?? nothing], /ended|broke|gone|IDE|agent/);
@@ -81,7 +85,7 @@ describe.each(backends)("over %s", (backend: BackendName) => {
   test("a restart in the middle of an answer costs one more prompt at most, and the client has an end or reads why", async () => {
     const { standIn, served } = await open(backend, 40);
     const asked = askOf(cells, [standIn.model], middle);
-    const { told } = await askedInTheMiddle(served, asked);
+    const { told } = await askedInTheMiddle(served, asked, backend);
     await standIn.ide.setTurn(turn);
     await standIn.restart();
     for (const [at, one] of asked.entries()) {

@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { APIError } from "openai";
 import { expect, test } from "vitest";
-import type { CascadeReport } from "../../src/simulator/report.ts";
+import type { CascadeReport } from "../../simulator/index.ts";
 import { eventsOf } from "../cut/exchange.ts";
 import { ask, patience, patienceMs, world } from "../support/world.ts";
 

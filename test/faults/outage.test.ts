@@ -7,7 +7,7 @@ import { defaultBackoff } from "../../src/client/link/backoff.ts";
 import { type GatewayLink, openLink } from "../../src/client/link/gateway-link.ts";
 import { transportTo } from "../../src/client/routes.fake.ts";
 import type { StreamRequest } from "../../src/client/stream/messages.ts";
-import { startReliableStream } from "../../src/client/stream/start-stream.ts";
+import { startReliableStream } from "../../src/client/stream/open-stream.ts";
 import { FakeStreamServer, says } from "../../src/client/stream-server.fake.ts";
 import { openBidiTier, type Tier } from "../../src/client/tiers/tier.ts";
 
@@ -66,7 +66,7 @@ class Outage {
 }
 
 /** All clients in the middle of an answer when the gateway goes down; what came of it, in virtual time. */
-async function outageOf(linkOf: (tier: Tier, clock: FakeClock, random: () => number) => GatewayLink) {
+async function outageOf(linkOf: (tier: Tier) => GatewayLink) {
   const clock = new FakeClock();
   const servers = Array.from({ length: clients }, () => new FakeStreamServer([[says("Before. "), says("After.")]]));
   for (const server of servers) server.holdFrom = 1;
@@ -77,7 +77,7 @@ async function outageOf(linkOf: (tier: Tier, clock: FakeClock, random: () => num
   const all = Promise.all(
     servers.map(async (server) => {
       const tier = outage.over(openBidiTier(transportTo(server)));
-      const options = { gateway: linkOf(tier, clock, random), clock, random };
+      const options = { gateway: linkOf(tier), clock, random };
       const stream = await startReliableStream(request, options, never);
       let text = "";
       for await (const event of stream.events) {
@@ -126,10 +126,8 @@ async function outageOf(linkOf: (tier: Tier, clock: FakeClock, random: () => num
 test("a thousand streams whose gateway is down for a minute retry a few times each, take no more memory, and reconnect spread over the longest wait (G15)", {
   timeout: 300_000,
 }, async () => {
-  const { triesDown, triesAfter, busiest, tookMs, grownBytes } = await outageOf((tier, clock, random) =>
-    openLink([tier], { clock, random }),
-  );
-  expect(triesDown / clients).toBeLessThan(15); // 2 in the first second, then every 7.5 s on average, and what the circuit lets through
+  const { triesDown, triesAfter, busiest, tookMs, grownBytes } = await outageOf((tier) => openLink([tier]));
+  expect(triesDown / clients).toBeLessThan(15); // 2 in the first second, then every 7.5 s on average
   expect(triesAfter).toBe(clients); // one attach each
   expect(busiest).toBeLessThan(clients / 5); // of 67 on average over the longest wait
   expect(tookMs).toBeLessThanOrEqual(defaultBackoff.capMs + 1_000);

@@ -1,5 +1,3 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
@@ -128,42 +126,26 @@ test("a gateway that stops answers a waiting client with a 503 that the SDK repe
   expect([error.headers.get("retry-after"), error.headers.get("x-should-retry")]).toEqual(["1", "true"]);
 });
 
-test.runIf(process.platform !== "win32")("SIGHUP reads the configuration again and breaks no stream", async () => {
-  const home = temporaryHome();
-  await simulator({ home, turn: { rate: 400, size: 900 } });
-  const served = await gateway({ home });
-  const chatOnly = { name: "chat", ...chat, error: /./ };
-  const text = await told(await post(served, chatOnly), () => {
-    mkdirSync(join(home, ".millrace"), { recursive: true });
-    writeFileSync(join(home, ".millrace/config.toml"), "[serve]\nprot = 1\n");
-    process.kill(served.pid, "SIGHUP");
-  });
-  expect(text.trimEnd()).toMatch(/data: \[DONE\]$/);
-  await expect.poll(() => served.log()).toContain('Did you mean "port"?');
-  writeFileSync(join(home, ".millrace/config.toml"), '[serve]\nlog_level = "info"\nretention = "3h"\n');
-  process.kill(served.pid, "SIGHUP");
-  await expect.poll(() => served.log()).toContain("In effect now: log_level.");
-  expect(served.log()).toContain("Restart the gateway to change: retention.");
-  await fetch(`${served.url}/v1/models`, { headers: { authorization: `Bearer ${served.key}` } });
-  await expect.poll(() => served.log()).toContain('"path":"/v1/models"');
-  expect((await fetch(`${served.url}/health`)).status).toBe(200);
-});
+test.runIf(process.platform !== "win32")(
+  "SIGHUP ends no gateway that has no terminal, and breaks no stream",
+  async () => {
+    const home = temporaryHome();
+    await simulator({ home, turn: { rate: 400, size: 900 } });
+    const served = await gateway({ home });
+    const chatOnly = { name: "chat", ...chat, error: /./ };
+    const text = await told(await post(served, chatOnly), () => process.kill(served.pid, "SIGHUP"));
+    expect(text.trimEnd()).toMatch(/data: \[DONE\]$/);
+    expect((await fetch(`${served.url}/health`)).status).toBe(200);
+  },
+);
 
-test.runIf(process.platform !== "win32")("`config set` says how the running gateway takes a setting over", async () => {
+test("`config set` says how the running gateway takes a setting over", async () => {
   const home = temporaryHome();
   await simulator({ home });
   const served = await gateway({ home, env: { MILLRACE_STARTED_BY: "background" } });
   const note = async (...setting: readonly string[]) =>
     (await millrace(["config", "set", ...setting], { home })).stderr.replaceAll(/\s+/g, " ");
   expect(await note("serve.grace", "10m")).toContain("uses the new value after `millrace restart`.");
-  const command = `kill -HUP ${served.pid}`;
-  expect(await note("serve.max_turns", "3")).toContain(`uses the new value after \`${command}\`, without a restart.`);
-  execFileSync("sh", ["-c", command]);
-  const limit = async () => {
-    const headers = { authorization: `Bearer ${served.key}` };
-    return (await (await fetch(`${served.url}/health`, { headers })).json()) as object;
-  };
-  await expect.poll(limit).toMatchObject({ turn_limit: { most: 3, why: "set" } });
   await served.stop();
   expect(await note("serve.max_turns")).toContain("No gateway runs. Its next start uses the new value.");
 });

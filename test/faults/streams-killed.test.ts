@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import type { Simulator } from "../../simulator/index.ts";
 import { type RawAttach, rawClient, say, tierNames } from "../../src/gateway/streams/raw-client.fake.ts";
 import { headersOf, newNames } from "../../src/gateway/streams/stream-world.fake.ts";
-import type { Simulator } from "../../src/simulator/start.ts";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, model, patience, patienceMs, simulator } from "../support/world.ts";
 

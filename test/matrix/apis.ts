@@ -1,7 +1,7 @@
 import { isMillraceError } from "../../src/base/errors.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
 import { openMemoryRecordStore } from "../../src/client/records/memory-record-store.ts";
-import { startReliableStream } from "../../src/client/stream/start-stream.ts";
+import { startReliableStream } from "../../src/client/stream/open-stream.ts";
 import { detailsOf, rawClient, say } from "../../src/gateway/streams/raw-client.fake.ts";
 import { StreamEnd_Outcome } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
@@ -25,6 +25,8 @@ export interface Question {
   readonly userAgent?: string;
   /** Called when a part of the answer has arrived. */
   readonly onText?: () => void;
+  /** How long the gateway may wait in the answer for an IDE that is gone; ms. */
+  readonly awayMs?: number;
 }
 
 /** One way to ask. */
@@ -32,7 +34,7 @@ export interface Cell {
   readonly how: string;
   readonly api: "Chat Completions" | "Responses" | "Messages" | "the stream protocol";
   readonly keyed: boolean;
-  /** Fails if the client has no message within 10 s. */
+  /** Fails if the client has no message within 10 s, and the time for which an IDE that is gone is waited for. */
   ask(gateway: GatewayProcess, question: Question): Promise<AskReport>;
 }
 
@@ -54,7 +56,8 @@ export const cells: readonly Cell[] = Object.entries(apis).flatMap(([api, ask]) 
       how,
       api: api as Cell["api"], // a key of the record above
       keyed,
-      ask: (gateway: GatewayProcess, question: Question) => soon(gateway, how, () => ask(gateway, question)),
+      ask: (gateway: GatewayProcess, question: Question) =>
+        soon(gateway, how, () => ask(gateway, question), question.awayMs),
     };
   }),
 );

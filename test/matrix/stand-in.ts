@@ -1,7 +1,6 @@
 import { rm } from "node:fs/promises";
 import process from "node:process";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
-import type { Simulator } from "../../src/simulator/start.ts";
+import type { Simulator, SimulatorOptions } from "../../simulator/index.ts";
 import { temporaryHome } from "../support/home.ts";
 import { patience, simulator } from "../support/world.ts";
 

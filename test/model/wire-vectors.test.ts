@@ -1,9 +1,9 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { endStreamFlag, endStreamToJson } from "@connectrpc/connect/protocol-connect";
 import { expect, test } from "vitest";
 import { Secret } from "../../src/base/secret.ts";
-import { toBase64Url } from "../../src/client/encoding.ts";
 import { parseKey } from "../../src/log/sealing/keys.ts";
 import {
   StreamUnifiedChatRequestWithToolsIdempotentSchema as RequestSchema,
@@ -78,7 +78,7 @@ test.each([
   [counting, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"],
   [new Uint8Array(32).fill(0xff), `${"_".repeat(42)}8`],
 ])("a key as its header has it, and no other spelling of it", (bytes, text) => {
-  expect(toBase64Url(bytes)).toBe(text);
+  expect(base64Encode(bytes, "url")).toBe(text);
   expect(parseKey(new Secret(text)).export()).toEqual(Buffer.from(bytes));
   const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const others = digits

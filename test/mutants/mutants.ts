@@ -60,9 +60,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G8: an attach does not learn that it was superseded",
     file: "src/gateway/streams/session.ts",
-    in: "Session.run",
-    code: 'attachment.superseded.addEventListener("abort", () => this.#fail(attachment.superseded.reason), { once: true });',
-    becomes: "",
+    in: "Session.constructor",
+    code: "stopping, stream.attachment.superseded,",
+    becomes: "stopping,",
     tests: [orders],
   },
   {
@@ -172,7 +172,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G7: a disconnect is a cancel",
-    file: "src/turns/turn-readers.ts",
+    file: "src/turns/readers.ts",
     in: "TurnReaders.untilAbandoned",
     code: "leftMs > 0",
     becomes: "leftMs > Infinity",
@@ -325,7 +325,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: a reader that left half-way counts as one that has it all",
     file: "src/turns/read.ts",
-    in: "TurnReads.open",
+    in: "TurnAccess.open",
     code: "leave();",
     becomes: "await store.noteDelivered(turnId); $&",
     tests: turns,
@@ -414,7 +414,7 @@ export const mutants: readonly Mutant[] = [
     name: "G10: a gateway that went back is believed",
     file: "src/client/stream/decide.ts",
     in: "welcome",
-    code: "input.epoch !== undefined && input.epoch <= record.epoch",
+    code: "input.epoch !== undefined && input.epoch < leastEpoch",
     becomes: "false",
     tests: client,
   },

@@ -13,7 +13,20 @@ import { type Mutant, mutants } from "./mutants.ts";
  * `MUTANTS_PART=1/4` for a part, `MUTANTS_ONLY=G8` for those whose name has it.
  */
 const root = join(import.meta.dirname, "../..");
-const copied = ["src", "test", "proto", "scripts", "docs", "web", "package.json", "tsconfig.json", "vitest.config.ts"];
+const copied = [
+  "src",
+  "simulator",
+  "test",
+  "proto",
+  "scripts",
+  "docs",
+  "web",
+  "package.json",
+  "tsconfig.json",
+  "vitest.config.ts",
+];
+/** A mutant can make tests wait for ever: that is noticed too. */
+const mostMs = 5 * 60_000;
 const only = process.env["MUTANTS_ONLY"] ?? "";
 const wanted = part(mutants, process.env["MUTANTS_PART"]).filter(({ name }) => name.includes(only));
 
@@ -45,8 +58,11 @@ async function caught({ file, becomes, tests, ...place }: Mutant): Promise<strin
     const report = join(copy, "report.json");
     await rm(report, { force: true });
     const how = ["run", "--bail", "1", "--reporter", "json", `--outputFile=${report}`, "--testTimeout", "60000"];
-    const child = spawn(process.execPath, [vitest, ...how, ...tests], { cwd: copy, stdio: "ignore" });
+    const child = spawn(process.execPath, [vitest, ...how, ...tests], { cwd: copy, stdio: "ignore", detached: true });
+    const stop = setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), mostMs);
     await once(child, "close");
+    clearTimeout(stop);
+    if (child.signalCode !== null) return "a run that does not end";
     return failedIn(await readFile(report, "utf8"));
   } finally {
     await writeFile(path, source);

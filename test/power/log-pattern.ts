@@ -1,5 +1,5 @@
 import { Secret } from "../../src/base/secret.ts";
-import type { StreamName } from "../../src/log/client-stream.ts";
+import type { StreamName } from "../../src/log/store.ts";
 
 /** Seals the recorded log. */
 export const logKey = Buffer.alloc(32, 7).toString("base64url");

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { generator, say } from "../support/long-suite.ts";
 import { type Asked, ask } from "./asking.ts";
-import { serverPrograms } from "./redis-pair.ts";
+import { serverPrograms } from "./redis-node.ts";
 import { SharedWorld } from "./shared-world.ts";
 
 /**
- * `npm test -- search shared`: three gateways behind a TCP balancer share one Redis server, while they are killed, stand still, lose the
- * server, and the server fails over to its replica. Exits 1 if an answer is lost or wrong, or a prompt was sent twice. Runs again with
+ * `npm test -- search shared`: three gateways behind a TCP balancer share one Redis server, while they are killed, stand still and lose the
+ * server, and while the server is killed. Exits 1 if an answer is lost or wrong, or a prompt was sent twice. Runs again with
  * `valkey-server` where that is installed. `--short` (each misfortune once; so does CI), `--rounds` (10), `--seed`, `--only kill,pause,...`.
  */
 const { values: options } = parseArgs({
@@ -17,13 +17,13 @@ const { values: options } = parseArgs({
     rounds: { type: "string", default: "10" },
     short: { type: "boolean", default: process.env["CI"] !== undefined },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    only: { type: "string", default: "kill,pause,partition,failover" },
+    only: { type: "string", default: "kill,pause,partition,restart" },
     verbose: { type: "boolean", default: false },
   },
 });
 const atOnce = 10;
 const patienceMs = 180_000;
-const kinds = ["kill", "pause", "partition", "failover"].filter((kind) => options.only.split(",").includes(kind));
+const kinds = ["kill", "pause", "partition", "restart"].filter((kind) => options.only.split(",").includes(kind));
 const rounds = options.short ? 1 : Number(options.rounds);
 
 if (serverPrograms.length === 0) throw new Error("Install redis-server or valkey-server, and put it on PATH.");
@@ -64,11 +64,11 @@ async function suffer(program: string, folder: string): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     for (const kind of kinds) {
       const nth = Math.floor(random() * world.members);
-      say(`${program}, round ${round + 1}: ${kind} ${kind === "failover" ? "" : `gateway ${nth + 1}`}`);
+      say(`${program}, round ${round + 1}: ${kind} ${kind === "restart" ? "of the server" : `gateway ${nth + 1}`}`);
       if (kind === "kill") await world.kill(nth);
       else if (kind === "pause") await world.pause(nth);
       else if (kind === "partition") await world.partition(nth);
-      else await world.failOver();
+      else await world.restartStore();
     }
   }
   end.reached = true;

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
 import { Balancer } from "../support/balancer.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { sharedStore } from "../support/shared-store.ts";
-import { RedisPair } from "./redis-pair.ts";
+import { RedisNode } from "./redis-node.ts";
 
 /** Longer than a gateway's lease: the others take over what it ran. */
 const awayMs = 14_000;
@@ -18,10 +18,10 @@ interface Member {
 export class SharedWorld implements AsyncDisposable {
   readonly ide: Simulator;
   readonly balancer: Balancer;
-  readonly #redis: RedisPair;
+  readonly #redis: RedisNode;
   readonly #members: Member[] = [];
 
-  private constructor(ide: Simulator, redis: RedisPair, balancer: Balancer) {
+  private constructor(ide: Simulator, redis: RedisNode, balancer: Balancer) {
     this.ide = ide;
     this.#redis = redis;
     this.balancer = balancer;
@@ -30,7 +30,7 @@ export class SharedWorld implements AsyncDisposable {
   static async open(program: string, folder: string): Promise<SharedWorld> {
     const turn = { rate: 500, firstMs: 50, inputMs: 20 };
     const ide = await startSimulator({ turn, plan: { unlimited: true } });
-    const world = new SharedWorld(ide, await RedisPair.start(program, folder), await Balancer.open([]));
+    const world = new SharedWorld(ide, await RedisNode.start(program, folder), await Balancer.open([]));
     for (const name of ["a", "b", "c"]) {
       const link = await Balancer.open([world.#redis.port]);
       world.#members.push({ name, link, gateway: await world.#start(name, link) });
@@ -75,15 +75,10 @@ export class SharedWorld implements AsyncDisposable {
     link.mend();
   }
 
-  /** The store's replica takes the place of its primary; then it gets a replica of its own. */
-  async failOver(): Promise<void> {
-    await this.#redis.failOver();
-    for (const { link } of this.#members) {
-      link.targets = [this.#redis.port];
-      link.drop();
-    }
-    await this.#redis.addReplica();
-    await sleep(4_000); // the gateways count the replicas anew
+  /** The store's server is killed, and starts again over its data. */
+  async restartStore(): Promise<void> {
+    await this.#redis.restart();
+    await sleep(4_000); // the gateways find it again
   }
 
   logs(): string {

@@ -12,12 +12,13 @@ import { accumulates, grown, type Room, spread } from "./verdict.ts";
  * the IDE and then the gateway are killed. Exits 1 if an answer is lost, a prompt is sent twice, or what the gateway holds grows. Answers
  * are kept for a minute, so that the size of the log can be judged: no answer may be left at the end, and once the retention deletes, the
  * log must not grow from window to window.
- * `--turns` (20,000), `--short` (400 turns; so does CI), `--json FILE`, `--seed` repeats the order of events.
+ * `--acp`: over an agent, which dies in place of the IDE. `--turns` (20,000), `--short` (400 turns; so does CI), `--json FILE`, `--seed` repeats the order of events.
  */
 const { values: options } = parseArgs({
   options: {
     turns: { type: "string" },
     short: { type: "boolean", default: process.env["CI"] !== undefined },
+    acp: { type: "boolean", default: false },
     json: { type: "string" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
   },
@@ -48,9 +49,9 @@ const rooms = {
   openConversations: { share: 0.2, absolute: 50 },
 } as const satisfies Readonly<Record<string, Room>>;
 
-const mine = mkdtempSync(join(tmpdir(), "millrace-soak-"));
-mkdirSync(join(mine, "tmp"));
-process.env["TMPDIR"] = join(mine, "tmp"); // clients leave a folder for each turn
+const mine = mkdtempSync(join(tmpdir(), "soak-"));
+mkdirSync(join(mine, "t")); // short, for the sockets below it
+process.env["TMPDIR"] = join(mine, "t"); // clients leave a folder for each turn
 const startedAt = performance.now();
 try {
   await soak();
@@ -59,7 +60,7 @@ try {
 }
 
 async function soak(): Promise<void> {
-  await using world = await Soak.open({ folder: mine, random: generator(Number(options.seed)) });
+  await using world = await Soak.open({ folder: mine, random: generator(Number(options.seed)), acp: options.acp });
   await world.restarts(Math.floor(turns / 5), restarts);
   say(`${world.outcome.asked} turns with ${world.gatewayDeaths} deaths of the gateway, ${seconds()} s`);
   await world.freshGateway();

@@ -3,10 +3,11 @@ import type { Question } from "../crash/crash-client.ts";
 import { TurnFailed } from "../crash/crash-client.ts";
 import { Lives } from "../crash/lives.ts";
 import { Progress } from "../crash/progress.ts";
+import { AgentStandIn } from "./agent-stand-in.ts";
 import { type Footprint, footprintOf, logFileOf } from "./footprint.ts";
 import { type LogSize, logSizeOf } from "./log-size.ts";
 import { soakClients } from "./soak-clients.ts";
-import { StandIn } from "./stand-in.ts";
+import { type SoakUpstream, StandIn } from "./stand-in.ts";
 
 /** How long nothing may happen before the run is given up; ms. */
 const patienceMs = 120_000;
@@ -26,9 +27,16 @@ export interface Outcome {
 /** What one window shows: the gateway's own footprint, and what is left at the IDE. */
 export type Window = Footprint & { readonly openConversations: number; readonly conversationMiB: number };
 
+interface SoakOptions {
+  readonly folder: string;
+  readonly random: () => number;
+  /** Over an agent in place of the IDE's server. */
+  readonly acp: boolean;
+}
+
 /** One IDE and one gateway after another, under load. */
 export class Soak implements AsyncDisposable {
-  readonly standIn: StandIn;
+  readonly standIn: SoakUpstream;
   readonly atOnce = 8;
   readonly outcome: Outcome = { asked: 0, answered: 0, failed: [], lost: [] };
   readonly #lives: Lives;
@@ -37,21 +45,21 @@ export class Soak implements AsyncDisposable {
   readonly #random: () => number;
   #faults = 0;
 
-  private constructor(standIn: StandIn, folder: string, random: () => number) {
+  private constructor(standIn: SoakUpstream, folder: string, random: () => number) {
     this.standIn = standIn;
     this.#random = random;
     this.#memoryFile = join(folder, "memory.json");
     const preload = `--import ${join(import.meta.dirname, "tell-memory.ts")}`;
     this.#lives = new Lives(
-      standIn.simulator.home,
+      standIn.home,
       ["--retention", retention, "--grace", "10s"],
       () => this.#progress.note("a gateway listens"),
       { NODE_OPTIONS: preload, MILLRACE_TEST_MEMORY_FILE: this.#memoryFile },
     );
   }
 
-  static async open({ folder, random }: { readonly folder: string; readonly random: () => number }): Promise<Soak> {
-    const soak = new Soak(await StandIn.start(), folder, random);
+  static async open({ folder, random, acp }: SoakOptions): Promise<Soak> {
+    const soak = new Soak(acp ? await AgentStandIn.start() : await StandIn.start(), folder, random);
     await soak.#lives.start();
     return soak;
   }
@@ -63,10 +71,16 @@ export class Soak implements AsyncDisposable {
   /** So many turns while the gateway is killed so often. */
   async restarts(turns: number, deaths: number): Promise<void> {
     const every = Math.max(1, Math.floor(turns / (deaths + 1)));
-    await this.#run(turns, async (nth) => {
-      if (nth % every !== 0 || this.#lives.deaths === deaths) return;
+    let last = Promise.resolve();
+    const replace = async () => {
+      if (this.#lives.deaths === deaths) return;
       await this.#lives.kill();
       await this.#lives.start();
+    };
+    await this.#run(turns, async (nth) => {
+      if (nth % every !== 0) return;
+      last = last.then(replace); // one after the other, so that one gateway lives at a time
+      await last;
     });
   }
 
@@ -89,7 +103,7 @@ export class Soak implements AsyncDisposable {
   async look(): Promise<Window> {
     const { open, mib } = await this.standIn.conversations();
     const gateway = await this.#lives.current();
-    const footprint = await footprintOf(gateway, this.#memoryFile, this.standIn.simulator.home);
+    const footprint = await footprintOf(gateway, this.#memoryFile, this.standIn.home);
     return { ...footprint, openConversations: open, conversationMiB: mib };
   }
 
@@ -101,7 +115,7 @@ export class Soak implements AsyncDisposable {
 
   /** Waits until the retention has erased every answer; what is left of them after so many seconds. */
   async erased(seconds: number): Promise<LogSize> {
-    const file = logFileOf(this.standIn.simulator.home);
+    const file = logFileOf(this.standIn.home);
     const untilMs = performance.now() + seconds * 1_000;
     for (;;) {
       const size = logSizeOf(file);
@@ -130,7 +144,7 @@ export class Soak implements AsyncDisposable {
     const client = soakClients[nth % soakClients.length];
     if (client === undefined) return;
     const name = `soak-${nth}-end`;
-    const question: Question = { name, answer: answerOf(name), model: "claude-sonnet-4.6", luck: [] };
+    const question: Question = { name, answer: answerOf(name), model: this.standIn.model, luck: [] };
     const { plain = (text: string) => text } = client;
     try {
       const got = await client.ask(this.#lives, question, this.#progress);

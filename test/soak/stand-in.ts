@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { RpcFault } from "../../src/simulator/faults/rpc-fault.ts";
-import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
-import { TrajectoryFiles } from "../../src/simulator/trajectory/trajectory-files.ts";
+import { type RpcFault, type Simulator, startSimulator } from "../../simulator/index.ts";
+import { TrajectoryFiles } from "../../simulator/parts.ts";
 import { bytesIn } from "./footprint.ts";
 
 /** One of these befalls one call each time. */
@@ -15,8 +14,26 @@ const faults: readonly RpcFault[] = [
   { rpc: "SendUserCascadeMessage", times: 1, csrf: true },
 ];
 
+/** What the gateway of a soak asks. */
+export interface SoakUpstream extends AsyncDisposable {
+  readonly home: string;
+  readonly model: string;
+  /** Calls that it was made to fail. */
+  readonly faults: number;
+  readonly deaths: number;
+  /** Kills it as `kill -9` does; another one takes its place. */
+  crash(): Promise<void>;
+  /** The next call of one kind fails, where its calls can. */
+  befall(nth: number): Promise<void>;
+  /** Conversations that are neither archived nor deleted, and what all files take. */
+  conversations(): Promise<{ readonly open: number; readonly mib: number }>;
+  /** How many prompts there were in all, and which were there twice. */
+  prompts(): Promise<{ readonly accepted: number; readonly twice: readonly string[] }>;
+}
+
 /** The IDE of a soak: answers at once, dies, and counts every prompt over all its lives. */
-export class StandIn implements AsyncDisposable {
+export class StandIn implements SoakUpstream {
+  readonly model = "claude-sonnet-4.6";
   readonly simulator: Simulator;
   /** Prompts that one life accepted more than once. */
   readonly #twice = new Set<string>();
@@ -32,6 +49,10 @@ export class StandIn implements AsyncDisposable {
   static async start(): Promise<StandIn> {
     const turn = { rate: "instant", inputMs: 0, firstMs: 0, thinking: 0 } as const;
     return new StandIn(await startSimulator({ turn, plan: { unlimited: true } }));
+  }
+
+  get home(): string {
+    return this.simulator.home;
   }
 
   get deaths(): number {
@@ -76,13 +97,8 @@ export class StandIn implements AsyncDisposable {
   /** How many prompts there were in all, and which were there twice: in one life, or in the files of all lives. */
   async prompts(): Promise<{ readonly accepted: number; readonly twice: readonly string[] }> {
     await this.#count();
-    const sizes = { start: 0, perStep: 0, archived: 0 }; // nothing is written here
     const seen = new Set<string>();
-    for (const { cascadeId, steps } of await new TrajectoryFiles(
-      this.simulator.layout.cascades,
-      sizes,
-      randomBytes,
-    ).load()) {
+    for (const { cascadeId, steps } of await new TrajectoryFiles(this.simulator.layout.cascades, randomBytes).load()) {
       for (const { step } of steps) {
         if (step.case === "userInput") this.#note(seen, cascadeId, step.value.userResponse);
       }

@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { startSimulator } from "../../src/simulator/start.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import useTestBundle from "./bundle.ts";
 
 /**

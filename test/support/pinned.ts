@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Simulator } from "../../src/simulator/start.ts";
+import type { Simulator } from "../../simulator/index.ts";
 
 /** Arguments for a gateway that must talk to this simulator, whatever else runs on the machine. Not across a restart of it. */
 export function pinnedTo(simulator: Simulator): readonly string[] {

@@ -1,6 +1,6 @@
 import { openFileRecordStore } from "../../src/client/node/file-record-store.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
-import { startReliableStream } from "../../src/client/stream/start-stream.ts";
+import { startReliableStream } from "../../src/client/stream/open-stream.ts";
 
 /**
  * An application in a process of its own, to be killed: asks one question and prints each event as a line of JSON.

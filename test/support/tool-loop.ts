@@ -9,6 +9,24 @@ export interface LoopTool {
   readonly parameters: object;
 }
 
+/** The tool that the stand-in's model calls in a loop. */
+export const bashTool = {
+  name: "bash",
+  parameters: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
+} as const;
+
+/** The same as Chat Completions have it. */
+export const bash = { type: "function", function: bashTool } as const;
+
+/** A loop of three calls in two rounds, and all that the agent says at its end. */
+export const agentLoop = {
+  model: "swe-2:high",
+  tool: bashTool,
+  question: "[[sim: agent=loop]] Look.",
+  commands: ["echo millrace-1", "echo millrace-2", "echo millrace-3"].map((command) => ({ command })),
+  text: "All done. The tools said: r1 | r2 | r3",
+} as const;
+
 /** One answer: its calls, its text, and the messages that a client puts into its history. */
 interface Round {
   readonly calls: readonly { readonly id: string; readonly args: Readonly<Record<string, unknown>> }[];

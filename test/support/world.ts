@@ -1,7 +1,6 @@
 import OpenAI from "openai";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
-import type { SimulatorOptions } from "../../src/simulator/options.ts";
-import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
+import { type Simulator, type SimulatorOptions, startSimulator } from "../../simulator/index.ts";
 import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
 import { temporaryHome } from "./home.ts";
 

@@ -8,11 +8,11 @@ export interface ClientCase {
   readonly name: string;
   /** The package that its version is read from. */
   readonly packageName: string;
-  readonly surface: "chat completions" | "responses" | "messages" | "ollama";
+  readonly surface: "chat completions" | "responses" | "responses, WebSocket" | "messages" | "ollama";
   /** What is known to fail, and why: the suite is held to it, so that a repair shows. */
   readonly known?: Readonly<Partial<Record<Scenario, string>>>;
   /** Asks it one question, with the repeats that it does by itself. Undefined: its failures are not driven. */
-  readonly ask?: Ask;
+  readonly ask?: Ask | undefined;
   /** It takes most of a minute to start: driven only when it is named, or with `--failures all`. */
   readonly slow?: true;
   /** How many prompts it sends for one question when nothing fails, if more than one: a title, a memory. */

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { claudeCode } from "../../../src/cli/clients/claude-code.ts";
+import { claudeCode } from "../../../src/cli/clients/clients.ts";
 import { codex } from "../../../src/cli/clients/codex.ts";
 import { openCode } from "../../../src/cli/clients/opencode.ts";
 import { type Bench, prompts, type Ran, tripSchema } from "../bench.ts";
@@ -53,15 +53,51 @@ function interrupted(drive: (bench: Bench, until: Promise<unknown>) => Promise<R
 
 const picture = (bench: Bench) => join(bench.work, "picture.png");
 
-function codexRun(prompt: string, args: (bench: Bench) => readonly string[] = () => []) {
-  return (bench: Bench, until?: Promise<unknown>) => {
+type CodexStart = (bench: Bench, args: readonly string[], until: { readonly until?: Promise<unknown> }) => Promise<Ran>;
+
+/** Codex with nothing but another base URL for its own provider; throws where it had to connect again, or a request went another way than the WebSocket. */
+const codexByUrl: CodexStart = async (bench, args, until) => {
+  const folder = join(bench.home, ".codex");
+  const { url, model } = bench.target;
+  mkdirSync(folder, { recursive: true });
+  const lines = [`openai_base_url = "${url}/v1"`, `model = "${model}"`, 'web_search = "disabled"', ""];
+  writeFileSync(join(folder, "config.toml"), lines.join("\n"));
+  writeFileSync(join(folder, "auth.json"), JSON.stringify({ OPENAI_API_KEY: bench.key }));
+  const ran = await bench.run(bench.bin("codex"), args, until);
+  if (/reconnecting/i.test(ran.stdout + ran.stderr)) throw new Error("it had to connect again");
+  const asked = bench.recorder.requests.filter(({ path }) => path.startsWith("/v1/responses"));
+  const other = asked.find(({ headers }) => headers["upgrade"] !== "websocket");
+  if (asked.length === 0 || other !== undefined) throw new Error(`it sent ${other?.method ?? "no"} request`);
+  return ran;
+};
+
+/** Codex on one surface. */
+function codexCase(title: Pick<ClientCase, "name" | "surface">, start: CodexStart): ClientCase {
+  const run = (prompt: string, args: (bench: Bench) => readonly string[] = () => []) => {
     const policy = ["-c", 'approval_policy="never"', "-c", 'sandbox_mode="danger-full-access"'];
-    return launched(
-      bench,
-      codex,
-      ["exec", ...policy, "--skip-git-repo-check", ...args(bench), "--", prompt],
-      until === undefined ? {} : { until },
-    );
+    return (bench: Bench, until?: Promise<unknown>) =>
+      start(
+        bench,
+        ["exec", ...policy, "--skip-git-repo-check", ...args(bench), "--", prompt],
+        until === undefined ? {} : { until },
+      );
+  };
+  return {
+    ...title,
+    packageName: "@openai/codex",
+    drive: {
+      plain: run(prompts.plain),
+      tools: run(prompts.tools),
+      json: run(prompts.json, (bench) => {
+        const file = join(bench.work, "schema.json");
+        writeFileSync(file, JSON.stringify(tripSchema));
+        return ["--output-schema", file];
+      }),
+      image: run(prompts.image, (bench) => ["-i", picture(bench)]),
+      cancel: interrupted(run(prompts.cancel)),
+      error: run(prompts.error),
+    },
+    ask: (bench, prompt) => run(prompt)(bench),
   };
 }
 
@@ -74,7 +110,7 @@ function claudeRun(prompt: string, args: readonly string[] = []) {
 }
 
 /** Claude Code takes structured output as a call of a tool of its own; the stand-in model is told to make it. */
-const callsForm = `[[agent\ncall StructuredOutput {"city":"Bern","days":3}\n---\nsay Done.\n]] ${prompts.json}`;
+export const callsForm = `[[agent\ncall StructuredOutput {"city":"Bern","days":3}\n---\nsay Done.\n]] ${prompts.json}`;
 
 /** A message with a picture, as Claude Code takes it on stdin. */
 async function claudeImage(bench: Bench): Promise<Ran> {
@@ -121,24 +157,8 @@ export const cliCases: readonly ClientCase[] = [
       error: openCodePlugin(prompts.error),
     },
   },
-  {
-    name: "Codex",
-    packageName: "@openai/codex",
-    surface: "responses",
-    drive: {
-      plain: codexRun(prompts.plain),
-      tools: codexRun(prompts.tools),
-      json: codexRun(prompts.json, (bench) => {
-        const file = join(bench.work, "schema.json");
-        writeFileSync(file, JSON.stringify(tripSchema));
-        return ["--output-schema", file];
-      }),
-      image: codexRun(prompts.image, (bench) => ["-i", picture(bench)]),
-      cancel: interrupted(codexRun(prompts.cancel)),
-      error: codexRun(prompts.error),
-    },
-    ask: (bench, prompt) => codexRun(prompt)(bench),
-  },
+  codexCase({ name: "Codex", surface: "responses" }, (bench, args, until) => launched(bench, codex, args, until)),
+  { ...codexCase({ name: "Codex, by its base URL", surface: "responses, WebSocket" }, codexByUrl), ask: undefined },
   {
     name: "Claude Code",
     packageName: "@anthropic-ai/claude-code",

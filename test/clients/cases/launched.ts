@@ -15,10 +15,13 @@ export async function launched(
   } = {},
 ): Promise<Ran> {
   if (client.launch === undefined) throw new Error(`${client.name} cannot be launched`);
-  const { command, args: all, env, files = [] } = client.launch(bench.target, bench.key, args, bench.place);
+  const { args: before = [], env, files = [] } = client.launch(bench.target, bench.key, bench.place);
   for (const { file, text } of files) {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
-  return bench.run(bench.bin(command), all, { ...more, env: { ...more.env, ...env } });
+  return bench.run(bench.bin(client.programs[0] ?? client.name), [...before, ...args], {
+    ...more,
+    env: { ...more.env, ...env },
+  });
 }

@@ -1,17 +1,12 @@
 // One scenario through LangChain, over the model that SURFACE names. Streams by `.stream()`; `streaming: true` with `.invoke()` hangs offline.
-import { readFileSync } from "node:fs";
 import { ChatAnthropic } from "@langchain/anthropic";
 import { AIMessageChunk, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI } from "@langchain/openai";
 import { z } from "zod";
+import { API_KEY, BASE_URL, drive, isFailure, MODEL, PROMPT, pictureUrl, ran, SURFACE, stopped } from "./scenario.mjs";
 
-const { BASE_URL, API_KEY, MODEL, PROMPT, IMAGE, SURFACE } = process.env;
-const options = {
-  model: MODEL,
-  apiKey: API_KEY,
-  ...(process.argv[2] === "failure" ? {} : { maxRetries: 0 }), // as often as it does by itself
-};
+const options = { model: MODEL, apiKey: API_KEY, ...(isFailure ? {} : { maxRetries: 0 }) };
 const openAi = { ...options, configuration: { baseURL: `${BASE_URL}/v1` } };
 const models = {
   chat: () => new ChatOpenAI({ ...openAi, useResponsesApi: false }),
@@ -19,17 +14,14 @@ const models = {
   anthropic: () => new ChatAnthropic({ ...options, anthropicApiUrl: BASE_URL }),
 };
 const model = models[SURFACE]();
-const bash = tool(async ({ command }) => `ran ${command}`, {
-  name: "bash",
-  description: "Runs a command.",
-  schema: z.object({ command: z.string() }),
-});
-const whole = async (runnable, messages, options) => {
+const fields = { name: "bash", description: "Runs a command.", schema: z.object({ command: z.string() }) };
+const bash = tool(async (args) => ran(args), fields);
+const whole = async (runnable, messages) => {
   let answer = new AIMessageChunk("");
-  for await (const chunk of await runnable.stream(messages, options)) answer = answer.concat(chunk);
+  for await (const chunk of await runnable.stream(messages)) answer = answer.concat(chunk);
   return answer;
 };
-const scenarios = {
+await drive({
   plain: async () => (await whole(model, [new HumanMessage(PROMPT)])).text,
   async tools() {
     const messages = [new HumanMessage(PROMPT)];
@@ -42,37 +34,21 @@ const scenarios = {
     }
   },
   async json() {
-    const schema = z.object({ city: z.string(), days: z.number().int() });
+    const trip = z.object({ city: z.string(), days: z.number().int() });
     return JSON.stringify(
-      await model.withStructuredOutput(schema, { name: "trip", method: "jsonSchema" }).invoke(PROMPT),
+      await model.withStructuredOutput(trip, { name: "trip", method: "jsonSchema" }).invoke(PROMPT),
     );
   },
   async image() {
-    const url = `data:image/png;base64,${readFileSync(IMAGE).toString("base64")}`;
-    return (
-      await whole(model, [
-        new HumanMessage({
-          content: [
-            { type: "text", text: PROMPT },
-            { type: "image_url", image_url: { url } },
-          ],
-        }),
-      ])
-    ).text;
+    const content = [
+      { type: "text", text: PROMPT },
+      { type: "image_url", image_url: { url: pictureUrl() } },
+    ];
+    return (await whole(model, [new HumanMessage({ content })])).text;
   },
-  async cancel() {
-    const stop = new AbortController();
-    for await (const chunk of await model.stream([new HumanMessage(PROMPT)], { signal: stop.signal }))
-      if (chunk.text !== "") break;
-    stop.abort();
-    return "cancelled";
-  },
-  error: () => scenarios.plain(),
-  failure: () => scenarios.plain(),
-};
-try {
-  process.stdout.write(`${await scenarios[process.argv[2]]()}\n`);
-} catch (error) {
-  process.stdout.write(`${error?.name}: ${error?.message}\n`);
-  process.exitCode = ["error", "failure"].includes(process.argv[2]) ? 0 : 1;
-}
+  cancel: () =>
+    stopped(
+      ({ signal }) => model.stream([new HumanMessage(PROMPT)], { signal }),
+      ({ text }) => text,
+    ),
+});

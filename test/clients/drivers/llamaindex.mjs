@@ -1,26 +1,17 @@
 // One scenario through LlamaIndex, over the model of @llamaindex/openai that SURFACE names.
-import { readFileSync } from "node:fs";
 import { OpenAI, OpenAIResponses } from "@llamaindex/openai";
 import { agent } from "@llamaindex/workflow";
 import { tool } from "llamaindex";
 import { z } from "zod";
+import { API_KEY, BASE_URL, drive, joined, MODEL, PROMPT, pictureUrl, ran, SURFACE } from "./scenario.mjs";
 
-const { BASE_URL, API_KEY, MODEL, PROMPT, IMAGE, SURFACE } = process.env;
 const Model = SURFACE === "responses" ? OpenAIResponses : OpenAI;
 const model = new Model({ model: MODEL, apiKey: API_KEY, baseURL: `${BASE_URL}/v1` });
 const question = (content) => [{ role: "user", content }];
-const bash = tool({
-  name: "bash",
-  description: "Runs a command.",
-  parameters: z.object({ command: z.string() }),
-  execute: ({ command }) => `ran ${command}`,
-});
-const scenarios = {
-  async plain() {
-    let text = "";
-    for await (const { delta } of await model.chat({ messages: question(PROMPT), stream: true })) text += delta;
-    return text;
-  },
+const parameters = z.object({ command: z.string() });
+const bash = tool({ name: "bash", description: "Runs a command.", parameters, execute: ran });
+await drive({
+  plain: async () => joined(await model.chat({ messages: question(PROMPT), stream: true }), ({ delta }) => delta),
   tools: async () => (await agent({ llm: model, tools: [bash] }).run(PROMPT)).data.result,
   async json() {
     const responseFormat = z.object({ city: z.string(), days: z.number().int() });
@@ -28,19 +19,10 @@ const scenarios = {
     return JSON.stringify(JSON.parse(message.content));
   },
   async image() {
-    const url = `data:image/png;base64,${readFileSync(IMAGE).toString("base64")}`;
     const content = [
       { type: "text", text: PROMPT },
-      { type: "image_url", image_url: { url } },
+      { type: "image_url", image_url: { url: pictureUrl() } },
     ];
     return JSON.stringify((await model.chat({ messages: question(content) })).message.content);
   },
-  error: () => scenarios.plain(),
-  failure: () => scenarios.plain(),
-};
-try {
-  process.stdout.write(`${await scenarios[process.argv[2]]()}\n`);
-} catch (error) {
-  process.stdout.write(`${error?.name}: ${error?.message}\n`);
-  process.exitCode = ["error", "failure"].includes(process.argv[2]) ? 0 : 1;
-}
+});

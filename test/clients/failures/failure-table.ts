@@ -36,7 +36,7 @@ function cell(verdict: Verdict | undefined): string | undefined {
   if (verdict === undefined) return undefined;
   const { requests, prompts, messageAfterMs, endedAfterMs, answered } = verdict.observed;
   const message = messageAfterMs !== undefined ? seconds(messageAfterMs) : answered ? "answered" : "**no message**";
-  return `${requests} / ${prompts} / ${message}${endedAfterMs === undefined ? ", **does not stop**" : ""}`;
+  return `${requests}/${prompts}, ${message}${endedAfterMs === undefined ? ", **does not stop**" : ""}`;
 }
 
 function notes(clients: readonly ClientCase[]): readonly string[] {
@@ -49,5 +49,5 @@ function notes(clients: readonly ClientCase[]): readonly string[] {
 }
 
 function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(ms < 9_950 ? 1 : 0)} s`;
+  return (ms / 1000).toFixed(ms < 9_950 ? 1 : 0);
 }

@@ -1,5 +1,5 @@
 import { agentError } from "../../../src/backends/acp/errors.ts";
-import { JsonLines } from "../../../src/backends/acp/process/json-lines.ts";
+import { JsonLines } from "../../../src/backends/acp/process/lines.ts";
 import { RpcPeer } from "../../../src/backends/acp/process/rpc-peer.ts";
 import { tokensIn } from "../../../src/backends/acp/token-counts.ts";
 import { UpdateReader } from "../../../src/backends/acp/updates.ts";
@@ -51,7 +51,7 @@ export const agentTargets: readonly Target[] = [
           void agentError(reply.error, { agent: "devin", vendor: "devin", nowMs: 1_750_000_000_000 });
         else void tokensIn(object(reply.result)["usage"]);
       });
-      const reading = new JsonLines(() => {});
+      const reading = new JsonLines();
       const text = `${textOf(input)}\n`;
       const middle = Math.floor(text.length / 2);
       for (const piece of [text.slice(0, middle), text.slice(middle)])

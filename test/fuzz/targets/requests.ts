@@ -35,9 +35,7 @@ function bodies(path: string, parse: (json: unknown) => unknown): Target {
     form: "json",
     seeds: () => bodiesOf(path),
     async run(input) {
-      await new Bodies(largest).read(Readable.from([Buffer.from(input)]), (body) => {
-        if ("json" in body) parse(body.json);
-      });
+      await new Bodies(largest).read(Readable.from([Buffer.from(input)]), parse);
     },
   };
 }

@@ -1,5 +1,6 @@
 import type OpenAI from "openai";
 import { expect, it } from "vitest";
+import { bash } from "../support/tool-loop.ts";
 import { ask, gateway, model, openai, patience, world } from "../support/world.ts";
 
 /** Calls that not every build has. */
@@ -10,14 +11,6 @@ const optional = [
   "ArchiveCascadeTrajectory",
   "CancelCascadeInvocation",
 ] as const;
-
-const bash = {
-  type: "function",
-  function: {
-    name: "bash",
-    parameters: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
-  },
-} as const;
 
 const unimplemented = { code: "unimplemented", message: "unknown method" } as const;
 
