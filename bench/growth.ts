@@ -1,12 +1,12 @@
 import { parseArgs } from "node:util";
 import { type GatewayProcess } from "../test/support/gateway-process.ts";
-import { costOf } from "./gateway/process-cost.ts";
 import type { Growth } from "./load/answer.ts";
 import { askChat, askMessages, askResponses } from "./load/ask.ts";
 import { type Spread, spread } from "./load/figures.ts";
 import { openWorld } from "./load/gateway.ts";
 import { measureLogSize } from "./load/log-size.ts";
-import { startRedis } from "./log/redis.ts";
+import { costOf } from "./load/process-cost.ts";
+import { startRedis } from "./load/redis.ts";
 
 /**
  * How the gateway's cost grows: with the length of an answer, of a conversation and of a trajectory, the size of the log, the readers of one turn, slow

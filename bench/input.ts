@@ -5,11 +5,11 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { startSimulator } from "../src/simulator/start.ts";
+import { startSimulator } from "../simulator/index.ts";
 import { startGatewayProcess } from "../test/support/gateway-process.ts";
 import { pinnedTo } from "../test/support/pinned.ts";
-import { costOf } from "./gateway/process-cost.ts";
 import type { Block } from "./load/count-blocks.ts";
+import { costOf } from "./load/process-cost.ts";
 
 /**
  * What one client's input costs the others: long lines in an answer while tools are offered, a slow schema, and the largest bodies, at a

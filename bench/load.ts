@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startGatewayProcess } from "../test/support/gateway-process.ts";
-import { quantile } from "./gateway/curve.ts";
-import { costOf } from "./gateway/process-cost.ts";
 import type { Growth, Lags } from "./load/answer.ts";
 import type { PollOrder, PollReport } from "./load/bare-poller.ts";
 import { median, spread } from "./load/figures.ts";
 import { asked, told } from "./load/process.ts";
+import { costOf } from "./load/process-cost.ts";
+import { quantile } from "./load/quantile.ts";
 import { readWatched } from "./load/read-watched.ts";
 import type { ServerOrder, ServerReady, ServerReport } from "./load/server.ts";
 import type { ReadOrder } from "./load/sse-reader.ts";
@@ -248,7 +248,8 @@ function regressions(figures: readonly ReturnType<typeof figuresOf>[]): readonly
     if (gateway.failures > 0) problems.push(`${way}, ${streams} streams: ${gateway.failures} answers failed`);
     if (beside === undefined) continue;
     check("median lag of a delta (ms)", gateway.deltaMs.p50, beside.deltaMs.p50, { times: 4, slack: 60 });
-    check("median lag of the end (ms)", gateway.endMs.p50, beside.endMs.p50, { times: 4, slack: 150 });
+    // All answers of a round end together, so one pause of the machine is in the median; and a build without a status is looked at twice, 100 ms apart.
+    check("median lag of the end (ms)", gateway.endMs.p50, beside.endMs.p50, { times: 4, slack: 600 });
     check("processor time (s)", gateway.cpuSeconds.median, beside.cpuSeconds.median, { times: 8, slack: 0.6 });
   }
   return problems;

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { bundleFolder, type GatewayProcess } from "../test/support/gateway-process.ts";
-import { quantile } from "./gateway/curve.ts";
-import { costOf } from "./gateway/process-cost.ts";
 import type { Growth } from "./load/answer.ts";
 import type { PollOrder, PollReport } from "./load/bare-poller.ts";
 import { median, spread } from "./load/figures.ts";
 import { model, openWorld, type World } from "./load/gateway.ts";
 import { asked } from "./load/process.ts";
+import { costOf } from "./load/process-cost.ts";
+import { quantile } from "./load/quantile.ts";
 import { readWatched } from "./load/read-watched.ts";
 import type { ReadOrder } from "./load/sse-reader.ts";
 

@@ -1,5 +1,5 @@
 import process from "node:process";
-import { McpClient } from "../src/simulator/acp/mcp-client.ts";
+import { McpClient } from "../simulator/parts.ts";
 
 /*
  * An ACP agent that calls the client's tool `step` so many times as its first argument says, one by one, and then reports. Its second

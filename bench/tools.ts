@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { startGatewayProcess } from "../test/support/gateway-process.ts";
 import { chatLoop } from "../test/support/tool-loop.ts";
-import { quantile } from "./gateway/curve.ts";
+import { quantile } from "./load/quantile.ts";
 
 /**
  * `npm run bench tools`: a client's loop of 30 calls through a gateway, once with an agent that has the client's tool as its own and

@@ -1,8 +1,8 @@
+import { startSimulator } from "../simulator/index.ts";
 import { rawClient, say } from "../src/gateway/streams/raw-client.fake.ts";
-import { startSimulator } from "../src/simulator/start.ts";
 import { startGatewayProcess, withLimits } from "../test/support/gateway-process.ts";
 import { pinnedTo } from "../test/support/pinned.ts";
-import { quantile } from "./gateway/curve.ts";
+import { quantile } from "./load/quantile.ts";
 
 /**
  * Checks that response times do not show whether a stream exists under another key. It attaches in turns to a stream with a wrong

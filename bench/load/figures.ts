@@ -1,4 +1,4 @@
-import { quantile } from "../gateway/curve.ts";
+import { quantile } from "./quantile.ts";
 
 export interface Spread {
   readonly median: number;

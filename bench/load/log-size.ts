@@ -1,9 +1,9 @@
-import { quantile } from "../gateway/curve.ts";
-import { costOf } from "../gateway/process-cost.ts";
 import { askChat } from "./ask.ts";
 import { type Spread, spread } from "./figures.ts";
 import { fillLog } from "./fill-log.ts";
 import { openWorld } from "./gateway.ts";
+import { costOf } from "./process-cost.ts";
+import { quantile } from "./quantile.ts";
 
 const returns = 40;
 const answers = 5;

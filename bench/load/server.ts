@@ -4,6 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { accountModels, userStatus } from "../../simulator/parts.ts";
 import { CascadeRunStatus, CortexStepStatus, CortexStepType } from "../../src/proto/windsurf/exa/cortex_pb.ts";
 import {
   GetCascadeTrajectoryRequestSchema,
@@ -16,8 +17,6 @@ import {
   SendUserCascadeMessageRequestSchema,
   StartCascadeResponseSchema,
 } from "../../src/proto/windsurf/exa/language_server_pb.ts";
-import { accountModels } from "../../src/simulator/account/models.ts";
-import { userStatus } from "../../src/simulator/account/user-status.ts";
 import { answerText, endsAtMs, type Growth, lengthAt, nowMs } from "./answer.ts";
 
 /**
