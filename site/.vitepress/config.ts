@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defineConfig } from "vitepress";
 import { anchorOf } from "../../scripts/docs/anchor.ts";
+import { miniSearch } from "./search.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** Files that pages link to and that are no pages. */
@@ -46,7 +47,7 @@ export default defineConfig({
   transformPageData: (data) => (wide.test(data.filePath) ? { frontmatter: { ...data.frontmatter, aside: false } } : {}),
   themeConfig: {
     outline: [2, 3],
-    search: { provider: "local" },
+    search: { provider: "local", options: { miniSearch } },
     nav: [
       { text: "Start", link: "/" },
       page("Troubleshooting", "troubleshooting"),
