@@ -15,7 +15,6 @@ const knows = {
     "schema",
     "log",
     "client",
-    "simulator",
     "proto",
   ],
   opencode: ["client"],
@@ -29,11 +28,14 @@ const knows = {
   schema: ["proto"],
   log: [],
   client: ["proto"],
-  simulator: ["proto"],
   proto: [],
   base: [],
 };
 
+/** The workspace of the stand-in IDE: what it may know of the product, and the files that the product may import. */
+const simulator = { knows: ["proto", "base"], entries: "^simulator/(index|simulate|parts)\\.ts$" };
+
+const shipped = "^(src|simulator)/";
 const inside = (...folders) => `^src/(${folders.join("|")})/`;
 const tests = "\\.(test|conformance|fake)\\.ts$|/fixtures/";
 const rule = (name, from, to, comment) => ({ name, comment, severity: "error", from, to });
@@ -73,6 +75,24 @@ module.exports = {
       ),
     ),
     rule(
+      "knows-simulator",
+      { path: "^simulator/", pathNot: tests },
+      { path: "^src/", pathNot: inside(...simulator.knows) },
+      `the simulator may know: ${simulator.knows.join(", ")}`,
+    ),
+    rule(
+      "simulator-by-its-entries",
+      { path: "^src/" },
+      { path: "^simulator/", pathNot: simulator.entries },
+      "the workspace is used through what its package.json exports",
+    ),
+    rule(
+      "only-the-command-line-simulates",
+      { path: "^src/", pathNot: `^src/cli/|${tests}` },
+      { path: "^simulator/" },
+      "a gateway never loads the stand-in IDE",
+    ),
+    rule(
       "dialects-are-pure",
       { path: "^src/gateway/dialects/", pathNot: tests },
       { path: "^src/", pathNot: "^src/(gateway/dialects|log|proto|base)/" },
@@ -98,13 +118,13 @@ module.exports = {
     ),
     rule(
       "one-owner-per-library",
-      { path: "^src/", pathNot: `^src/(log|ide|usage|simulator|schema)/|${tests}` },
+      { path: shipped, pathNot: `^src/(log|ide|usage|schema)/|^simulator/|${tests}` },
       { path: "^(node:)?sqlite$|node_modules/redis/" },
       "databases are opened in the folders that own a store",
     ),
     rule(
       "ships-no-dev-dependency",
-      { path: "^src/", pathNot: tests },
+      { path: shipped, pathNot: tests },
       {
         dependencyTypes: ["npm-dev"],
         dependencyTypesNot: ["npm-peer"],
@@ -112,16 +132,16 @@ module.exports = {
       },
       "shipped code imports what is bundled into it, or a peer that the user installs",
     ),
-    rule("no-cycles", { path: "^src/", pathNot: "^src/proto/" }, { circular: true }, "a cycle has no lowest part"),
+    rule("no-cycles", { path: shipped, pathNot: "^src/proto/" }, { circular: true }, "a cycle has no lowest part"),
     rule(
       "resolves",
-      { path: "^src/" },
+      { path: shipped },
       { couldNotResolve: true, pathNot: "^(node:)?sqlite$" },
       "an import that leads nowhere",
     ),
     rule(
       "nothing-knows-tests",
-      { path: "^src/", pathNot: tests },
+      { path: shipped, pathNot: tests },
       { path: tests },
       "shipped code imports no test code",
     ),

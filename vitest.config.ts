@@ -19,8 +19,8 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "web/src/**/*.test.ts"],
-          exclude: ["src/**/*.faults.test.ts"],
+          include: ["{src,simulator}/**/*.test.ts", "scripts/**/*.test.ts", "web/src/**/*.test.ts"],
+          exclude: ["{src,simulator}/**/*.faults.test.ts"],
           environment: "node",
           expect,
           isolate: false, // no test leaves state behind; a module graph per file was half of the processor time
@@ -43,7 +43,7 @@ export default defineConfig({
       {
         test: {
           name: "faults",
-          include: ["test/faults/**/*.test.ts", "src/**/*.faults.test.ts"],
+          include: ["test/faults/**/*.test.ts", "{src,simulator}/**/*.faults.test.ts"],
           environment: "node",
           expect,
           testTimeout: 600_000, // five times as long as what they wait for at most
@@ -74,7 +74,7 @@ export default defineConfig({
     reporters: ["default", "./scripts/plain-line-reporter.ts"],
     coverage: {
       provider: "v8",
-      include: ["src/**/*.ts"],
+      include: ["{src,simulator}/**/*.ts"],
       exclude: ["src/proto/**", "**/*.test.ts", "**/*.fake.ts", "**/*.conformance.ts"],
     },
   },

@@ -4,8 +4,9 @@ import { build, type InlineConfig } from "vite";
 import { bundleClient, bundlePrograms, bundleTypes } from "./bundle/bundle.ts";
 import { checkDashboardSize } from "./bundle/dashboard-size.ts";
 import { type Bundled, bundledIn, notices } from "./bundle/notices.ts";
+import { writeSbom } from "./bundle/write-sbom.ts";
 
-/** Builds `dist/`: the programs, the client library and their types as few files each, and the dashboard. */
+/** Builds `dist/`: the programs, the client library and their types as few files each, the dashboard, and the list of the libraries in them. */
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
@@ -14,6 +15,7 @@ const chunks = [...(await bundlePrograms(join(dist, "node"))), ...(await bundleC
 await bundleTypes(join(dist, "types"));
 chmodSync(join(dist, "node/bin.js"), 0o755);
 writeFileSync(join(dist, "THIRD-PARTY-NOTICES"), notices([...bundledIn(chunks), ...(await buildDashboard())]));
+writeSbom(root);
 
 /** Builds the dashboard; answers the libraries that are in it. */
 async function buildDashboard(): Promise<readonly Bundled[]> {

@@ -15,7 +15,7 @@ const clients = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
 const read = (file: string) => readFile(join(import.meta.dirname, "..", file), "utf8");
 const readPage = () => read("docs/clients.md");
 
-/** The measured cells of docs/clients.md: "requests / prompts / when the user read why". */
+/** The measured cells of docs/clients.md: "requests/prompts, seconds until the user read why". */
 async function cells(): Promise<readonly string[]> {
   const rows = sectionOf(await readPage(), "failures").split("\n");
   return rows
@@ -33,7 +33,7 @@ test("each client that was driven through a failure has the message within ten s
   const measured = await cells();
   expect(measured.length).toBeGreaterThan(100);
   const isSoon = (cell: string) => {
-    const [, seconds, answered] = /: \d+ \/ \d+ \/ (?:([\d.]+) s|(answered))$/.exec(cell) ?? [];
+    const [, seconds, answered] = /: \d+\/\d+, (?:([\d.]+)|(answered))$/.exec(cell) ?? [];
     return answered !== undefined || Number(seconds) <= soonS;
   };
   expect(measured.filter((cell) => !isSoon(cell))).toEqual([]);
@@ -52,4 +52,9 @@ test("each client has a row with its pinned version and the date of its run", as
 test("a run of some clients keeps the rows and the notes of the others", async () => {
   const written = sectionOf(await readPage(), "clients");
   expect(supportTable(clients, [], "2026-01-01", written)).toBe(written.trim());
+});
+
+test("every page tells the same score of Open Responses' suite", async () => {
+  const [, score] = /\*\*(\d+ of \d+)\*\*/.exec(sectionOf(await readPage(), "open-responses")) ?? [];
+  for (const file of ["README.md", "docs/http-api.md"]) expect(await read(file)).toContain(String(score));
 });

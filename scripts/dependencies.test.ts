@@ -29,6 +29,11 @@ test("the page, the layer rules and the manifest agree on what a user gets", () 
   expect(of("optional, by the user").toSorted()).toEqual(Object.keys(manifest.peerDependencies).toSorted());
 });
 
+test("the workspace of the simulator has the versions of the root", () => {
+  const { dependencies } = JSON.parse(read("simulator/package.json")) as Pick<typeof manifest, "dependencies">; // our own
+  expect(manifest.devDependencies).toMatchObject(dependencies as object);
+});
+
 test("the container has the Redis client that the tests ran with", () => {
   expect(read("Containerfile")).toContain(` redis@${manifest.devDependencies["redis"]} `);
 });

@@ -5,7 +5,6 @@ import { join } from "node:path";
 const makers: Readonly<Record<string, readonly string[]>> = {
   pages: ["scripts/docs.ts", "scripts/settings.ts"],
   proto: ["scripts/proto.ts"],
-  sbom: ["scripts/sbom.ts"],
   site: ["scripts/site.ts"],
   pictures: ["scripts/pictures.ts"],
 };

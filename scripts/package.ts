@@ -64,8 +64,8 @@ try {
     files.map(({ path }) => path),
   );
   if (broken.length > 0) throw new Error(broken.join("\n"));
-  if (!files.some(({ path }) => path === "dist/THIRD-PARTY-NOTICES"))
-    throw new Error("the notices of the bundled libraries are not in the package");
+  for (const needed of ["dist/THIRD-PARTY-NOTICES", "dist/sbom.cdx.json"])
+    if (!files.some(({ path }) => path === needed)) throw new Error(`${needed} is not in the package`);
   run(process.execPath, ["scripts/run.mjs", "publint", "--strict", tarball]);
   run(process.execPath, ["scripts/run.mjs", "attw", "--profile", "esm-only", tarball]);
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { startSimulator } from "../src/simulator/start.ts";
+import { startSimulator } from "../simulator/index.ts";
 import { record } from "./pictures/record.ts";
 import { terminalSvg } from "./pictures/terminal-svg.ts";
 

@@ -2,7 +2,7 @@ import { join, relative } from "node:path";
 import ts from "typescript";
 
 /**
- * What an entry of the package shows and does not export: a named type of `src` in the signature of something exported, and
+ * What an entry of the package shows and does not export: a named type of ours in the signature of something exported, and
  * `MillraceError` where functions are exported that may throw it. One line for each.
  */
 export function hiddenNames(root: string, entries: readonly string[]): readonly string[] {
@@ -37,21 +37,20 @@ export function hiddenNames(root: string, entries: readonly string[]): readonly 
     return (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
   }
 
-  /** Declarations in `src` at the top of a file: a type parameter is not exported. */
+  /** Declarations in `src` or `simulator` at the top of a file: a type parameter is not exported. */
   function ownDeclarations(symbol: ts.Symbol): readonly ts.Declaration[] {
     return (symbol.declarations ?? []).filter(
       (declaration) =>
         !ts.isTypeParameterDeclaration(declaration) &&
         !ts.isSourceFile(declaration) &&
-        !relative(join(root, "src"), declaration.getSourceFile().fileName).startsWith(".."),
+        /^(src|simulator)\b/.test(relative(root, declaration.getSourceFile().fileName)),
     );
   }
 }
 
 /** Calls `found` with each name of a type, or of a value whose type is taken, in the signature of a declaration. */
 function visit(node: ts.Node, found: (name: ts.Node) => void): void {
-  if (ts.isBlock(node) || isUnreachable(node) || (ts.isPropertyDeclaration(node) && ts.isPrivateIdentifier(node.name)))
-    return;
+  if (ts.isBlock(node) || isUnreachable(node)) return;
   if (ts.isTypeReferenceNode(node)) found(node.typeName);
   if (ts.isExpressionWithTypeArguments(node)) found(node.expression);
   if (ts.isTypeQueryNode(node) && !isAliased(node)) found(node.exprName);
@@ -68,9 +67,11 @@ function computes(declaration: ts.Declaration): boolean {
   return ts.isTypeAliasDeclaration(declaration) && declaration.typeParameters !== undefined;
 }
 
-/** A member under a symbol, which code outside cannot name. */
+/** A private member, one under a symbol, which code outside cannot name, or one that the published types leave out. */
 function isUnreachable(node: ts.Node): boolean {
-  return ts.isPropertySignature(node) && ts.isComputedPropertyName(node.name);
+  const isInternal = ts.getJSDocTags(node).some(({ tagName }) => tagName.text === "internal");
+  const isPrivate = ts.isClassElement(node) && node.name !== undefined && ts.isPrivateIdentifier(node.name);
+  return isInternal || isPrivate || (ts.isPropertySignature(node) && ts.isComputedPropertyName(node.name));
 }
 
 /** `type Options = z.input<typeof schema>` is the name of what it takes from a value. */

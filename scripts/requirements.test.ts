@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type Requirement, requirements } from "../test/requirements.ts";
 
 const root = join(import.meta.dirname, "..");
-const tests = globSync(["src/**/*.test.ts", "test/**/*.test.ts"], { cwd: root });
+const tests = globSync(["{src,simulator}/**/*.test.ts", "test/**/*.test.ts"], { cwd: root });
 const cited = new Set<string>();
 for (const file of tests) {
   const text = readFileSync(join(root, file), "utf8");

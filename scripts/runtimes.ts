@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startSimulator } from "../simulator/index.ts";
 import { startGateway } from "../src/cli/gateway-process/start-gateway.ts";
-import { startSimulator } from "../src/simulator/start.ts";
 
 /**
  * Tries the built package on every runtime it is said to run on: the demo must answer once on each, and the client library

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import type { z } from "zod";
 import { serveCommand } from "../src/cli/commands/serve.ts";
 import { agentSchema } from "../src/cli/config/config-schema.ts";
-import { environmentOnly } from "../src/cli/config/environment-only.ts";
-import { configJsonSchema, serveSettings } from "../src/cli/config/settings-list.ts";
+import { configJsonSchema, environmentOnly, serveSettings } from "../src/cli/config/settings-list.ts";
 
 /** The generated files, by their place in the repository. `npm run generate` writes them. */
 export function settingsFiles(): Readonly<Record<string, string>> {

@@ -1,10 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
  * `npm test [-- SUITE [NAME] [ARGUMENTS]]`. Without a suite: all that takes minutes on any machine, which are `unit`, `e2e` and the model of
- * the stream protocol. Other arguments go to the suite: a file or an option of Vitest, or the options that a run's own file describes.
+ * the stream protocol. A run has a temporary folder of its own, which ends with it. Other arguments go to the suite: a file or an option of Vitest, or the options that a run's own file describes.
  */
 const root = join(import.meta.dirname, "..");
 
@@ -29,6 +31,7 @@ const programs: Readonly<Record<string, readonly string[]>> = {
   clients: ["test/clients/run.ts"],
   agents: ["test/agents/run.ts"],
   vendor: ["test/vendor/run.ts"],
+  "open-responses": ["test/open-responses/run.ts"],
   browser: ["vitest", "run", "--project", "browser"],
   runtimes: ["scripts/runtimes.ts"],
 };
@@ -60,9 +63,14 @@ if (import.meta.main) {
     console.error(command);
     process.exitCode = 64;
   } else {
-    const child = spawn(process.execPath, [join(root, "scripts/run.mjs"), ...command], { cwd: root, stdio: "inherit" });
+    // a short name: sockets stand below it, whose paths may have 103 characters
+    const temporary = mkdtempSync(join(tmpdir(), "mt-"));
+    const env = { ...process.env, TMPDIR: temporary, TEMP: temporary, TMP: temporary };
+    const run = [join(root, "scripts/run.mjs"), ...command];
+    const child = spawn(process.execPath, run, { cwd: root, stdio: "inherit", env });
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
     const [code] = (await once(child, "exit")) as [number | null];
+    rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
     process.exitCode = code ?? 1;
   }
 }

@@ -7,13 +7,13 @@ const root = join(import.meta.dirname, "../..");
 /** The programs, and what is imported where Node runs. Processes and threads are started by these names, from their folder. */
 const programs = {
   bin: "src/cli/bin.ts",
-  "simulated-server": "src/simulator/main.ts",
-  "simulated-agent": "src/simulator/acp/main.ts",
+  "simulated-server": "simulator/main.ts",
+  "simulated-agent": "simulator/acp/main.ts",
   "agent-host": "src/backends/acp/host/main.ts",
   "tool-relay": "src/backends/acp/tools/relay-program.ts",
   "schema-worker": "src/schema/schema-worker.ts",
   gateway: "src/index.ts",
-  simulator: "src/simulator/index.ts",
+  simulator: "simulator/index.ts",
   opencode: "src/opencode/plugin.ts",
 };
 
@@ -28,8 +28,8 @@ const { gateway, simulator, opencode } = programs;
 /** What can be imported, by the name of the file that holds its types. */
 export const publicEntries = { gateway, simulator, opencode, client: client.index, "client-node": client.node };
 
-/** What is never bundled: Node itself, and the packages that a user installs when they want them. */
-const external = [/^node:/, /^openai(\/|$)/, /^redis$/];
+/** What is never bundled: Node itself, and the package that a user installs for a Redis server. */
+const external = [/^node:/, /^redis$/];
 
 /** A library's ES module before its CommonJS form, whose `require` of its own files no bundler can follow in every case. */
 const mainFields = ["module", "main"];
@@ -66,7 +66,9 @@ export async function bundleTypes(folder: string): Promise<void> {
 /** Code that several programs share is named after the folder that most of it comes from, not after its last module. */
 function nameOf({ name, isDynamicEntry, moduleIds }: PreRenderedChunk): string {
   if (isDynamicEntry || moduleIds.length < 3) return name;
-  const folders = moduleIds.map((id) => /.*\/(?:src|node_modules)\/(?:@[^/]+\/)?([^/]+)/.exec(id)?.[1] ?? name);
+  const folders = moduleIds.map(
+    (id) => /.*\/(?:src\/|node_modules\/(?:@[^/]+\/)?|(?=simulator\/))([^/]+)/.exec(id)?.[1] ?? name,
+  );
   const counts = new Map<string, number>();
   for (const folder of folders) counts.set(folder, (counts.get(folder) ?? 0) + 1);
   return `shared-${[...counts].reduce((most, next) => (next[1] > most[1] ? next : most))[0]}`;

@@ -44,7 +44,9 @@ export async function testBundle(): Promise<string> {
 
 /** All that decides what the bundle holds. */
 function digest(): string {
-  const sources = globSync("src/**/*.ts", { cwd: root }).filter((path) => !/\.(test|conformance|fake)\.ts$/.test(path));
+  const sources = globSync("{src,simulator}/**/*.ts", { cwd: root }).filter(
+    (path) => !/\.(test|conformance|fake)\.ts$/.test(path),
+  );
   const settings = globSync(["package.json", "package-lock.json", "tsconfig.json", "scripts/bundle/*.ts"], {
     cwd: root,
   });

@@ -5,7 +5,7 @@ import { anchorOf } from "../docs/anchor.ts";
 /** Files whose citations are checked: everything that people read, but for generated code and what npm installs. */
 const read = [
   "*.{md,ts,cjs,mjs,json}",
-  "{src,test,scripts,bench,web,site,proto,docs,.ci,.github}/**/*.{md,ts,tsx,mjs,cjs,css,html,proto,yml,yaml,sh,py}",
+  "{src,simulator,test,scripts,bench,web,site,proto,docs,.ci,.github}/**/*.{md,ts,tsx,mjs,cjs,css,html,proto,yml,yaml,sh,py}",
 ];
 const skipped = /(^|\/)node_modules\/|^src\/proto\/|^(?:web|site)\/dist\/|^package-lock\.json$|^scripts\/citations\//;
 
@@ -16,7 +16,7 @@ const page = /\bdocs\/[\w./-]*?\.md\b/g;
 /** `(R15)`, `(G6, G12)`: rows of a page's table. Letters that no page uses, such as `X11`, are something else. */
 const rowsCited = /(?<=\s)\(([A-DGHILPR]\d{1,2}(?:\.\d)?(?:, [A-DGHILPR]\d{1,2}(?:\.\d)?)*)\)/g;
 const link = /\]\(([^)\s]+)\)/g;
-const path = /`((?:src|test|scripts|bench|docs|web|proto)\/[\w./-]+)`/g;
+const path = /`((?:src|simulator|test|scripts|bench|docs|web|proto)\/[\w./-]+)`/g;
 
 /** Citations below `root` that lead nowhere, one line each. */
 export function checkCitations(root: string): readonly string[] {

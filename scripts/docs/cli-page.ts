@@ -1,24 +1,21 @@
-import { serveCommand } from "../../src/cli/commands/serve.ts";
-import { serveSettings } from "../../src/cli/config/settings-list.ts";
 import { exitCodeMeanings } from "../../src/cli/terminal/exit-codes.ts";
 import { type HelpEntry, helpEntries } from "./help-entries.ts";
 
-/** `docs/cli.md`: each command, what it does and the names of its options. `--help` and the manual page explain the options. */
+/** `docs/cli.md`: each command and what it does. `--help` and the manual page have the options. */
 export async function cliPage(): Promise<string> {
   const [program, ...commands] = await helpEntries();
-  const settings = settingsOf(commands);
   return `${[
     "# Command line",
     "",
     "<!-- Written by `npm run generate` from the source of `--help`. Change the commands, not this page. -->",
     "",
     program.description,
-    "`millrace <command> --help` and `man millrace` explain each option. In a clone, type `npm run -s millrace --` in place of `millrace`.",
-    "*Settings*: the command also takes options of the gateway, which [settings.md](settings.md#serve) lists; its help names them.",
+    "`millrace <command> --help` and `man millrace` have the options of each. In a clone, type `npm run -s millrace --` in place of `millrace`.",
+    "A command that may start a gateway also takes [its settings](settings.md#serve).",
     "",
-    "| command | what it does | options |",
-    "|---|---|---|",
-    ...commands.map((entry) => row([`\`${usage(entry)}\``, entry.summary, options(entry, settings)])),
+    "| command | what it does |",
+    "|---|---|",
+    ...commands.map((entry) => row([`\`${usage(entry)}\``, entry.summary])),
     "",
     `Options of every command: ${terms(program.options)}.`,
     "",
@@ -28,21 +25,6 @@ export async function cliPage(): Promise<string> {
     "|---|---|",
     ...exitCodeMeanings.map(([code, meaning]) => row([`${code}`, meaning])),
   ].join("\n")}\n`;
-}
-
-/** The options of `serve` that settings.md lists, as the help shows them: another command's option of that name may be something else. */
-function settingsOf(commands: readonly HelpEntry[]): ReadonlySet<string> {
-  const listed = new Set(serveSettings(serveCommand).map(({ option }) => option));
-  const serve = commands.find(({ name }) => name === "millrace serve");
-  return new Set(
-    serve?.options.filter(([term]) => listed.has(term.split(" ")[0] ?? "")).map((option) => option.join()),
-  );
-}
-
-function options(entry: HelpEntry, settings: ReadonlySet<string>): string {
-  const own = entry.options.filter((option) => !settings.has(option.join()));
-  const takesSettings = entry.elsewhere.size > 0 || own.length < entry.options.length;
-  return [terms(own), takesSettings ? "*settings*" : ""].filter((part) => part !== "").join(", ");
 }
 
 function terms(rows: HelpEntry["options"]): string {

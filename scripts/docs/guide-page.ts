@@ -1,6 +1,6 @@
+import { applyFileEdit } from "../../src/cli/clients/applied.ts";
 import type { Client, Machine, Target } from "../../src/cli/clients/client.ts";
 import { clients } from "../../src/cli/clients/clients.ts";
-import { applyFileEdit } from "../../src/cli/clients/file-edit.ts";
 import { openCodePlugin } from "../../src/cli/package-files.ts";
 
 /** What the page shows in place of a real account's models. */
@@ -23,8 +23,7 @@ export function guidePage(): string {
     "- `millrace setup CLIENT` shows the lasting changes and asks before it makes them. `millrace setup CLIENT --undo` restores the earlier settings.",
     "  Then [start a gateway](../README.md#use-it-with-your-ide) and leave it running.",
     "- The names and limits of the models come from your account; the examples show one model. No file holds the key.",
-    "- [clients.md](clients.md) says what was tried with each client. `millrace tail --list` shows the turns that reached the gateway, `millrace doctor` checks your machine,",
-    "  and [troubleshooting.md](troubleshooting.md) has each error.",
+    "- [clients.md](clients.md) says what was tried with each client. `millrace tail --list` shows the turns that reached the gateway.",
     ...clients.flatMap(section),
   ].join("\n")}\n`;
 }

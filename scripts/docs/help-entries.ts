@@ -1,7 +1,7 @@
 import type { Command as Program } from "commander";
 import type { Command } from "../../src/cli/command.ts";
 import { loadAll } from "../../src/cli/commands.ts";
-import { buildProgram, kebab } from "../../src/cli/parser.ts";
+import { buildProgram, namesOfServe } from "../../src/cli/parser.ts";
 
 /** What the help says of one command. */
 export interface HelpEntry {
@@ -12,9 +12,9 @@ export interface HelpEntry {
   readonly description: string;
   readonly arguments: readonly Definition[];
   readonly options: readonly Definition[];
-  /** Options that another command's help explains, by that command. */
-  readonly elsewhere: ReadonlyMap<string, readonly string[]>;
-  readonly examples: Command["examples"];
+  /** Options that the help of `serve` explains. */
+  readonly ofServe: readonly string[];
+  readonly examples: NonNullable<Command["examples"]>;
 }
 
 /** A term and what it means. */
@@ -49,10 +49,6 @@ function entryOf(program: Program, command: Command | undefined, name: string): 
     .visibleOptions(program)
     .filter(({ long }) => command === undefined || long !== "--help") // each command has it
     .map((option): Definition => [help.optionTerm(option), help.optionDescription(option)]);
-  const elsewhere = Map.groupBy(
-    Object.entries(command?.options ?? {}).filter(([, { explainedBy }]) => explainedBy !== undefined),
-    ([, { explainedBy = "" }]) => explainedBy,
-  );
   return {
     name,
     usage: `${name} ${program.usage()}`.trim(),
@@ -62,7 +58,7 @@ function entryOf(program: Program, command: Command | undefined, name: string): 
       .visibleArguments(program)
       .map((argument): Definition => [help.argumentTerm(argument), help.argumentDescription(argument)]),
     options,
-    elsewhere: new Map([...elsewhere].map(([of, named]) => [of, named.map(([option]) => `--${kebab(option)}`)])),
+    ofServe: namesOfServe(command?.options ?? {}),
     examples: command?.examples ?? [],
   };
 }

@@ -32,10 +32,9 @@ function section(entry: HelpEntry): readonly string[] {
     escape(entry.description),
     ...entry.arguments.flatMap(described),
     ...entry.options.flatMap(described),
-    ...[...entry.elsewhere].flatMap(([command, options]) => [
-      ".PP",
-      escape(`It also takes these options of millrace ${command}: ${options.join(", ")}.`),
-    ]),
+    ...(entry.ofServe.length === 0
+      ? []
+      : [".PP", escape(`It also takes these options of millrace serve: ${entry.ofServe.join(", ")}.`)]),
     ...(entry.examples.length === 0 ? [] : [".PP", "Examples:"]),
     ...entry.examples.flatMap(([line, what]) => described([line, what])),
   ];

@@ -1,7 +1,6 @@
 import { defaultHints, type ErrorCode } from "../../src/base/errors.ts";
 import { exitCodeFor } from "../../src/cli/terminal/exit-codes.ts";
-import { encodeAnthropicError } from "../../src/gateway/dialects/anthropic-messages/errors.ts";
-import { openAiErrors } from "../../src/gateway/dialects/openai-errors.ts";
+import { encodeAnthropicError, encodeOpenAiError } from "../../src/gateway/dialects/errors.ts";
 
 /** Why each error happens, for a person who has just seen it. */
 const causes: Readonly<Record<ErrorCode, string>> = {
@@ -10,7 +9,7 @@ const causes: Readonly<Record<ErrorCode, string>> = {
   not_signed_in: "The IDE or its agent runs, but no account is signed in, or its key was refused.",
   consent_needed:
     "The first prompt to an IDE needs your consent, once, because it uses the plan of your account. No prompt was sent.",
-  unauthenticated: "The request has no key, or another key than this gateway's. Or the IDE refused Millrace's token.",
+  unauthenticated: "The request has no key, or another key than this gateway's.",
   unknown_model: "The name of the model in the request fits no model of the account.",
   model_not_allowed: "The model exists, but the plan of the account does not include it.",
   quota_exhausted:
@@ -41,13 +40,13 @@ export function troubleshootingPage(): string {
     "",
     "<!-- Written by `npm run generate` from the sources. Change the sources, not this page. -->",
     "",
-    "Every error has a code, a message and a hint: the message says what happened in this case, the hint what to do next. This page says what each code",
-    "means in general. [retries.md](retries.md) says which failed requests may be sent again, and `millrace doctor` looks at your machine.",
+    "The message of an error says what happened in this case; this page says what its code means in general. [retries.md](retries.md) says which failed",
+    "requests may be sent again, and `millrace doctor` looks at your machine.",
     "",
     "## Codes",
     "",
-    "| code | OpenAI APIs | Anthropic API | exit code of a command |",
-    "|---|---|---|---|",
+    "| code | HTTP status | exit code of a command |",
+    "|---|---|---|",
     ...codes.map(codeRow),
     "",
     "A failure after which no prompt may follow has status 422 (402 for a quota) from its second time on, because many clients retry every 429 and 5xx.",
@@ -57,8 +56,10 @@ export function troubleshootingPage(): string {
 }
 
 function codeRow(code: ErrorCode): string {
-  const anthropic = encodeAnthropicError({ code, message: "", hint: "" }, "").status;
-  return `| [\`${code}\`](#${code}) | ${openAiErrors[code].status} | ${anthropic} | ${exitCodeFor({ code, param: undefined })} |`;
+  const error = { code, message: "", hint: "" };
+  const [openAi, anthropic] = [encodeOpenAiError(error, "").status, encodeAnthropicError(error, "").status];
+  const status = openAi === anthropic ? `${openAi}` : `${openAi} (Anthropic: ${anthropic})`;
+  return `| [\`${code}\`](#${code}) | ${status} | ${exitCodeFor({ code, param: undefined })} |`;
 }
 
 function section(code: ErrorCode): readonly string[] {

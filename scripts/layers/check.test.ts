@@ -8,6 +8,9 @@ test("each rule reports the file of the broken tree that breaks it", async () =>
   const found = await checkLayers(join(import.meta.dirname, "broken"), configuration);
   const expected = [
     "knows-log: src/log/knows-up.ts -> src/backends/b.ts",
+    "knows-simulator: simulator/knows-turns.ts -> src/turns/t.ts",
+    "simulator-by-its-entries: src/cli/deep.ts -> simulator/deep.ts",
+    "only-the-command-line-simulates: src/turns/simulates.ts -> simulator/index.ts",
     "dialects-are-pure: src/gateway/dialects/impure.ts -> src/turns/t.ts",
     "runs-anywhere: src/base/core.ts -> fs",
     "neutral-files-know-no-node: src/base/knows-node.ts -> src/base/node/file.ts",

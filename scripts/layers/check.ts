@@ -10,6 +10,8 @@ interface Configuration {
   readonly options: ICruiseOptions;
 }
 
+const folders = ["src", "simulator"];
+
 interface Found {
   readonly violations: readonly string[];
   /** Source files that the cruiser did not read: a cruiser that cannot parse passes everything. */
@@ -17,14 +19,14 @@ interface Found {
   readonly foldersWithoutRow: readonly string[];
 }
 
-/** Holds the tree below `root` (its `src/`) against `.dependency-cruiser.cjs`. */
+/** Holds the tree below `root` (its folders `src` and `simulator`) against `.dependency-cruiser.cjs`. */
 export async function checkLayers(root: string, configurationFile: string): Promise<Found> {
   const configuration = createRequire(import.meta.url)(configurationFile) as Configuration; // our own file, typed above
   const before = process.cwd();
   process.chdir(root);
   try {
     const output: IReporterOutput = await cruise(
-      ["src"],
+      folders,
       { ...configuration.options, validate: true, ruleSet: { forbidden: configuration.forbidden } },
       undefined,
       { tsConfig: extractTSConfig("tsconfig.json") },
@@ -32,7 +34,7 @@ export async function checkLayers(root: string, configurationFile: string): Prom
     if (typeof output.output === "string") throw new Error("the cruiser answered text where a result was asked for");
     const { modules, summary } = output.output;
     const seen = new Set(modules.map((module) => module.source));
-    const sources = filesBelow("src").filter((file) => file.endsWith(".ts"));
+    const sources = folders.flatMap(filesBelow).filter((file) => file.endsWith(".ts"));
     return {
       violations: summary.violations.map((v) => `${v.rule.name}: ${v.from} -> ${v.to}`),
       unseen: sources.filter((file) => !seen.has(file)),
@@ -60,5 +62,5 @@ if (import.meta.main) {
     console.error(`layers: src/${folder} has no row in .dependency-cruiser.cjs`);
   const problems = found.violations.length + found.unseen.length + found.foldersWithoutRow.length;
   if (problems > 0) process.exitCode = 1;
-  else console.log("layers: every import of src/ points down");
+  else console.log("layers: every import of src/ and simulator/ points down");
 }

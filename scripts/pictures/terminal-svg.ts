@@ -15,8 +15,8 @@ const palette =
   );
 
 /**
- * The frames as one SVG that plays by itself, again and again. A row that several frames share is in it once. For readers who prefer no
- * motion it shows the last frame.
+ * The frames as one SVG that plays by itself, again and again. It begins with the last frame, because the first one is empty. A row that
+ * several frames share is in it once. For readers who prefer no motion it shows the last frame.
  */
 export function terminalSvg(frames: readonly Frame[], { columns, title }: { columns: number; title: string }): string {
   const height = Math.max(...frames.map(({ rows }) => rows.length));
@@ -35,11 +35,12 @@ export function terminalSvg(frames: readonly Frame[], { columns, title }: { colu
       .join(""),
   );
   const total = frames.reduce((sum, { ms }) => sum + ms, 0);
+  const leadMs = total - (frames.at(-1)?.ms ?? 0);
   let at = 0;
   const rules = frames.map(({ ms }, index) => {
     const [from, to] = [(at / total) * 100, ((at + ms) / total) * 100];
     at += ms;
-    return frames.length === 1 ? "" : keyframes(index, from, to, total);
+    return frames.length === 1 ? "" : keyframes(index, [from, to], total, leadMs);
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${tall}" width="${width}" height="${tall}" role="img" aria-label="${escape(title)}">
 <title>${escape(title)}</title>
@@ -55,13 +56,13 @@ ${drawn.map((uses, index) => `<g class="f" id="f${index}">${uses}</g>`).join("\n
 `;
 }
 
-/** Shows a frame from one share of the time to another, in per cent. */
-function keyframes(index: number, from: number, to: number, total: number): string {
+/** Shows a frame from one share of the time to another, in per cent; the time begins at `leadMs`. */
+function keyframes(index: number, [from, to]: readonly [number, number], total: number, leadMs: number): string {
   const [start, end] = [from.toFixed(2), to.toFixed(2)];
   const before = from === 0 ? "" : `0%{visibility:hidden}`;
   const after = to > 99.99 ? "" : `${end}%,100%{visibility:hidden}`;
   const shown = to > 99.99 ? `${start}%,100%` : `${start}%`;
-  return `#f${index}{animation:k${index} ${(total / 1000).toFixed(1)}s step-end infinite}@keyframes k${index}{${before}${shown}{visibility:visible}${after}}`;
+  return `#f${index}{animation:k${index} ${(total / 1000).toFixed(1)}s step-end -${(leadMs / 1000).toFixed(1)}s infinite}@keyframes k${index}{${before}${shown}{visibility:visible}${after}}`;
 }
 
 function drawRow(row: Row): string {

@@ -1,0 +1,1 @@
+export { deep as simulate } from "./deep.ts";

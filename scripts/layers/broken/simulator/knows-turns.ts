@@ -1,0 +1,1 @@
+import type { T } from "../src/turns/t.ts"; export const s: T = "";

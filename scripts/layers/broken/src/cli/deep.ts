@@ -1,0 +1,1 @@
+import { deep } from "../../simulator/deep.ts"; export const c = deep;

@@ -1,0 +1,1 @@
+import { simulate } from "../../simulator/index.ts"; export const u = simulate;
