@@ -40,10 +40,17 @@ export interface Ran {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** What it wrote to either, piece by piece, and when; `waitedMs` as in `Recorded`. */
-  readonly pieces: readonly { readonly atMs: number; readonly waitedMs: number; readonly text: string }[];
+  readonly pieces: readonly Piece[];
   /** Whether it had to be killed, because it did not end in time. */
   readonly killed: boolean;
+}
+
+/** A piece of what a client wrote, and when; `waitedMs` as in `Recorded`. */
+interface Piece {
+  readonly stream: "stdout" | "stderr";
+  readonly atMs: number;
+  readonly waitedMs: number;
+  readonly text: string;
 }
 
 export interface BenchOptions {
@@ -173,11 +180,11 @@ export class Bench {
       },
     });
     const written = { stdout: "", stderr: "" };
-    const pieces: { atMs: number; waitedMs: number; text: string }[] = [];
-    for (const name of ["stdout", "stderr"] as const) {
-      child[name].on("data", (chunk: Buffer) => {
-        written[name] += chunk.toString();
-        pieces.push({ atMs: performance.now(), waitedMs: waitedMs(this.gateway), text: chunk.toString() });
+    const pieces: Piece[] = [];
+    for (const stream of ["stdout", "stderr"] as const) {
+      child[stream].on("data", (chunk: Buffer) => {
+        written[stream] += chunk.toString();
+        pieces.push({ stream, atMs: performance.now(), waitedMs: waitedMs(this.gateway), text: chunk.toString() });
       });
     }
     child.stdin.on("error", () => {}); // a program that does not read its input

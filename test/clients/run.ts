@@ -70,7 +70,7 @@ const failureRows = await driveFailures(
     process.stderr.write(
       `${mark.padEnd(7)} ${client.name} (${client.surface}) after ${failure.name}: ${observed.requests} requests [${observed.statuses.map((status, at) => `${status ?? "none"} ${span(observed.spans[at])}`).join(", ")}], ${observed.prompts} prompts, message ${took(observed.messageAfterMs)}, end ${took(observed.endedAfterMs)}, ${observed.userAgent} ${wrong ?? ""}\n`,
     );
-    if (verbose) show(observed.ran);
+    if (verbose || !known) show(observed.ran);
   },
 );
 const isWhole = only === undefined && !acp;

@@ -60,6 +60,16 @@ describe("a request without an IDE", () => {
     expect(await later).toBe("answered");
   });
 
+  it("is told how things are at the end of the search, not how they were before it", async () => {
+    const { clock, machine, ask } = setUp();
+    Object.assign(machine, { runs: true, signedIn: false });
+    const refused = ask().catch((error: unknown) => error);
+    await clock.advance(4_000);
+    machine.runs = false;
+    await clock.advance(2_000);
+    expect(await refused).toBe(missing);
+  });
+
   it("shares its search with all the others", async () => {
     const { clock, machine, ask } = setUp();
     const asked = Promise.allSettled(Array.from({ length: 500 }, ask));

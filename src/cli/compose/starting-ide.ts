@@ -17,7 +17,7 @@ const youngMs = 30_000;
 export class StartingIde {
   readonly #finder: Pick<IdeFinder, "find" | "invalidate">;
   readonly #clock: Clock;
-  readonly #search = new SharedCall<boolean>();
+  readonly #search = new SharedCall<void>();
   #gaveUpAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(finder: Pick<IdeFinder, "find" | "invalidate">, clock: Clock) {
@@ -25,13 +25,16 @@ export class StartingIde {
     this.#clock = clock;
   }
 
-  /** The result of `work`. If it finds no IDE, it runs once more as soon as an IDE is there. `work` must not send a prompt. */
+  /**
+   * The result of `work`. If it finds no IDE, it runs once more as soon as an IDE is there, or at the end of the search: its error then
+   * says how things are now, not how they were before the search. `work` must not send a prompt.
+   */
   async onceThere<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (!isWithoutIde(error) || this.#clock.monotonic() - this.#gaveUpAtMs < givenUpMs) throw error;
-      if (!(await this.#search.join((shared) => this.#look(shared), signal))) throw error;
+      await this.#search.join((shared) => this.#look(shared), signal);
       return work();
     }
   }
@@ -53,19 +56,18 @@ export class StartingIde {
     };
   }
 
-  /** Whether a new attempt may help: an IDE runs, and it did not just start without an account. */
-  async #look(signal: AbortSignal): Promise<boolean> {
+  /** Until a new attempt may help (an IDE runs, and it did not just start without an account), or the time is over. */
+  async #look(signal: AbortSignal): Promise<void> {
     const untilMs = this.#clock.monotonic() + startsWithinMs;
     for (;;) {
       const { ides } = await this.#finder.find(signal);
       const starting = ides.filter((ide) => this.#isStarting(ide));
-      if (starting.length < ides.length) return true;
+      if (starting.length < ides.length) return;
       for (const ide of starting) this.#finder.invalidate(ide, "failed"); // the next look reads its account anew
       if (this.#clock.monotonic() >= untilMs) break;
       await this.#clock.sleep(lookEveryMs, signal);
     }
     this.#gaveUpAtMs = this.#clock.monotonic();
-    return false;
   }
 
   #isStarting({ signedIn, startedAtMs }: Pick<Ide, "signedIn" | "startedAtMs">): boolean {

@@ -80,14 +80,13 @@ export function wrongWith(
   return undefined;
 }
 
-/** When the words stood in what it wrote, whatever the lines; escape sequences do not count. */
+/** When the words stood in one of the streams that it wrote, whatever the lines; escape sequences do not count. */
 function firstShown({ pieces }: Ran, words: RegExp): Ran["pieces"][number] | undefined {
-  let text = "";
-  for (const piece of pieces) {
-    text += piece.text;
-    if (words.test(plain(text))) return piece;
-  }
-  return undefined;
+  const written = { stdout: "", stderr: "" };
+  return pieces.find((piece) => {
+    written[piece.stream] += piece.text;
+    return words.test(plain(written[piece.stream]));
+  });
 }
 
 const escapeSequence = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, "g");
