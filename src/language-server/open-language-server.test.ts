@@ -99,6 +99,16 @@ describe("capabilities", () => {
       { cascade: true, steps: true, transcript: false, rawChat: false },
     ],
     [
+      "of a build that neither has a transcript nor tells its status are steps alone",
+      { startCascade: forbidden, getCascadeTrajectorySteps: unknown },
+      { cascade: true, steps: true, transcript: false, rawChat: false },
+    ],
+    [
+      "of a build that does not tell its status are the transcript",
+      { startCascade: forbidden, getCascadeTrajectorySteps: unknown, getCascadeTranscriptForTrajectoryId: unknown },
+      { cascade: true, steps: false, transcript: true, rawChat: false },
+    ],
+    [
       "of a build without steps are the transcript alone",
       { startCascade: forbidden, getCascadeTranscriptForTrajectoryId: unknown },
       { cascade: true, steps: false, transcript: true, rawChat: false },

@@ -230,9 +230,9 @@ class RpcLanguageServer implements LanguageServer {
       // Older builds cannot archive. A deletion cannot be undone, so only conversations of this client are deleted there.
       if (upstreamReason(error) !== "not_implemented") throw error;
       if (!this.#started.has(cascadeId)) return;
-      await this.#calls.read(
+      await this.#readIfThere(
+        "deleteCascadeTrajectory",
         (call) => this.#client.deleteCascadeTrajectory({ cascadeId }, call),
-        this.#deadlines.read,
         signal,
       );
     }

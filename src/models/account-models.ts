@@ -9,7 +9,7 @@ import {
 } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Model } from "./model.ts";
-import { isEnumName } from "./model-name.ts";
+import { numberOfUid } from "./model-name.ts";
 import { type Effort, parseEffort, shapeOf } from "./model-shape.ts";
 import { vendorByName } from "./model-vendor.ts";
 import { uniqueNames } from "./unique-names.ts";
@@ -54,7 +54,7 @@ function model(
   config: ClientModelConfig,
   { catalogue, defaultUid, isPriced }: ListFacts,
 ): AccountModel {
-  const number = numberOf(config) ?? (isEnumName(uid) ? numberByName.get(uid) : undefined);
+  const number = numberOf(config) ?? numberOfUid(uid);
   const shape = shapeOf(name);
   const effort = effortOf(config) ?? shape.effort ?? effortInLabel(config.label);
   return {
@@ -94,7 +94,6 @@ function numberOf(config: ClientModelConfig): number | undefined {
 }
 
 const nameByNumber = new Map(ModelSchema.values.map((value) => [value.number, value.name]));
-const numberByName = new Map(ModelSchema.values.map((value) => [value.name, value.number]));
 
 function effortOf(config: ClientModelConfig): Effort | undefined {
   const entries = config.modelFamilyMetadata?.entries ?? [];

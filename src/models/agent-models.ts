@@ -45,7 +45,8 @@ export function configuredAgentModels(
   const unique = new Map(listed.map((model) => [model.id, model]));
   return [...unique.values()].map((model) => {
     const uid = `${agent}/${model.id}`;
-    const name = uid.replace(/@(?=[a-z]+$)/, ":"); // an effort that the agent has as a separate option
+    const colon = model.id.replace(/@(?=[a-z]+$)/, ":"); // an effort that the agent has as a separate option
+    const name = unique.has(colon) ? uid : `${agent}/${colon}`;
     const vendor = vendorByName(model.id, shapeOf(model.id).base, model.label, catalogue);
     return bareModel(model, uid, name, vendor === "unknown" ? agent : vendor);
   });

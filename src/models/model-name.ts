@@ -1,3 +1,4 @@
+import { ModelSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { type ModelShape, shapeOf } from "./model-shape.ts";
 
@@ -36,6 +37,13 @@ export function isPrivate(uid: string): boolean {
 /** Whether a UID is a name of the `Model` enum. */
 export function isEnumName(uid: string): boolean {
   return uid.startsWith("MODEL_");
+}
+
+const numberByName: ReadonlyMap<string, number> = new Map(ModelSchema.values.map(({ name, number }) => [name, number]));
+
+/** The number of a UID that is a name of the `Model` enum. The vendor counts upwards, so a lower one is older. */
+export function numberOfUid(uid: string): number | undefined {
+  return numberByName.get(uid);
 }
 
 /** A pair of models (`a+b`) keeps its UID: as one name, its words would mix. Only in a UID does "thinking" tell from the plain effort. */

@@ -71,12 +71,12 @@ const owned: readonly AgentPackage[] = [
   },
   {
     name: "codex",
-    npm: "@zed-industries/codex-acp",
+    npm: "@agentclientprotocol/codex-acp",
     bin: "codex-acp",
     args: [],
     model: "default",
-    tool: "shell_command",
-    input: command,
+    tool: "exec_command",
+    input: (line) => ({ cmd: line }),
     set: { OPENAI_API_KEY: "local" },
     files: {
       ".codex/config.toml": [
@@ -94,7 +94,7 @@ const owned: readonly AgentPackage[] = [
   },
   {
     name: "claude",
-    npm: "@zed-industries/claude-agent-acp",
+    npm: "@agentclientprotocol/claude-agent-acp",
     bin: "claude-agent-acp",
     args: [],
     model: "default",
@@ -351,6 +351,12 @@ try {
     assert.equal(content(second), content(first));
     assert.equal(model.asked("epsilon").length, 1);
   });
+  for (const { name } of owned)
+    await check(`${name}: nor did the command run later, for a title or the like`, async () => {
+      const isTame = !existsSync(join(home, `written-by-${name}.txt`));
+      if (!isTame) outcomes.get(name)?.set("its own tools do nothing", false);
+      assert(isTame);
+    });
   await check("doctor says what the agent takes", async () => {
     const { stdout } = await millrace(["doctor"], { home });
     assert.match(stdout, /The agent opencode answers: .*2 models, started in [\d.]+ s, \d+ MB of memory/);

@@ -9,8 +9,8 @@ import { ask, machine } from "./acp-machine.ts";
 
 const agentFile = join(import.meta.dirname, "../../src/backends/acp/scripted-agent.fake.ts");
 
-/** A gateway whose user configured an agent that goes by this plan. */
-async function configured(plan: AgentPlan, entry = "") {
+/** A gateway whose user configured an agent that goes by this plan. `program`: the name by which its command shows what it is. */
+async function configured(plan: AgentPlan, entry = "", program = "scripted") {
   const home = temporaryHome();
   const folder = join(home, "agent");
   mkdirSync(folder);
@@ -21,7 +21,7 @@ async function configured(plan: AgentPlan, entry = "") {
     [
       "[[agents]]",
       'name = "fake"',
-      `command = [${JSON.stringify(process.execPath)}, ${JSON.stringify(agentFile)}]`,
+      `command = [${JSON.stringify(process.execPath)}, ${JSON.stringify(agentFile)}, "${program}"]`,
       `set = { FAKE_AGENT_FOLDER = ${JSON.stringify(folder)} }`,
       entry,
       "",
@@ -63,6 +63,26 @@ describe("an agent that its owner lets act", () => {
     const { question, journal } = await configured({ modes: ["full-access", "auto", "read-only"] });
     await question();
     expect(journal()).toContainEqual(expect.objectContaining({ what: "mode", value: "read-only" }));
+  });
+
+  it("gets a title before its prompt, so that it does not ask a model for one with its owner's permissions", async () => {
+    const { question, journal } = await configured({ can: { title: true } });
+    await question();
+    const order = journal().map(({ what }) => what);
+    expect(order).toContain("title");
+    expect(order.indexOf("title")).toBeLessThan(order.indexOf("accepted"));
+  });
+
+  it("is refused before anything is sent where it is a Codex that takes no title", async () => {
+    const plan = { agentName: "@agentclientprotocol/codex-acp", modes: ["agent", "read-only"] };
+    const old = await configured(plan, "", "codex-acp");
+    await expect(old.question()).rejects.toMatchObject({
+      status: 403,
+      message: expect.stringMatching(/"fake": .*titles with its owner's permissions.*newest/s),
+    });
+    expect(old.prompts()).toBe(0);
+    const newer = await configured({ ...plan, can: { title: true } }, "", "codex-acp");
+    expect((await newer.question()).choices[0]?.message.content).toBe("Hello there, friend.");
   });
 
   it("that writes in a restrictive mode all the same is reported as what it did", async () => {

@@ -7,6 +7,8 @@ export interface Abilities {
   readonly canLoad: boolean;
   readonly canDelete: boolean;
   readonly canClose: boolean;
+  /** Whether the client can give a session its title. */
+  readonly canTitle: boolean;
   readonly takesImages: boolean;
   /**
    * Whether a message of the agent appears in a replay only once it is complete: text that an agent process wrote before it was killed
@@ -41,6 +43,7 @@ export function readAbilities(reply: unknown): Abilities {
     canLoad: loadSession === true,
     canDelete: isOffered(sessionCapabilities?.["delete"]),
     canClose: isOffered(sessionCapabilities?.["close"]),
+    canTitle: isOffered(sessionCapabilities?.["title"]),
     takesImages: promptCapabilities?.image === true,
     storesWholeMessages: name !== undefined && storingWhole.has(name.toLowerCase()),
   };

@@ -200,6 +200,14 @@ export function startedUnnamed(agent: string, program: string): MillraceError {
   });
 }
 
+/** An agent that asks a model for titles with its owner's permissions, and takes none from us. */
+export function titlesFreely(agent: string): MillraceError {
+  const message = `Millrace does not use the agent "${agent}": this version of it asks a model for titles with its owner's permissions.`;
+  return new MillraceError("model_not_allowed", message, {
+    hint: "Install the newest @agentclientprotocol/codex-acp. To let this one act on a model's word, write `allow_actions = true` into its entry in config.toml.",
+  });
+}
+
 /**
  * Does `work` once more where the agent's process ended meanwhile, or was killed while it started. `work` must not send a prompt.
  * A row of docs/retries.md.

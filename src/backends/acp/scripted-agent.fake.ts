@@ -5,6 +5,7 @@ import process from "node:process";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { agent, type ContentBlock, methods, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
+import { z } from "zod";
 import type { AgentPlan, JournalLine, StoredMessages } from "./scripted-plan.fake.ts";
 
 /*
@@ -80,7 +81,10 @@ const app = agent({ name: "scripted" })
       agentCapabilities: {
         loadSession: can.load ?? true,
         promptCapabilities: { image: can.images ?? true },
-        sessionCapabilities: can.delete === false ? {} : { delete: {} },
+        sessionCapabilities: {
+          ...(can.delete === false ? {} : { delete: {} }),
+          ...(can.title === true ? { title: {} } : {}),
+        },
       },
     };
   })
@@ -121,6 +125,10 @@ const app = agent({ name: "scripted" })
   })
   .onRequest(methods.agent.session.setMode, ({ params }) => {
     note({ what: "mode", sessionId: params.sessionId, value: params.modeId });
+    return {};
+  })
+  .onRequest("session/set_title", z.object({ sessionId: z.string(), title: z.string() }), ({ params }) => {
+    note({ what: "title", sessionId: params.sessionId, value: params.title });
     return {};
   })
   .onRequest(methods.agent.session.setConfigOption, ({ params }) => {

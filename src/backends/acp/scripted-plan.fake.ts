@@ -35,7 +35,12 @@ export interface AgentPlan {
   readonly usage?: object;
   readonly agentName?: string;
   readonly onlyClient?: string;
-  readonly can?: { readonly load?: boolean; readonly delete?: boolean; readonly images?: boolean };
+  readonly can?: {
+    readonly load?: boolean;
+    readonly delete?: boolean;
+    readonly images?: boolean;
+    readonly title?: boolean;
+  };
   /** The process kills itself there, once. */
   readonly crashAt?:
     | "initialize"
@@ -89,6 +94,6 @@ export type JournalLine =
       readonly images: number;
       readonly model: string;
     }
-  | { readonly what: "mode"; readonly sessionId: string; readonly value: string }
+  | { readonly what: "mode" | "title"; readonly sessionId: string; readonly value: string }
   | { readonly what: "load" | "cancel" | "delete"; readonly sessionId: string }
   | { readonly what: "permission" | "asked"; readonly reply: unknown };

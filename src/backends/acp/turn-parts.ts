@@ -3,10 +3,10 @@ import type { EventSink } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { Prompt } from "../backend.ts";
 import type { BackendLifecycle } from "../lifecycle.ts";
-import { type AgentErrorContext, actsFreely, startedUnnamed } from "./errors.ts";
+import { type AgentErrorContext, actsFreely, startedUnnamed, titlesFreely } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./process/agent-spec.ts";
-import { hasOwnSettings } from "./process/own-settings.ts";
+import { actsForTitles, hasOwnSettings } from "./process/own-settings.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
 import type { SessionNotes } from "./session/session-notes.ts";
 import { quietMode, splitEffort } from "./session/session-options.ts";
@@ -68,6 +68,7 @@ interface TurnSetup {
 export async function configure(turn: TurnSetup, process: AgentProcess, session: OpenSession): Promise<void> {
   const { parts, prompt, signal } = turn;
   const { options, id } = session;
+  if (process.abilities.canTitle) await process.setTitle(id, "Millrace", signal); // else some ask a model for a title
   if (parts.spec.allowsActions !== true) await quieten(turn, process, session);
   const asked = agentModelId(parts.spec, prompt);
   if (asked === undefined) return;
@@ -91,6 +92,7 @@ async function quieten(
   const { name, isKnown } = { name: process.abilities.name, isKnown: process.own.isKnown };
   if (name !== undefined && !isKnown && spec.vendor === "other" && hasOwnSettings(name))
     throw startedUnnamed(spec.name, name);
+  if (actsForTitles(process.abilities)) throw titlesFreely(spec.name);
   const quiet = quietMode(session.options, isKnown);
   if (mode === undefined || quiet === undefined) {
     if (launchOf(parts, prompt).style === "summarizer") return;

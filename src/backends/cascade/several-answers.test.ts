@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { AnswerFold, textOf } from "../../gateway/dialects/answer.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus, CortexStepStatus, CortexStepType } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { FakeTrajectory } from "../trajectory.fake.ts";
@@ -24,6 +25,8 @@ class LooseServer {
   filter: "number" | "place" = "number";
   status: CascadeRunStatus | undefined = undefined;
   copies = 1;
+  /** Which poll from now on is answered by nothing; the first is 1. */
+  emptyAt = 0;
 
   add(number: number, role: Message["role"], body = ""): Message {
     const message = { number, role, body };
@@ -31,8 +34,23 @@ class LooseServer {
     return message;
   }
 
+  has(body: string): boolean {
+    return this.messages.some((message) => message.body === body);
+  }
+
+  /** All answers, in the order of the numbers. */
+  get answers(): string {
+    const answers = this.messages.filter(({ role }) => role === "Assistant");
+    return answers.toSorted((a, b) => a.number - b.number).reduce((text, { body }) => text + body, "");
+  }
+
+  get #isEmpty(): boolean {
+    return this.emptyAt > 0 && --this.emptyAt === 0;
+  }
+
   /** The same as typed steps, in the order of the numbers. */
   steps(offset: number) {
+    if (this.#isEmpty) return [];
     const trajectory = new FakeTrajectory();
     for (const { number, role, body } of this.messages.toSorted((a, b) => a.number - b.number)) {
       if (role === "User") trajectory.accept(body);
@@ -48,6 +66,7 @@ class LooseServer {
   }
 
   transcript(offset: number): string {
+    if (this.#isEmpty) return "";
     const ordered = [...this.messages];
     if (this.order === "numbers") ordered.sort((a, b) => a.number - b.number);
     const shown = ordered.filter(({ number }, i) => (this.filter === "number" ? number >= offset : i >= offset));
@@ -84,9 +103,12 @@ class Poller<State extends FollowerState = FollowerState> {
     return this.events.some(isTerminal);
   }
 
-  /** The text that a client has that cannot take anything back. */
-  get streamed(): string {
-    return this.events.map((event) => (event.type === "text" ? event.delta : "")).join("");
+  /** The text of a client that cannot take anything back, and of one that gets the answer whole; as every API has them. */
+  get answer(): { readonly streamed: string; readonly whole: string } {
+    const fold = new AnswerFold({ tools: [] });
+    const steps = this.events.flatMap((event) => fold.push(event));
+    const streamed = steps.map((step) => ("delta" in step ? step.delta : "")).join("");
+    return { streamed, whole: textOf(fold.answer.blocks) };
   }
 
   poll(afterMs = 50): void {
@@ -127,11 +149,6 @@ function bySteps(server: LooseServer) {
   return new Poller(startSteps(fresh), read, followSteps, () => server.status);
 }
 
-const ways = [
-  ["typed steps", bySteps],
-  ["the transcript", byTranscript],
-] as const;
-
 function typeIn(marker: string): string {
   return Object.keys(CortexStepType).find((name) => marker === `[CORTEX_STEP_TYPE_${name}]`) ?? "";
 }
@@ -144,123 +161,137 @@ function wordsOf(text: string): readonly string[] {
   return (text.match(/w\d+\./g) ?? []).toSorted();
 }
 
-function expectOnce(poller: Pick<Poller, "streamed" | "events">, all: string): void {
-  expect(wordsOf(poller.streamed)).toEqual(wordsOf(all));
-  const ends = poller.events.flatMap((event) => (event.type === "finished" ? [wordsOf(event.text)] : []));
-  expect(ends).toEqual([wordsOf(all)]);
+/** Every word exactly once, streamed and whole, one end, and no header line anywhere. */
+function expectOnce(poller: Pick<Poller, "answer" | "events">, all: string): void {
+  const { streamed, whole } = poller.answer;
+  expect(wordsOf(streamed)).toEqual(wordsOf(all));
+  expect(wordsOf(whole)).toEqual(wordsOf(all));
+  expect(poller.events.filter(isTerminal).map(({ type }) => type)).toEqual(["finished"]);
   expect(JSON.stringify(poller.events)).not.toMatch(/=== MESSAGE|CORTEX_STEP/);
 }
 
-describe("a turn with two answers, of which the earlier one comes late", () => {
-  test.each([
-    ["the transcript in the order of arrival", "arrival", byTranscript],
-    ["the transcript in the order of numbers", "numbers", byTranscript],
-    ["typed steps", "numbers", bySteps],
-  ] as const)("streams both, each word once, by %s", (_, order, follow) => {
-    const server = new LooseServer();
-    server.order = order;
-    server.status = follow === bySteps ? CascadeRunStatus.RUNNING : undefined;
-    server.add(1, "Tool", "[CORTEX_STEP_TYPE_GREP_SEARCH]");
-    const poller = follow(server);
-    const later = server.add(5, "Assistant");
-    for (let i = 0; i < 20; i++) {
-      later.body += words(100 + i, 1);
-      poller.poll();
-    }
-    const earlier = server.add(3, "Assistant");
-    for (let i = 0; i < 20; i++) {
-      earlier.body += words(200 + i, 1);
-      if (i % 3 === 0) later.body += words(120 + i, 1);
-      poller.poll();
-    }
-    server.add(6, "Tool", "[CORTEX_STEP_TYPE_CHECKPOINT]");
-    if (server.status !== undefined) server.status = CascadeRunStatus.IDLE;
-    poller.pollToEnd();
-    expectOnce(poller, later.body + earlier.body);
-    expect(poller.events.at(-1)).toMatchObject({ text: `${earlier.body}${later.body}` });
-    expect(poller.events.filter(({ type }) => type === "rewritten")).toMatchObject([{ moved: true }]);
-  });
+const { RUNNING, IDLE } = CascadeRunStatus;
+const ways = [
+  ["typed steps", bySteps, RUNNING],
+  ["the transcript", byTranscript, RUNNING],
+  ["the transcript of a build that does not tell its status", byTranscript, undefined],
+] as const;
 
-  test.each(ways)("streams one to its end before the other when both grow at the same time, by %s", (_, follow) => {
-    const server = new LooseServer();
-    server.status = follow === bySteps ? CascadeRunStatus.RUNNING : undefined;
-    const poller = follow(server);
-    const first = server.add(1, "Assistant");
-    const second = server.add(2, "Assistant");
-    for (let i = 0; i < 30; i++) {
-      first.body += words(100 + i, 1);
-      second.body += words(200 + i, 1);
+const grep = "[CORTEX_STEP_TYPE_GREP_SEARCH]";
+const checkpoint = "[CORTEX_STEP_TYPE_CHECKPOINT]";
+
+type Polled = Pick<Poller, "poll">;
+
+/** One answer to its last word. */
+function oneAnswer(server: LooseServer, poller: Polled): void {
+  const answer = server.add(1, "Assistant");
+  for (let i = 0; i < 30; i++) {
+    answer.body += words(i, 1);
+    poller.poll();
+  }
+}
+
+/** Message 5 grows first; then message 3 appears and grows, while 5 goes on now and then. */
+function insertedAnswer(server: LooseServer, poller: Polled): void {
+  server.add(1, "Tool", grep);
+  const later = server.add(5, "Assistant");
+  for (let i = 0; i < 20; i++) {
+    later.body += words(100 + i, 1);
+    poller.poll();
+  }
+  const earlier = server.add(3, "Assistant");
+  for (let i = 0; i < 20; i++) {
+    earlier.body += words(200 + i, 1);
+    if (i % 3 === 0) later.body += words(120 + i, 1);
+    poller.poll();
+  }
+}
+
+interface Trajectory {
+  readonly server?: Partial<Pick<LooseServer, "order" | "copies">>;
+  readonly grow: (server: LooseServer, poller: Polled) => void;
+  /** How it ends; with a checkpoint if unset. */
+  readonly close?: (server: LooseServer) => void;
+  /** What was streamed first is not first in the end. */
+  readonly moves?: true;
+}
+
+const trajectories: Readonly<Record<string, Trajectory>> = {
+  "inserted: message 3 appears after message 5 in the dump": {
+    server: { order: "arrival" },
+    grow: insertedAnswer,
+    moves: true,
+  },
+  "late: message 3 appears before message 5, in the order of the numbers": { grow: insertedAnswer, moves: true },
+  "interleaved: two messages grow at the same time": {
+    grow(server, poller) {
+      const [first, second] = [server.add(1, "Assistant"), server.add(2, "Assistant")];
+      for (let i = 0; i < 30; i++) {
+        first.body += words(100 + i, 1);
+        second.body += words(200 + i, 1);
+        poller.poll();
+      }
+    },
+  },
+  "doubled transcript": { server: { copies: 2 }, grow: oneAnswer },
+  "no checkpoint": { grow: oneAnswer, close: () => {} },
+  "text after a checkpoint": {
+    grow(server, poller) {
+      server.add(1, "Assistant", words(0, 20));
       poller.poll();
-    }
-    server.add(3, "Tool", "[CORTEX_STEP_TYPE_CHECKPOINT]");
-    if (server.status !== undefined) server.status = CascadeRunStatus.IDLE;
-    poller.pollToEnd();
-    expectOnce(poller, first.body + second.body);
-    expect(poller.streamed).toBe(first.body + second.body);
+      server.add(2, "Tool", checkpoint);
+      poller.poll(55);
+      const second = server.add(3, "Assistant");
+      for (let i = 0; i < 20; i++) {
+        second.body += words(20 + i, 1);
+        poller.poll(55);
+      }
+    },
+  },
+  ...Object.fromEntries(
+    [1, 2].map((nth): [string, Trajectory] => [
+      `empty poll at the close: the ${nth}. of its polls`,
+      {
+        grow: oneAnswer,
+        close(server) {
+          server.add(31, "Tool", checkpoint);
+          server.emptyAt = nth;
+        },
+      },
+    ]),
+  ),
+};
+
+describe.each(Object.entries(trajectories))("%s", (_, { server: shape, grow, close, moves }) => {
+  describe.each(["number", "place"] as const)("where an offset is the %s of a message", (filter) => {
+    test.each(ways)("every word arrives once by %s, streamed and whole", (_way, follow, status) => {
+      const server: LooseServer = Object.assign(new LooseServer(), shape, { filter, status });
+      const poller = follow(server);
+      grow(server, poller);
+      if (close === undefined) server.add(31, "Tool", checkpoint);
+      else close(server);
+      if (status !== undefined) server.status = IDLE;
+      poller.pollToEnd();
+      const { streamed, whole } = poller.answer;
+      expectOnce(poller, server.answers);
+      expect(whole).toBe(server.answers);
+      const rewrites = poller.events.filter(({ type }) => type === "rewritten");
+      expect(rewrites).toMatchObject(moves ? [{ moved: true }] : []);
+      expect(streamed === whole).toBe(moves !== true);
+      expect(server.emptyAt).toBe(0);
+      expect(poller.polls).toBeLessThan(server.has(checkpoint) ? 100 : 400);
+    });
   });
 });
 
-describe("a build that does not tell its status", () => {
-  test("may go on after a checkpoint in the middle of the answer", () => {
-    const server = new LooseServer();
-    const poller = byTranscript(server);
-    const first = server.add(1, "Assistant", words(0, 20));
-    poller.poll();
-    server.add(2, "Tool", "[CORTEX_STEP_TYPE_CHECKPOINT]");
-    poller.poll(55);
-    const second = server.add(3, "Assistant");
-    for (let i = 0; i < 20; i++) {
-      second.body += words(20 + i, 1);
-      poller.poll(55);
-    }
-    server.add(4, "Tool", "[CORTEX_STEP_TYPE_CHECKPOINT]");
-    poller.pollToEnd();
-    expectOnce(poller, first.body + second.body);
-  });
-
-  test("and writes no checkpoint ends the turn after a minute without news", () => {
-    const server = new LooseServer();
-    const poller = byTranscript(server);
-    const answer = server.add(1, "Assistant", words(0, 20));
-    poller.poll();
-    for (let i = 0; i < 200; i++) poller.poll(250);
-    expect(poller.ended).toBe(false);
-    poller.pollToEnd();
-    expectOnce(poller, answer.body);
-  });
-
-  test("and gives the transcript twice over is read once", () => {
-    const server = new LooseServer();
-    server.copies = 2;
-    const poller = byTranscript(server);
-    const answer = server.add(1, "Assistant");
-    for (let i = 0; i < 30; i++) {
-      answer.body += words(i, 1);
-      poller.poll();
-    }
-    server.add(2, "Tool", "[CORTEX_STEP_TYPE_CHECKPOINT]");
-    poller.pollToEnd();
-    expectOnce(poller, answer.body);
-    expect(poller.polls).toBeLessThan(60);
-  });
-
-  test("loses nothing by one empty poll at any time", () => {
-    for (const emptyAt of [0, 1, 2, 3, 4, 5]) {
-      const server = new LooseServer();
-      server.status = CascadeRunStatus.IDLE;
-      const poller = byTranscript(server);
-      const answer = server.add(1, "Assistant", words(0, 3));
-      poller.poll();
-      poller.poll();
-      answer.body += words(3, 3);
-      server.add(2, "Tool", "[CORTEX_STEP_TYPE_CHECKPOINT]");
-      const whole = server.transcript.bind(server);
-      let polls = 0;
-      server.transcript = (offset) => (polls++ === emptyAt ? "" : whole(offset));
-      poller.pollToEnd();
-      expectOnce(poller, answer.body);
-    }
-  });
+test("a build that does not tell its status and writes no checkpoint ends the turn only after a minute without news", () => {
+  const server = new LooseServer();
+  const poller = byTranscript(server);
+  oneAnswer(server, poller);
+  for (let i = 0; i < 200; i++) poller.poll(250);
+  expect(poller.ended).toBe(false);
+  poller.pollToEnd();
+  expectOnce(poller, server.answers);
 });
 
 test("every word of any answers that grow, appear between others and come late is streamed once, in both ways with one end", () => {

@@ -128,7 +128,7 @@ export async function probeCapabilities(probe: CapabilityProbe, signal: AbortSig
     offers((call) => client.getCascadeTranscriptForTrajectoryId(unused(), call)),
     offers((call) => unreadable.rawGetChatMessage(call)),
   ]);
-  return { cascade: start && (steps || transcript), steps: steps && status, transcript, rawChat };
+  return { cascade: start && (steps || transcript), steps: steps && (status || !transcript), transcript, rawChat };
 }
 
 /** Reasons that say nothing of the call that was asked for: no connection, a wrong token. */

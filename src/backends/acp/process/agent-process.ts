@@ -174,6 +174,10 @@ export class AgentProcess {
     await this.#peer.request("session/set_mode", { sessionId, modeId }, deadline(signal, optionMs));
   }
 
+  async setTitle(sessionId: string, title: string, signal: AbortSignal): Promise<void> {
+    await this.#peer.request("session/set_title", { sessionId, title }, deadline(signal, optionMs));
+  }
+
   /** Sends the one prompt of a turn. */
   prompt(session: OpenSession, blocks: readonly object[]): RunningPrompt {
     const onReply = this.#run(session);

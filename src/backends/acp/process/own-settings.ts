@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { MillraceError } from "../../../base/errors.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
+import type { Abilities } from "../abilities.ts";
 import { serverName } from "../tools/session-tools.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
 
@@ -113,6 +114,14 @@ function knownAgent({ command, args }: AcpAgentSpec): KnownAgent | undefined {
 /** Whether an agent by this `agentInfo.name` has settings of the table. */
 export function hasOwnSettings(agentName: string | undefined): boolean {
   return table.some(({ name }) => name.test(agentName?.toLowerCase() ?? ""));
+}
+
+/**
+ * Codex from 1.0 on asks a model for the title of a session without one. That request has its owner's permissions and the user's text,
+ * and no setting of ours reaches it, so the session must get a title from us. Source: docs/wire/acp-measured.md, "Titles".
+ */
+export function actsForTitles({ name, version, canTitle }: Abilities): boolean {
+  return !canTitle && /codex-acp/i.test(name ?? "") && version?.startsWith("0.") !== true;
 }
 
 /** The user's configuration with ours over it: OpenCode reads this variable last. */
