@@ -56,6 +56,8 @@ export const agentOptionsSchema = z.strictObject({
   mcpPermission: z.boolean().default(false),
   /** Several calls in one answer of the model: made at once, or each after the result of the one before. */
   mcpCalls: z.enum(["together", "one-by-one"]).default("together"),
+  /** Whether the tools of such a server are listed again when it says that they have changed. */
+  mcpListsAgain: z.boolean().default(true),
   /** The agent looks with a tool of its own, and makes no call of such a server. */
   ownToolsFirst: z.boolean().default(false),
   /** Where a turn's tokens are reported. */

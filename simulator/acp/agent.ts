@@ -138,7 +138,7 @@ export class DevinAgent {
     const servers: readonly unknown[] = terms.options.stdioServers ? params["mcpServers"] : [];
     if (servers.length > 0) {
       const { McpClient } = await import("./mcp-client.ts");
-      const opened = await Promise.all(servers.map((server) => McpClient.open(server)));
+      const opened = await Promise.all(servers.map((server) => McpClient.open(server, terms.options.mcpListsAgain)));
       session.mcp = opened.filter((client) => client !== undefined);
     }
     await this.#opened(session, "new");

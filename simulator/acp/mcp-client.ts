@@ -24,10 +24,12 @@ export class McpClient {
   /** Restarts the time limit of a call, by its progress token. */
   readonly #alive = new Map<unknown, () => void>();
   #lastToken = 0;
+  readonly #listsAgain: boolean;
   tools: readonly McpTool[] = [];
 
-  private constructor({ name, command, args, env }: StdioServer) {
+  private constructor({ name, command, args, env }: StdioServer, listsAgain: boolean) {
     this.name = name;
+    this.#listsAgain = listsAgain;
     const added = Object.fromEntries(env.map((each) => [each.name, each.value]));
     this.#child = spawn(command, [...args], { env: { ...process.env, ...added } });
     this.#rpc = new JsonRpc((line) => this.#child.stdin.write(line));
@@ -38,11 +40,14 @@ export class McpClient {
     this.#rpc.serve(this.#child.stdout, (method, params) => this.#told(method, params), ended);
   }
 
-  /** Starts a server and reads its tools; undefined for an entry that is no stdio server, or one that does not start. */
-  static async open(entry: unknown): Promise<McpClient | undefined> {
+  /**
+   * Starts a server and reads its tools, and reads them again when they have changed if it `listsAgain`; undefined for an entry that is no
+   * stdio server, or one that does not start.
+   */
+  static async open(entry: unknown, listsAgain = true): Promise<McpClient | undefined> {
     const { command } = entry as Partial<StdioServer>;
     if (command === undefined) return undefined;
-    const client = new McpClient(entry as StdioServer); // what ACP says that an entry is
+    const client = new McpClient(entry as StdioServer, listsAgain); // what ACP says that an entry is
     try {
       const clientInfo = { name: "affogato", version: "1" };
       await client.#rpc.request("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
@@ -93,7 +98,7 @@ export class McpClient {
   async #told(method: string, params: unknown) {
     if (method === "notifications/progress")
       this.#alive.get((params as { readonly progressToken?: unknown }).progressToken)?.();
-    if (method === "notifications/tools/list_changed") void this.#list();
+    if (method === "notifications/tools/list_changed" && this.#listsAgain) void this.#list();
     return { result: {} };
   }
 }

@@ -101,17 +101,17 @@ class PromptTurn {
   async #rounds(clock: Clock) {
     const { model } = this.#task;
     const { mcp, mcpRules } = this.#rules;
-    const offered = mcp.flatMap(({ tools }) => tools);
-    if (offered.length === 0) return await this.#answer(clock, model);
+    const offered = () => mcp.flatMap(({ tools }) => tools); // they may change between two answers
+    if (offered().length === 0) return await this.#answer(clock, model);
     if (mcpRules.ownToolsFirst) {
       await this.#tools.read();
       return await this.#answer(clock, { ...model, plan: { ...model.plan, text: "The folder is empty." } });
     }
-    const instructions = `${model.instructions}\n\n${taughtTools(offered, model.instructions)}`;
-    let prompt: ModelPrompt = { ...model, instructions };
+    let prompt: ModelPrompt = model;
     for (;;) {
       this.#answered = "";
-      const usage = await this.#answer(clock, prompt);
+      const instructions = `${model.instructions}\n\n${taughtTools(offered(), model.instructions)}`;
+      const usage = await this.#answer(clock, { ...prompt, instructions });
       const { calls } = callsIn(this.#answered);
       if (calls.length === 0) return usage;
       const results = writtenResults(await this.#tools.callServers(calls));

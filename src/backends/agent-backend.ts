@@ -27,7 +27,7 @@ export function withModelIds(inner: Backend, idOf: (uid: ModelUid, signal: Abort
     return { ...prompt, modelUid };
   };
   return {
-    kind: inner.kind,
+    ...inner,
     async *run(prompt, options, signal) {
       const asked = await orFailed(translated(prompt, signal), signal);
       if (asked === undefined) return;
@@ -40,7 +40,6 @@ export function withModelIds(inner: Backend, idOf: (uid: ModelUid, signal: Abort
       if ("failed" in asked) yield asked.failed;
       else yield* inner.resume(asked, from, options, signal);
     },
-    archive: (cascadeId, signal) => inner.archive(cascadeId, signal),
   };
 }
 
@@ -69,13 +68,11 @@ async function* renamed(batches: AsyncIterable<Batch>, modelUid: ModelUid): Asyn
  */
 export function ownConversations(inner: Backend, agentName: string | undefined): Backend {
   return {
-    kind: inner.kind,
+    ...inner,
     run: (prompt, options, signal) =>
       prompt.continues !== undefined && agentOfConversation(prompt.continues) !== agentName
         ? refused()
         : inner.run(prompt, options, signal),
-    resume: (prompt, from, options, signal) => inner.resume(prompt, from, options, signal),
-    archive: (cascadeId, signal) => inner.archive(cascadeId, signal),
   };
 }
 

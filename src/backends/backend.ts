@@ -68,6 +68,11 @@ export interface ToolResult {
 /** The raw reason of an answer that ended with calls while its prompt goes on: the agent waits for their results. */
 export const waitsForResults = "parked";
 
+/** Whether an agent made this call and waits for its result: `acp/tools/relay-program.ts` gives such calls their ids. */
+export function isAwaited(callId: string): boolean {
+  return /^call_[0-9a-f]{24}$/.test(callId);
+}
+
 /** `text`: a plain answer. `tools`: the client offered tools. `json`: the answer has to be JSON. */
 export type PromptForm = "text" | "tools" | "json";
 
@@ -113,6 +118,11 @@ export interface Backend {
   resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch>;
   /** Cleans up a conversation that will not be continued. */
   archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
+  /**
+   * Called before a turn is taken over that an ended process had begun, where what answers it serves one process at a time. Undefined:
+   * another process has that, and should take the turn over. Else the turn can go on here until the function is called.
+   */
+  readonly takeUp?: (cascadeId: CascadeId) => Promise<(() => void) | undefined>;
 }
 
 export interface RunOptions {

@@ -222,10 +222,9 @@ interface Failover {
  */
 function fallingOver(inner: Backend, { onRetired, onMoved, instead }: Failover): Backend {
   return {
-    kind: inner.kind,
+    ...inner,
     run: (prompt, options, signal) => run(prompt, options, signal),
     resume: (prompt, from, options, signal) => resume(prompt, inner.resume(prompt, from, options, signal)),
-    archive: (cascadeId, signal) => inner.archive(cascadeId, signal),
   };
 
   async function* run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncGenerator<Batch, void> {

@@ -4,7 +4,7 @@ import type { Clock } from "../base/clock.ts";
 import { isDegraded, type MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf } from "./event.ts";
+import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf, type TurnEvent } from "./event.ts";
 import { followLease, leases, renewLease } from "./lease.ts";
 import { LiveTurn } from "./live-turn.ts";
 import { type CancelFollower, LiveTurns } from "./live-turns.ts";
@@ -136,9 +136,9 @@ export class Live implements LiveLog {
     return this.#beginInMemory(turn, owner, clientKey);
   }
 
-  async claim(turnId: TurnId, owner: string): Promise<TurnClaim | undefined> {
+  async claim(turnId: TurnId, owner: string, from?: string): Promise<TurnClaim | undefined> {
     const { turns, sealer } = this.#health.store;
-    const claimed = await turns.claim(turnId, owner);
+    const claimed = await turns.claim(turnId, owner, from);
     if (claimed === undefined) return undefined;
     this.#turns.get(turnId)?.lose("fenced");
     const writer = this.#add(claimed, claimed.writer, sealer);
@@ -250,6 +250,10 @@ export class Live implements LiveLog {
   async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnRecord[]> {
     const stored = (await this.#health.orDegraded(() => this.#health.store.turns.listRunning(options))) ?? [];
     return stored.map((record) => this.#turns.newest(record)).filter(({ ended }) => !ended);
+  }
+
+  async firstEvent(turnId: TurnId): Promise<TurnEvent | undefined> {
+    return (await this.#health.store.turns.read(turnId, 0, 1, "runner")).events[0];
   }
 
   async oldestRunningMs(): Promise<number> {

@@ -141,6 +141,20 @@ export function describeTurns(world: StoreWorld): void {
       expect(await world.store.claim("turn_none" as TurnId, "owner-2")).toBeUndefined();
     });
 
+    test("take a turn over from the process that has it, where they name one", async () => {
+      const { turnId, writer } = await begin();
+      const { owner = "" } = (await world.store.get(turnId)) ?? {};
+      expect(await world.store.firstEvent(turnId)).toBeUndefined();
+      await writer.append([text("a"), text("b")], 1);
+      expect(await world.store.firstEvent(turnId)).toMatchObject({ type: "text", delta: "a" });
+      const claims = ["owner-2", "owner-3"].map((next) => world.store.claim(turnId, next, owner));
+      const won = (await Promise.all(claims)).map((claim) => claim?.record.owner ?? "none").sort();
+      expect([
+        ["none", "owner-2"],
+        ["none", "owner-3"],
+      ]).toContainEqual(won);
+    });
+
     test("append in the order in which they were asked to", async () => {
       const { turnId, writer } = await begin();
       await Promise.all(Array.from({ length: 20 }, (_, i) => writer.append([text(String(i))], 1)));

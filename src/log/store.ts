@@ -151,8 +151,8 @@ export interface LogWrites {
    * fails, a turn without an idempotency key is kept in memory, and one with a key throws `unavailable`.
    */
   create(turn: NewTurn, owner: string, options?: CreateOptions): Promise<CreateResult>;
-  /** Takes a running turn over from its writer; undefined when it has ended or is unknown. */
-  claim(turnId: TurnId, owner: string): Promise<TurnClaim | undefined>;
+  /** Takes a running turn over from its writer; undefined when it has ended or is unknown, or where `from` is given and has it no longer. */
+  claim(turnId: TurnId, owner: string, from?: string): Promise<TurnClaim | undefined>;
   /**
    * Asks the turn's writer, in any process, to end the turn. Durable. The first request stays; after the end none counts. Returns
    * false, and asks nothing, if the request is for a stream that a newer attach has.
@@ -224,6 +224,8 @@ export interface StreamStore {
 export interface StoreHousekeeping {
   /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
   listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;
+  /** The first event of a running turn, also of one that a client sealed; undefined where there is none yet. */
+  firstEvent(turnId: TurnId): Promise<TurnEvent | undefined>;
   /** When the oldest running turn was created, epoch ms; Infinity if none runs. Decodes no turn. */
   oldestRunningMs(): Promise<number>;
   /** Renews an owner's lease until `aliveUntilMs`. Turns of owners whose lease has run out may be claimed. */

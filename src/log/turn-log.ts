@@ -117,11 +117,11 @@ export class TurnLog {
     }
   }
 
-  /** Takes a running turn over from its writer; undefined when it has ended or is unknown. */
-  async claim(turnId: TurnId, owner: string): Promise<Omit<BegunTurn, "insert"> | undefined> {
+  /** As `LogWrites.claim`. */
+  async claim(turnId: TurnId, owner: string, from?: string): Promise<Omit<BegunTurn, "insert"> | undefined> {
     for (;;) {
       const row = await this.#rows.get(turnId, true);
-      if (row?.kind !== "turn" || !row.open) return undefined;
+      if (row?.kind !== "turn" || !row.open || row.owner !== (from ?? row.owner)) return undefined;
       await this.#check(row);
       const box = this.#sealer.open(row, "runner");
       if (box === undefined) throw unknownTurn();

@@ -1,4 +1,4 @@
-import { orAborted } from "../base/async.ts";
+import { bestEffort, orAborted } from "../base/async.ts";
 import type { TurnId } from "../base/ids.ts";
 import { leaseMs } from "../log/lease.ts";
 import type { TurnsOptions } from "./options.ts";
@@ -9,7 +9,7 @@ const sweepEveryMs = 60_000;
 
 /**
  * Runs until the signal aborts: renews this process's lease, looks for turns to adopt (at once, then every three seconds), and erases
- * expired data. After a failure of the store it tries again the next time.
+ * expired data. After a failure of the store it tries again the next time. A look that takes long holds up no renewal.
  */
 export async function keepHouse(
   { store, owner, clock }: Pick<TurnsOptions, "store" | "owner" | "clock">,
@@ -18,11 +18,14 @@ export async function keepHouse(
   signal: AbortSignal,
 ): Promise<void> {
   let sweptAtMs = -Infinity;
+  let adopting: Promise<void> | undefined;
   while (!signal.aborted) {
     try {
       if (store.capabilities.survivesRestart) {
         await store.renewOwner(owner, clock.now() + leaseMs);
-        await adopt();
+        adopting ??= bestEffort(adopt(), onProblem).finally(() => {
+          adopting = undefined;
+        });
       }
       if (clock.monotonic() - sweptAtMs >= sweepEveryMs) {
         sweptAtMs = clock.monotonic();
@@ -31,12 +34,9 @@ export async function keepHouse(
     } catch (error) {
       onProblem(error);
     }
-    try {
-      await clock.sleep(renewEveryMs, signal);
-    } catch {
-      return; // stopped while asleep
-    }
+    await bestEffort(clock.sleep(renewEveryMs, signal)); // an abort ends it
   }
+  await adopting;
 }
 
 /** `letGo`: the turn belongs to another process now, or its owner cannot be found out. Its runner stops without writing an end. */

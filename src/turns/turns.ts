@@ -14,7 +14,10 @@ export interface StartTurn extends Omit<NewTurn, "turnId" | "createdAtMs" | "gra
    * its own time if that is longer.
    */
   readonly graceMs: number | undefined;
-  /** The client marks the request as a retry (`X-Stainless-Retry-Count`): the earlier turn is joined although its reader is not known to be gone. */
+  /**
+   * The client marks the request as a retry (`X-Stainless-Retry-Count`), or it cannot be anything else: the earlier turn is joined
+   * although its reader is not known to be gone.
+   */
   readonly retry?: boolean;
   /** The client repeats each failure in the middle of an answer seconds later, without its user: its repeat gets no prompt at once. */
   readonly repeatsLate?: boolean;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnRecord } from "../log/store.ts";
 import { asking } from "./turns.fake.ts";
-import { implicitTwin, type Twin, twinsBeingRead } from "./twins.ts";
+import { endsInAwaitedResults, implicitTwin, type Twin, twinsBeingRead } from "./twins.ts";
 
 /** An earlier turn of session `s`: running, without a reader. */
 function twin({ beingRead = false, ...record }: Partial<TurnRecord> & { readonly beingRead?: boolean } = {}): Twin {
@@ -72,4 +72,14 @@ test("a repeated request waits for the readers of those turns only that it would
     twin({ ...finished, beingRead: true }),
   ];
   expect(twinsBeingRead({ session: "s" }, [waited, ...others])).toEqual([waited.record]);
+});
+
+test("a request that ends with results that an agent waits for can only be a repetition of an equal one", () => {
+  const result = (callId: string) => ({ role: "tool", callId, isError: false, parts: [] }) as const;
+  const asked = { role: "user", parts: [] } as const;
+  const awaited = `call_${"0a".repeat(12)}`;
+  expect(endsInAwaitedResults({ messages: [asked, result(awaited)] })).toBe(true);
+  expect(endsInAwaitedResults({ messages: [asked, result("call_01k_1")] })).toBe(false); // taught in prose
+  expect(endsInAwaitedResults({ messages: [result(awaited), asked] })).toBe(false);
+  expect(endsInAwaitedResults({ messages: [asked] })).toBe(false);
 });

@@ -1,7 +1,9 @@
+import { isAwaited } from "../backends/backend.ts";
 import { within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError, reasonOf, unsentPrompt } from "../base/errors.ts";
 import { seqOf, type TurnEvent } from "../log/event.ts";
+import type { TurnRequest } from "../log/request.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { JoinTurn } from "./turns.ts";
 
@@ -45,6 +47,15 @@ export function implicitTwin(
     if (record.ended) return record.outcome === "finished" && wanting;
     return record.cancelRequested === undefined && (wanting || asked.retry === true);
   })?.record;
+}
+
+/**
+ * Whether a request can only be a repetition of an equal one: it ends with results that an agent waits for, and an agent takes each
+ * result once.
+ */
+export function endsInAwaitedResults({ messages }: Pick<TurnRequest, "messages">): boolean {
+  const last = messages.at(-1);
+  return last?.role === "tool" && isAwaited(last.callId);
 }
 
 /** Running turns that the request would join if they had no reader. */

@@ -13,6 +13,7 @@ import { accumulates, grown, type Room, spread } from "./verdict.ts";
  * are kept for a minute, so that the size of the log can be judged: no answer may be left at the end, and once the retention deletes, the
  * log must not grow from window to window.
  * `--acp`: over an agent, which dies in place of the IDE. `--turns` (20,000), `--short` (400 turns; so does CI), `--json FILE`, `--seed` repeats the order of events.
+ * `--short --acp` takes a minute: 160 turns, and the log is not judged, which is the same one over Cascade.
  */
 const { values: options } = parseArgs({
   options: {
@@ -23,16 +24,17 @@ const { values: options } = parseArgs({
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
   },
 });
-const turns = Number(options.turns ?? (options.short ? "400" : "20000"));
+const isBrief = options.short && options.acp;
+const turns = Number(options.turns ?? (isBrief ? "160" : options.short ? "400" : "20000"));
 const restarts = options.short ? 3 : 20;
-const calmSeconds = options.short ? 40 : 60;
+const calmSeconds = isBrief ? 10 : options.short ? 40 : 60;
 const windows = 12;
 if (!Number.isInteger(turns) || turns < windows * 10)
   throw new Error(`--turns needs a whole number from ${windows * 10} on.`);
 if (process.platform !== "linux") throw new Error("The soak reads what a process holds from /proc; run it on Linux.");
 
 /** Kept for a minute, and swept once a minute; the machine may be busy. */
-const erasedSeconds = 240;
+const erasedSeconds = isBrief ? 0 : 240;
 /** The log is looked at this often at most: what comes and goes with a sweep is no growth. */
 const lookEverySeconds = 60;
 /** With fewer looks since the retention began to delete, a slope says nothing. */
@@ -94,8 +96,10 @@ async function soak(): Promise<void> {
     ...prompts.twice.map((text) => `prompted twice: ${text.slice(0, 80)}`),
     ...(failed.length > may ? [`${failed.length} turns failed, and only ${may} met a fault`] : []),
     ...Object.entries(rooms).flatMap(([name, room]) => {
-      // a short run is over before the gateway closes its first idle connection: then what is left after the load counts
-      const looks = options.short && ["handles", "sockets"].includes(name) ? [...rows.slice(0, 1), calm] : rows;
+      // a short run is over before the gateway closes its first idle connection, and a brief one before memory is collected: then what
+      // is left after the load counts
+      const isLeft = isBrief || (options.short && ["handles", "sockets"].includes(name));
+      const looks = isLeft ? [...rows.slice(0, 1), calm] : rows;
       const how = grown(
         looks.map((row) => row[name as keyof typeof rooms]),
         room,
@@ -106,10 +110,10 @@ async function soak(): Promise<void> {
       ? [`resident memory stays at ${calm.residentMiB} MiB after the load`]
       : []),
     ...(calm.heapMiB > most(rows[0]?.heapMiB) ? [`the heap stays at ${calm.heapMiB} MiB after the load`] : []),
-    ...(erased.keptTurns > 0
+    ...(erased.keptTurns > 0 && !isBrief
       ? [`${erased.keptTurns} turns are still kept ${erasedSeconds} s after the load, in ${erased.contentMiB} MiB`]
       : []),
-    ...judgeLog(rows, times, erased),
+    ...(isBrief ? [] : judgeLog(rows, times, erased)),
   ];
   say(
     `${asked} turns: ${answered} answered, ${failed.length} failed and said so, ${lost.length} lost; ${prompts.accepted} prompts`,
@@ -117,9 +121,8 @@ async function soak(): Promise<void> {
   say(
     `${world.gatewayDeaths} deaths of the gateway, ${world.standIn.deaths} of the IDE, ${world.standIn.faults} calls that failed`,
   );
-  say(
-    `of an expired turn the log remembers ${rememberedBytes(erased).toFixed(0)} bytes; seed ${options.seed}, ${seconds()} s`,
-  );
+  if (!isBrief) say(`of an expired turn the log remembers ${rememberedBytes(erased).toFixed(0)} bytes`);
+  say(`seed ${options.seed}, ${seconds()} s`);
   for (const each of broken) say(`BROKEN: ${each}`);
   if (options.json !== undefined)
     writeFileSync(

@@ -1,10 +1,10 @@
 import type { CascadeId } from "../../base/ids.ts";
 import type { Backend } from "../backend.ts";
-import { isUnknownSession } from "./errors.ts";
+import { isUnknownSession, turnFailure } from "./errors.ts";
 import { discardSession } from "./session/held-session.ts";
 import { sessionIdOf } from "./session/session-notes.ts";
 import { launchFor } from "./style.ts";
-import { resumeTurn, runTurn } from "./turn.ts";
+import { elsewhereMessage, resumeTurn, runTurn } from "./turn.ts";
 import type { AgentParts } from "./turn-parts.ts";
 
 /** An agent that speaks ACP: a session a turn, pushed updates, and its stored sessions to come back to. */
@@ -14,7 +14,17 @@ export function acpBackend(parts: AgentParts): Backend {
     run: (prompt, options, signal) => runTurn(parts, prompt, options, signal),
     resume: (prompt, from, options, signal) => resumeTurn(parts, { prompt, from, options }, signal),
     archive: (cascadeId, signal) => archive(parts, cascadeId, signal),
+    takeUp: (cascadeId) => takeUp(parts, cascadeId),
   };
+}
+
+/** The agent's process is this gateway's from here until the turn is over: the turn goes on in it. */
+async function takeUp({ spec, pool, notes }: AgentParts, cascadeId: CascadeId): Promise<(() => void) | undefined> {
+  const logged = sessionIdOf(spec.name, cascadeId);
+  const id = logged && (await notes.current(logged));
+  const lease = id === undefined ? undefined : await pool.leaseHolding(id);
+  if (lease === "elsewhere") return undefined;
+  return () => lease?.release();
 }
 
 /**
@@ -27,6 +37,7 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   if (logged === undefined) return;
   const { id } = await notes.last(logged); // one that was noted as discarded may still be there: its agent died meanwhile
   const here = await pool.leaseHolding(id);
+  if (here === "elsewhere") throw turnFailure(elsewhereMessage);
   if (here !== undefined) {
     try {
       await discardSession(parts, here.process, id);

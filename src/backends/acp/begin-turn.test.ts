@@ -164,7 +164,7 @@ test("an agent that writes something is waited for, for a minute at most", async
   expect(await failed).toMatchObject(gaveUp("session/new", "within a minute"));
 });
 
-const waits = { isRunning: true, given: ["a", "b"], lost: 0 };
+const waits = { isRunning: true, given: ["a", "b"], lost: 0, takesTools: true };
 
 test.each([
   ["exactly the results of the calls", ["a", "b"], waits, "go_on"],
@@ -177,6 +177,7 @@ test.each([
   ["results for calls that the agent gave up", ["a", "b"], { ...waits, given: ["a"], lost: 1 }, "calls_given_up"],
   ["results for a prompt that has ended", ["a", "b"], { ...waits, isRunning: false }, "prompt_ended"],
   ["results where no call waits", ["a"], { ...waits, given: [] }, "nothing_waits"],
+  ["results beside tools that the agent does not take", ["a", "b"], { ...waits, takesTools: false }, "other_tools"],
 ] as const)("%s: %j", (_, results, state, choice) => {
   expect(continueParked(results, state)).toBe(choice);
 });

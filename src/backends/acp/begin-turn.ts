@@ -8,7 +8,7 @@ import type { RunningPrompt } from "./running-prompt.ts";
 import { type AcpTurn, settle } from "./session/held-session.ts";
 import { sessionIdOf } from "./session/session-notes.ts";
 import { readReplay } from "./session/stored-turn.ts";
-import { asNative, asProse, beginNatively } from "./tools/begin-native.ts";
+import { asNative, asProse, beginNatively, takesTools } from "./tools/begin-native.ts";
 import type { SessionTools } from "./tools/session-tools.ts";
 import { configure, launchOf } from "./turn-parts.ts";
 
@@ -73,6 +73,7 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
   if (id === undefined) throw turnFailure(goneMessage);
   if (id !== logged) held.replaced = logged;
   here ??= await parts.pool.leaseHolding(id);
+  if (here === "elsewhere") throw turnFailure(busyMessage);
   const session = here?.process.sessions.get(id);
   if (here !== undefined && session !== undefined) {
     held.hold(here, undefined); // until it is known to be free it is another turn's
@@ -113,7 +114,10 @@ async function goOnNatively(
   if (waiting !== undefined && results !== undefined) await takeUp(turn, process, session, results);
   const { given, lost } = tools;
   const isFree = waiting === undefined && given.length === 0 && lost === 0;
-  const choice = isFree ? "free" : continueParked(results, { isRunning: waiting !== undefined, given, lost });
+  const state = { isRunning: waiting !== undefined, given, lost, takesTools: true };
+  let choice = isFree ? "free" : continueParked(results, state);
+  if (choice === "go_on")
+    choice = continueParked(results, { ...state, takesTools: await takesTools(turn, process, tools, native) });
   if (choice !== "free" && choice !== "go_on") throw turnFailure(`${goneMessage} (${choice})`);
   tools.offer(native.tools);
   return { process, session, prompt: asNative(prompt, native), waiting };
@@ -154,14 +158,21 @@ export interface ParkedState {
   readonly given: readonly string[];
   /** Calls that the client has and that the agent gave up. */
   readonly lost: number;
+  /** The tools are those that the agent has, or it has listed the new ones. */
+  readonly takesTools: boolean;
 }
 
 /** Why results cannot go to the prompt that waits: everything is then asked anew. */
-export type AskAnew = "no_results" | "prompt_ended" | "calls_given_up" | "other_calls" | "nothing_waits";
+export type AskAnew =
+  | "no_results"
+  | "prompt_ended"
+  | "calls_given_up"
+  | "other_calls"
+  | "nothing_waits"
+  | "other_tools";
 
 /**
- * Whether the next request of a conversation goes on with the prompt that waits. Its caller, model, tools and history were compared
- * before: only a conversation that holds exactly the client's history comes here. `results` are the ids of the results that follow the
+ * Whether the next request of a conversation goes on with the prompt that waits. Its caller, model and history were compared before: only a conversation that holds exactly the client's history comes here. `results` are the ids of the results that follow the
  * last answer, undefined where anything else follows it. Pure.
  */
 export function continueParked(results: readonly string[] | undefined, state: ParkedState): "go_on" | AskAnew {
@@ -170,5 +181,6 @@ export function continueParked(results: readonly string[] | undefined, state: Pa
   if (state.lost > 0) return "calls_given_up";
   if (state.given.length === 0) return "nothing_waits";
   const isSame = results.length === state.given.length && state.given.every((callId) => results.includes(callId));
-  return isSame ? "go_on" : "other_calls";
+  if (!isSame) return "other_calls";
+  return state.takesTools ? "go_on" : "other_tools";
 }

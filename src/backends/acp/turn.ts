@@ -120,6 +120,7 @@ async function openHere(
 ): Promise<RunningPrompt | undefined> {
   const { parts, prompt, held } = turn;
   const lease = await parts.pool.leaseHolding(sessionId);
+  if (lease === "elsewhere") throw turnFailure(elsewhereMessage);
   const session = lease?.process.sessions.get(sessionId);
   if (lease === undefined || session === undefined) return undefined;
   if (prompt.native !== undefined) session.tools?.offer(prompt.native.tools);
@@ -296,6 +297,8 @@ function cutMessage(how: string | undefined): string {
   );
 }
 
+export const elsewhereMessage =
+  "Another gateway has the agent that answers this turn. The part that arrived was kept, and the prompt was not sent again.";
 const noSessionMessage =
   "The gateway stopped while this turn ran, and no session of the agent was noted for it. The prompt was not sent again.";
 const discardedMessage =

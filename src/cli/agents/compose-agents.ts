@@ -247,7 +247,7 @@ export function journalled(
   }
 
   return {
-    kind: inner.kind,
+    ...inner,
     run: (prompt, options, signal) =>
       noted((noting) => inner.run(prompt, noting, signal), prompt.continues, options, signal),
     resume: (prompt, from, options, signal) =>

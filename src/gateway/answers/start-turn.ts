@@ -3,6 +3,7 @@ import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { JoinTurn, StartedTurn, StartTurn } from "../../turns/turns.ts";
+import { endsInAwaitedResults } from "../../turns/twins.ts";
 import type { ResumptionKind } from "../../usage/history/resumption.ts";
 import { clientName, repeatsLate } from "../dialects/by-client.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "../dialects/dialect.ts";
@@ -72,7 +73,7 @@ export async function startTurn(
     fingerprint,
     idempotencyKey: idempotencyKeyOf(headers),
     session: sessionOf(headers),
-    retry: isRetry(headers),
+    retry: isRetry(headers) || endsInAwaitedResults(parsed.request),
     graceMs,
   };
   const resolve = async (): Promise<StartTurn> => {

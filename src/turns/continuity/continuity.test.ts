@@ -77,6 +77,19 @@ describe("Continuity", () => {
     }
   });
 
+  it("continues with other tools where a prompt waits for results, and says that they changed if that does not work", () => {
+    const { continuity } = fakeContinuity();
+    const first = asker({ messages: [user("Look")], tools: [bash] });
+    const calls = [{ callId: "a", name: "bash", arguments: '{"command":"ls"}' }];
+    const answer = assistant("", [{ id: "a", name: "bash", arguments: { command: "ls" } }]);
+    const next = asker({ messages: [user("Look"), answer, toolResult("a", "a.txt")], tools: [bash, readFile] });
+    continuity.keep(first, id(1), { text: "", calls, waits: true });
+    expect(continuity.choose(next)).toMatchObject({ type: "reuse", cascadeId: id(1), without: "tools_changed" });
+    continuity.release(id(1));
+    continuity.keep(first, id(2), { text: "", calls });
+    expect(continuity.choose(next)).toMatchObject({ type: "rebuild", reason: "tools_changed" });
+  });
+
   it("does not mind what clients write anew into their system text each time", () => {
     const text = (date: string, status: string) =>
       `You are a CLI.\n<env>\nToday's date: ${date}\n</env>\nThe current time is ${date}.\n\ngitStatus: on main\n${status}`;

@@ -45,7 +45,7 @@ export class Conversation {
   rebuild(): void {
     const { choice } = this.#options;
     this.close();
-    this.#travelled = `rebuilt(${choice.type === "reuse" ? "trajectory_gone" : choice.reason})`;
+    this.#travelled = `rebuilt(${choice.type === "reuse" ? (choice.without ?? "trajectory_gone") : choice.reason})`;
   }
 
   /** Notes the visible parts of the answer that are not text. */

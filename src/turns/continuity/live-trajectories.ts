@@ -30,13 +30,15 @@ export type RebuildReason =
   | "tools_changed"
   | "history_changed";
 
+/** `without`: why the prompt is built from the whole history if the trajectory cannot take it, where that is known. */
 export type HistoryChoice =
-  | { readonly type: "reuse"; readonly cascadeId: CascadeId }
+  | { readonly type: "reuse"; readonly cascadeId: CascadeId; readonly without?: RebuildReason }
   | { readonly type: "rebuild"; readonly reason: RebuildReason };
 
 /**
- * Looks for an idle trajectory that holds exactly what the client shows, and marks it busy: it is given to one turn only.
- * Without one, the reason is what differs from the owner's newest trajectory.
+ * Looks for an idle trajectory that holds exactly what the client shows, and marks it busy: it is given to one turn only. One whose
+ * prompt waits is taken with other tools too, because an agent may take them. Without one, the reason is what differs from the owner's
+ * newest trajectory.
  */
 export function take(
   state: LiveTrajectories,
@@ -46,14 +48,15 @@ export function take(
   const { history, owner } = wanted;
   if (history === undefined) return rebuild("first");
   const own = (each: LiveTrajectory) => each.owner === owner;
+  const reuse = (found: LiveTrajectory, without: object) => ({
+    state: { idle: state.idle.filter((each) => each !== found), busy: [...state.busy, found] },
+    choice: { type: "reuse", cascadeId: found.cascadeId, ...without } as const,
+  });
   const found = state.idle.findLast((each) => own(each) && same(each.history, history));
-  if (found !== undefined) {
-    const idle = state.idle.filter((each) => each !== found);
-    return {
-      state: { idle, busy: [...state.busy, found] },
-      choice: { type: "reuse", cascadeId: found.cascadeId },
-    };
-  }
+  if (found !== undefined) return reuse(found, {});
+  const { tools } = history;
+  const waits = state.idle.findLast((each) => own(each) && each.waits && same({ ...each.history, tools }, history));
+  if (waits !== undefined) return reuse(waits, { without: "tools_changed" });
   if (state.busy.some((each) => own(each) && same(each.history, history))) return rebuild("busy");
   const newest = state.idle.findLast(own);
   return rebuild(newest === undefined ? "unknown_history" : difference(newest.history, history));

@@ -38,7 +38,7 @@ async function hosting(mostBytes?: number) {
   const onOver = () => (state.over = true);
   const host = new AgentHost({ orders, child, log, clock, onOver, ...(mostBytes === undefined ? {} : { mostBytes }) });
   await host.listen();
-  const gateway = (role: GatewayRole = "starter") => HostedChild.open(socket, role, systemClock);
+  const gateway = (role: GatewayRole = { role: "starter" }) => HostedChild.open(socket, role, systemClock);
   /** The gateway leaves, and the host has noticed. */
   const leave = async (child: HostedChild) => {
     await child.leave();
@@ -65,7 +65,7 @@ test("a prompt that runs keeps it, its answer waits as long for a gateway, and a
   for (const answers of [true, false]) {
     const { clock, state, gateway, leave } = await hosting();
     const child = await gateway();
-    child.note({ state: "{}", keep: 0, running: [7] });
+    child.note({ state: "{}", keep: 0, running: [7], sessions: [] });
     await leave(child);
     await clock.advance(2 * aloneMs);
     if (answers) state.say(line({ id: 7, result: {} }));
@@ -95,12 +95,33 @@ test("what it keeps is bounded: the agent waits until a gateway has read it, and
   let read = "";
   child.onText((part) => (read += part));
   await expect.poll(() => read).toBe(text.repeat(kept));
-  child.note({ state: "{}", keep: kept, running: [] });
+  child.note({ state: "{}", keep: kept, running: [], sessions: [] });
   await expect.poll(() => [state.held, log.bytes]).toEqual([false, 0]);
-  child.note({ state: "{}", keep: kept, running: [7] }); // the next gateway wants all lines from here on
+  child.note({ state: "{}", keep: kept, running: [7], sessions: [] }); // the next gateway wants all lines from here on
   for (let lines = 0; lines < 50; lines++) state.say(text);
   expect(log.bytes).toBeLessThan(1_500);
   await expect.poll(() => read).toBe(text.repeat(kept + 50));
   await leave(child);
   expect([state.held, log.next]).toEqual([false, kept + 50]);
+});
+
+test("a gateway that needs a session gets the agent from one that does not need it, and from no other", async () => {
+  const { gateway } = await hosting();
+  const finder = (session: string) => gateway({ role: "finder", session });
+  const first = await gateway();
+  await expect(finder("a")).rejects.toMatchObject({ why: "stranger" });
+  first.onText(() => {});
+  first.note({ state: "kept", keep: 0, running: [], sessions: ["a"] });
+  await expect.poll(() => finder("a").catch(({ why }: { why: string }) => why)).toBe("busy"); // it keeps what it needs
+  await expect(finder("b")).rejects.toMatchObject({ why: "stranger" });
+  first.onWanted = () => {
+    void first.leave();
+    return true;
+  };
+  const second = await finder("a");
+  expect(second.state).toBe("kept");
+  await expect(first.exited).resolves.toBe("its host ended");
+  second.onText(() => {});
+  second.onWanted = () => false;
+  await expect(gateway({ role: "finder", session: "a" })).rejects.toMatchObject({ why: "busy" });
 });

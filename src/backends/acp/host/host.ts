@@ -8,11 +8,11 @@ import { longestLine, TextLines } from "../process/lines.ts";
 import type { SpawnedChild } from "../process/spawn-child.ts";
 import type { LineLog } from "./line-log.ts";
 import {
-  type GatewayRole,
   type HostLook,
   type HostOrders,
   type News,
   type Order,
+  type Refusal,
   type Welcome,
   wireVersion,
 } from "./wire.ts";
@@ -52,13 +52,14 @@ export class AgentHost {
   readonly #server: Server;
   readonly #lines = new TextLines(longestLine);
   readonly #running = new Set<number>();
+  #sessions: readonly string[] = [];
   readonly #sinceMs: number;
   #state: string | null = null;
   #keep = 0;
   #read = 0;
   #gateways = 0;
   #connection: GatewayConnection | undefined;
-  #queued: (() => void)[] = [];
+  #queued: QueuedGateway[] = [];
   /** Since when no gateway is here, and no prompt runs either; of the monotonic clock. */
   #aloneSinceMs: number;
   #idleSinceMs: number;
@@ -113,7 +114,10 @@ export class AgentHost {
   #ordered(socket: Socket, order: Order): void {
     switch (order.type) {
       case "hello":
-        this.#welcome(socket, order.role);
+        this.#welcome(socket, order);
+        break;
+      case "keep":
+        for (const { isFinder, refuse } of [...this.#queued]) if (isFinder) refuse();
         break;
       case "look":
         socket.end(`${JSON.stringify(this.#seen)}\n`);
@@ -143,29 +147,32 @@ export class AgentHost {
   }
 
   /** All that the gateway before has sent is handled before another one is welcome. */
-  #welcome(socket: Socket, role: GatewayRole): void {
-    const isAwaited = this.#gateways === 0 && role !== "starter";
-    if (!isAwaited && this.#connection === undefined) {
-      this.#serve(socket);
-      return;
+  #welcome(socket: Socket, hello: Order & { readonly type: "hello" }): void {
+    const isFinder = hello.role === "finder";
+    const refuse = (refused: Refusal["refused"]) => socket.end(`${JSON.stringify({ refused } satisfies Refusal)}\n`);
+    const isStranger = isFinder && !this.#sessions.includes(hello.session);
+    const isAwaited = this.#gateways === 0 && hello.role !== "starter";
+    if (isStranger || isAwaited) refuse(isStranger ? "stranger" : "busy");
+    else if (this.#connection === undefined) this.#serve(socket);
+    else {
+      const queued: QueuedGateway = {
+        isFinder,
+        serve: () => {
+          clearTimeout(tired);
+          if (!socket.destroyed) this.#serve(socket);
+        },
+        refuse: () => {
+          clearTimeout(tired);
+          if (!this.#queued.includes(queued)) return;
+          this.#queued = this.#queued.filter((each) => each !== queued);
+          refuse("busy");
+        },
+      };
+      // after a time without a processor the end of the one before may be read in the same turn of the loop as this timer
+      const tired = setTimeout(() => setImmediate(queued.refuse), patienceMs);
+      this.#queued.push(queued);
+      if (isFinder) this.#connection.tell({ wanted: true });
     }
-    const refuse = () => socket.end(`${JSON.stringify({ busy: true })}\n`);
-    if (isAwaited || role === "finder") {
-      refuse();
-      return;
-    }
-    const serve = () => {
-      clearTimeout(tired);
-      if (!socket.destroyed) this.#serve(socket);
-    };
-    const leave = () => {
-      if (!this.#queued.includes(serve)) return;
-      this.#queued = this.#queued.filter((each) => each !== serve);
-      refuse();
-    };
-    // after a time without a processor the end of the one before may be read in the same turn of the loop as this timer
-    const tired = setTimeout(() => setImmediate(leave), patienceMs);
-    this.#queued.push(serve);
   }
 
   #serve(socket: Socket): void {
@@ -189,7 +196,7 @@ export class AgentHost {
     this.#aloneSinceMs = this.#clock.monotonic();
     this.#idleSinceMs = this.#aloneSinceMs;
     if (this.#ended !== undefined && (this.#running.size === 0 || this.#read >= this.#log.next)) this.#exit();
-    while (this.#connection === undefined && this.#queued.length > 0) this.#queued.shift()?.();
+    while (this.#connection === undefined && this.#queued.length > 0) this.#queued.shift()?.serve();
   }
 
   #told({ read, write, note }: Order & { readonly type: "tell" }): void {
@@ -198,8 +205,9 @@ export class AgentHost {
     if (write !== undefined) this.#child.write(write);
   }
 
-  #note({ state, keep, running }: HostNote): void {
+  #note({ state, keep, running, sessions }: HostNote): void {
     this.#state = state;
+    this.#sessions = sessions;
     this.#keep = keep;
     this.#running.clear();
     for (const id of running) this.#running.add(id);
@@ -267,6 +275,13 @@ export class AgentHost {
     rmSync(this.#orders.socket, { force: true });
     this.#onOver();
   }
+}
+
+/** A gateway that waits for the one before it to leave. */
+interface QueuedGateway {
+  readonly isFinder: boolean;
+  readonly serve: () => void;
+  readonly refuse: () => void;
 }
 
 /** The gateway that is connected: it gets each line once, at its own pace. */

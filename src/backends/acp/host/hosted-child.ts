@@ -11,6 +11,7 @@ import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from ".
 import { TextLines } from "../process/lines.ts";
 import { residentMemory } from "../process/resident-memory.ts";
 import { spawnChild } from "../process/spawn-child.ts";
+import { shortPath, socketAddress } from "./socket-address.ts";
 import {
   type GatewayRole,
   type HostLook,
@@ -37,8 +38,6 @@ const hungMs = 5_000;
 const errorTailChars = 8_192;
 /** So many requests of one gateway have ids of their own. */
 const idsEach = 1_000_000;
-/** The longest path of a socket that every system takes. */
-const longestPath = 103;
 
 export interface HostsOptions {
   /** Where the sockets of all hosts are. */
@@ -51,8 +50,8 @@ export interface HostsOptions {
 /** Why no host can be started here; undefined where one can. */
 export function hostless(folder: string, platform: NodeJS.Platform): string | undefined {
   if (platform === "win32") return "this system has no Unix sockets";
-  return socketIn(folder, "", "00000000").length > longestPath
-    ? `the path of ${folder} is too long for a socket`
+  return shortPath(socketIn(folder, "", "00000000")).address === undefined
+    ? `the path of ${folder} is too long for a socket, and so is the one of the folder for temporary files`
     : undefined;
 }
 
@@ -67,16 +66,44 @@ export function hostedStart(options: HostsOptions): StartChild {
   };
 }
 
-/** Connects to the hosts of this agent that no gateway has. */
-export async function freeHosts(
-  { folder, agent }: HostsOptions,
-  role: GatewayRole,
-  clock: Clock,
-): Promise<readonly HostedChild[]> {
+/** Connects to the hosts of this agent that no gateway has, for a gateway that starts. */
+export async function freeHosts({ folder, agent }: HostsOptions, clock: Clock): Promise<readonly HostedChild[]> {
   const sockets = await socketsIn(folder, markOf(agent));
-  const open = (socket: string) => HostedChild.open(socket, role, clock).catch(() => undefined);
+  const open = (socket: string) => HostedChild.open(socket, { role: "successor" }, clock).catch(() => undefined);
   const children = await Promise.all(sockets.map(open));
   return children.filter((child) => child !== undefined);
+}
+
+/**
+ * Connects to the host of the agent that has this session. `busy`: another gateway needs it, or a host does not say what it has.
+ * Undefined: no host has it.
+ */
+export async function hostHolding(
+  { folder, agent }: HostsOptions,
+  session: string,
+  clock: Clock,
+): Promise<HostedChild | "busy" | undefined> {
+  const sockets = await socketsIn(folder, markOf(agent));
+  const open = async (socket: string) => {
+    try {
+      return await HostedChild.open(socket, { role: "finder", session }, clock);
+    } catch (error) {
+      const isWithout = (error instanceof HostRefusal && error.why === "stranger") || isGone(error);
+      return isWithout ? undefined : "busy";
+    }
+  };
+  const found = await Promise.all(sockets.map(open));
+  return found.find((each) => each !== undefined && each !== "busy") ?? found.find((each) => each === "busy");
+}
+
+/** A host refuses this gateway. */
+class HostRefusal extends Error {
+  readonly why: Refusal["refused"];
+
+  constructor(why: Refusal["refused"]) {
+    super(`the host refuses: ${why}`);
+    this.why = why;
+  }
 }
 
 /** What each host of this folder says of itself. A socket without a host is removed. */
@@ -118,7 +145,7 @@ async function startHost(
     );
     host.unref();
     host.stdout.destroy();
-    return await HostedChild.open(socket, "starter", clock);
+    return await HostedChild.open(socket, { role: "starter" }, clock);
   } catch (error) {
     host.kill("SIGKILL");
     throw error;
@@ -138,6 +165,7 @@ export class HostedChild implements AgentChild, ChildHost {
   #note: HostNote | undefined;
   #errors: string;
   #isGone = false;
+  onWanted = () => false;
   heardMs: number;
 
   private constructor(socket: Socket, welcome: Welcome, clock: Clock) {
@@ -158,13 +186,14 @@ export class HostedChild implements AgentChild, ChildHost {
     socket.once("close", () => this.#onExit("its host ended"));
   }
 
-  /** Rejects where no host listens, another gateway is connected, or the host is of another version. */
+  /** Rejects where no host listens or the host is of another version; with a `HostRefusal` where it refuses. */
   static async open(path: string, role: GatewayRole, clock: Clock): Promise<HostedChild> {
-    const socket = createConnection(path);
+    const socket = createConnection(socketAddress(path));
     try {
-      const first = await orAborted(firstLine(socket, { type: "hello", role }), AbortSignal.timeout(helloMs));
+      const first = await orAborted(firstLine(socket, { type: "hello", ...role }), AbortSignal.timeout(helloMs));
       const welcome = JSON.parse(first) as Welcome | Refusal; // a host's
-      if ("busy" in welcome || welcome.version !== wireVersion) throw new Error("the host is not free");
+      if ("refused" in welcome) throw new HostRefusal(welcome.refused);
+      if (welcome.version !== wireVersion) throw new Error("the host is of another version");
       return new HostedChild(socket, welcome, clock);
     } catch (error) {
       socket.destroy();
@@ -244,7 +273,9 @@ export class HostedChild implements AgentChild, ChildHost {
     const news = JSON.parse(line) as News; // a host's
     if ("half" in news)
       listener(" "); // begins a line, and changes none
-    else if ("errors" in news) this.#errors = (this.#errors + news.errors).slice(-errorTailChars);
+    else if ("wanted" in news) {
+      if (!this.onWanted() && !this.#isGone) this.#send({ type: "keep" });
+    } else if ("errors" in news) this.#errors = (this.#errors + news.errors).slice(-errorTailChars);
     else this.#onExit(news.ended);
   }
 
@@ -284,7 +315,7 @@ async function firstLine(socket: Socket, order: Order): Promise<string> {
       socket.off("close", gone);
       resolve(said.slice(0, end));
     };
-    const gone = () => reject(new Error("the host does not answer"));
+    const gone = () => reject(new Error(silentEnd));
     socket.on("error", reject);
     socket.on("close", gone);
     socket.on("data", hear);
@@ -293,7 +324,7 @@ async function firstLine(socket: Socket, order: Order): Promise<string> {
 
 /** A host's answer; undefined where it gives none. */
 async function ask(path: string, order: Order): Promise<HostLook | undefined> {
-  const socket = createConnection(path);
+  const socket = createConnection(socketAddress(path));
   try {
     return JSON.parse(await orAborted(firstLine(socket, order), AbortSignal.timeout(helloMs))) as HostLook; // a host's
   } catch (error) {
@@ -308,6 +339,14 @@ async function ask(path: string, order: Order): Promise<HostLook | undefined> {
 async function removeDead(path: string, error: unknown): Promise<void> {
   if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") await rm(path, { force: true });
 }
+
+/** No host listens there any more, or it ended before it answered. */
+function isGone(error: unknown): boolean {
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  return ["ECONNREFUSED", "ENOENT", "ECONNRESET", "EPIPE"].includes(code) || message === silentEnd;
+}
+
+const silentEnd = "the host ended before it answered";
 
 async function socketsIn(folder: string, mark = ""): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => []);

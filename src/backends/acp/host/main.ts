@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import process from "node:process";
 import { systemClock } from "../../../base/clock.ts";
 import { startChild } from "../process/spawn-child.ts";
@@ -14,10 +14,17 @@ import { type HostOrders, readyWord } from "./wire.ts";
 
 const orders = JSON.parse(readFileSync(0, "utf8")) as HostOrders; // written by hosted-child.ts
 process.umask(0o077);
-process.chdir(dirname(orders.socket)); // no folder of the user's is held
-const log = new LineLog(`${orders.socket}.lines`);
+process.chdir(dirname(orders.socket)); // no folder of the user's is held, and the path of the socket may be long
+const socket = basename(orders.socket);
+const log = new LineLog(`${socket}.lines`);
 const child = await startChild(orders.launch, systemClock);
-const host = new AgentHost({ orders, child, log, clock: systemClock, onOver: () => process.exit(0) });
+const host = new AgentHost({
+  orders: { ...orders, socket },
+  child,
+  log,
+  clock: systemClock,
+  onOver: () => process.exit(0),
+});
 process.on("SIGINT", () => {});
 process.on("SIGHUP", () => {});
 process.on("SIGTERM", () => void host.end(1_000));

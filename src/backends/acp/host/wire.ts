@@ -1,7 +1,7 @@
 import type { ChildLaunch, HostNote } from "../process/agent-child.ts";
 
 /** Of this page's messages. A gateway leaves a host of another version alone. */
-export const wireVersion = 1;
+export const wireVersion = 2;
 
 /** What a host is started with, as JSON on its standard input. */
 export interface HostOrders {
@@ -20,7 +20,9 @@ export const readyWord = "ready\n";
 /** From a gateway or a command, one JSON object a line. The first one of a connection is not `tell`. */
 export type Order =
   /** A gateway wants the agent. Answered by `Welcome`, or by `Refusal`. */
-  | { readonly type: "hello"; readonly role: GatewayRole }
+  | ({ readonly type: "hello" } & GatewayRole)
+  /** The gateway that is connected needs the agent itself: who looks for it is refused. */
+  | { readonly type: "keep" }
   /** Answered by `HostLook`. */
   | { readonly type: "look" }
   /** Ends the agent, and the host after it. */
@@ -30,9 +32,12 @@ export type Order =
 
 /**
  * `starter`: it started the host, and nobody has the agent before it. `successor`: it starts now, so the one before may be about to end,
- * and it waits for that. `finder`: it looks for an agent that another gateway left, and takes none that is served.
+ * and it waits for that. `finder`: it needs a session of this agent. The gateway that is connected is told so, and gives the agent up
+ * unless it needs it too.
  */
-export type GatewayRole = "starter" | "successor" | "finder";
+export type GatewayRole =
+  | { readonly role: "starter" | "successor" }
+  | { readonly role: "finder"; readonly session: string };
 
 /** The answer to a gateway's `hello`. The agent's lines follow from `first` on, each after a `<`; news of the agent are JSON. */
 export interface Welcome {
@@ -49,13 +54,17 @@ export interface Welcome {
   readonly errors: string;
 }
 
-/** Another gateway is connected, or is about to be. */
+/** `busy`: another gateway is connected, or is about to be. `stranger`: the agent has no such session. */
 export interface Refusal {
-  readonly busy: true;
+  readonly refused: "busy" | "stranger";
 }
 
-/** `half`: the agent has written a part of a line. `ended`: how its process ended. */
-export type News = { readonly half: true } | { readonly errors: string } | { readonly ended: string };
+/** `half`: the agent has written a part of a line. `wanted`: another gateway needs a session. `ended`: how its process ended. */
+export type News =
+  | { readonly half: true }
+  | { readonly wanted: true }
+  | { readonly errors: string }
+  | { readonly ended: string };
 
 export interface HostLook {
   readonly version: number;

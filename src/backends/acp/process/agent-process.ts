@@ -202,7 +202,7 @@ export class AgentProcess {
     const kept: KeptProcess = { launch, settings, initialized: this.#initialized, sessions, loads };
     const running = [...this.sessions.values()].flatMap((session) => (session.running && session.prompt?.id) ?? []);
     const keep = Math.min(host.read, ...sessions.map(({ prompt }) => prompt?.from ?? host.read));
-    host.note({ state: JSON.stringify(kept), keep, running });
+    host.note({ state: JSON.stringify(kept), keep, running, sessions: [...this.sessions.keys()] });
   }
 
   /** Called when a prompt has ended, whether or not its events were read. Set by the pool. */

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
 import { agentError, clean, slowStart } from "../errors.ts";
-import { freeHosts, type HostsOptions, hostedStart } from "../host/hosted-child.ts";
+import { freeHosts, type HostedChild, type HostsOptions, hostedStart, hostHolding } from "../host/hosted-child.ts";
 import { type KeptProcess, readKept } from "../host/kept-process.ts";
 import type { AgentLaunch } from "../style.ts";
 import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
@@ -26,6 +26,9 @@ export interface StarterOptions {
   /** The client's tools of a session that an earlier gateway opened. */
   readonly restore: (tools: KeptTools) => SessionTools;
 }
+
+/** A process that another gateway left, and the key of its launch: undefined where its settings have changed. */
+export type AdoptedProcess = readonly [key: string | undefined, process: AgentProcess];
 
 /** Starts processes of one agent, each in its own empty folder and with its own environment, and sends `initialize`. */
 export class AgentStarter {
@@ -64,13 +67,19 @@ export class AgentStarter {
     }
   }
 
-  /** The processes that other gateways left in hosts, by the keys of their launches: undefined where their settings have changed. */
-  async adopt(
-    { isFirst }: { readonly isFirst: boolean },
-    signal: AbortSignal,
-  ): Promise<readonly (readonly [string | undefined, AgentProcess])[]> {
-    if (this.#hosts === undefined) return [];
-    const children = await freeHosts(this.#hosts, isFirst ? "successor" : "finder", this.#clock);
+  /** The processes that other gateways left in hosts, for a gateway that starts. */
+  async adoptAll(signal: AbortSignal): Promise<readonly AdoptedProcess[]> {
+    return this.#hosts === undefined ? [] : await this.#adopt(await freeHosts(this.#hosts, this.#clock), signal);
+  }
+
+  /** The process that has this session, where another gateway left it or leaves it now; `elsewhere` where one needs it itself. */
+  async adoptHolding(session: string, signal: AbortSignal): Promise<readonly AdoptedProcess[] | "elsewhere"> {
+    const child = this.#hosts && (await hostHolding(this.#hosts, session, this.#clock));
+    if (child === "busy") return "elsewhere";
+    return child === undefined ? [] : await this.#adopt([child], signal);
+  }
+
+  async #adopt(children: readonly HostedChild[], signal: AbortSignal): Promise<readonly AdoptedProcess[]> {
     if (children.length === 0) return [];
     const now = await prepareLaunch(this.#spec, signal).catch(() => undefined); // its running turns need no account any more
     return children.flatMap((child) => {

@@ -18,7 +18,7 @@ import { type AgentParts, errorContext } from "../turn-parts.ts";
 import type { StartChild } from "./agent-child.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
-import { type AgentSigns, AgentStarter, untilSlow } from "./agent-starter.ts";
+import { type AdoptedProcess, type AgentSigns, AgentStarter, untilSlow } from "./agent-starter.ts";
 import { agentFolder } from "./prepare-launch.ts";
 import { ProcessPool } from "./process-pool.ts";
 
@@ -96,21 +96,31 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   } = options;
   const { startChild } = options;
   const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name };
-  const hub = new RelayHub(agentFolder(spec));
+  const hub = new RelayHub(agentFolder(spec), clock);
   const starter = new AgentStarter(spec, { clock, startChild, hosts, restore: (tools) => hub.restore(tools) });
   const pool = new ProcessPool({
     clock,
     warmMs,
     restartMs,
     start: (launch, onChild, signal) => starter.start(launch, onChild, signal),
-    async adopt(look, signal) {
-      const adopted = await starter.adopt(look, signal);
-      for (const [, process] of adopted)
-        for (const session of process.sessions.values())
-          if (session.given.length > 0) waitForResults(parts, process, session);
-      return adopted;
+    adoptAll: async (signal) => awaited(await starter.adoptAll(signal)),
+    async adoptHolding(sessionId, signal) {
+      const adopted = await starter.adoptHolding(sessionId, signal);
+      return adopted === "elsewhere" ? adopted : awaited(adopted);
+    },
+    onGivenUp({ sessions }) {
+      for (const { id, tools } of sessions.values()) {
+        parked.goOn(id);
+        tools?.leave();
+      }
     },
   });
+  const awaited = (adopted: readonly AdoptedProcess[]) => {
+    for (const [, process] of adopted)
+      for (const session of process.sessions.values())
+        if (session.given.length > 0) waitForResults(parts, process, session);
+    return adopted;
+  };
   const notes = new SessionNotes(starter.folder, clock);
   let prompts = 0;
   const parked = new ParkedPrompts(clock, options.parkedMs);

@@ -6,6 +6,7 @@ import type { Abilities } from "../abilities.ts";
 import type { AgentLaunch } from "../style.ts";
 import type { AgentChild } from "./agent-child.ts";
 import type { AgentProcess } from "./agent-process.ts";
+import type { AdoptedProcess } from "./agent-starter.ts";
 
 export interface PoolOptions {
   readonly clock: Clock;
@@ -19,14 +20,12 @@ export interface PoolOptions {
     onChild: (child: AgentChild) => void,
     signal: AbortSignal,
   ) => Promise<AgentProcess>;
-  /**
-   * The processes that other gateways left, by the keys of their launches; undefined for one that takes no new turns. `isFirst`: the first
-   * look of this gateway, which may have been started before the one before had ended.
-   */
-  readonly adopt?: (
-    look: { readonly isFirst: boolean },
-    signal: AbortSignal,
-  ) => Promise<readonly (readonly [string | undefined, AgentProcess])[]>;
+  /** The processes that other gateways left, by the keys of their launches; undefined for one that takes no new turns. */
+  readonly adoptAll?: (signal: AbortSignal) => Promise<readonly AdoptedProcess[]>;
+  /** The one that has this session; `elsewhere` while another gateway needs it. */
+  readonly adoptHolding?: (sessionId: string, signal: AbortSignal) => Promise<readonly AdoptedProcess[] | "elsewhere">;
+  /** Called when a process is given up to another gateway, before that one gets it. */
+  readonly onGivenUp?: (process: AgentProcess) => void;
 }
 
 /** A process that may not end yet. `release` is called once. */
@@ -45,8 +44,9 @@ interface Slot {
   lastUsedMs: number;
   /** Aborts the wait for the end of its warm time. */
   cooling: AbortController | undefined;
-  /** The pool asked it to end. */
+  /** The pool asked it to end, or another gateway gets it. */
   ending: boolean;
+  isGivenUp: boolean;
 }
 
 /** The recent failures of one launch. */
@@ -73,9 +73,10 @@ export class ProcessPool {
   readonly #failures = new Map<string, Failure>();
   readonly #closing = new AbortController();
   readonly #freed = new Notifier();
-  /** The look for what other gateways left that lasts now, and the first one. */
-  #looking: Promise<void> | undefined;
+  /** The look for what other gateways left when this one started. */
   #adopted: Promise<void> | undefined;
+  /** Looks for single sessions, one after the other: two must not want the same process. */
+  #looking: Promise<unknown> = Promise.resolve();
   starts = 0;
   crashes = 0;
   /** The abilities of the process that was started last. */
@@ -91,7 +92,7 @@ export class ProcessPool {
 
   /** The process of this launch, started if need be. Throws as `start` does; during the pause after a failed start it throws that failure again. */
   async lease(launch: AgentLaunch, signal: AbortSignal): Promise<Lease> {
-    await orAborted(this.#adopted ?? this.#adopt(), signal);
+    await orAborted(this.#adoptAll(), signal);
     for (;;) {
       signal.throwIfAborted();
       if (this.#closing.signal.aborted) throw new MillraceError("cancelled", "The agent is being closed.");
@@ -106,11 +107,25 @@ export class ProcessPool {
     }
   }
 
-  /** The process that has this session open, if any has: one of this gateway's, or one that another gateway left meanwhile. */
-  async leaseHolding(sessionId: string): Promise<Lease | undefined> {
+  /**
+   * The process that has this session open, if any has: one of this gateway's, or one that another gateway left or does not need.
+   * `elsewhere`: another gateway needs it.
+   */
+  async leaseHolding(sessionId: string): Promise<Lease | "elsewhere" | undefined> {
     const here = this.#holding(sessionId);
     if (here !== undefined) return here;
-    await this.#adopt();
+    await this.#adoptAll();
+    const found = this.#looking.then(() => this.#holding(sessionId) ?? this.#find(sessionId));
+    this.#looking = bestEffort(found);
+    return await found;
+  }
+
+  async #find(sessionId: string): Promise<Lease | "elsewhere" | undefined> {
+    const leaving = [...this.#slots.values()].find(({ process }) => process?.sessions.has(sessionId) === true);
+    if (leaving !== undefined) return leaving.isGivenUp ? "elsewhere" : undefined;
+    const found = await this.#options.adoptHolding?.(sessionId, this.#closing.signal);
+    if (found === "elsewhere") return found;
+    this.#takeUp(found ?? []);
     return this.#holding(sessionId);
   }
 
@@ -138,23 +153,29 @@ export class ProcessPool {
     await Promise.all([...this.#slots.values()].map((slot) => this.#leave(slot)));
   }
 
-  /** Takes up what other gateways left. Who asks meanwhile waits for the same look. Never rejects. */
-  #adopt(): Promise<void> {
-    const isFirst = this.#adopted === undefined;
-    this.#looking ??= bestEffort(this.#takeUp(isFirst)).finally(() => {
-      this.#looking = undefined;
-    });
-    this.#adopted ??= this.#looking;
-    return this.#looking;
+  /** Takes up, once, what other gateways left. Never rejects. */
+  #adoptAll(): Promise<void> {
+    const found = async () => this.#takeUp((await this.#options.adoptAll?.(this.#closing.signal)) ?? []);
+    this.#adopted ??= bestEffort(found());
+    return this.#adopted;
   }
 
-  async #takeUp(isFirst: boolean): Promise<void> {
-    const found = (await this.#options.adopt?.({ isFirst }, this.#closing.signal)) ?? [];
+  #takeUp(found: readonly AdoptedProcess[]): void {
     for (const [key, process] of found) {
       const isFree = key !== undefined && !this.#slots.has(key);
       process.isStale ||= !isFree;
-      this.#begin(isFree ? key : `pid ${process.child.pid}`, Promise.resolve(process));
+      this.#begin(isFree ? key : `pid ${process.child.pid}`, process);
     }
+  }
+
+  /** Whether another gateway gets the process of this slot, because no turn has it here. */
+  #giveUp(slot: Slot, process: AgentProcess): boolean {
+    if (slot.leases > 0 || slot.ending) return false;
+    Object.assign(slot, { ending: true, isGivenUp: true });
+    slot.cooling?.abort();
+    this.#options.onGivenUp?.(process);
+    void process.child.host?.leave();
+    return true;
   }
 
   async #take(slot: Slot, signal: AbortSignal): Promise<Lease> {
@@ -191,13 +212,22 @@ export class ProcessPool {
     failure.startedMs = clock.monotonic();
   }
 
-  #begin(key: string, ready: Promise<AgentProcess>): Failure {
+  #begin(key: string, started: AgentProcess | Promise<AgentProcess>): Failure {
     const failure = this.#failures.get(key) ?? { count: 0, startedMs: 0, error: undefined };
     this.#failures.set(key, failure);
     const lastUsedMs = this.#options.clock.monotonic();
     const nothing = { starting: undefined, process: undefined, cooling: undefined };
-    const slot: Slot = { key, ready, ...nothing, leases: 0, lastUsedMs, ending: false };
+    const slot: Slot = {
+      key,
+      ready: Promise.resolve(started),
+      ...nothing,
+      leases: 0,
+      lastUsedMs,
+      ending: false,
+      isGivenUp: false,
+    };
     this.#slots.set(key, slot);
+    if (!(started instanceof Promise)) this.#ready(slot, started);
     void this.#watch(slot, failure);
     return failure;
   }
@@ -213,13 +243,18 @@ export class ProcessPool {
       this.#remove(slot);
       return;
     }
+    this.#ready(slot, process);
+    this.#rest(slot);
+    await process.child.exited;
+    this.#exited(slot);
+  }
+
+  #ready(slot: Slot, process: AgentProcess): void {
     slot.process = process;
     slot.starting = undefined;
     this.lastAbilities = process.abilities;
     process.onIdle = () => this.#rest(slot);
-    this.#rest(slot);
-    await process.child.exited;
-    this.#exited(slot);
+    if (process.child.host !== undefined) process.child.host.onWanted = () => this.#giveUp(slot, process);
   }
 
   #exited(slot: Slot): void {

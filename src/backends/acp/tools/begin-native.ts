@@ -1,11 +1,12 @@
-import { bestEffort, within } from "../../../base/async.ts";
+import { bestEffort, orAborted, within } from "../../../base/async.ts";
 import type { NativePrompt, Prompt } from "../../backend.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
 import { refusesServers } from "../process/own-settings.ts";
 import type { AcpTurn } from "../session/held-session.ts";
 import { type AgentParts, configure, launchOf } from "../turn-parts.ts";
+import type { SessionTools } from "./session-tools.ts";
 
-/** How long an agent may take to ask for the tools of a new session; ms. */
+/** How long an agent may take to ask for the tools of a new session, and for changed ones; ms. */
 const listMs = 3_000;
 
 /** The prompt for an agent that has the client's tools as its own. */
@@ -17,6 +18,23 @@ export function asNative(prompt: Prompt, { instructions, text }: NativePrompt): 
 export function asProse(prompt: Prompt): Prompt {
   const { native: _native, ...prose } = prompt;
   return prose;
+}
+
+/** Whether the agent has these tools in a session whose prompt waits: it is told of other ones, and may list them again. */
+export async function takesTools(
+  { parts, signal }: AcpTurn,
+  process: AgentProcess,
+  tools: SessionTools,
+  native: NativePrompt,
+): Promise<boolean> {
+  if (!tools.differFrom(native.tools)) return true;
+  const { knowledge } = parts.native;
+  const version = versionOf(parts, process);
+  if (!knowledge.mayChange(version)) return false;
+  const isListed = tools.offer(native.tools).then(() => true);
+  const takes = (await within(orAborted(isListed, signal), listMs, parts.clock)) === true;
+  if (!takes) knowledge.noteUnchanged(version);
+  return takes;
 }
 
 /** What is known of an agent's tools is known of this. */

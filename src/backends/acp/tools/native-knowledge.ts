@@ -18,6 +18,8 @@ export class NativeKnowledge {
   readonly #way: ToolWay;
   /** Versions that did not ask for the tools in time: a slow start looks the same, so the next gateway tries again. */
   readonly #unlisted = new Set<string>();
+  /** Versions that did not list tools again that had changed. */
+  readonly #unchanged = new Set<string>();
   #seen: ReadonlyMap<string, boolean> | undefined;
 
   constructor(folder: string, way: ToolWay) {
@@ -29,6 +31,16 @@ export class NativeKnowledge {
   mayOffer(version: string): boolean {
     if (this.#way !== "auto") return this.#way === "native";
     return this.#known().get(version) !== false && !this.#unlisted.has(version);
+  }
+
+  /** Whether to change the tools of a session of this version. */
+  mayChange(version: string): boolean {
+    return !this.#unchanged.has(version);
+  }
+
+  /** It did not list tools again that had changed. */
+  noteUnchanged(version: string): void {
+    this.#unchanged.add(version);
   }
 
   /** It did not ask for the tools of a session. */

@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { bestEffort } from "../../../base/async.ts";
+import type { Clock } from "../../../base/clock.ts";
 import type { ToolSpec } from "../../backend.ts";
+import { socketAddress } from "../host/socket-address.ts";
 import { JsonLines } from "../process/lines.ts";
 import { type FromRelay, type KeptTools, type RelayAddress, SessionTools, serverName } from "./session-tools.ts";
 
@@ -38,22 +39,23 @@ export interface NativeTools {
 /** Names of the variables in the relay's environment. */
 const relayVariables = { socket: "MILLRACE_RELAY_SOCKET", secret: "MILLRACE_RELAY_SECRET" } as const;
 
-/** Longer paths are cut off or refused for sockets (104 bytes on macOS, 108 on Linux). */
-const longestPath = 100;
+/** Sockets that a killed gateway left are removed after so long, ms: until then another one may take up their sessions. */
+const oldMs = 24 * 3_600_000;
 
 /**
- * The gateway's end of the relays: one socket for all sessions of an agent that this gateway opened, and those of the gateways whose
- * sessions it took over. A connection belongs to a session once it has said that session's secret, and is closed otherwise.
+ * The gateway's end of the relays. Each session has a socket of its own, because it goes from gateway to gateway with its agent. A
+ * connection belongs to the session once it has said that session's secret, and is closed otherwise.
  */
 export class RelayHub {
   readonly #folder: string;
-  readonly #sessions = new Map<string, SessionTools>();
-  readonly #servers = new Map<string, Promise<Server>>();
-  #path: Promise<string> | undefined;
+  readonly #clock: Clock;
+  readonly #sessions = new Set<SessionTools>();
+  #isSwept = false;
 
   /** @param folder of the agent, which only its user may read. */
-  constructor(folder: string) {
+  constructor(folder: string, clock: Clock) {
     this.#folder = folder;
+    this.#clock = clock;
   }
 
   /** These tools, for a session of their own. */
@@ -62,98 +64,87 @@ export class RelayHub {
   }
 
   async #open(offered: readonly ToolSpec[]): Promise<NativeSession> {
-    this.#path ??= this.#freePath();
-    const socket = await this.#path;
-    await this.#listen(socket);
-    const secret = randomBytes(24).toString("base64url");
-    const tools = this.#add({ secret, socket });
+    const address = { socket: this.#newPath(), secret: randomBytes(24).toString("base64url") };
+    const { tools, listening } = this.#add(address);
+    await listening;
     tools.offer(offered);
     const env = [
-      { name: relayVariables.socket, value: socket },
-      { name: relayVariables.secret, value: secret },
+      { name: relayVariables.socket, value: address.socket },
+      { name: relayVariables.secret, value: address.secret },
     ];
     return { tools, server: { name: serverName, command: process.execPath, args: [program], env } };
   }
 
   /** The tools of a session that another gateway opened. Its relay comes back by itself, to the socket that it knows. */
   restore(kept: KeptTools): SessionTools {
-    void bestEffort(this.#listen(kept.socket)); // without it the relay does not come back, and its calls are given up
-    return this.#add(kept, kept);
-  }
-
-  #add(relay: RelayAddress, kept?: KeptTools): SessionTools {
-    const tools = new SessionTools(relay, () => this.#sessions.delete(relay.secret), kept);
-    this.#sessions.set(relay.secret, tools);
+    const { tools, listening } = this.#add(kept, kept);
+    void bestEffort(listening); // without it the relay does not come back, and its calls are given up
     return tools;
   }
 
   /** Relays whose agent lives on wait for the next gateway. */
-  async close(): Promise<void> {
-    for (const tools of this.#sessions.values()) tools.leave();
-    const servers = await Promise.allSettled(this.#servers.values());
-    for (const each of servers) if (each.status === "fulfilled") each.value.close();
+  close(): void {
+    for (const tools of this.#sessions) tools.leave();
   }
 
-  #listen(path: string): Promise<Server> {
-    const known = this.#servers.get(path);
-    if (known !== undefined) return known;
-    const listening = this.#newServer(path);
-    this.#servers.set(path, listening);
-    listening.catch(() => this.#servers.delete(path));
-    return listening;
+  #add(address: RelayAddress, kept?: KeptTools): { readonly tools: SessionTools; readonly listening: Promise<void> } {
+    const server = createServer((socket) => serve(socket, tools));
+    const onClose = () => {
+      this.#sessions.delete(tools);
+      server.close();
+    };
+    const tools = new SessionTools({ socket: address.socket, secret: address.secret }, onClose, kept);
+    this.#sessions.add(tools);
+    return { tools, listening: listen(server, address.socket) };
   }
 
-  async #newServer(path: string): Promise<Server> {
-    const server = createServer((socket) => this.#serve(socket));
-    if (process.platform !== "win32" && !(await isServed(path))) rmSync(path, { force: true });
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(path, resolve);
-    });
-    server.unref();
-    return server;
-  }
-
-  /** The same path after a restart. Another gateway of this user may have it. */
-  async #freePath(): Promise<string> {
-    if (process.platform === "win32") return `\\\\.\\pipe\\millrace-${randomBytes(16).toString("hex")}`;
+  #newPath(): string {
+    const id = randomBytes(6).toString("hex");
+    if (process.platform === "win32") return `\\\\.\\pipe\\millrace-${id}${randomBytes(8).toString("hex")}`;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    const path = join(this.#folder, "relay.sock");
-    if (Buffer.byteLength(path) > longestPath) return join(mkdtempSync(join(tmpdir(), "millrace-")), "relay.sock");
-    const isOthers = !this.#servers.has(path) && (await isServed(path));
-    return isOthers ? join(this.#folder, `relay-${process.pid}.sock`) : path;
+    this.#sweep();
+    return socketAddress(join(this.#folder, `relay-${id}.sock`));
   }
 
-  #serve(socket: Socket): void {
-    const lines = new JsonLines();
-    let tools: SessionTools | undefined;
-    socket.unref();
-    socket.setEncoding("utf8");
-    socket.on("error", () => {}); // `close` follows
-    socket.on("close", () => tools?.disconnected(socket));
-    socket.on("data", (chunk: string) => {
-      try {
-        for (const line of lines.feed(chunk)) {
-          const message = line as unknown as FromRelay; // our own program's, once the secret was right
-          if (tools !== undefined) tools.receive(message);
-          else if (message.type === "hello") tools = this.#sessions.get(message.secret);
-          if (tools === undefined) throw new TypeError("not a relay of this gateway");
-          if (message.type === "hello") tools.connected(socket, message);
-        }
-      } catch {
-        socket.destroy();
-      }
-    });
+  #sweep(): void {
+    if (this.#isSwept) return;
+    this.#isSwept = true;
+    for (const name of readdirSync(this.#folder)) {
+      const path = join(this.#folder, name);
+      const stats = name.startsWith("relay-") ? statSync(path, { throwIfNoEntry: false }) : undefined;
+      if (stats?.isSocket() === true && stats.mtimeMs < this.#clock.now() - oldMs) rmSync(path, { force: true });
+    }
   }
 }
 
-function isServed(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = connect(path);
-    probe.once("connect", () => {
-      probe.destroy();
-      resolve(true);
-    });
-    probe.once("error", () => resolve(false));
+/** Rejects as the system does. */
+async function listen(server: Server, path: string): Promise<void> {
+  if (process.platform !== "win32") rmSync(path, { force: true }); // of the gateway before
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+  server.unref();
+}
+
+function serve(socket: Socket, tools: SessionTools): void {
+  const lines = new JsonLines();
+  let isKnown = false;
+  socket.unref();
+  socket.setEncoding("utf8");
+  socket.on("error", () => {}); // `close` follows
+  socket.on("close", () => tools.disconnected(socket));
+  socket.on("data", (chunk: string) => {
+    try {
+      for (const line of lines.feed(chunk)) {
+        const message = line as unknown as FromRelay; // our own program's, once the secret was right
+        if (isKnown) tools.receive(message);
+        else if (message.type !== "hello" || !tools.isSecret(message.secret)) throw new TypeError("not our relay");
+        isKnown = true;
+        if (message.type === "hello") tools.connected(socket, message);
+      }
+    } catch {
+      socket.destroy();
+    }
   });
 }

@@ -85,7 +85,7 @@ function list(id: Id): void {
     return;
   }
   toAgent({ id, result: { tools } });
-  if (!listed) toGateway({ type: "listed" });
+  toGateway({ type: "listed" });
   listed = true;
 }
 

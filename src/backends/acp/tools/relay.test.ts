@@ -3,9 +3,11 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../../base/clock.ts";
+import { shortPath } from "../host/socket-address.ts";
 import { RelayHub, type StdioServer } from "./relay-hub.ts";
 
 const tool = { name: "step", description: "A step.", inputSchema: { type: "object" } };
@@ -15,7 +17,7 @@ function hubs(): { readonly open: () => RelayHub } {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return {
     open() {
-      const hub = new RelayHub(folder);
+      const hub = new RelayHub(folder, systemClock);
       onTestFinished(() => hub.close());
       return hub;
     },
@@ -99,6 +101,19 @@ test("a call that waits is announced again after a lost connection, and an answe
   tools.answer([{ callId: tools.given[0] ?? "", content: [], isError: false }]);
   expect(await called).toMatchObject({ result: { content: [] } });
   expect(tools.fresh).toEqual([]);
+});
+
+test("a relay finds its gateway in a folder whose path is too long for a socket", async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), "relay-")), "x".repeat(100));
+  const hub = new RelayHub(folder, systemClock);
+  onTestFinished(() => {
+    hub.close();
+    for (const path of [dirname(folder), shortPath(join(folder, "any")).link ?? ""])
+      rmSync(path, { recursive: true, force: true });
+  });
+  const { tools, server } = await hub.offering([tool]).open();
+  await new Relay(server).ask("tools/list");
+  await tools.listed;
 });
 
 test("a connection without a session's secret is closed", async () => {

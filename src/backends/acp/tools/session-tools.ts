@@ -22,7 +22,7 @@ export class SessionTools {
   readonly #relayAddress: RelayAddress;
   readonly #onClose: () => void;
   readonly #waiting = new Map<string, RelayedCall>();
-  readonly #listed = Promise.withResolvers<void>();
+  #listed = Promise.withResolvers<void>();
   /** The answers to the calls that the client was given last: a relay that lost its connection gets them again. */
   readonly #answers = new Map<string, ToRelay>();
   #offered: readonly ToolSpec[] = [];
@@ -57,7 +57,7 @@ export class SessionTools {
     return { socket, secret, offered: this.#specs, given };
   }
 
-  /** Resolves once the agent has asked for the tools. Never rejects. */
+  /** Resolves once the agent has asked for the tools that are offered now. Never rejects. */
   get listed(): Promise<void> {
     return this.#listed.promise;
   }
@@ -85,11 +85,20 @@ export class SessionTools {
     );
   }
 
-  /** Offers these tools from now on; a call of another one is answered with an error. */
-  offer(tools: readonly ToolSpec[]): void {
-    const before = JSON.stringify(this.#specs);
+  /** Whether these are other tools than those that are offered. */
+  differFrom(tools: readonly ToolSpec[]): boolean {
+    return JSON.stringify(specsOf(tools)) !== JSON.stringify(this.#specs);
+  }
+
+  /** Offers these tools from now on; a call of another one is answered with an error. Resolves as `listed` does. */
+  offer(tools: readonly ToolSpec[]): Promise<void> {
+    const isOther = this.differFrom(tools);
     this.#offered = tools;
-    if (JSON.stringify(this.#specs) !== before) this.#tellTools();
+    if (isOther) {
+      this.#listed = Promise.withResolvers();
+      this.#tellTools();
+    }
+    return this.listed;
   }
 
   /** Hands the client these calls. */
@@ -111,6 +120,11 @@ export class SessionTools {
     this.onChange();
   }
 
+  /** Whether this is the secret that the relay of the session was given. */
+  isSecret(said: string): boolean {
+    return said === this.#relayAddress.secret;
+  }
+
   connected(socket: Socket, { listed, calls }: FromRelay & { readonly type: "hello" }): void {
     this.#relay = socket;
     if (listed) this.#listed.resolve();
@@ -126,7 +140,9 @@ export class SessionTools {
 
   /** Leaves the relay and the calls that wait to the next gateway. */
   leave(): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#onClose();
     this.#relay?.destroy();
     this.#relay = undefined;
   }
@@ -145,7 +161,7 @@ export class SessionTools {
   }
 
   get #specs(): KeptTools["offered"] {
-    return this.#offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+    return specsOf(this.#offered);
   }
 
   #tellTools(): void {
@@ -172,6 +188,10 @@ export class SessionTools {
   #tell(message: ToRelay): void {
     this.#relay?.write(`${JSON.stringify(message)}\n`);
   }
+}
+
+function specsOf(tools: readonly ToolSpec[]): KeptTools["offered"] {
+  return tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
 }
 
 function textParts(text: string): ToolResult["content"] {

@@ -1,0 +1,44 @@
+import { createHash } from "node:crypto";
+import { lstatSync, readlinkSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import process from "node:process";
+
+/** The longest path of a socket that every system takes: it is cut off or refused from 104 bytes on macOS, and from 108 on Linux. */
+const longestPath = 103;
+
+/**
+ * A path by which a socket can be reached whose own path is too long: through a link to its folder in the folder for temporary files.
+ * The socket stays in its own folder, so that folder's mode protects it. Throws where there can be no such link.
+ */
+export function socketAddress(file: string): string {
+  const { address, link } = shortPath(file);
+  if (address === undefined) throw new Error(`the path of ${file} is too long for a socket`);
+  if (link !== undefined) makeLink(link, dirname(file));
+  return address;
+}
+
+/** Where `socketAddress` finds the file; `address` is undefined where the folder for temporary files is too far down too. Makes nothing. */
+export function shortPath(
+  file: string,
+  temporary = tmpdir(),
+): { readonly address: string | undefined; readonly link: string | undefined } {
+  const isShort = (path: string) => Buffer.byteLength(path) <= longestPath;
+  if (isShort(file)) return { address: file, link: undefined };
+  const name = createHash("sha256").update(dirname(file)).digest("hex").slice(0, 16);
+  const links = [temporary, "/tmp"].map((folder) => join(folder, `millrace-${name}`));
+  const link = links.find((each) => isShort(join(each, basename(file))));
+  return { address: link && join(link, basename(file)), link };
+}
+
+/** Others may write into that folder: a link counts only if it is this user's and leads to the right place. */
+function makeLink(link: string, folder: string): void {
+  try {
+    symlinkSync(folder, link);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  const stats = lstatSync(link);
+  if (!stats.isSymbolicLink() || stats.uid !== process.getuid?.() || readlinkSync(link) !== folder)
+    throw new Error(`${link} is not this program's`);
+}
