@@ -15,6 +15,7 @@ describe("the short name of a family", () => {
   it.each([
     ["opus", "claude-opus-5-5-medium"],
     ["Sonnet", "claude-sonnet-5-medium"],
+    ["claude-sonnet", "claude-sonnet-5-medium"],
     ["swe", "swe-2-high"],
     ["gpt", "gpt-6-sol-medium"],
     ["codex", "gpt-6-1-codex-high"],

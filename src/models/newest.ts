@@ -15,11 +15,14 @@ interface Candidate {
 }
 
 /**
- * The family and version that a short name means among these models: `opus` → `claude-opus-4-7`. Undefined for any other name, and where
+ * The family and version that a short name means among these models: `opus` or `claude-opus` → `claude-opus-4-7`. Undefined for any other name, and where
  * no model may be called. Of equal versions, the one with the fewest other words, then the first of the list.
  */
 export function newestOf(models: readonly AccountModel[], name: string): string | undefined {
-  const word = name.trim().toLowerCase();
+  const word = name
+    .trim()
+    .toLowerCase()
+    .replace(/^claude-(?=[a-z])/, "");
   if (!shortNames.has(word)) return undefined;
   const candidates = models
     .filter(({ disabledReason }) => disabledReason === undefined)
