@@ -60,11 +60,12 @@ export function targetWithoutModels(
   { url, wanted, keyCommand }: { readonly url: string; readonly wanted: string | undefined; readonly keyCommand: string },
 ): Target {
   const model = wanted ?? usualModel;
-  const choice = wanted === undefined ? ", the newest one of your account; `--model` names another one" : "";
+  const cause = error.code === "not_signed_in" ? "No account is signed in" : "No IDE runs";
+  const choice = wanted === undefined ? ", the newest one of your account (`--model` names another one)" : "";
   return {
     url,
     model,
-    why: `${error.message} So the list of models is not known, and the configuration names only ${model}${choice}. Start the IDE before the first question. The same command writes the other models then.`,
+    why: `${cause}, so the configuration names only ${model}${choice}. Start Devin Desktop before the first question; then this command also writes the other models.`,
     models: [{ id: model, name: model, contextTokens: undefined, maxOutputTokens: undefined, images: true }],
     keyCommand,
   };

@@ -27,7 +27,7 @@ describe("without an IDE", () => {
     const { millrace, file } = emptyHome();
     const { code, stderr } = await millrace("setup", "codex", "--yes");
     expect([code, stderr]).toEqual([0, expect.stringContaining("Codex is set up.")]);
-    expect(stderr).toMatch(/claude-sonnet.*`--model` names another one.*Start the IDE before the first question/);
+    expect(stderr).toMatch(/No IDE runs.*claude-sonnet.*`--model` names another one.*before the first question/);
     expect(parseToml(readFileSync(file(files["codex"] ?? ""), "utf8"))).toMatchObject({
       model: "claude-sonnet",
       model_providers: { millrace: { base_url: "http://127.0.0.1:42100/v1" } },

@@ -16,7 +16,7 @@ import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 
 export const setupCommand = defineCommand({
   ...outlines.setup,
-  description: `Shows the changes to the client's configuration and asks before it makes them. --undo restores the earlier settings, even after other changes. The key is not written into the client's files. For a client that is not listed, use generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
+  description: `Shows the changes to the client's configuration and asks before it makes them. --undo restores the earlier settings, even after other changes. It works without an IDE, too. The key is not written into the client's files. For a client that is not listed, use generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
   options: {
     model: text("model that the client starts with", "<name>", {
       short: "m",
