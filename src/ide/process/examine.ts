@@ -17,10 +17,8 @@ import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import { listPorts } from "./ports.ts";
 import { probePorts } from "./probe-ports.ts";
 import type { ServerProcess } from "./server-process.ts";
+import { isStandIn } from "./stand-in.ts";
 import type { GivenTokens } from "./token-file.ts";
-
-/** A variable in the environment of every stand-in; see docs/simulator.md. */
-const standInVariable = "MILLRACE_STAND_IN";
 
 const noToken: FoundToken = { token: new Secret(""), source: "argument" };
 
@@ -54,8 +52,8 @@ export async function examineServer(
     trace.rejected("classify", subject, "pid", `only pid ${overrides.pid} was asked for`);
     return undefined;
   }
-  const isStandIn = variables?.get(standInVariable) === "1";
-  if (isStandIn) trace.note("classify", subject, "stand-in", "a stand-in: used only if no real IDE runs");
+  const standIn = isStandIn(variables);
+  if (standIn) trace.note("classify", subject, "stand-in", "a stand-in: used only if no real IDE runs");
   const tokens = tokensOf(server, { variables, given: options.given, lastGood: lastGood?.token }, trace);
   if (tokens.length === 0) return undefined;
 
@@ -110,7 +108,7 @@ export async function examineServer(
     identity,
     capabilities: undefined,
     signedIn: account.signedIn,
-    ...(isStandIn ? { standIn: true } : {}),
+    ...(standIn ? { standIn: true } : {}),
     ...(apiServer === undefined ? {} : { apiServer }),
     ...(account.file === undefined ? {} : { stateFile: account.file }),
     ...codeiumFolder(host, variables, flags),
