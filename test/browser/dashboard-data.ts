@@ -57,9 +57,9 @@ export function someIdes(nowMs: number): IdeVerdicts {
     object: "ides",
     looked_at: new Date(nowMs).toISOString(),
     data: [
-      { variant: "windsurf", product: "Windsurf 2.3", build: "2.3.15", pid: 4711, state: "ready" },
+      { variant: "devin", product: "Windsurf 2.3", build: "2.3.15", pid: 4711, state: "ready" },
       {
-        variant: "windsurf-next",
+        variant: "devin-next",
         product: "Windsurf Next 2.4",
         build: "2.4.0+next.1",
         pid: 4712,
@@ -85,7 +85,7 @@ export function withoutUsableIde(nowMs: number, isSignedOut: boolean): IdeVerdic
     ? ["Windsurf 2.3 runs, but no account is signed in there", "Sign in inside the IDE."]
     : ["No IDE with a language server was found", "Start Windsurf and open a folder."];
   const here = {
-    variant: "windsurf",
+    variant: "devin",
     product: "Windsurf 2.3",
     build: "2.3.15",
     pid: 4711,

@@ -57,7 +57,11 @@ export async function readTarget(
  */
 export function targetWithoutModels(
   error: MillraceError,
-  { url, wanted, keyCommand }: { readonly url: string; readonly wanted: string | undefined; readonly keyCommand: string },
+  {
+    url,
+    wanted,
+    keyCommand,
+  }: { readonly url: string; readonly wanted: string | undefined; readonly keyCommand: string },
 ): Target {
   const model = wanted ?? usualModel;
   const cause = error.code === "not_signed_in" ? "No account is signed in" : "No IDE runs";

@@ -46,7 +46,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
     expect(stdout).toContain(`Windsurf 2.2, running: ${simulator.home}`);
     expect(stdout).toMatch(/data folder taken: .*state\.vscdb: holds an API key/);
     expect(stdout).toMatch(/credentials of the CLI: no/);
-    expect(stdout).toMatch(/plan of windsurf: from the language server, read at \d{4}-/);
+    expect(stdout).toMatch(/plan of devin: from the language server, read at \d{4}-/);
     expect(stdout).toContain(`127.0.0.1:${simulator.port}, grpc without TLS; signed in, plan Pro`);
     expect(stdout).toContain("answers: Cascade, typed steps, transcript, raw chat");
     expect(stdout).toContain("schema: ");
@@ -97,7 +97,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
     const { code, stdout } = await millrace(["doctor"], other);
     expect(code).toBe(69);
     expect(stdout).toContain(
-      `✗ Windsurf 2.2 runs (pid ${simulator.pid}), but cannot be used: only windsurf-next was asked for\n      Leave out`,
+      `✗ Windsurf 2.2 runs (pid ${simulator.pid}), but cannot be used: only devin-next was asked for\n      Leave out`,
     );
   });
 

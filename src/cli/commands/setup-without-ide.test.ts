@@ -7,8 +7,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { runCommand } from "./run.ts";
-import { files, home, program } from "./setup-home.fake.ts";
 import { setupCommand } from "./setup.ts";
+import { files, home, program } from "./setup-home.fake.ts";
 
 /** A home in which no gateway and no IDE run, and the command line over it. */
 function emptyHome() {
@@ -69,7 +69,9 @@ describe("a setup that is repeated", () => {
     writeFileSync(file(settings), before);
     const ids = () => {
       const text = readFileSync(file(settings), "utf8");
-      return (parse(text) as { readonly customModels: readonly { readonly id: string }[] }).customModels.map((m) => m.id);
+      return (parse(text) as { readonly customModels: readonly { readonly id: string }[] }).customModels.map(
+        (m) => m.id,
+      );
     };
     await millrace("setup", "droid", "--yes");
     expect(ids()).toEqual(["own", "custom:millrace:claude-sonnet"]);

@@ -1,3 +1,4 @@
+import { ideName } from "../../base/ide-name.ts";
 import type { Output } from "../terminal/output.ts";
 import type { IdeReport } from "./check-ides.ts";
 import type { Finding } from "./finding.ts";
@@ -80,7 +81,7 @@ function installedLines(
   );
   for (const { variant, source, read_at: readAt, problem } of plans) {
     const text = source === "none" ? `not known. ${problem ?? ""}` : `from the ${planWords[source]} ${readAt ?? ""}`;
-    lines.push(...spell(`plan of ${variant}: ${text}`));
+    lines.push(...spell(`plan of ${ideName(variant)}: ${text}`));
   }
   return lines;
 }

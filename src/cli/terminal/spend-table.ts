@@ -78,8 +78,8 @@ function sum(rows: readonly SpendEnvelope[]): SpendEnvelope {
 
 /** The variants by the names that all their builds share. */
 const ideNames: Readonly<Record<string, string>> = {
-  windsurf: "Devin Desktop (Windsurf)",
-  "windsurf-next": "Devin Desktop Next (Windsurf Next)",
+  devin: "Devin Desktop",
+  "devin-next": "Devin Desktop Next",
   antigravity: "Antigravity",
 };
 const bounds = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" } as const;

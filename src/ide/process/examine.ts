@@ -1,3 +1,4 @@
+import { ideName } from "../../base/ide-name.ts";
 import { Secret } from "../../base/secret.ts";
 import { productName } from "../../language-server/product-name.ts";
 import type { IdeIdentity, IdeVariant } from "../../language-server/transport/endpoint.ts";
@@ -118,7 +119,7 @@ export async function examineServer(
 /** Whether the product is the one that the user named, if any. */
 export function isAskedFor({ variant }: IdeOverrides, subject: string, found: IdeVariant, trace: Trace): boolean {
   if (variant === undefined || variant === found) return true;
-  trace.rejected("classify", subject, "variant", `${found}, but only ${variant} was asked for`);
+  trace.rejected("classify", subject, "variant", `${ideName(found)}, but only ${ideName(variant)} was asked for`);
   return false;
 }
 
