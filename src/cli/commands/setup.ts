@@ -69,7 +69,7 @@ export const setupCommand = defineCommand({
     }));
     const notes = planned.flatMap((each) => each.notes);
     if (planned.every(({ client }) => client.edits === undefined)) {
-      if (options.json) out.json({ client: args[0] ?? null, changes: [], notes });
+      if (options.json) out.json({ data: [], notes });
       else for (const note of notes) out.line(note); // commands to copy: they are not broken
       return exitCodes.ok;
     }
@@ -147,7 +147,7 @@ async function agreed(
 ): Promise<boolean> {
   if (options.json) {
     out.json({
-      changes: changes.map(({ edit, before, after }) => ({ file: edit.file, before: before ?? null, after })),
+      data: changes.map(({ edit, before, after }) => ({ file: edit.file, before: before ?? null, after })),
       notes,
     });
   } else for (const change of changes) if (change.before !== undefined || change.after !== "") show(change, out);

@@ -43,7 +43,7 @@ export function render(
   ];
   lines.push(...own.flatMap((line) => spellLines(line, width, 2, 12)));
   lines.push("", heading("Findings"));
-  for (const { level, what, todo } of report.findings) {
+  for (const { level, what, todo } of report.data) {
     const [mark, colour] = marks[level];
     const [first = "", ...rest] = spellLines(what, width, 4, 4);
     lines.push(`  ${style(colour, mark)} ${first.trimStart()}`, ...rest);
