@@ -89,6 +89,7 @@ function outsideLine(use: UsageEnvelope["used_outside"][number]): string {
   const name = ideNames[use.ide] ?? use.ide; // a newer gateway may know another one
   const lost = `${name} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
   if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace is unknown.`;
+  if (use.used_outside === 0) return use.bound === "at_least" ? `${lost}.` : `${lost}, all of it through Millrace.`;
   return `${lost}; used outside Millrace: ${bounds[use.bound]}${rounded(use.used_outside)} ${unit}.`;
 }
 
