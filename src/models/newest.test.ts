@@ -35,6 +35,7 @@ describe("the short name of a family", () => {
     expect(resolveModel(models, "opus", "high").model.uid).toBe("claude-opus-5-5-high");
     expect(resolveModel(models, "gemini", undefined).model.uid).toBe("gemini-4-flash");
     expect(() => resolveModel(models, "sonnet", undefined)).toThrow(/no model "sonnet"/);
+    expect(() => resolveModel(models, "claude-gemini", undefined)).toThrow(/no model "claude-gemini"/);
   });
 });
 
