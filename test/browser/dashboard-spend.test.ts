@@ -69,9 +69,7 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     await chart.waitFor();
     // The last reading of the history says 60 %; what was read just now, and the card, say 61.
     await expect.poll(() => chart.getAttribute("aria-valuetext")).toContain("Weekly quota 61 % used");
-    expect(await page.locator(".legend li").allInnerTexts()).toContain(
-      "Devin Desktop, Daily quota 38 % used",
-    );
+    expect(await page.locator(".legend li").allInnerTexts()).toContain("Devin Desktop, Daily quota 38 % used");
     await chart.press("Home");
     const first = (await chart.getAttribute("aria-valuetext")) ?? "";
     expect(first).toContain("Weekly quota 0 % used");
