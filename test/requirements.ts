@@ -137,7 +137,7 @@ export const requirements = [
   },
   { id: "http.permanent-4xx", sentence: "What gets no better by repeating is no 5xx, or says not to repeat." },
   { id: "http.request-id", sentence: "Every response has x-request-id, the same as in body and log." },
-  { id: "http.models", sentence: "Models are sorted, unique, with stable dates, and found by escaped ids." },
+  { id: "http.models", sentence: "Models are in one order, unique, with stable dates, and found by escaped ids." },
   { id: "http.anthropic-models", sentence: "Claude Code gets the list in its shape, with ids that it shows." },
   {
     id: "http.body-size",

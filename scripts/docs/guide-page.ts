@@ -20,7 +20,7 @@ export function guidePage(): string {
     "<!-- Written by `npm run generate` from each client's description in the sources. Change that, not this page. -->",
     "",
     "- `millrace run CLIENT` starts a client on the gateway once. It starts a gateway if none runs, and changes no file.",
-    "- `millrace setup CLIENT` shows the lasting changes and asks before it makes them. `millrace setup CLIENT --undo` restores the earlier settings.",
+    "- `millrace setup CLIENT` shows the lasting changes and asks before it makes them. `millrace setup CLIENT --undo` restores the earlier settings. Without an IDE it names the model `claude-sonnet`; type it again once the IDE runs for the whole list.",
     "  Then [start a gateway](../README.md#use-it-with-your-ide) and leave it running.",
     "- The names and limits of the models come from your account; the examples show one model. No file holds the key.",
     "- [clients.md](clients.md) says what was tried with each client. `millrace tail --list` shows the turns that reached the gateway.",

@@ -1,6 +1,6 @@
 import { MillraceError } from "../base/errors.ts";
+import { type IdeName, ideName, variantOf } from "../base/ide-name.ts";
 import { Secret } from "../base/secret.ts";
-import { ideNames } from "./terminal/foreign-text.ts";
 
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {
@@ -94,21 +94,20 @@ export function choice<const C extends string, D extends C | undefined>(
   return { ...spec<C | D>(own, common), choices };
 }
 
-type IdeName = keyof typeof ideNames;
-
 /** One of the IDEs that Millrace knows. */
 export function ideChoice<const N extends IdeName>(
   summary: string,
   names: readonly N[],
   common: Common = {},
-): OptionSpec<(typeof ideNames)[N] | undefined> {
+): OptionSpec<N | undefined> {
   const parse = (raw: string) => {
-    const found = names.find((name) => name === raw.toLowerCase() || ideNames[name] === raw.toLowerCase());
-    if (found !== undefined) return ideNames[found];
+    const variant = variantOf(raw);
+    const found = names.find((name) => variant !== undefined && name === ideName(variant));
+    if (found !== undefined) return found;
     throw wrong(raw, `one of ${names.join(", ")}`);
   };
   const own = { summary: `${summary} (${names.join(", ")})`, value: "<which>", initial: undefined, parse };
-  return { ...spec<(typeof ideNames)[N] | undefined>(own, common), choices: names };
+  return { ...spec<N | undefined>(own, common), choices: names };
 }
 
 /** Options of `serve` for another command: its help only names them, and the configuration file sets them too. */

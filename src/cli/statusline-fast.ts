@@ -1,8 +1,8 @@
 import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { ideName } from "../base/ide-name.ts";
 import { type StatusLineFormat, type StatusLineOptions, statusLine, statusLineFormats } from "../usage/status-line.ts";
 import { readSettings } from "./compose/settings.ts";
 import { markAsked, readLimitsFile } from "./limits/limits-file.ts";
-import { ideNames } from "./terminal/foreign-text.ts";
 
 /**
  * `millrace statusline` without the rest of the CLI: some status bars run it every second, and loading every command costs more than
@@ -27,9 +27,13 @@ export function statuslineFast(
   }
   const format = given.get("format") ?? "plain";
   if (!isFormat(format)) return undefined;
-  const named = given.get("ide");
-  const ide = named === undefined ? undefined : (namesInside.get(named) ?? named);
-  const options = { format, template: given.get("template"), ide, window: given.get("window") };
+  const ide = given.get("ide");
+  const options = {
+    format,
+    template: given.get("template"),
+    ide: ide === undefined ? undefined : ideName(ide),
+    window: given.get("window"),
+  };
   try {
     return drawStatusLine(readSettings(world).folder, options, world.nowMs);
   } catch (error) {
@@ -37,8 +41,6 @@ export function statuslineFast(
     throw error;
   }
 }
-
-const namesInside: ReadonlyMap<string, string> = new Map(Object.entries(ideNames));
 
 function isFormat(text: string): text is StatusLineFormat {
   return statusLineFormats.some((format) => format === text);

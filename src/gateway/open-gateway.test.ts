@@ -57,7 +57,7 @@ describe("routes", () => {
       const response = await fakeGateway().request(route);
       expect(await response.json()).toMatchObject({
         object: "list",
-        data: [{ id: "claude-test:high" }, { id: "test-model" }],
+        data: [{ id: "test-model" }, { id: "claude-test:high" }],
       });
     },
   );
@@ -127,7 +127,7 @@ describe("models", () => {
     const first = (await (await request("/v1/models")).json()) as { data: Record<string, unknown>[] };
     await clock.advance(60_000);
     expect(await (await request("/v1/models")).json()).toEqual(first);
-    expect(first.data.map((model) => model.id)).toEqual(["a", "b"]);
+    expect(first.data.map((model) => model.id)).toEqual(["b", "a"]);
     expect(first.data[0]).toMatchObject({
       object: "model",
       owned_by: "test-vendor",
@@ -150,10 +150,10 @@ describe("models", () => {
             created_at: "2025-01-01T00:00:00.000Z",
           },
           { type: "model", id: "claude-test:high" },
-        ].reverse(),
+        ],
         has_more: false,
-        first_id: "claude-test:high",
-        last_id: "anthropic/test-model",
+        first_id: "anthropic/test-model",
+        last_id: "claude-test:high",
       });
     },
   );
@@ -161,13 +161,13 @@ describe("models", () => {
   it("pages the Anthropic list", async () => {
     const ask = async (query: string) =>
       (await fakeGateway().request(`/v1/models?${query}`, { headers: { "anthropic-version": "1" } })).json();
-    expect(await ask("limit=1")).toMatchObject({ data: [{ id: "claude-test:high" }], has_more: true });
-    expect(await ask("limit=1&after_id=claude-test:high")).toMatchObject({
-      data: [{ id: "anthropic/test-model" }],
+    expect(await ask("limit=1")).toMatchObject({ data: [{ id: "anthropic/test-model" }], has_more: true });
+    expect(await ask("limit=1&after_id=anthropic/test-model")).toMatchObject({
+      data: [{ id: "claude-test:high" }],
       has_more: false,
     });
-    expect(await ask("before_id=anthropic/test-model")).toMatchObject({
-      data: [{ id: "claude-test:high" }],
+    expect(await ask("before_id=claude-test:high")).toMatchObject({
+      data: [{ id: "anthropic/test-model" }],
       has_more: false,
     });
   });

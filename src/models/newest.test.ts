@@ -15,6 +15,7 @@ describe("the short name of a family", () => {
   it.each([
     ["opus", "claude-opus-5-5-medium"],
     ["Sonnet", "claude-sonnet-5-medium"],
+    ["claude-sonnet", "claude-sonnet-5-medium"],
     ["swe", "swe-2-high"],
     ["gpt", "gpt-6-sol-medium"],
     ["codex", "gpt-6-1-codex-high"],
@@ -34,6 +35,7 @@ describe("the short name of a family", () => {
     expect(resolveModel(models, "opus", "high").model.uid).toBe("claude-opus-5-5-high");
     expect(resolveModel(models, "gemini", undefined).model.uid).toBe("gemini-4-flash");
     expect(() => resolveModel(models, "sonnet", undefined)).toThrow(/no model "sonnet"/);
+    expect(() => resolveModel(models, "claude-gemini", undefined)).toThrow(/no model "claude-gemini"/);
   });
 });
 

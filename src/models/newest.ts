@@ -15,18 +15,21 @@ interface Candidate {
 }
 
 /**
- * The family and version that a short name means among these models: `opus` → `claude-opus-4-7`. Undefined for any other name, and where
+ * The family and version that a short name means among these models: `opus` or `claude-opus` → `claude-opus-4-7`. Undefined for any other name, and where
  * no model may be called. Of equal versions, the one with the fewest other words, then the first of the list.
  */
 export function newestOf(models: readonly AccountModel[], name: string): string | undefined {
-  const word = name.trim().toLowerCase();
+  const word = name
+    .trim()
+    .toLowerCase()
+    .replace(/^claude-(?=(?:opus|sonnet|haiku)$)/, "");
   if (!shortNames.has(word)) return undefined;
   const candidates = models
     .filter(({ disabledReason }) => disabledReason === undefined)
     .flatMap((model) => candidateOf(shapeOf(model.name).base, word) ?? []);
   const full = candidates.filter(({ extra }) => !extra.some((other) => lesser.has(other)));
   const [best] = (full.length > 0 ? full : candidates).toSorted(
-    (a, b) => compare(b.version, a.version) || a.extra.length - b.extra.length,
+    (a, b) => compareVersions(b.version, a.version) || a.extra.length - b.extra.length,
   );
   return best?.base;
 }
@@ -36,17 +39,22 @@ function candidateOf(base: string, word: string): Candidate | undefined {
   const tokens = base.split("-");
   const at = tokens.indexOf(word);
   if (at < 0) return undefined;
-  const isNumber = (token: string) => /^\d{1,2}[a-z]?$/.test(token);
   const behind = tokens.slice(at + 1);
-  const end = behind.findIndex((token) => !isNumber(token));
+  const end = behind.findIndex((token) => !isVersion(token));
   const after = end < 0 ? behind : behind.slice(0, end);
-  const version = (after.length > 0 ? after : tokens.filter(isNumber)).map((token) => Number.parseInt(token, 10));
-  const extra = tokens.filter((token) => token !== word && !isNumber(token) && token !== "claude");
+  const version = (after.length > 0 ? after : tokens.filter(isVersion)).map((token) => Number.parseInt(token, 10));
+  const extra = tokens.filter((token) => token !== word && !isVersion(token) && token !== "claude");
   const isOthers = extra.some((token) => shortNames.has(token) && !(word === "codex" && token === "gpt"));
   return isOthers ? undefined : { base, version, extra };
 }
 
-function compare(a: readonly number[], b: readonly number[]): number {
+/** Whether a word of a name is a part of its version: `4`, `4o`. */
+export function isVersion(token: string): boolean {
+  return /^\d{1,2}[a-z]?$/.test(token);
+}
+
+/** Negative where `a` is the older one. */
+export function compareVersions(a: readonly number[], b: readonly number[]): number {
   for (let i = 0; i < Math.max(a.length, b.length); i++) {
     const difference = (a[i] ?? 0) - (b[i] ?? 0);
     if (difference !== 0) return difference;

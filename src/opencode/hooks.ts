@@ -28,6 +28,8 @@ export interface LogEntry {
 
 /** OpenCode's configuration, as far as it is read or changed here. */
 export interface OpenCodeConfig {
+  /** The model that OpenCode starts with: `millrace/claude-sonnet-4.6`. */
+  readonly model?: string;
   provider?: Record<string, ProviderConfig>;
 }
 

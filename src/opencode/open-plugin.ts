@@ -97,6 +97,9 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
 function addProvider(config: OpenCodeConfig, ours: Required<ProviderConfig>): void {
   const theirs = config.provider?.[providerId] ?? {};
   const models = { ...ours.models };
+  const chosen = config.model?.startsWith(`${providerId}/`) ? config.model.slice(providerId.length + 1) : undefined;
+  // OpenCode refuses a model that is not in the list; the gateway also knows short names, such as those of a setup without an IDE.
+  if (chosen !== undefined) models[chosen] ??= { name: chosen, tool_call: true };
   for (const [id, model] of Object.entries(theirs.models ?? {})) models[id] = { ...models[id], ...model };
   config.provider = {
     ...config.provider,

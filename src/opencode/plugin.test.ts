@@ -119,6 +119,18 @@ describe("the OpenCode plugin", () => {
     });
   });
 
+  it("adds the model that the user chose, where the list does not have it: a short name, which the gateway resolves", async () => {
+    const { folder } = await fakeGateway();
+    const modelsWith = async (model: string) => {
+      const config: OpenCodeConfig = { model };
+      await plugged(folder).hooks.config(config);
+      return config.provider?.["millrace"]?.models;
+    };
+    expect(await modelsWith("millrace/claude-sonnet")).toMatchObject({ "claude-sonnet": {}, "claude-x": {} });
+    expect(await modelsWith("millrace/claude-x")).toMatchObject({ "claude-x": { name: "Claude X" } });
+    expect(await modelsWith("other/claude-y")).not.toHaveProperty("claude-y");
+  });
+
   it("lets the user's own settings win", async () => {
     const { folder } = await fakeGateway();
     const config: OpenCodeConfig = {

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { ideName, ideNames } from "../base/ide-name.ts";
 import { productName } from "../language-server/product-name.ts";
-import { ideVariants } from "../language-server/transport/endpoint.ts";
 import type { Elsewhere, OwnSessions } from "./elsewhere.ts";
 import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
@@ -46,7 +46,7 @@ const windowSchema = z.object({
 
 const limitsOfIdeSchema = z.object({
   object: z.literal("limits"),
-  ide: z.enum(ideVariants),
+  ide: z.enum(ideNames),
   /** The product's name for people; "" from a gateway of an older version. */
   product: z.string().default(""),
   /** Whether a stand-in IDE answered: then this is no plan of the user. */
@@ -261,7 +261,7 @@ export function encodeToolCalls(
 function encodeReading({ snapshot, paces, expiresAtMs, stale }: LimitsReading): LimitsOfIde {
   return {
     object: "limits",
-    ide: snapshot.ide,
+    ide: ideName(snapshot.ide),
     product: `${productName(snapshot.ide, snapshot.build)}${snapshot.standIn === true ? ", a stand-in" : ""}`,
     stand_in: snapshot.standIn === true,
     build: snapshot.build,
@@ -311,7 +311,13 @@ function encodePace(pace: Pace): PaceEnvelope {
 }
 
 function encodeError({ ide, error, atMs }: ReadingError): LimitsEnvelope["errors"][number] {
-  return { ide: ide ?? null, code: error.code, message: error.message, hint: error.hint, at: iso(atMs) };
+  return {
+    ide: ide === undefined ? null : ideName(ide),
+    code: error.code,
+    message: error.message,
+    hint: error.hint,
+    at: iso(atMs),
+  };
 }
 
 export function encodeSpend(spend: Spend, nameOf: NameOf): SpendEnvelope {
@@ -338,7 +344,7 @@ export function encodeSpend(spend: Spend, nameOf: NameOf): SpendEnvelope {
 
 function encodeOutside(use: OutsideUse): UsageEnvelope["used_outside"][number] {
   return {
-    ide: use.ide,
+    ide: ideName(use.ide),
     window: use.windowId,
     unit: use.unit,
     from: iso(use.fromMs),

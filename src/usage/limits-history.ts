@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ideName } from "../base/ide-name.ts";
 import type { LimitsSnapshot } from "./limits.ts";
 
 /** How each limit was used over time, as JSON for a chart: points of epoch seconds and the share used, null if unknown. */
@@ -27,7 +28,7 @@ export function encodeLimitsHistory(readings: readonly LimitsSnapshot[], sinceMs
     for (const window of snapshot.windows) {
       if (window.scope === "model" || window.kind === "balance" || window.state === "unlimited") continue;
       const key = `${snapshot.ide} ${window.id}`;
-      const line = lines.get(key) ?? { ide: snapshot.ide, window: window.id, label: window.label, points: [] };
+      const line = lines.get(key) ?? { ide: ideName(snapshot.ide), window: window.id, label: window.label, points: [] };
       lines.set(key, line);
       line.label = window.label;
       line.points.push([Math.round(snapshot.readAtMs / 1000), window.utilization ?? null]);

@@ -278,7 +278,7 @@ describe("the limits as JSON", () => {
     expect(limitsSchema.parse(JSON.parse(JSON.stringify(envelope)))).toEqual(envelope);
     expect(envelope.data[0]).toMatchObject({
       object: "limits",
-      ide: "windsurf",
+      ide: "devin",
       shape: "quota",
       plan_name: "Pro",
       fetched_at: "2026-02-24T12:00:00.000Z",

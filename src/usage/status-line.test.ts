@@ -69,7 +69,7 @@ describe("the status line", () => {
     const both = limits(windsurf("quota"), antigravity());
     const template = "{ide}/{window} {percent_left}% in {resets_in}{stale}";
     expect(statusLine(both, { ...plain, template }, now)).toBe("antigravity/3p-weekly 25% in 2 d 21 h~");
-    expect(statusLine(both, { ...plain, template, window: "daily" }, now)).toBe("windsurf/daily 62% in 12 h");
+    expect(statusLine(both, { ...plain, template, window: "daily" }, now)).toBe("devin/daily 62% in 12 h");
     expect(() => statusLine(both, { ...plain, template: "{colour}" }, now)).toThrow(
       expect.objectContaining({ code: "invalid_request", hint: expect.stringContaining("{resets_in}") }),
     );

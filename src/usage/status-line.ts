@@ -1,6 +1,6 @@
 import { MillraceError } from "../base/errors.ts";
-import { productName, shortProductName } from "../language-server/product-name.ts";
-import { ideVariants } from "../language-server/transport/endpoint.ts";
+import { ideNames, variantOf } from "../base/ide-name.ts";
+import { shortProductName } from "../language-server/product-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "./envelope.ts";
 import { durationInWords } from "./pace-words.ts";
 
@@ -25,7 +25,7 @@ interface Entry {
 }
 
 function shortName(of: LimitsOfIde): string {
-  return shortProductName(of.ide, of.build);
+  return shortProductName(variantOf(of.ide) ?? "windsurf", of.build); // the word is our own
 }
 
 /**
@@ -54,9 +54,9 @@ export function statusLine(limits: LimitsEnvelope, options: StatusLineOptions, n
 
 /** An IDE that is none; a limit that none of those that were read has. One that merely does not run is no mistake. */
 function refuseUnknown(limits: LimitsEnvelope, { ide, window }: StatusLineOptions): void {
-  if (ide !== undefined && !ideVariants.some((one) => one === ide)) {
+  if (ide !== undefined && variantOf(ide) === undefined) {
     throw new MillraceError("invalid_request", `There is no IDE ${JSON.stringify(ide)}.`, {
-      hint: `There are: ${ideVariants.join(", ")}.`,
+      hint: `There are: ${ideNames.join(", ")}.`,
     });
   }
   const read = limits.data.filter((of) => ide === undefined || of.ide === ide);
@@ -145,7 +145,7 @@ function percentLeft(window: LimitsWindowEnvelope): string {
 
 const placeholders: Readonly<Record<string, (entry: Entry, nowMs: number) => string>> = {
   ide: ({ of }) => of.ide,
-  product: ({ of }) => of.product || productName(of.ide, of.build),
+  product: ({ of }) => of.product || of.ide,
   plan: ({ of }) => of.plan_name ?? "",
   source: ({ of }) => (of.source === "saved_plan" ? "saved plan" : "language server"),
   read_at: ({ of }) => of.fetched_at,

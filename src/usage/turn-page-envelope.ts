@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ideName } from "../base/ide-name.ts";
 import type { TurnUse } from "./history/history.ts";
 import type { TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
 
@@ -100,7 +101,7 @@ function encodeRow(turn: TurnUse, nameOf: (uid: string) => string): TurnRowEnvel
     api: turn.dialect,
     client: turn.client ?? null,
     project: turn.project ?? null,
-    ide: turn.ide ?? null,
+    ide: turn.ide === undefined ? null : ideName(turn.ide),
     tokens:
       tokenSource === "unknown"
         ? null

@@ -57,9 +57,9 @@ export function someIdes(nowMs: number): IdeVerdicts {
     object: "ides",
     looked_at: new Date(nowMs).toISOString(),
     data: [
-      { variant: "windsurf", product: "Windsurf 2.3", build: "2.3.15", pid: 4711, state: "ready" },
+      { variant: "devin", product: "Windsurf 2.3", build: "2.3.15", pid: 4711, state: "ready" },
       {
-        variant: "windsurf-next",
+        variant: "devin-next",
         product: "Windsurf Next 2.4",
         build: "2.4.0+next.1",
         pid: 4712,
@@ -85,7 +85,7 @@ export function withoutUsableIde(nowMs: number, isSignedOut: boolean): IdeVerdic
     ? ["Windsurf 2.3 runs, but no account is signed in there", "Sign in inside the IDE."]
     : ["No IDE with a language server was found", "Start Windsurf and open a folder."];
   const here = {
-    variant: "windsurf",
+    variant: "devin",
     product: "Windsurf 2.3",
     build: "2.3.15",
     pid: 4711,
@@ -100,13 +100,13 @@ export function withoutUsableIde(nowMs: number, isSignedOut: boolean): IdeVerdic
   };
 }
 
-/** Three days of readings, every hour: a daily limit that fills and resets, and a weekly one that fills. */
-export function pastReadings(now: number): readonly LimitsSnapshot[] {
+/** Three days of readings, every hour: a daily limit that fills and resets, and a weekly one that fills, by this share. */
+export function pastReadings(now: number, share = 1): readonly LimitsSnapshot[] {
   return Array.from({ length: 56 }, (_, index) => {
     const hoursAgo = 56 - index;
     const atMs = now - hoursAgo * hour;
     const intoDay = (36 - hoursAgo + 48) % 24; // the day's window resets 12 hours from now
-    const used = { daily: Math.round((intoDay / 24) * 76), weekly: Math.round((index / 56) * 61) };
+    const used = { daily: Math.round((intoDay / 24) * 76 * share), weekly: Math.round((index / 56) * 61 * share) };
     const resets = { dailyMs: atMs + (24 - intoDay) * hour, weeklyMs: now + 4.67 * day };
     return windsurfSnapshot(planNow(atMs, used, resets), {
       ide: "windsurf",

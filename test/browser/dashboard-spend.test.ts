@@ -69,9 +69,7 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     await chart.waitFor();
     // The last reading of the history says 60 %; what was read just now, and the card, say 61.
     await expect.poll(() => chart.getAttribute("aria-valuetext")).toContain("Weekly quota 61 % used");
-    expect(await page.locator(".legend li").allInnerTexts()).toContain(
-      "Devin Desktop (Windsurf), Daily quota 38 % used",
-    );
+    expect(await page.locator(".legend li").allInnerTexts()).toContain("Devin Desktop, Daily quota 38 % used");
     await chart.press("Home");
     const first = (await chart.getAttribute("aria-valuetext")) ?? "";
     expect(first).toContain("Weekly quota 0 % used");
@@ -84,6 +82,13 @@ describeDashboard("the dashboard's plan and spending", (open) => {
     await page.mouse.move(0, 0);
     await expect.poll(() => page.locator("section[aria-labelledby=history] .at-time").innerText()).toBe("Now");
     await picture(page, "chart-today");
+  });
+
+  it("says in place of a chart that nothing was used", async () => {
+    const { page } = await open({ unused: true });
+    const history = page.locator("section[aria-labelledby=history]");
+    await history.getByText("Nothing of the plan was used in this time.").waitFor();
+    expect(await history.getByRole("slider").count()).toBe(0);
   });
 
   it("shows all ended turns in a table that sorts, filters, searches and pages, with failures set apart", async () => {

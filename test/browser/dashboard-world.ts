@@ -61,6 +61,8 @@ export async function dashboardWorld(options: {
   readonly damaged?: StoreState["damaged"];
   /** Whether the only IDE has no account signed in. */
   readonly signedOut?: boolean;
+  /** Whether nothing of the first IDE's plan was used. */
+  readonly unused?: true;
   /** Whether the first IDE is a stand-in. */
   readonly standIn?: true;
   /** Whether nobody has agreed yet that prompts go to the IDE. */
@@ -88,14 +90,15 @@ export async function dashboardWorld(options: {
       }),
     );
   }
-  if (options.pastTurns > 0) for (const snapshot of pastReadings(now)) history.addSnapshot(snapshot);
+  const share = options.unused === true ? 0 : 1;
+  if (options.pastTurns > 0) for (const snapshot of pastReadings(now, share)) history.addSnapshot(snapshot);
   const answers = (): PlanAnswer[] => [
     {
       type: "windsurf",
       ide: "windsurf",
       build: "2.3.15",
       ...(options.standIn === true ? { standIn: true } : {}),
-      userStatus: planNow(now, { daily: 38, weekly: 61 }),
+      userStatus: planNow(now, { daily: 38 * share, weekly: 61 * share }),
     },
     {
       type: "antigravity",

@@ -14,9 +14,9 @@ describeDashboard("the dashboard", (open) => {
   it("opens by a one-time link that leaves no secret in the address, and closes by signing out", async () => {
     const { page, world } = await open();
     expect(page.url()).toBe(`${world.url}/`);
-    await page.getByRole("article", { name: "Limits of Devin Desktop (Windsurf)", exact: true }).waitFor();
+    await page.getByRole("article", { name: "Limits of Devin Desktop", exact: true }).waitFor();
     await page.reload();
-    await page.getByRole("article", { name: "Limits of Devin Desktop (Windsurf)", exact: true }).waitFor();
+    await page.getByRole("article", { name: "Limits of Devin Desktop", exact: true }).waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("millrace dashboard").waitFor();
   });

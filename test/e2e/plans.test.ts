@@ -63,7 +63,7 @@ describe("the plans of real processes", () => {
     const gateway = await user.gateway();
     const first = await firstReading(gateway);
     expect(first.data.map(({ ide, shape, stale }) => [ide, shape, stale])).toEqual([
-      ["windsurf", "credits", false],
+      ["devin", "credits", false],
       ["antigravity", "fractions", false],
     ]);
     expect(first.data.map(({ product, stand_in: standIn }) => [product.endsWith(", a stand-in"), standIn])).toEqual([
@@ -128,7 +128,7 @@ describe("the plans of real processes", () => {
     const gateway = await user.gateway();
     const first = await firstReading(gateway);
     expect(first.data.map(({ ide, shape }) => [ide, shape])).toEqual([
-      ["windsurf-next", "quota"],
+      ["devin-next", "quota"],
       ["antigravity", "pools"],
     ]);
     expect(first.data[0]?.windows.map(({ id, remaining }) => [id, remaining])).toEqual([

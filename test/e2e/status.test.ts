@@ -69,10 +69,8 @@ test("a failed turn of chat is shown with its reason by the end of its id", asyn
     /hint: It resets in .* \(\d+ \w{3}\)\. Free, and can be asked now: swe-[^.]*\.\d\S*.*\n/,
   );
   const { stdout } = await millrace(["tail", "--list", "--json"], { home });
-  const [{ id }] = stdout
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as { readonly id: string }) as [{ readonly id: string }];
+  const { data } = JSON.parse(stdout) as { readonly data: readonly [{ readonly id: string }] };
+  const [{ id }] = data;
   const shown = await millrace(["tail", id.slice(-8)], { home });
   expect(shown.stderr).toContain(id);
   expect(shown.stderr).toContain("Failed: The plan's daily usage quota is used up.");

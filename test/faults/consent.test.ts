@@ -52,7 +52,7 @@ test("the dashboard says that consent is missing and gives it, for its session a
     (await (await fetch(`${served.url}/dashboard/api/consents`, { headers: own })).json()) as {
       readonly data: readonly { readonly ide: string; readonly accepted_at: string | null }[];
     };
-  expect((await listed()).data).toMatchObject([{ ide: "windsurf", accepted_at: null }]);
+  expect((await listed()).data).toMatchObject([{ ide: "devin", accepted_at: null }]);
   const agree = (headers: Readonly<Record<string, string>>) =>
     fetch(`${served.url}/dashboard/api/consents`, {
       method: "POST",

@@ -79,7 +79,7 @@ describe("a usage history that cannot be used when the gateway starts", () => {
     expect(usage.status).toBe(503);
     expect(await usage.text()).toContain("newer Millrace");
     expect((await (await told(served, "/v1/limits")).json()) as object).toMatchObject({
-      data: [{ ide: "windsurf" }],
+      data: [{ ide: "devin" }],
       errors: [{ code: "degraded" }],
     });
     await served.stop();

@@ -21,7 +21,7 @@ describe.each(ways)("over %s, a build that ignores the planner mode and reads", 
     const text = "Let me look.\n\nLet me look.\n\ndone";
     expect(data.choices[0]?.message.content).toBe(text);
     expect(data).toMatchObject({ millrace: { ide_tools: ["LIST_DIRECTORY"] } });
-    expect(response.headers.get("x-millrace-ide")).toBe("windsurf");
+    expect(response.headers.get("x-millrace-ide")).toBe("devin");
     expect(response.headers.get("x-millrace-ide-tools")).toBe("LIST_DIRECTORY");
 
     const headers = { authorization: `Bearer ${served.key}` };
@@ -148,25 +148,25 @@ it("every answer to a key names the IDE: of each API, of a list, of a refusal, o
   };
   const chat = "/v1/chat/completions";
   const { model } = ask("");
-  expect(await named(chat, { model: "no-such-model", messages })).toEqual([chat, 404, "windsurf"]);
-  expect(await named(chat, { model })).toEqual([chat, 400, "windsurf"]);
-  expect(await named("/v1/models")).toEqual(["/v1/models", 200, "windsurf"]);
-  expect(await named("/nothing")).toEqual(["/nothing", 404, "windsurf"]);
+  expect(await named(chat, { model: "no-such-model", messages })).toEqual([chat, 404, "devin"]);
+  expect(await named(chat, { model })).toEqual([chat, 400, "devin"]);
+  expect(await named("/v1/models")).toEqual(["/v1/models", 200, "devin"]);
+  expect(await named("/nothing")).toEqual(["/nothing", 404, "devin"]);
   for (const [path, body] of [
     [chat, { model, messages }],
     [chat, { model, messages, stream: true }],
     ["/v1/responses", { model, input: "echo: hi" }],
     ["/v1/messages", { model, max_tokens: 99, messages }],
   ] as const)
-    expect(await named(path, body)).toEqual([path, 200, "windsurf"]);
+    expect(await named(path, body)).toEqual([path, 200, "devin"]);
   await ide.setFaults([{ rpc: "StartCascade", error: { code: "internal", message: "no" } }]);
   expect(await named(chat, { model, messages: [{ role: "user", content: "echo: fails" }] })).toEqual([
     chat,
     502,
-    "windsurf",
+    "devin",
   ]);
   const attach = "/aiserver.v1.ChatService/StreamUnifiedChatWithToolsIdempotentSSE";
-  expect(await named(attach, {})).toEqual([attach, expect.any(Number), "windsurf"]);
+  expect(await named(attach, {})).toEqual([attach, expect.any(Number), "devin"]);
   expect(await named(chat, { model, messages }, "wrong")).toEqual([chat, 401, null]);
 });
 

@@ -75,7 +75,7 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
     .parse(turns)
     .data.filter(({ idempotency_key: key }) => key === idempotencyKey);
   expect(await fetchJson(second, `/dashboard/api/turns/${turn?.id}/summary`)).toMatchObject({
-    ide: "windsurf",
+    ide: "devin",
     outcome: "finished",
     shows_text: false,
     prompt: null,

@@ -80,7 +80,7 @@ test("a sealed turn whose gateway and client both die is counted when it ends, a
     outcome: "finished",
     characters: 600,
     tokens: { estimated: false },
-    ide: "windsurf",
+    ide: "devin",
     resumptions: [{ how: "adopted" }],
   });
   const timeline = await told(`/dashboard/api/turns/${id}/timeline`);

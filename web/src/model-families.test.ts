@@ -22,13 +22,13 @@ function model(name: string, part: Partial<Model> = {}): Model {
   };
 }
 
-it("puts variants together, what was used last first, and what cannot be used last", () => {
+it("puts variants together where the first of them stood, and keeps the order", () => {
   const models = [
-    model("z", { disabled_reason: "Not in your plan." }),
-    model("b:low"),
-    model("b:high", { last_used_at: "2026-02-24T10:00:00Z" }),
+    model("c", { vendor: "openai" }),
+    model("b:high"),
     model("a"),
-    model("c", { last_used_at: "2026-02-24T11:00:00Z", vendor: "openai" }),
+    model("b:low"),
+    model("z", { disabled_reason: "Not in your plan." }),
   ];
   const shown = (search: string) =>
     familiesOf(models, search).map(({ models: group }) => group.map(({ name }) => name));

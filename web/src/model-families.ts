@@ -7,20 +7,17 @@ export type Model = ModelsEnvelope["data"][number];
 interface Family {
   /** What a request can call it: alone, or with a variant behind it. */
   readonly name: string;
-  /** Those used last first, what cannot be used last. */
   readonly models: readonly Model[];
 }
 
-/** The models that match, by family: those used last first, then by name; what cannot be used last. */
+/** The models that match, by family, in the gateway's order: a family stands where its first model stood. */
 export function familiesOf(models: readonly Model[], search: string): readonly Family[] {
   const wanted = search.trim().toLowerCase();
   const matching = models.filter(({ name, label, vendor }) =>
     [name, label, vendor].some((text) => text.toLowerCase().includes(wanted)),
   );
   const groups = Map.groupBy(matching, (model) => model.family ?? model.name.split(":")[0] ?? model.name);
-  return [...groups.values()]
-    .map((group) => ({ name: commonName(group.map(({ name }) => name)), models: group.toSorted(byUse) }))
-    .sort(({ models: [a] }, { models: [b] }) => (a === undefined || b === undefined ? 0 : byUse(a, b)));
+  return [...groups.values()].map((models) => ({ name: commonName(models.map(({ name }) => name)), models }));
 }
 
 /** `4×`, or `1× – 4×` where models differ; nothing where no model's value is known. */
@@ -33,12 +30,4 @@ export function rangeOf(
   if (values.length === 0) return undefined;
   const [from, to] = [write(Math.min(...values)), write(Math.max(...values))];
   return from === to ? from : `${from} – ${to}`;
-}
-
-function byUse(a: Model, b: Model): number {
-  return (
-    Number(a.disabled_reason !== null) - Number(b.disabled_reason !== null) ||
-    (b.last_used_at ?? "").localeCompare(a.last_used_at ?? "") ||
-    a.name.localeCompare(b.name)
-  );
 }

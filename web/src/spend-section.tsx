@@ -141,6 +141,7 @@ function outsideInWords(use: UsageEnvelope["used_outside"][number]): string {
   const unit = use.unit === "percent" ? " %" : ` ${use.unit}`;
   const lost = `${count(use.lost)}${unit} of the plan of ${ideName(use.ide)} were used in this time`;
   if (use.used_outside === null) return `${lost}. Millrace cannot tell how much of that went through it.`;
+  if (use.used_outside === 0) return use.bound === "at_least" ? `${lost}.` : `${lost}, all of it through Millrace.`;
   const bound = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" }[use.bound];
   return `${lost}, ${bound}${count(use.used_outside)}${unit} of it outside Millrace.`;
 }

@@ -14,6 +14,7 @@ export function UseOverTime(props: { readonly since: string; readonly limits: Li
   const { data, error } = useData(since, (signal) => api.limitsHistory(since, signal), 300_000);
   const drawn = useMemo(() => (data === undefined ? undefined : linesOf(data, limits)), [data, limits]);
   const isEmpty = drawn?.lines.length === 0;
+  const isUsed = drawn?.lines.some(({ points }) => points.some(([, used]) => used !== null && used > 0));
   if (isEmpty && limits?.data.length === 0) return null;
   return (
     <Section id="history" title="Use over time">
@@ -21,13 +22,19 @@ export function UseOverTime(props: { readonly since: string; readonly limits: Li
       {drawn === undefined && error === undefined && <Loading lines={5} />}
       {isEmpty && (
         <p class="card muted">
-          The chart begins with the second reading of the plan in this time. While this page is open, Millrace reads it
-          every five minutes.
+          {limits?.data.every((of) => of.stand_in) === true
+            ? "The plan of a stand-in is not kept, so there is nothing to draw."
+            : "The chart begins with the second reading of the plan in this time. While this page is open, Millrace reads it every five minutes."}
         </p>
       )}
-      {drawn !== undefined && !isEmpty && <LateChart {...drawn} />}
+      {drawn !== undefined && !isEmpty && (isUsed ? <LateChart {...drawn} /> : <Nothing />)}
     </Section>
   );
+}
+
+/** Lines along the bottom would look like a chart that was not drawn. */
+function Nothing() {
+  return <p class="card muted">Nothing of the plan was used in this time.</p>;
 }
 
 /** The chart's library is half of the page's code, and the chart stands at its end: it comes once the rest is there. */
@@ -48,7 +55,8 @@ function linesOf(history: LimitsHistory, limits: LimitsEnvelope | undefined) {
   const to = Math.max(Date.now(), Date.parse(limits?.now ?? history.since)) / 1000;
   const lines = history.data.flatMap(({ ide, window, label, points }): Line[] => {
     const readings = withNewest(points, newestOf(limits, ide, window));
-    return readings.length < 2 ? [] : [{ name: `${ideName(ide)}, ${label}`, points: withGaps(readings, to) }]; // one is no line
+    const known = readings.filter(([, used]) => used !== null);
+    return known.length < 2 ? [] : [{ name: `${ideName(ide)}, ${label}`, points: withGaps(readings, to) }]; // one is no line
   });
   return { lines, from, to };
 }

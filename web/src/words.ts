@@ -3,8 +3,8 @@ import type { LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { durationInWords, paceFromJson, paceInWords } from "../../src/usage/pace-words.ts";
 
 const ideNames: Readonly<Record<string, string>> = {
-  windsurf: "Devin Desktop (Windsurf)",
-  "windsurf-next": "Devin Desktop Next (Windsurf Next)",
+  devin: "Devin Desktop",
+  "devin-next": "Devin Desktop Next",
   antigravity: "Antigravity",
 };
 

@@ -26,24 +26,32 @@ interface AppliedChange {
   }[];
 }
 
-/** The changes that the edits would make to the files. Changes nothing. Throws `invalid_request` for a file that is damaged. */
-export function planChanges(edits: readonly FileEdit[]): readonly PlannedChange[] {
+/**
+ * The changes that the edits would make to the files, which begin from the files without the changes of an earlier setup. Changes nothing.
+ * Throws `invalid_request` for a file that is damaged.
+ */
+export function planChanges(folder: string, client: string, edits: readonly FileEdit[]): readonly PlannedChange[] {
+  const earlier = readApplied(folder, client);
   return edits.map((edit) => {
     const before = readText(edit.file);
-    return { edit, before, after: applyFileEdit(before ?? "", edit) };
+    return { edit, before, after: applyFileEdit(withoutOurs(earlier, edit.file, before) ?? "", edit) };
   });
 }
 
 /** Writes the changes, atomically file by file. A record of the earlier content is in Millrace's own folder first. */
 export function applyChanges(folder: string, client: string, changes: readonly PlannedChange[]): void {
   const earlier = readApplied(folder, client);
-  const files = changes.map(({ edit, before, after }) => {
-    const known = earlier?.files.find((file) => file.edit.file === edit.file);
-    const untouched = known !== undefined && before !== undefined && known.afterDigest === digest(before);
-    return { edit, before: untouched ? known.before : (before ?? null), afterDigest: digest(after) };
-  });
+  const files = [
+    ...(earlier?.files ?? []).filter((known) => changes.every(({ edit }) => edit.file !== known.edit.file)),
+    ...changes.map(({ edit, before, after }) => ({
+      edit,
+      before: withoutOurs(earlier, edit.file, before) ?? null,
+      afterDigest: digest(after),
+    })),
+  ];
   writeAtomically(recordFile(folder, client), `${JSON.stringify({ files } satisfies AppliedChange, null, 2)}\n`, 0o600);
-  for (const { edit, after } of changes) writeAtomically(edit.file, after, undefined);
+  for (const { edit, before, after } of changes)
+    if (after !== (before ?? "")) writeAtomically(edit.file, after, undefined);
 }
 
 /** The changes that an undo would make to the files. Throws `invalid_request` when nothing was set up. */
@@ -54,11 +62,19 @@ export function planUndo(folder: string, client: string): readonly PlannedChange
       hint: `\`millrace setup ${client}\` sets it up.`,
     });
   }
-  return applied.files.map(({ edit, before, afterDigest }) => {
-    const now = readText(edit.file);
-    if (now === undefined || digest(now) === afterDigest) return { edit, before: now, after: before ?? "" };
-    return { edit, before: now, after: revertFileEdit(now, edit, before ?? "") };
+  return applied.files.map(({ edit }) => {
+    const before = readText(edit.file);
+    return { edit, before, after: withoutOurs(applied, edit.file, before) ?? "" };
   });
+}
+
+/** A file's text `now` without the changes of an earlier setup; undefined without a file, also where the setup made it. */
+function withoutOurs(applied: AppliedChange | undefined, file: string, now: string | undefined): string | undefined {
+  const known = applied?.files.find(({ edit }) => edit.file === file);
+  if (known === undefined || now === undefined) return now;
+  if (digest(now) === known.afterDigest) return known.before ?? undefined;
+  const rest = revertFileEdit(now, known.edit, known.before ?? "");
+  return rest.trim() === "" && known.before === null ? undefined : rest;
 }
 
 /** Whether it was set up, and not taken back. */

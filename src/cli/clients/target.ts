@@ -51,8 +51,35 @@ export async function readTarget(
   return { url, model, why, models: allModels ? models : shortList(models, model, fewModels), keyCommand };
 }
 
+/**
+ * The target where no IDE can say which models there are, because of `error`: the one that was asked for, else a name that means the
+ * newest of its family in every account.
+ */
+export function targetWithoutModels(
+  error: MillraceError,
+  {
+    url,
+    wanted,
+    keyCommand,
+  }: { readonly url: string; readonly wanted: string | undefined; readonly keyCommand: string },
+): Target {
+  const model = wanted ?? usualModel;
+  const cause = error.code === "not_signed_in" ? "No account is signed in" : "No IDE runs";
+  const choice = wanted === undefined ? ", the newest one of your account (`--model` names another one)" : "";
+  return {
+    url,
+    model,
+    why: `${cause}, so the configuration names only ${model}${choice}. Start Devin Desktop before the first question; then this command also writes the other models.`,
+    models: [{ id: model, name: model, contextTokens: undefined, maxOutputTokens: undefined, images: true }],
+    keyCommand,
+  };
+}
+
+/** What `resolveModel` takes for the newest model of the first family below. Not `sonnet`: Claude Code has a meaning of its own for that. */
+const usualModel = "claude-sonnet";
+
 /** Families for everyday use, the first that the account has is taken where it names no default. */
-const recommended = ["claude-sonnet", "gpt", "claude-opus", "gemini", "swe"];
+const recommended = [usualModel, "gpt", "claude-opus", "gemini", "swe"];
 
 /**
  * The model where none was asked for, and why that one. A slot of the vendor (`MODEL_PRIVATE_2`) says nothing about what it is, so it is

@@ -46,7 +46,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
     expect(stdout).toContain(`Windsurf 2.2, running: ${simulator.home}`);
     expect(stdout).toMatch(/data folder taken: .*state\.vscdb: holds an API key/);
     expect(stdout).toMatch(/credentials of the CLI: no/);
-    expect(stdout).toMatch(/plan of windsurf: from the language server, read at \d{4}-/);
+    expect(stdout).toMatch(/plan of devin: from the language server, read at \d{4}-/);
     expect(stdout).toContain(`127.0.0.1:${simulator.port}, grpc without TLS; signed in, plan Pro`);
     expect(stdout).toContain("answers: Cascade, typed steps, transcript, raw chat");
     expect(stdout).toContain("schema: ");
@@ -65,7 +65,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
 
   it("prints JSON with every decision, and no secret", async () => {
     const { stdout } = await millrace(["doctor", "--json"], byHand());
-    const report = JSON.parse(stdout) as { ides: unknown[]; trace: { stage: string }[]; findings: unknown[] };
+    const report = JSON.parse(stdout) as { ides: unknown[]; trace: { stage: string }[]; data: unknown[] };
     expect(report.ides).toEqual([expect.objectContaining({ variant: "devin", signed_in: true, plan: "Pro" })]);
     expect(report.trace.map(({ stage }) => stage)).toContain("probe");
     for (const secret of [simulator.csrfToken, simulator.apiKey]) expect(stdout).not.toContain(secret.reveal());
@@ -97,7 +97,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
     const { code, stdout } = await millrace(["doctor"], other);
     expect(code).toBe(69);
     expect(stdout).toContain(
-      `✗ Windsurf 2.2 runs (pid ${simulator.pid}), but cannot be used: only windsurf-next was asked for\n      Leave out`,
+      `✗ Windsurf 2.2 runs (pid ${simulator.pid}), but cannot be used: only devin-next was asked for\n      Leave out`,
     );
   });
 
@@ -108,7 +108,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
     await chmod(join(folder, "key"), 0o644);
     await writeFile(join(folder, "turns.db"), "no database");
     const { code, stdout } = await millrace(["doctor", "--json"], { ...byHand(), MILLRACE_HOME: folder });
-    const { findings } = JSON.parse(stdout) as { findings: { area: string; level: string; todo?: string }[] };
+    const { data: findings } = JSON.parse(stdout) as { data: { area: string; level: string; todo?: string }[] };
     expect(findings.filter(({ level }) => level === "error").map(({ area }) => area)).toEqual(["key", "store"]);
     expect(findings.every(({ level, todo }) => level !== "error" || todo !== undefined)).toBe(true);
     expect(code).toBe(73);

@@ -79,7 +79,7 @@ export const doctorCommand = defineCommand({
     else for (const line of render(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
     if (options.report !== undefined) out.note(written(options.report));
     io.signal.throwIfAborted();
-    return exitCodeOfFindings(report.findings);
+    return exitCodeOfFindings(report.data);
   },
 });
 
@@ -106,7 +106,7 @@ async function contract(
     else
       for (const line of renderContract(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
     if (options.report !== undefined) out.note(written(options.report));
-    if (report.parts.length === 0) return exitCodes.unavailable;
+    if (report.data.length === 0) return exitCodes.unavailable;
     return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
   } finally {
     finder.close();

@@ -1,8 +1,10 @@
+import { existsSync } from "node:fs";
 import type { BackendLifecycle } from "../../backends/lifecycle.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { Model, Models } from "../../models/model.ts";
+import { inOrder } from "../../models/model-order.ts";
 import type { ModelCallsEnvelope } from "../../usage/envelope.ts";
 import { parseSince } from "../../usage/since.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
@@ -62,7 +64,8 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
       const upstream = composeUpstream({ ...options, io, finder, events });
       try {
         const { models } = upstream;
-        const list = (await models.list({ refresh: true }, signal)).filter(
+        const all = await models.list({ refresh: true }, signal);
+        const list = inOrder(all, await lastUsesOf(all, openSource, context)).filter(
           (model) =>
             (options.all || model.disabledReason === undefined) &&
             (options.vendor === undefined || model.vendor === options.vendor) &&
@@ -78,6 +81,31 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
       }
     },
   });
+}
+
+/** When the models were used last. Empty where there is no history yet, or none that can be read: only the order depends on it. */
+async function lastUsesOf(
+  models: readonly Model[],
+  openSource: OpenLimitsSource,
+  context: CommandContext,
+): Promise<ReadonlyMap<string, number>> {
+  const { settings, signal } = context;
+  if (!existsSync(settings.storeFile) && (await findGateway(settings, signal)) === undefined) return new Map();
+  try {
+    const source = await openSource(context);
+    try {
+      return await source.lastUses(
+        models.map(({ uid }) => uid),
+        signal,
+      );
+    } finally {
+      source.close();
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isMillraceError(error)) return new Map();
+    throw error;
+  }
 }
 
 function unread(agent: string, error: unknown): string {

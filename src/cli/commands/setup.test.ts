@@ -154,6 +154,14 @@ describe("millrace setup", () => {
     expect(statSync(file("dotfiles/settings.json")).mode & 0o777).toBe(0o600);
   });
 
+  it("prints the changes as a list in JSON, which is empty where the user makes them", async () => {
+    const { millrace, file } = await home();
+    const shown = async (client: string) =>
+      JSON.parse((await millrace(["setup", client, "--json", "--dry-run"])).stdout) as { readonly data: unknown };
+    expect(await shown("codex")).toMatchObject({ data: [{ file: file(files["codex"] ?? ""), before: null }] });
+    expect(await shown("cline")).toMatchObject({ data: [] });
+  });
+
   it("prints what to type if there is no file to change, and names the known clients", async () => {
     const { millrace, url } = await home();
     expect((await millrace(["setup", "cline"])).stdout).toContain(`${url}/v1`);

@@ -1,10 +1,10 @@
 import { structuredPatch } from "diff";
-import { MillraceError } from "../../base/errors.ts";
+import { isWithoutIde, MillraceError } from "../../base/errors.ts";
 import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
 import type { Client } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, millraceCommand, pickClients } from "../clients/installed.ts";
-import { readTarget } from "../clients/target.ts";
+import { readTarget, targetWithoutModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { flag, ofServe, text } from "../options.ts";
@@ -16,7 +16,7 @@ import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 
 export const setupCommand = defineCommand({
   ...outlines.setup,
-  description: `Shows the changes to the client's configuration and asks before it makes them. --undo restores the earlier settings, even after other changes. The key is not written into the client's files. For a client that is not listed, use generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
+  description: `Shows the changes to the client's configuration and asks before it makes them. --undo restores the earlier settings, even after other changes. It works without an IDE, too. The key is not written into the client's files. For a client that is not listed, use generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
   options: {
     model: text("model that the client starts with", "<name>", {
       short: "m",
@@ -65,11 +65,11 @@ export const setupCommand = defineCommand({
     const planned = meant.map((client) => ({
       client,
       notes: client.notes(target),
-      changes: planChanges(client.edits?.(target, place) ?? []),
+      changes: planChanges(settings.folder, client.name, client.edits?.(target, place) ?? []),
     }));
     const notes = planned.flatMap((each) => each.notes);
     if (planned.every(({ client }) => client.edits === undefined)) {
-      if (options.json) out.json({ client: args[0] ?? null, changes: [], notes });
+      if (options.json) out.json({ data: [], notes });
       else for (const note of notes) out.line(note); // commands to copy: they are not broken
       return exitCodes.ok;
     }
@@ -129,7 +129,12 @@ async function targetOf(
     const running = await findGateway(settings, signal);
     const url = options.url ?? running?.url ?? `http://127.0.0.1:${options.port}`;
     const keyCommand = `${millraceCommand(io)} keys --value`;
-    return readTarget(gateway, url, options.model, { keyCommand, allModels: options.allModels, signal });
+    try {
+      return await readTarget(gateway, url, options.model, { keyCommand, allModels: options.allModels, signal });
+    } catch (error) {
+      if (!isWithoutIde(error)) throw error;
+      return targetWithoutModels(error, { url, wanted: options.model, keyCommand });
+    }
   });
 }
 
@@ -142,10 +147,10 @@ async function agreed(
 ): Promise<boolean> {
   if (options.json) {
     out.json({
-      changes: changes.map(({ edit, before, after }) => ({ file: edit.file, before: before ?? null, after })),
+      data: changes.map(({ edit, before, after }) => ({ file: edit.file, before: before ?? null, after })),
       notes,
     });
-  } else for (const change of changes) show(change, out);
+  } else for (const change of changes) if (change.before !== undefined || change.after !== "") show(change, out);
   if (options.dryRun) return false;
   if (options.yes) return true;
   if (!canAsk({ io, out })) {

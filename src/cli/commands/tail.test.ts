@@ -106,7 +106,7 @@ describe("millrace tail", () => {
       ],
       ends: { type: "failed", error: { code: "upstream_failed", message: attack, hint: attack } },
     });
-    for (const more of [[], ["--json"], ["--list"]]) {
+    for (const more of [[], ["--json"], ["--list"], ["--list", "--json"]]) {
       const io = fakeIo({ homeFolder: home });
       const screen = {
         ...io,

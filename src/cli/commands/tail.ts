@@ -21,7 +21,7 @@ export const tailCommand = defineCommand({
     list: flag(`list the newest turns, ${mostTurns} at most`),
     follow: flag("continue until the turn ends", { short: "f" }),
     wide: flag("with --list: show all columns, even on a narrow terminal"),
-    json: flag("print each event, or each turn of the list, as one line of JSON"),
+    json: flag("print each event as one line of JSON; with --list: the turns"),
   },
   examples: [
     ["millrace tail --follow", "the newest turn, to its end"],
@@ -42,8 +42,8 @@ export const tailCommand = defineCommand({
     }
     if (options.list) {
       const listed = await listTurns(gateway, context);
-      if (!options.json) showTurns(listed, options.wide, context);
-      else for (const { turn } of listed) out.json(turn, "line");
+      if (options.json) out.json({ data: listed.map(({ turn }) => turn) });
+      else showTurns(listed, options.wide, context);
       return exitCodes.ok;
     }
     const { turn, own } = await pickTurn(id, gateway, context);

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import { type IdeName, ideName } from "../../base/ide-name.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 import { checkIdes, type IdeReport } from "../doctor/check-ides.ts";
@@ -11,7 +12,7 @@ export interface IdeVerdicts {
   readonly object: "ides";
   readonly looked_at: string;
   readonly data: readonly {
-    readonly variant: IdeReport["variant"];
+    readonly variant: IdeName;
     readonly product: string;
     readonly build: string;
     readonly pid: number | null;
@@ -56,7 +57,7 @@ export function ideVerdicts(
       object: "ides",
       looked_at: new Date(nowMs).toISOString(),
       data: checked.ides.map((ide) => ({
-        variant: ide.variant,
+        variant: ideName(ide.variant),
         product: ide.product,
         build: ide.build,
         pid: ide.pid,

@@ -1,5 +1,6 @@
 import type { BackendLifecycle } from "../../backends/lifecycle.ts";
 import type { EventSource } from "../../base/emitter.ts";
+import { ideName } from "../../base/ide-name.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { Ide } from "../../ide/ide.ts";
 import type { IdeLifecycle } from "../../ide/lifecycle.ts";
@@ -38,7 +39,7 @@ export function logLifecycle(
 }
 
 function named({ product, variant, build, pid }: Ide): Readonly<Record<string, unknown>> {
-  return { product, variant, build, pid };
+  return { product, variant: ideName(variant), build, pid };
 }
 
 /** Names and counts of a turn that ended. */

@@ -1,3 +1,4 @@
+import { ideName } from "../../base/ide-name.ts";
 import type { Output } from "../terminal/output.ts";
 import type { IdeReport } from "./check-ides.ts";
 import type { Finding } from "./finding.ts";
@@ -42,7 +43,7 @@ export function render(
   ];
   lines.push(...own.flatMap((line) => spellLines(line, width, 2, 12)));
   lines.push("", heading("Findings"));
-  for (const { level, what, todo } of report.findings) {
+  for (const { level, what, todo } of report.data) {
     const [mark, colour] = marks[level];
     const [first = "", ...rest] = spellLines(what, width, 4, 4);
     lines.push(`  ${style(colour, mark)} ${first.trimStart()}`, ...rest);
@@ -80,7 +81,7 @@ function installedLines(
   );
   for (const { variant, source, read_at: readAt, problem } of plans) {
     const text = source === "none" ? `not known. ${problem ?? ""}` : `from the ${planWords[source]} ${readAt ?? ""}`;
-    lines.push(...spell(`plan of ${variant}: ${text}`));
+    lines.push(...spell(`plan of ${ideName(variant)}: ${text}`));
   }
   return lines;
 }

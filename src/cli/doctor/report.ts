@@ -12,7 +12,8 @@ type WithoutFindings<T> = Omit<T, "findings">;
 
 /** Everything the doctor found, as `--json` prints it. Stable: members are added, never renamed. Holds no secret. */
 export interface DoctorReport {
-  readonly findings: readonly Finding[];
+  /** The findings, the worst first. */
+  readonly data: readonly Finding[];
   readonly machine: WithoutFindings<MachineCheck>;
   readonly ides: IdeCheck["ides"];
   readonly rejected: IdeCheck["rejected"];
@@ -60,9 +61,9 @@ export function assembleReport(checks: {
     ...ofStore,
     ...ofConversations,
   ];
-  const findings = levels.flatMap((level) => all.filter((finding) => finding.level === level));
+  const data = levels.flatMap((level) => all.filter((finding) => finding.level === level));
   const { installed } = checks;
-  return { findings, machine, ides, rejected, installed, backend, agents, gateway, key, store, conversations, trace };
+  return { data, machine, ides, rejected, installed, backend, agents, gateway, key, store, conversations, trace };
 }
 
 const levels: readonly Finding["level"][] = ["error", "warning", "note", "ok"];

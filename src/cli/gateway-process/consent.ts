@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { PromptedIde } from "../../backends/agents.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { ideName, variantOf } from "../../base/ide-name.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { ConsentBook } from "../../gateway/options.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
@@ -112,14 +113,14 @@ export function consentBook(
   return {
     async list(signal) {
       return (await here(signal)).map(({ variant, product }) => ({
-        ide: variant,
+        ide: ideName(variant),
         product,
         text: spellConsent(product),
         acceptedAt: readConsent(folder, { variant }) ?? null,
       }));
     },
     async give(name, signal) {
-      const ide = (await here(signal)).find(({ variant }) => variant === name);
+      const ide = (await here(signal)).find(({ variant }) => variant === variantOf(name));
       if (ide !== undefined && readConsent(folder, ide) === undefined) giveConsent(folder, ide, nowMs());
       return ide !== undefined;
     },

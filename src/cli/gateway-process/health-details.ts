@@ -2,6 +2,7 @@ import type { OpenBackends } from "../../backends/open-backend.ts";
 import { within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";
+import { ideName } from "../../base/ide-name.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 
 /** How long an answer of `/health` waits for news of the IDE; ms. */
@@ -38,7 +39,7 @@ function describeIdes({ ides, atMs }: DiscoveryResult): object {
   return {
     looked_at: new Date(atMs).toISOString(),
     ides: ides.map(({ variant, build, pid, signedIn }) => ({
-      variant,
+      variant: ideName(variant),
       build,
       pid,
       signed_in: signedIn,

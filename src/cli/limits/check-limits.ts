@@ -81,7 +81,7 @@ export function spellChecked(
   { ide, window, remaining_percent: left, enough, ...read }: LimitVerdict,
   { minRemaining }: Floor,
 ): string {
-  const name = `${ide.replace("windsurf", "devin")} ${window}`;
+  const name = `${ide} ${window}`;
   const age = read.age_seconds < 60 ? `${read.age_seconds} s` : durationInWords(read.age_seconds * 1000);
   if (read.too_old) return `${name}: read ${age} ago, longer than --max-age allows.`;
   if (enough === null) return `${name}: not known.`;

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { nameOfUid } from "../../models/model-name.ts";
@@ -27,6 +28,8 @@ export interface LimitsSource {
   ): Promise<UsageEnvelope>;
   /** How models fared at calling tools since then. */
   toolCalls(sinceMs: number, signal: AbortSignal): Promise<ToolCallsEnvelope>;
+  /** When these models were used last, epoch ms by UID. */
+  lastUses(uids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, number>>;
   close(): void;
 }
 
@@ -62,9 +65,19 @@ function ofGateway(gateway: GatewayClient): LimitsSource {
       const query = new URLSearchParams({ since: new Date(sinceMs).toISOString() });
       return understood(toolCallsSchema.safeParse(await read(`/v1/usage/tools?${query.toString()}`, signal)));
     },
+    async lastUses(_, signal) {
+      const { data } = understood(lastUsesSchema.safeParse(await read("/dashboard/api/models", signal)));
+      return new Map(
+        data.flatMap(({ uid, last_used_at: at }) => (at === null ? [] : [[uid, Date.parse(at)] as const])),
+      );
+    },
     close() {},
   };
 }
+
+const lastUsesSchema = z.object({
+  data: z.array(z.object({ uid: z.string(), last_used_at: z.string().nullable() })),
+});
 
 function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
   const { history } = local;
@@ -80,6 +93,7 @@ function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
       const untilMs = io.clock.now() + 1;
       return Promise.resolve(encodeToolCalls(history.toolCalls(sinceMs, untilMs), sinceMs, untilMs, nameOf));
     },
+    lastUses: (uids) => Promise.resolve(history.lastUses(uids)),
     close: () => local.close(),
   };
 }

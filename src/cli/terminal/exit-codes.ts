@@ -29,17 +29,20 @@ export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.interrupted, "interrupted"],
 ];
 
-const nothing = "nothing_here";
+const nothings = new WeakSet<object>();
 
 /** The error of a command whose line is right, and which finds nothing to work on. */
 export function nothingHere(message: string, hint: string): MillraceError {
-  return new MillraceError("invalid_request", message, { param: nothing, hint });
+  const error = new MillraceError("invalid_request", message, { hint });
+  nothings.add(error);
+  return error;
 }
 
 /** Which exit code an error ends a command with. */
-export function exitCodeFor({ code, param }: Pick<MillraceError, "code" | "param">): number {
+export function exitCodeFor(error: Pick<MillraceError, "code" | "param">): number {
+  const { code, param } = error;
   if (code !== "invalid_request") return exitCodeOf[code];
-  return param === "port" ? exitCodes.cannotCreate : param === nothing ? exitCodes.negative : exitCodes.usage;
+  return param === "port" ? exitCodes.cannotCreate : nothings.has(error) ? exitCodes.negative : exitCodes.usage;
 }
 
 const exitCodeOf: Readonly<Record<ErrorCode, number>> = {

@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { ideName } from "../../base/ide-name.ts";
 
 /** Controls that a terminal obeys (C0 but tab and line feed, DEL, C1), and marks that change the order in which text is shown. */
 const controls = new RegExp(String.raw`[\0-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]`, "g");
@@ -70,16 +71,9 @@ export function withoutMarks(text: string): string {
   return text.replace(noncharacters, "");
 }
 
-/** The vendor's product by today's name; its earlier name, Windsurf, still works and is what Millrace uses inside. */
-export const ideNames = { devin: "windsurf", "devin-next": "windsurf-next", antigravity: "antigravity" } as const;
-
-const namesToday: ReadonlyMap<unknown, string> = new Map(
-  Object.entries(ideNames).map(([name, inside]) => [inside, name]),
-);
-
 /** For `JSON.stringify`: the style of every `--json`. Members have names in snake_case, and IDEs today's names. */
 function inJsonStyle(key: string, value: unknown): unknown {
-  if (key === "ide" || key === "variant") return namesToday.get(value) ?? value;
+  if (key === "ide" || key === "variant") return typeof value === "string" ? ideName(value) : value;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [snakeCase(name), member]));
 }

@@ -78,8 +78,8 @@ function sum(rows: readonly SpendEnvelope[]): SpendEnvelope {
 
 /** The variants by the names that all their builds share. */
 const ideNames: Readonly<Record<string, string>> = {
-  windsurf: "Devin Desktop (Windsurf)",
-  "windsurf-next": "Devin Desktop Next (Windsurf Next)",
+  devin: "Devin Desktop",
+  "devin-next": "Devin Desktop Next",
   antigravity: "Antigravity",
 };
 const bounds = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" } as const;
@@ -89,6 +89,7 @@ function outsideLine(use: UsageEnvelope["used_outside"][number]): string {
   const name = ideNames[use.ide] ?? use.ide; // a newer gateway may know another one
   const lost = `${name} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
   if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace is unknown.`;
+  if (use.used_outside === 0) return use.bound === "at_least" ? `${lost}.` : `${lost}, all of it through Millrace.`;
   return `${lost}; used outside Millrace: ${bounds[use.bound]}${rounded(use.used_outside)} ${unit}.`;
 }
 

@@ -1,4 +1,3 @@
-import { productName } from "../../language-server/product-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../usage/envelope.ts";
 import { durationInWords, type FormatInstant, paceFromJson, paceInWords } from "../../usage/pace-words.ts";
 import { displayWidth, padEndTo, padStartTo, wrapLine } from "./display-width.ts";
@@ -95,7 +94,7 @@ function heading(of: LimitsOfIde, out: Pick<Output, "style">, nowMs: number): st
   const parts = [of.plan_name, of.stale && age !== "now" ? `${read}, may have changed since` : read].filter(
     (part) => part !== null,
   );
-  return `${out.style("bold", of.product || productName(of.ide, of.build))}  ${out.style("dim", parts.join(" · "))}`;
+  return `${out.style("bold", of.product || of.ide)}  ${out.style("dim", parts.join(" · "))}`;
 }
 
 /** Cells of a bar; fewer where the line would be broken otherwise. */

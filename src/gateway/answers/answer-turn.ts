@@ -1,5 +1,6 @@
 import { bestEffort, within } from "../../base/async.ts";
 import { type ErrorRecord, isMillraceError, MillraceError } from "../../base/errors.ts";
+import { ideName } from "../../base/ide-name.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { IdeToolNames, TurnEvent } from "../../log/event.ts";
 import { isUnknownTurn } from "../../log/log-errors.ts";
@@ -193,7 +194,7 @@ function headersOf(
   return {
     ...turn.headers,
     ...(started === undefined ? {} : { "x-millrace-backend": started.backend }),
-    ...(started?.ide === undefined ? {} : { "x-millrace-ide": headerSafe(started.ide) }),
+    ...(started?.ide === undefined ? {} : { "x-millrace-ide": headerSafe(ideName(started.ide)) }),
     ...(started === undefined || !canCall(turn.record) ? {} : { "x-millrace-tools": started.tools ?? "prose" }),
     ...(ideTools === undefined ? {} : { "x-millrace-ide-tools": headerSafe(ideTools.join(", ")) }),
     ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }),

@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import type { ErrorRecord } from "../../base/errors.ts";
+import { ideName } from "../../base/ide-name.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import { isTerminal, type TurnEvent } from "../../log/event.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Encoder, WireEvent } from "../dialects/dialect.ts";
 
 /**
- * The log's events as they are. The terminal one says besides how many were before it (`eventCount`), and their digest
+ * The log's events as they are, but for the word of the IDE. The terminal one says besides how many were before it (`eventCount`), and their digest
  * (`chainDigest`, see `EventChain`; each event's text is its `data`). `before` is over the events up to where it begins.
  */
 export function turnEventsEncoder(before: EventChain): Encoder {
@@ -14,7 +15,8 @@ export function turnEventsEncoder(before: EventChain): Encoder {
     open: () => [],
     encode(event: TurnEvent): readonly WireEvent[] {
       const proof = isTerminal(event) ? { eventCount: before.count, chainDigest: before.digest } : {};
-      const data = JSON.stringify({ ...event, ...proof });
+      const ide = event.type === "started" && event.ide !== undefined ? { ide: ideName(event.ide) } : {};
+      const data = JSON.stringify({ ...event, ...ide, ...proof });
       before.push(data);
       return [{ name: event.type, data }];
     },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ErrorRecord } from "../../base/errors.ts";
+import { ideName } from "../../base/ide-name.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { type BackendKind, endsTurn, type OutlinedEvent, outlineEvent, type TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
@@ -118,7 +119,8 @@ export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSumma
     };
   }
   if (event.type === "unknown") return { ...summary, characters: null };
-  if (event.type === "started") return { ...summary, phase: "opened", ide: event.ide ?? null };
+  if (event.type === "started")
+    return { ...summary, phase: "opened", ide: event.ide === undefined ? null : ideName(event.ide) };
   if (event.type === "usage") {
     // A measured count stays when an estimate comes after it.
     if (summary.tokens !== null && !summary.tokens.estimated && event.estimated) return summary;

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { bestEffort } from "../../base/async.ts";
+import { ideName } from "../../base/ide-name.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import { headerSafe } from "./request-headers.ts";
 
@@ -75,7 +76,7 @@ export function callerHeaders(
   const ide = gateway.ideOf?.(modelUid);
   const isNew = (gateway.storeState?.().damaged ?? undefined) !== undefined;
   return {
-    ...(ide === undefined ? {} : { "x-millrace-ide": headerSafe(ide) }),
+    ...(ide === undefined ? {} : { "x-millrace-ide": headerSafe(ideName(ide)) }),
     ...(isNew ? { "x-millrace-store": "new" } : {}),
   };
 }

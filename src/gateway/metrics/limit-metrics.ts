@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from "prom-client";
+import { ideName } from "../../base/ide-name.ts";
 import type { Limits } from "../../usage/meter.ts";
 
 /**
@@ -20,7 +21,7 @@ export function limitGauges(registry: Registry): (limits: Limits | undefined) =>
   return (limits) => {
     for (const each of [left, leftRatio, reset, read, isStale]) each.reset();
     for (const { snapshot, stale } of limits?.readings ?? []) {
-      const { ide } = snapshot;
+      const ide = ideName(snapshot.ide);
       read.set({ ide }, snapshot.readAtMs / 1000);
       isStale.set({ ide }, stale ? 1 : 0);
       for (const { id: window, unit, resetsAtMs, state, remaining, utilization } of snapshot.windows) {

@@ -65,8 +65,8 @@ describe("the metrics", () => {
     expect(
       sampleOf(all, 'millrace_turn_errors_total{dialect="openai-chat",model="claude-opus-4-5",code="upstream_failed"}'),
     ).toBe(1);
-    expect(sampleOf(all, 'millrace_ides{ide="windsurf"}')).toBe(1);
-    expect(sampleOf(all, 'millrace_ides{ide="windsurf-next"}')).toBe(0);
+    expect(sampleOf(all, 'millrace_ides{ide="devin"}')).toBe(1);
+    expect(sampleOf(all, 'millrace_ides{ide="devin-next"}')).toBe(0);
     expect(sampleOf(all, 'millrace_tokens_total{kind="prompt",source="measured"}')).toBe(100);
     expect(sampleOf(all, 'millrace_tokens_total{kind="completion",source="estimated"}')).toBe(20);
     // A first token that took longer than a stream waits to open counts as well.
@@ -97,12 +97,12 @@ describe("the metrics", () => {
       { ...known, id: "overage", kind: "balance", unit: "usd", ...none, remaining: -1.2 },
     );
     const all = await written(metrics, { limits });
-    expect(sampleOf(all, 'millrace_limit_left{ide="windsurf",window="weekly",unit="percent"}')).toBe(75);
-    expect(sampleOf(all, 'millrace_limit_left_ratio{ide="windsurf",window="weekly"}')).toBe(0.75);
-    expect(sampleOf(all, 'millrace_limit_left{ide="windsurf",window="free",unit="credits"}')).toBe(Infinity);
-    expect(sampleOf(all, 'millrace_limit_left{ide="windsurf",window="overage",unit="usd"}')).toBe(-1.2);
-    expect(sampleOf(all, 'millrace_limit_reset_timestamp_seconds{ide="windsurf",window="weekly"}')).toBe(3600);
-    expect(sampleOf(all, 'millrace_limits_stale{ide="windsurf"}')).toBe(1);
+    expect(sampleOf(all, 'millrace_limit_left{ide="devin",window="weekly",unit="percent"}')).toBe(75);
+    expect(sampleOf(all, 'millrace_limit_left_ratio{ide="devin",window="weekly"}')).toBe(0.75);
+    expect(sampleOf(all, 'millrace_limit_left{ide="devin",window="free",unit="credits"}')).toBe(Infinity);
+    expect(sampleOf(all, 'millrace_limit_left{ide="devin",window="overage",unit="usd"}')).toBe(-1.2);
+    expect(sampleOf(all, 'millrace_limit_reset_timestamp_seconds{ide="devin",window="weekly"}')).toBe(3600);
+    expect(sampleOf(all, 'millrace_limits_stale{ide="devin"}')).toBe(1);
     expect(all.text).not.toMatch(/window="dark"/);
     expect(all.text).not.toMatch(/left\{[^}]*window="over"/);
     // An IDE that is gone leaves no series behind, nor does a log without a file.

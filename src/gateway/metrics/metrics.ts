@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { EventSource } from "../../base/emitter.ts";
+import { ideName } from "../../base/ide-name.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
@@ -122,8 +123,8 @@ export class GatewayMetrics {
   subscribe(
     events: EventSource<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended"> & IdeCounts>,
   ): void {
-    events.on("ide_found", ({ variant: ide }) => this.#ides.inc({ ide }));
-    events.on("ide_lost", ({ variant: ide }) => this.#ides.dec({ ide }));
+    events.on("ide_found", ({ variant }) => this.#ides.inc({ ide: ideName(variant) }));
+    events.on("ide_lost", ({ variant }) => this.#ides.dec({ ide: ideName(variant) }));
     events.on("turn_polled", () => this.#polls.inc());
     events.on("turn_ended", (turn) => this.#turnEnded(turn));
   }

@@ -23,7 +23,7 @@ export const consentRoutes = [
       const isGiven = data !== undefined && (await gateway.consents?.give(data.ide, c.signal)) === true;
       if (isGiven) return listConsents(gateway, c);
       throw new MillraceError("invalid_request", "The body must name an IDE that prompts go to.", {
-        hint: 'Send `{"ide": "windsurf", "agree": true}`. `GET /dashboard/api/consents` lists the IDEs.',
+        hint: 'Send `{"ide": "devin", "agree": true}`. `GET /dashboard/api/consents` lists the IDEs.',
         param: "ide",
       });
     },

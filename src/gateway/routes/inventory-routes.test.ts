@@ -65,6 +65,18 @@ describe("GET /dashboard/api/models", () => {
   });
 });
 
+it("lists models in one order, on the page and in both APIs: what was used last first", async () => {
+  fake.models.models = [fakeModelOf("gpt-5.1"), fakeModelOf("gpt-5.2"), fakeModelOf("used")];
+  history.addTurn(turnFake({ turnId: "a", endedAtMs: nowMs - 9000, model: "uid-used" }));
+  const expected = ["used", "gpt-5.2", "gpt-5.1"];
+  const page = (await json("/dashboard/api/models")) as { readonly data: readonly { readonly name: string }[] };
+  expect(page.data.map(({ name }) => name)).toEqual(expected);
+  const api = (await json("/v1/models")) as { readonly data: readonly { readonly id: string }[] };
+  expect(api.data.map(({ id }) => id)).toEqual(expected);
+  const tags = (await json("/api/tags")) as { readonly models: readonly { readonly name: string }[] };
+  expect(tags.models.map(({ name }) => name)).toEqual(expected);
+});
+
 describe("GET /dashboard/api/usage/days", () => {
   it("has every day of the time by its own zone, with its models, most expensive first", async () => {
     // 23:30 in Berlin is still the 23rd there, and 22:30 in UTC.

@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { isDegraded } from "../../base/errors.ts";
-import type { Model } from "../../models/model.ts";
 import { encodeIssuedKey, encodeModel, keySchema, modelSchema } from "../dashboard/inventory.ts";
-import type { Gateway } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
+import { modelsInOrder } from "./model-list.ts";
 import { defineOwnerRoute } from "./route.ts";
 
 /** The inventory besides turns and limits: keys and models, as the dashboard shows them. */
@@ -27,22 +25,11 @@ export const inventoryRoutes = [
     summary: "The account's models with variants, cost, context and last use, also those that cannot be used.",
     answer: z.object({ object: z.literal("list"), data: z.array(modelSchema) }),
     async handle(gateway, c) {
-      const models = await gateway.models.list({ refresh: false }, c.signal);
-      const used = lastUses(gateway, models);
-      return jsonResponse({ object: "list", data: models.map((model) => encodeModel(model, used.get(model.uid))) });
+      const { models, lastUses } = await modelsInOrder(gateway, { refresh: false }, c.signal);
+      return jsonResponse({ object: "list", data: models.map((model) => encodeModel(model, lastUses.get(model.uid))) });
     },
   }),
 ];
 
 /** More turns than these never run at the same time. */
 const mostCounted = 10_000;
-
-/** Without a history that can be read, no last use is known. */
-function lastUses({ meter }: Gateway, models: readonly Model[]): ReadonlyMap<string, number> {
-  try {
-    return meter?.lastUses(models.map(({ uid }) => uid)) ?? new Map();
-  } catch (error) {
-    if (isDegraded(error)) return new Map();
-    throw error;
-  }
-}

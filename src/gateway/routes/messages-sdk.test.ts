@@ -78,7 +78,7 @@ describe("the real Anthropic SDK", () => {
     const { client } = withSdk();
     const ids: string[] = [];
     for await (const model of client.models.list({ limit: 1 })) ids.push(model.id);
-    expect(ids).toEqual(["claude-test:high", "anthropic/test-model"]);
+    expect(ids).toEqual(["anthropic/test-model", "claude-test:high"]);
     expect((await client.models.retrieve("anthropic/test-model")).display_name).toBe("TEST-MODEL");
   });
 });

@@ -1,5 +1,8 @@
+import { isDegraded } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { Model } from "../../models/model.ts";
+import { inOrder } from "../../models/model-order.ts";
+import type { Gateway } from "../http/context.ts";
 import { limitIn } from "./query.ts";
 
 /**
@@ -14,11 +17,32 @@ const createdAt = new Date(created * 1000).toISOString();
 /** Claude Code shows only ids that begin with `claude` or `anthropic`. Source: docs/wire/clients.md, "HTTP and model lists". */
 const anthropicPrefix = "anthropic/";
 
-/** Models that can be called, by name: sorted, each once. */
+/** Every model in the one order, and when it was used last (epoch ms by UID). Throws as listing them does. */
+export async function modelsInOrder(
+  { models, meter }: Pick<Gateway, "models" | "meter">,
+  options: { readonly refresh: boolean },
+  signal: AbortSignal,
+): Promise<{ readonly models: readonly Model[]; readonly lastUses: ReadonlyMap<string, number> }> {
+  const all = await models.list(options, signal);
+  const lastUses = lastUsesOf(meter, all);
+  return { models: inOrder(all, lastUses), lastUses };
+}
+
+/** Without a history that can be read, no last use is known. */
+function lastUsesOf(meter: Gateway["meter"], models: readonly Model[]): ReadonlyMap<string, number> {
+  try {
+    return meter?.lastUses(models.map(({ uid }) => uid)) ?? new Map();
+  } catch (error) {
+    if (isDegraded(error)) return new Map();
+    throw error;
+  }
+}
+
+/** Models that can be called, each name once. */
 export function listed(models: readonly Model[]): readonly Model[] {
   const byName = new Map<string, Model>();
   for (const model of models) if (model.disabledReason === undefined) byName.set(model.name, model);
-  return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [...byName.values()];
 }
 
 /** `GET /v1/models` as OpenAI answers it, with limits beside for clients that look. */

@@ -2,7 +2,14 @@ import { MillraceError } from "../../base/errors.ts";
 import { asksInAnthropic, type GatewayContext } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { modelAnswerSchema, modelListSchema } from "./answer-schemas.ts";
-import { anthropicModel, anthropicModelList, fromAnthropicId, openAiModel, openAiModelList } from "./model-list.ts";
+import {
+  anthropicModel,
+  anthropicModelList,
+  fromAnthropicId,
+  modelsInOrder,
+  openAiModel,
+  openAiModelList,
+} from "./model-list.ts";
 import { defineRoute } from "./route.ts";
 
 const prefix = "/v1/models/";
@@ -20,7 +27,7 @@ export const modelsRoutes = [
     answer: modelListSchema,
     async handle(gateway, c) {
       const query = c.search;
-      const models = await gateway.models.list({ refresh: query.get("refresh") === "1" }, c.signal);
+      const { models } = await modelsInOrder(gateway, { refresh: query.get("refresh") === "1" }, c.signal);
       return jsonResponse(anthropic(c) ? anthropicModelList(models, query) : openAiModelList(models));
     },
   }),

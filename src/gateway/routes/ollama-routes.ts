@@ -5,7 +5,7 @@ import { answerLoad, ollamaChatBody, ollamaGenerateBody } from "../dialects/olla
 import { refuse } from "../dialects/parse-body.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
-import { listed, ollamaShow, ollamaTag, ollamaVersion } from "./model-list.ts";
+import { listed, modelsInOrder, ollamaShow, ollamaTag, ollamaVersion } from "./model-list.ts";
 import { defineRoute, type RouteInput } from "./route.ts";
 import { startsTurn } from "./route-headers.ts";
 
@@ -34,7 +34,7 @@ export const ollamaRoutes = [
     summary: "Ollama: the account's models.",
     answer: z.object({ models: z.array(z.looseObject({ name: z.string(), model: z.string(), details })) }),
     async handle(gateway, c) {
-      const models = await gateway.models.list({ refresh: false }, c.signal);
+      const { models } = await modelsInOrder(gateway, { refresh: false }, c.signal);
       return jsonResponse({ models: listed(models).map(ollamaTag) });
     },
   }),

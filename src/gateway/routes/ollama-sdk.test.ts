@@ -67,7 +67,7 @@ describe("Ollama's client", () => {
 
   it("lists and shows the models, and loads one ahead without a prompt", async () => {
     const { client, turns } = withSdk();
-    expect((await client.list()).models.map(({ name }) => name)).toEqual(["claude-test:high", model]);
+    expect((await client.list()).models.map(({ name }) => name)).toEqual([model, "claude-test:high"]);
     expect(await client.show({ model: `${model}:latest` })).toMatchObject({
       capabilities: expect.arrayContaining(["tools"]),
     });

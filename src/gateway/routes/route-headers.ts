@@ -98,7 +98,7 @@ const requestIdInfo: HeaderInfo = { name: "x-request-id", description: "The requ
 const ideInfo: HeaderInfo = {
   name: "x-millrace-ide",
   description:
-    "The product that the prompt went to, such as `windsurf`. Where none was sent, the one that prompts go to now.",
+    "The product that the prompt went to, such as `devin`. Where none was sent, the one that prompts go to now.",
   sometimes: true,
 };
 

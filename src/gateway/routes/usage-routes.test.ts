@@ -38,7 +38,7 @@ const json = async (path: string) => (await fake.request(path)).json();
 describe("GET /v1/limits", () => {
   it("answers every IDE's limits in the documented form", async () => {
     const limits = limitsSchema.parse(await json("/v1/limits"));
-    expect(limits.data.map(({ ide, stale }) => [ide, stale])).toEqual([["windsurf", false]]);
+    expect(limits.data.map(({ ide, stale }) => [ide, stale])).toEqual([["devin", false]]);
     expect(limits.errors).toEqual([]);
   });
 
@@ -55,7 +55,7 @@ describe("GET /v1/limits", () => {
       object: "limits.history",
       data: [
         {
-          ide: "windsurf",
+          ide: "devin",
           window: "daily",
           label: "Daily quota",
           points: [
@@ -63,7 +63,7 @@ describe("GET /v1/limits", () => {
             [1_771_934_700, 0.38],
           ],
         },
-        { ide: "windsurf", window: "weekly" },
+        { ide: "devin", window: "weekly" },
       ],
     });
   });

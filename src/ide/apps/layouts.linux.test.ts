@@ -128,7 +128,7 @@ describe.runIf(onLinux)("an IDE that came as", () => {
         const { ides, trace } = await world.look({}, world.host, () => pids);
         expect(ides).toEqual([]);
         expect(trace).toContainEqual(
-          expect.objectContaining({ rule: "owner", why: "windsurf: runs in a container with its own network" }),
+          expect.objectContaining({ rule: "owner", why: "devin: runs in a container with its own network" }),
         );
       } finally {
         shell.stdin.end(); // the stand-in ends with its input

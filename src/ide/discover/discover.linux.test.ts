@@ -218,6 +218,18 @@ describe.runIf(process.platform === "linux")("discovery over real processes", ()
     expect(ides[0]?.identity.apiKey.reveal()).toBe(apiKey);
   });
 
+  it("marks a stand-in at the address set by hand, and nothing else there", async () => {
+    const tokenFile = join(home, "token");
+    await writeFile(tokenFile, `${token}\n${apiKey}\n`);
+    const at = async (standIn: Awaited<ReturnType<typeof start>>) => {
+      const { ides } = await look({ endpoint: { host: "127.0.0.1", port: standIn.ports[0] ?? 0 }, tokenFile });
+      return ides.map((ide) => ide.standIn);
+    };
+    const marked = await start({ flags: newTokenFlags, environment: { HOME: home, MILLRACE_STAND_IN: "1" } });
+    expect(await at(marked)).toEqual([true]);
+    expect(await at(await start({ flags: newTokenFlags, environment: { HOME: home } }))).toEqual([undefined]);
+  });
+
   it("says what it looked at when nothing runs", async () => {
     const { ides, trace } = await look();
     expect(ides).toEqual([]);

@@ -1,3 +1,4 @@
+import { ideName } from "../../base/ide-name.ts";
 import { patientDeadline } from "../../base/node/patient-deadline.ts";
 import { ideVariants } from "../../language-server/transport/endpoint.ts";
 import { type FoundAgents, findAgents } from "../apps/find-agents.ts";
@@ -171,13 +172,13 @@ async function examine(
     return undefined;
   }
   if (!owner.ok) {
-    trace.rejected("classify", subject, row.zombie ? "ended" : "owner", `${kind.variant}: ${owner.why}`);
+    trace.rejected("classify", subject, row.zombie ? "ended" : "owner", `${ideName(kind.variant)}: ${owner.why}`);
     return undefined;
   }
   // If a home is given, it is checked first: IDEs of other homes are not looked at.
   if (options.overrides.onlyHome === undefined && !isAskedFor(options.overrides, subject, kind.variant, trace))
     return undefined;
-  trace.kept("classify", subject, kind.rule, kind.variant);
+  trace.kept("classify", subject, kind.rule, ideName(kind.variant));
   return examineServer(options, { row, variant: kind.variant, flags: kind.flags }, trace, signal);
 }
 

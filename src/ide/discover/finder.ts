@@ -156,7 +156,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     known = undefined;
     throw new MillraceError(
       "ide_not_running",
-      `The ${ide.variant} found on port ${ide.endpoint.port} can no longer be used: ${verdict.why}.`,
+      `${ide.product}, found on port ${ide.endpoint.port} can no longer be used: ${verdict.why}.`,
       { hint: "Try again: Millrace searches for the IDE again. `millrace doctor` shows what it finds." },
     );
   }

@@ -1,5 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
-import { type IdeVariant, ideVariants } from "../../language-server/transport/endpoint.ts";
+import { ideNames, variantOf } from "../../base/ide-name.ts";
+import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 
 /** Settings that the user fixed by hand. Every one is optional; discovery does the rest. */
 export interface IdeOverrides {
@@ -63,12 +64,12 @@ export function parseEndpoint(text: string): { readonly host: string; readonly p
   return { host: (match[1] ?? "127.0.0.1").replace(/^\[|\]$/g, ""), port };
 }
 
-/** Today's names too: `devin` is `windsurf`. @throws MillraceError `invalid_request`. */
+/** @throws MillraceError `invalid_request`. */
 export function parseVariant(text: string): IdeVariant {
-  const variant = ideVariants.find((known) => known === text.toLowerCase().replace(/^devin/, "windsurf"));
+  const variant = variantOf(text);
   if (variant !== undefined) return variant;
   throw new MillraceError("invalid_request", `"${text}" is not an IDE that Millrace knows.`, {
-    hint: "Write one of devin, devin-next, antigravity.",
+    hint: `Write one of ${ideNames.join(", ")}.`,
     param: "MILLRACE_IDE_VARIANT",
   });
 }

@@ -4,6 +4,7 @@ import type { DiscoverOptions } from "../discover/discover-options.ts";
 import type { Trace } from "../discover/trace.ts";
 import type { Ide } from "../ide.ts";
 import { probePorts } from "./probe-ports.ts";
+import { isStandInAt } from "./stand-in.ts";
 import type { GivenTokens } from "./token-file.ts";
 import { isLoopbackAddress } from "./verify-holder.ts";
 
@@ -12,7 +13,10 @@ interface Override {
   readonly given: GivenTokens;
 }
 
-/** The server that the user named, with the token from the user's file: no process is looked for, and none is checked. */
+/**
+ * The server that the user named, with the token from the user's file. No process is checked: only whether a stand-in listens there is
+ * looked up, so that its plan does not count as the user's own.
+ */
 export async function examineOverride(
   options: DiscoverOptions,
   { endpoint, given }: Override,
@@ -23,7 +27,7 @@ export async function examineOverride(
   const { csrf, apiKey } = given;
   const variant = overrides.variant ?? "windsurf";
   const subject = `${endpoint.host}:${endpoint.port}`;
-  trace.kept("candidates", subject, "override", "set by hand; the process behind it is not looked for");
+  trace.kept("candidates", subject, "override", "set by hand; the process behind it is not checked");
   if (!isLoopbackAddress(endpoint.host))
     trace.note("ports", subject, "override", "is not on loopback; used because it was set by hand");
   const answer = await probePorts(
@@ -33,6 +37,8 @@ export async function examineOverride(
     signal,
   );
   if (answer === undefined) return undefined;
+  const standIn = await isStandInAt(host, endpoint, signal);
+  if (standIn) trace.note("classify", subject, "stand-in", "a stand-in; used because it was set by hand");
   const account =
     apiKey === undefined
       ? await readAccount(
@@ -60,5 +66,6 @@ export async function examineOverride(
     identity: { variant, ideVersion: "", extensionVersion: "", extensionPath: "", apiKey: account.apiKey },
     capabilities: undefined,
     signedIn: account.signedIn,
+    ...(standIn ? { standIn: true } : {}),
   };
 }

@@ -1,3 +1,4 @@
+import { ideName } from "../../base/ide-name.ts";
 import { Secret } from "../../base/secret.ts";
 import { productName } from "../../language-server/product-name.ts";
 import type { IdeIdentity, IdeVariant } from "../../language-server/transport/endpoint.ts";
@@ -17,10 +18,8 @@ import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import { listPorts } from "./ports.ts";
 import { probePorts } from "./probe-ports.ts";
 import type { ServerProcess } from "./server-process.ts";
+import { isStandIn } from "./stand-in.ts";
 import type { GivenTokens } from "./token-file.ts";
-
-/** A variable in the environment of every stand-in; see docs/simulator.md. */
-const standInVariable = "MILLRACE_STAND_IN";
 
 const noToken: FoundToken = { token: new Secret(""), source: "argument" };
 
@@ -54,8 +53,8 @@ export async function examineServer(
     trace.rejected("classify", subject, "pid", `only pid ${overrides.pid} was asked for`);
     return undefined;
   }
-  const isStandIn = variables?.get(standInVariable) === "1";
-  if (isStandIn) trace.note("classify", subject, "stand-in", "a stand-in: used only if no real IDE runs");
+  const standIn = isStandIn(variables);
+  if (standIn) trace.note("classify", subject, "stand-in", "a stand-in: used only if no real IDE runs");
   const tokens = tokensOf(server, { variables, given: options.given, lastGood: lastGood?.token }, trace);
   if (tokens.length === 0) return undefined;
 
@@ -110,7 +109,7 @@ export async function examineServer(
     identity,
     capabilities: undefined,
     signedIn: account.signedIn,
-    ...(isStandIn ? { standIn: true } : {}),
+    ...(standIn ? { standIn: true } : {}),
     ...(apiServer === undefined ? {} : { apiServer }),
     ...(account.file === undefined ? {} : { stateFile: account.file }),
     ...codeiumFolder(host, variables, flags),
@@ -120,7 +119,7 @@ export async function examineServer(
 /** Whether the product is the one that the user named, if any. */
 export function isAskedFor({ variant }: IdeOverrides, subject: string, found: IdeVariant, trace: Trace): boolean {
   if (variant === undefined || variant === found) return true;
-  trace.rejected("classify", subject, "variant", `${found}, but only ${variant} was asked for`);
+  trace.rejected("classify", subject, "variant", `${ideName(found)}, but only ${ideName(variant)} was asked for`);
   return false;
 }
 

@@ -80,7 +80,7 @@ describe("a server that was found, but cannot be used", () => {
       windsurf,
       answers,
       { variant: "windsurf-next" },
-      "only windsurf-next was asked for",
+      "only devin-next was asked for",
       /MILLRACE_IDE_VARIANT/,
     ],
     ["is not the process asked for", windsurf, answers, { pid: 9 }, "only pid 9 was asked for", /without `--pid`/],

@@ -1,3 +1,4 @@
+import { variantOf } from "../../base/ide-name.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { TraceEntry } from "../ide.ts";
 
@@ -71,7 +72,7 @@ export function isFound(entries: readonly TraceEntry[]): boolean {
 function missOf(entries: readonly TraceEntry[]): NearMiss | undefined {
   const [first] = entries;
   if (first?.stage !== "classify" || isFound(entries)) return undefined;
-  const variant = variantOf(first);
+  const variant = variantIn(first);
   const rejected = entries
     .filter(({ verdict, rule }) => verdict === "rejected" && rankOf(rule) < todos.length)
     .toSorted((a, b) => rankOf(a.rule) - rankOf(b.rule))[0];
@@ -90,8 +91,8 @@ function rankOf(rule: string): number {
   return rank < 0 ? todos.length : rank;
 }
 
-/** A classification that was kept is the variant's name; one that was not begins with it. */
-function variantOf({ why }: TraceEntry): NearMiss["variant"] | undefined {
-  const name = /^(windsurf-next|windsurf)(?=$|[:,])/.exec(why)?.[1];
-  return name as NearMiss["variant"] | undefined; // as the pattern lists them
+/** A classification that was kept is the IDE's name; one that was not begins with it. */
+function variantIn({ why }: TraceEntry): NearMiss["variant"] | undefined {
+  const variant = variantOf(/^[a-z-]+(?=$|[:,])/.exec(why)?.[0] ?? "");
+  return variant === "antigravity" ? undefined : variant;
 }

@@ -13,8 +13,9 @@ type Options = Parameters<Bench["run"]>[2];
 /** Continue with what `millrace setup continue` writes, and the key where its notes say. */
 function continueRun(prompt: string) {
   return (bench: Bench, until?: Promise<unknown>): Promise<Ran> => {
-    const changes = planChanges(continueDev.edits?.(bench.target, bench.place) ?? []);
-    applyChanges(join(bench.home, ".millrace"), continueDev.name, changes);
+    const own = join(bench.home, ".millrace");
+    const changes = planChanges(own, continueDev.name, continueDev.edits?.(bench.target, bench.place) ?? []);
+    applyChanges(own, continueDev.name, changes);
     const folder = join(bench.home, ".continue");
     writeFileSync(join(folder, ".env"), `${keyVariable}=${bench.key}\n`);
     const env = { CONTINUE_TELEMETRY_ENABLED: "0" };

@@ -104,11 +104,11 @@ test("a report that leaves the machine keeps its ids, and loses names, keys and 
     millrace: "0",
     platform: "linux",
     at: "",
-    parts: [{ product: "P", what: "agent program", version: null, checks: [{ ...check, verdict: "differs", seen }] }],
+    data: [{ product: "P", what: "agent program", version: null, checks: [{ ...check, verdict: "differs", seen }] }],
     missing: [seen],
     prompts: null,
   };
   const text = JSON.stringify(withoutSecrets(report, redact));
   expect(text).not.toMatch(/Ann|abcdef|home/);
-  expect(JSON.parse(text)).toMatchObject({ parts: [{ checks: [check] }] });
+  expect(JSON.parse(text)).toMatchObject({ data: [{ checks: [check] }] });
 });

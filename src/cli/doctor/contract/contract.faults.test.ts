@@ -34,7 +34,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     return { simulator, homeFolder, contract };
   }
   const verdicts = (report: ContractReport) =>
-    Object.fromEntries(report.parts.flatMap(({ checks }) => checks.map(({ id, verdict }) => [id, verdict])));
+    Object.fromEntries(report.data.flatMap(({ checks }) => checks.map(({ id, verdict }) => [id, verdict])));
   /** Every way in which a stand-in can be asked something. */
   const prompts = async (simulator: Simulator, by: { readonly editor: boolean; readonly agent: boolean }) => [
     ...(by.agent ? simulator.prompts() : []),
@@ -68,7 +68,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     const standIn = await startSimulator({ profile: "windsurf-2", apiKey, home: simulator.home });
     onTestFinished(() => standIn.stop());
     const report = JSON.parse((await contract("--contract", "--spend", "--json")).stdout) as ContractReport;
-    expect(report.parts.map(({ product }) => product.includes("stand-in"))).toEqual([false]);
+    expect(report.data.map(({ product }) => product.includes("stand-in"))).toEqual([false]);
     expect(report.missing[0]).toContain("Stand-ins are left out beside a real IDE: 1.");
     expect((await simulator.report()).messages).toHaveLength(3);
     expect((await standIn.report()).messages).toEqual([]);
@@ -83,7 +83,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     expect(stderr).toContain("Look through it");
     const written = await readFile(file, "utf8");
     const report = JSON.parse(written) as ContractReport;
-    expect(report.parts.flatMap(({ checks }) => checks.filter(({ verdict }) => verdict !== "ok"))).toEqual([]);
+    expect(report.data.flatMap(({ checks }) => checks.filter(({ verdict }) => verdict !== "ok"))).toEqual([]);
     for (const secret of [apiKey, simulator.home, homeFolder]) expect(written + stdout).not.toContain(secret);
     for (const { sessionId } of simulator.agentReport().sessions) expect(written).not.toContain(sessionId);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -104,7 +104,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     });
     const { stdout, stderr, code } = await contract("--contract", "--spend", "--json");
     const report = JSON.parse(stdout) as ContractReport;
-    const parts = report.parts.map(({ what }) => what);
+    const parts = report.data.map(({ what }) => what);
     expect(parts).toEqual(["language server", "agent program", "tools of a client"]);
     expect(verdicts(report)).toMatchObject({ "server.cascade": "unknown", "server.steps": "ok", "agent.list": "ok" });
     expect(stderr).toContain("Sending 7 prompts");
@@ -174,7 +174,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
       agent,
     });
     const report = JSON.parse((await contract("--contract", "--spend", "--json")).stdout) as ContractReport;
-    const checks = report.parts.find(({ what }) => what === "tools of a client")?.checks ?? [];
+    const checks = report.data.find(({ what }) => what === "tools of a client")?.checks ?? [];
     const seen = checks.map(({ id, verdict, seen: what }) => [
       id.replace(/^agent\.(tools-)?/, ""),
       `${verdict} ${what}`,

@@ -8,7 +8,7 @@ const report: ContractReport = {
   millrace: "0.0.0",
   platform: "linux",
   at: "2026-01-01T00:00:00.000Z",
-  parts: [
+  data: [
     {
       product: "Devin Desktop 3.10 (formerly Windsurf)",
       what: "agent program",

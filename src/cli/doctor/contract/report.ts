@@ -27,7 +27,8 @@ export interface ContractReport {
   readonly millrace: string;
   readonly platform: string;
   readonly at: string;
-  readonly parts: readonly ContractPart[];
+  /** The parts that were examined. */
+  readonly data: readonly ContractPart[];
   /** The parts that could not be examined, each with the reason. */
   readonly missing: readonly string[];
   /** Null without `--spend`. */
@@ -43,8 +44,8 @@ export function checkAll<S>(assumptions: readonly Assumption<S>[], seen: S): rea
 }
 
 /** All verdicts of a report, the prompts' included. */
-export function verdictsOf({ parts, prompts }: ContractReport): readonly Observation[] {
-  return [...parts.flatMap(({ checks }) => checks), ...(prompts ?? [])];
+export function verdictsOf({ data, prompts }: ContractReport): readonly Observation[] {
+  return [...data.flatMap(({ checks }) => checks), ...(prompts ?? [])];
 }
 
 /** The same report with every text from outside through `redact`. Ids and sentences are ours, and reports are compared by them. */
@@ -52,7 +53,7 @@ export function withoutSecrets(report: ContractReport, redact: (text: string) =>
   const cleanSeen = <T extends { readonly seen: string }>(one: T): T => ({ ...one, seen: redact(one.seen) });
   return {
     ...report,
-    parts: report.parts.map(({ product, version, checks, ...part }) => ({
+    data: report.data.map(({ product, version, checks, ...part }) => ({
       ...part,
       product: redact(product),
       version: version === null ? null : redact(version),
@@ -102,7 +103,7 @@ const narrowest = 20;
 
 /** The report as lines of at most `width` columns: a table of each product, the table of the styles, and the sums. */
 export function renderContract(report: ContractReport, style: Style, width: number): readonly string[] {
-  const parts = report.parts.flatMap(({ product, what, version, checks }) => [
+  const parts = report.data.flatMap(({ product, what, version, checks }) => [
     style("bold", `${product}, ${what}${version === null ? "" : ` ${version}`}`),
     ...table(
       checks.map(({ verdict, id, seen }) => [verdict, id, seen]),

@@ -70,7 +70,7 @@ export async function runContract(
   if (spent?.tools !== undefined) parts.push(spent.tools);
   const prompts = spent?.prompts ?? null;
   const at = new Date(io.clock.now()).toISOString();
-  return { report: { millrace: version(), platform: io.platform, at, parts, missing, prompts }, personal };
+  return { report: { millrace: version(), platform: io.platform, at, data: parts, missing, prompts }, personal };
 }
 
 async function ofServer(finder: IdeFinder, ide: Ide, personal: string[], signal: AbortSignal): Promise<ContractPart> {

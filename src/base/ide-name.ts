@@ -1,0 +1,26 @@
+/** The words for IDEs outside of Millrace, by its own words: the vendor renamed the product, and stored rows keep the earlier name. */
+const names = { windsurf: "devin", "windsurf-next": "devin-next", antigravity: "antigravity" } as const;
+
+type IdeVariant = keyof typeof names;
+
+/** The word for an IDE in options, JSON, headers, metrics and sentences. */
+export type IdeName = (typeof names)[IdeVariant];
+
+export const ideNames: readonly [IdeName, ...IdeName[]] = ["devin", "devin-next", "antigravity"];
+
+/** The word for a variant outside of Millrace. Anything else, such as the name of an agent, stays. */
+export function ideName(ide: IdeVariant): IdeName;
+export function ideName(ide: string): string;
+export function ideName(ide: string): string {
+  return isVariant(ide) ? names[ide] : ide;
+}
+
+/** The variant that a word of the user means, in any case: `devin`, or the earlier `windsurf`. */
+export function variantOf(word: string): IdeVariant | undefined {
+  const lower = word.toLowerCase();
+  return (Object.keys(names) as IdeVariant[]).find((variant) => variant === lower || names[variant] === lower); // its own keys
+}
+
+function isVariant(word: string): word is IdeVariant {
+  return Object.hasOwn(names, word);
+}
