@@ -124,7 +124,7 @@ describe("the real OpenAI SDK", () => {
     const { client } = await listenOn();
     const ids: string[] = [];
     for await (const model of client.models.list()) ids.push(model.id);
-    expect(ids).toEqual(["claude-test:high", "test-model"]);
+    expect(ids).toEqual(["test-model", "claude-test:high"]);
     expect((await client.models.retrieve("claude-test:high")).id).toBe("claude-test:high");
   });
 
