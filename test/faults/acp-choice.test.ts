@@ -37,7 +37,7 @@ describe("which backend", () => {
 
     const list = await client.models.list();
     const overAcp = list.data.filter((listed) => (listed as unknown as ListedModel).millrace.backend === "acp");
-    expect(overAcp.map(({ id }) => id)).toEqual([
+    expect(overAcp.map(({ id }) => id).toSorted()).toEqual([
       "claude-opus-5:high", // the language server lists it too, as one that the plan does not allow
       "claude-opus-5:medium",
       "claude-sonnet-5",
