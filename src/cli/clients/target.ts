@@ -116,15 +116,9 @@ function isPlain(id: string): boolean {
   return visible(id) === id && !/[\s\u2028\u2029]/.test(id.replaceAll(" ", ""));
 }
 
-/** The chosen model, and the newest of each family beside it. */
+/** The chosen model, and the first of the others: the gateway lists those used last and the newest of each family first. */
 export function shortList(models: readonly ListedModel[], chosen: string, count: number): readonly ListedModel[] {
-  const newest = new Map<string, ListedModel>();
-  for (const model of models) {
-    const family = familyOf(model);
-    const known = newest.get(family);
-    if (known === undefined || isNewer(model, known)) newest.set(family, model);
-  }
-  const others = [...newest.values()].filter(({ id }) => id !== chosen);
+  const others = models.filter(({ id }) => id !== chosen);
   return [...models.filter(({ id }) => id === chosen), ...others].slice(0, count);
 }
 

@@ -30,7 +30,7 @@ export const dashboardCommand = defineCommand({
     const gateway = await findGateway(settings, signal);
     if (gateway === undefined) {
       throw new MillraceError("ide_not_running", "There is no dashboard to open, because no gateway is running.", {
-        hint: "Start one with `millrace serve`, in another terminal.",
+        hint: "Type `millrace serve --background`, then this again.",
       });
     }
     const response = await callGateway(gateway, "/dashboard/api/link", { method: "POST", signal });

@@ -34,18 +34,11 @@ describe("what setup writes", () => {
     expect(typedCommand(shell, { ...clone, script: "/opt/bin.js" })).toBe('"/opt/node" "/opt/bin.js"');
   });
 
-  it("is the chosen model and the newest of each family, or all when asked", async () => {
-    const names = [
-      "claude-sonnet-4.5",
-      "claude-sonnet-4.6",
-      "claude-sonnet-4.6-thinking",
-      "gpt-5.2",
-      "gpt-5.10",
-      "kimi-k2",
-    ];
-    const few = shortList(names.map(listed), "claude-sonnet-4.5", 8).map(({ id }) => id);
-    expect(few).toEqual(["claude-sonnet-4.5", "claude-sonnet-4.6", "gpt-5.10", "kimi-k2"]);
-    expect(shortList(names.map(listed), "kimi-k2", 2).map(({ id }) => id)).toEqual(["kimi-k2", "claude-sonnet-4.6"]);
+  it("is the chosen model and the first of the gateway's list, or all when asked", async () => {
+    const names = ["claude-sonnet-4.6", "gpt-5.10", "kimi-k2", "claude-sonnet-4.5"];
+    const few = shortList(names.map(listed), "claude-sonnet-4.5", 3).map(({ id }) => id);
+    expect(few).toEqual(["claude-sonnet-4.5", "claude-sonnet-4.6", "gpt-5.10"]);
+    expect(shortList(names.map(listed), "gpt-5.10", 2).map(({ id }) => id)).toEqual(["gpt-5.10", "claude-sonnet-4.6"]);
   });
 
   it("is the account's default model; where it names none, a named one of a family for everyday use, with the reason", () => {

@@ -36,8 +36,8 @@ export const tailCommand = defineCommand({
       throw new MillraceError("invalid_request", "Use either an id or --list.", { hint: "Give one of them." });
     const gateway = await findGateway(settings, signal);
     if (gateway === undefined) {
-      throw new MillraceError("ide_not_running", "There are no turns to show, because no gateway is running.", {
-        hint: "Start one with `millrace serve`, in another terminal.",
+      throw new MillraceError("ide_not_running", "The turns cannot be read, because no gateway is running.", {
+        hint: "Type `millrace serve --background`, then this again. Answers are kept for two hours.",
       });
     }
     if (options.list) {
