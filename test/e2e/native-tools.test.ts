@@ -143,7 +143,7 @@ it("results whose connection broke join the turn that they began", async () => {
   const broken = fetch(url, { method: "POST", headers, body, signal: leave.signal });
   const rest = chatLoop.ask(served, model, history, tool);
   leave.abort();
-  await expect(broken).rejects.toThrow();
+  await expect(broken).rejects.toMatchObject({ name: "AbortError" });
   expect((await rest).calls).toHaveLength(1);
   expect(ide.prompts()).toHaveLength(1);
 });

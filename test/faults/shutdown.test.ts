@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
@@ -68,13 +69,20 @@ const question = { model: "swe-2:high", messages, stream: true };
 const devin = { profile: "devin-3" } as const;
 
 test.runIf(process.platform !== "win32").each([
-  { name: "an agent in its host goes on", options: devin, body: question, isLong: false, goesOn: true },
-  { name: "an agent without a host ends", options: devin, body: question, isLong: true, goesOn: false },
+  { name: "an agent in its host goes on", options: devin, body: question, home: "usual", goesOn: true },
+  {
+    name: "also below a path that is too long for sockets",
+    options: devin,
+    body: question,
+    home: "long",
+    goesOn: true,
+  },
+  { name: "an agent without a host ends", options: devin, body: question, home: "hostless", goesOn: false },
   {
     name: "raw chat ends",
     options: { profile: "windsurf-1.8" },
     body: chat.body,
-    isLong: false,
+    home: "usual",
     goesOn: false,
   },
 ] as const)(
@@ -83,7 +91,11 @@ test.runIf(process.platform !== "win32").each([
     const home = temporaryHome();
     const answer = { rate: 4_000, size: 1_500 };
     const ide = await simulator({ ...the.options, home, turn: { ...answer, holdAfter: 700 } });
-    const folder = join(home, the.isLong ? "too-long-for-a-socket".repeat(5) : ".millrace");
+    const folder = join(home, the.home === "long" ? "too-long-for-a-socket".repeat(5) : ".millrace");
+    if (the.home === "hostless") {
+      mkdirSync(folder, { mode: 0o700 });
+      writeFileSync(join(folder, "agents"), ""); // no folder for hosts can be made
+    }
     const started = { home, args: ["--continuity", "off"], env: { MILLRACE_HOME: folder } };
     const first = await gateway(started);
     const asked = { path: chat.path, body: the.body, headers: { "idempotency-key": "once" } };

@@ -117,7 +117,7 @@ export class AgentHost {
         this.#welcome(socket, order);
         break;
       case "keep":
-        for (const { isFinder, refuse } of [...this.#queued]) if (isFinder) refuse();
+        for (const { refuse } of this.#queued.filter(({ isFinder }) => isFinder)) refuse();
         break;
       case "look":
         socket.end(`${JSON.stringify(this.#seen)}\n`);

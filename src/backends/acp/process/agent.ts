@@ -145,7 +145,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     },
     async close() {
       parked.close();
-      await hub.close(); // first: a relay whose agent lives on hears nothing of the end
+      hub.close(); // first: a relay whose agent lives on hears nothing of the end
       await pool.close();
     },
   };

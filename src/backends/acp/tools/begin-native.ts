@@ -31,7 +31,8 @@ export async function takesTools(
   const { knowledge } = parts.native;
   const version = versionOf(parts, process);
   if (!knowledge.mayChange(version)) return false;
-  const isListed = tools.offer(native.tools).then(() => true);
+  tools.offer(native.tools);
+  const isListed = tools.listed.then(() => true);
   const takes = (await within(orAborted(isListed, signal), listMs, parts.clock)) === true;
   if (!takes) knowledge.noteUnchanged(version);
   return takes;

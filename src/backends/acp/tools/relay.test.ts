@@ -112,7 +112,7 @@ test("a relay finds its gateway in a folder whose path is too long for a socket"
       rmSync(path, { recursive: true, force: true });
   });
   const { tools, server } = await hub.offering([tool]).open();
-  await new Relay(server).ask("tools/list");
+  expect(await new Relay(server).ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
   await tools.listed;
 });
 

@@ -90,15 +90,14 @@ export class SessionTools {
     return JSON.stringify(specsOf(tools)) !== JSON.stringify(this.#specs);
   }
 
-  /** Offers these tools from now on; a call of another one is answered with an error. Resolves as `listed` does. */
-  offer(tools: readonly ToolSpec[]): Promise<void> {
+  /** Offers these tools from now on; a call of another one is answered with an error. */
+  offer(tools: readonly ToolSpec[]): void {
     const isOther = this.differFrom(tools);
     this.#offered = tools;
     if (isOther) {
       this.#listed = Promise.withResolvers();
       this.#tellTools();
     }
-    return this.listed;
   }
 
   /** Hands the client these calls. */
