@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { atOnce } from "./at-once.ts";
 import { Bench, type Ran, type Scenario, scenarios } from "./bench.ts";
 import { agentCases } from "./cases/agents.ts";
 import type { ClientCase } from "./cases/case.ts";
@@ -36,31 +37,30 @@ const wantedFailures = args.includes("--failures") ? (args[args.indexOf("--failu
 const onlyFailures = args.includes("--only-failures");
 
 const clients = await installClients();
-const rows: Row[] = [];
 const travelled: Travelled[] = [];
-const overAgent: Outcome[] = [];
 const allCases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
 const cases = allCases.filter(
   ({ name, surface, slow }) =>
     isWanted(`${name} ${surface}`) && (slow !== true || only !== undefined || wantedFailures === "all"),
 );
-for (const client of onlyFailures ? [] : cases) {
-  rows.push({ client, version: versionOf(clients, client.packageName), outcomes: await suite(client) });
-  if (!acp) overAgent.push(await plainOverAgent(client));
-}
+/** Most of a client's time is its start and, after a failure, waiting; alone where the times are written down. */
+const [suitesAtOnce, failuresAtOnce] = update ? [1, 1] : [2, 3];
+const driven = await atOnce(onlyFailures ? [] : cases, suitesAtOnce, async (client) => ({
+  row: { client, version: versionOf(clients, client.packageName), outcomes: await suite(client) },
+  overAgent: acp ? undefined : await plainOverAgent(client),
+}));
+const rows: readonly Row[] = driven.map(({ row }) => row);
 for (const journey of acp || onlyFailures ? [] : [...pluginJourneys, ...setupJourneys]) {
   const { client, sentence, packageName } = journey;
   if (!isWanted(`${client} ${sentence}`)) continue;
   travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });
 }
 let failuresHold = true;
-/** Most of a client's time after a failure is waiting, so a few of them wait at once; alone where the times are written down. */
-const atOnce = update ? 1 : 3;
 const failureRows = await driveFailures(
   clients,
   acp ? [] : cases,
   failuresToDrive(),
-  atOnce,
+  failuresAtOnce,
   (client, failure, verdict) => {
     const { observed, wrong } = verdict;
     const known = isAsKnown(client, failure, verdict);
@@ -85,7 +85,7 @@ if (update && !acp)
   writeFileSync(page, withSections(written, isWhole ? parts : { clients: supported, failures: failureText }));
 const failed =
   rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ||
-  overAgent.some(({ type }) => type === "failed") ||
+  driven.some(({ overAgent }) => overAgent?.type === "failed") ||
   travelled.some(({ failure }) => failure !== undefined) ||
   !failuresHold;
 process.exitCode = failed ? 1 : 0;
@@ -152,7 +152,7 @@ function report({ name, surface }: ClientCase, scenario: Scenario, outcome: Outc
   process.stderr.write(
     `${mark.padEnd(7)} ${name} (${surface}) ${scenario} ${way} ${(outcome.ms / 1000).toFixed(1)} s ${outcome.note}\n`,
   );
-  if (outcome.type === "failed" && verbose && outcome.ran !== undefined) show(outcome.ran);
+  if (outcome.type === "failed" && outcome.ran !== undefined) show(outcome.ran);
 }
 
 function show({ code, stdout, stderr }: Ran): void {

@@ -1,3 +1,4 @@
+import { atOnce } from "../at-once.ts";
 import type { ClientCase } from "../cases/case.ts";
 import { type Failure, type FailureName, failures } from "./failure.ts";
 import { type ClientReport, observe, wrongWith } from "./observe.ts";
@@ -13,12 +14,12 @@ export interface Verdict {
   readonly wrong: string | undefined;
 }
 
-/** Drives each client through each failure, `atOnce` of them at a time; `tell` hears of each as it ends. */
+/** Drives each client through each failure, `most` of them at a time; `tell` hears of each as it ends. */
 export async function driveFailures(
   folder: string,
   clients: readonly ClientCase[],
   names: ReadonlySet<FailureName>,
-  atOnce: number,
+  most: number,
   tell: (client: ClientCase, failure: Failure, verdict: Verdict) => void,
 ): Promise<readonly FailureRow[]> {
   const rows = clients
@@ -27,16 +28,12 @@ export async function driveFailures(
   const jobs = rows.flatMap((row) =>
     failures.filter(({ name }) => names.has(name)).map((failure) => ({ ...row, failure })),
   );
-  const work = async () => {
-    for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) {
-      const { client, failure, seen } = job;
-      const observed = await observe(folder, client, failure);
-      const verdict = { observed, wrong: wrongWith(client, failure, observed) };
-      seen.set(failure.name, verdict);
-      tell(client, failure, verdict);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await atOnce(jobs, most, async ({ client, failure, seen }) => {
+    const observed = await observe(folder, client, failure);
+    const verdict = { observed, wrong: wrongWith(client, failure, observed) };
+    seen.set(failure.name, verdict);
+    tell(client, failure, verdict);
+  });
   return rows;
 }
 
