@@ -176,7 +176,6 @@ export class AnswerReader {
     const parts = {
       text: (text: string) => this.#text(text),
       call: calls.attempt.bind(calls),
-      cut: calls.cut.bind(calls),
       summary: () => {
         this.#isSummary = true;
       },

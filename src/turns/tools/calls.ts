@@ -78,7 +78,11 @@ export class Calls {
   attempt(call: CallAttempt): void {
     const { parallel, names, choice } = this.#plan;
     if (!parallel && this.#accepted + this.problems.length > 0) return;
-    const { asked, tool } = call;
+    const { asked, tool, raw = "" } = call;
+    if (call.isCut === true) {
+      if (tool !== undefined) this.#send(tool, raw, false); // what is there goes out, never marked done
+      return;
+    }
     const fail = (message: string) => void this.problems.push({ asked, tool, message });
     if (call.problem !== undefined) fail(call.problem);
     else if (tool === undefined)
@@ -88,12 +92,6 @@ export class Calls {
     else if (choice.type === "named" && choice.name !== tool.tool.name)
       fail(`Only ${names.shown(choice.name)} may be called in this answer.`);
     else this.#judge(call, tool, fail);
-  }
-
-  /** The answer was cut off at its length limit in this call: what is there goes out, never marked done. */
-  cut({ tool, raw = "" }: CallAttempt): void {
-    const isAllowed = this.#plan.parallel || this.#accepted + this.problems.length === 0;
-    if (tool !== undefined && isAllowed) this.#send(tool, raw, false);
   }
 
   #judge(call: CallAttempt, tool: ShownTool, fail: (message: string) => void): void {
