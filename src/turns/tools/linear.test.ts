@@ -64,7 +64,8 @@ function read(text: string, deltaLength: number): number {
   if (plan === undefined) throw new Error("the plan offers tools");
   const started = process.cpuUsage();
   const answer = new PlannedAnswer(plan, { mayAskAgain: true });
-  for (let at = 0; at < text.length; at += deltaLength) answer.push({ type: "text", delta: text.slice(at, at + deltaLength) });
+  for (let at = 0; at < text.length; at += deltaLength)
+    answer.push({ type: "text", delta: text.slice(at, at + deltaLength) });
   answer.push(finished(text));
   return process.cpuUsage(started).user;
 }
@@ -110,7 +111,8 @@ describe("text that may still become a call", () => {
     let shown = "";
     let held = 0;
     for (let at = 0; at < text.length; at += 100) {
-      for (const event of answer.push({ type: "text", delta: text.slice(at, at + 100) })) if (event.type === "text") shown += event.delta;
+      for (const event of answer.push({ type: "text", delta: text.slice(at, at + 100) }))
+        if (event.type === "text") shown += event.delta;
       held = Math.max(held, at + 100 - shown.length);
     }
     expect(held).toBeLessThanOrEqual(holdLimit + 100);
@@ -123,7 +125,9 @@ describe("text that may still become a call", () => {
     const answer = new PlannedAnswer(plan, { mayAskAgain: true });
     const words = "A word, a `quote`, x < y, {a}, [b](c) and <b>more</b> of it.\n";
     for (let n = 0; n < 50; n++) {
-      const shown = answer.push({ type: "text", delta: words }).flatMap((event) => (event.type === "text" ? [event.delta] : []));
+      const shown = answer
+        .push({ type: "text", delta: words })
+        .flatMap((event) => (event.type === "text" ? [event.delta] : []));
       expect(shown.join("").trim()).toBe(words.trim());
     }
   });

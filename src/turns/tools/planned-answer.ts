@@ -185,7 +185,7 @@ export class PlannedAnswer implements PromptAnswer {
     this.#finder?.end(cause);
     const wrong = this.#endJson(cause);
     this.calls.passOnUncorrected();
-    const { calls, told } = this;
+    const { told } = this;
     const isContradicted = told.isContradicted || told.isIncomplete;
     const problem = isContradicted ? contradiction : this.#isSummary ? summaryProblem : (this.#callProblem() ?? wrong);
     const isAnnounced = cause === "stop" && told.calls.length === 0 && this.#json === undefined;

@@ -17,37 +17,17 @@ export interface CallAttempt {
   readonly isCut?: true;
 }
 
-const nameKeys = [
-  "name",
-  "tool",
-  "tool_name",
-  "toolName",
-  "function",
-  "function_name",
-  "functionName",
-  "action",
-  "recipient_name",
-];
-const argumentKeys = [
-  "arguments",
-  "args",
-  "parameters",
-  "params",
-  "input",
-  "tool_input",
-  "toolInput",
-  "action_input",
-  "actionInput",
-  "kwargs",
-  "function_args",
-];
-const listKeys = ["tool_calls", "toolCalls", "tool_uses", "function_calls", "calls", "actions", "tools"];
-const wrapperKeys = ["function_call", "tool_call", "toolCall", "tool_use", "function", "action", "call"];
+const words = (list: string) => list.split(" ");
+const nameKeys = words("name tool tool_name toolName function function_name functionName action recipient_name");
+const argumentKeys = words(
+  "arguments args parameters params input tool_input toolInput action_input actionInput kwargs function_args",
+);
+const listKeys = words("tool_calls toolCalls tool_uses function_calls calls actions tools");
+const wrapperKeys = words("function_call tool_call toolCall tool_use function action call");
 /** Keys that say what kind of object it is or name the call, and are no arguments. */
-const labelKeys = ["id", "type", "call_id", "callId", "tool_call_id", "index"];
+const labelKeys = words("id type call_id callId tool_call_id index");
 /** Keys of a plan around the call. */
-const planKeys = ["thought", "thoughts", "reasoning", "plan", "analysis", "thinking", "rationale"];
-
+const planKeys = words("thought thoughts reasoning plan analysis thinking rationale");
 /** Keys that begin an object of calls; `name` begins any other, too. */
 const callKeys = [...argumentKeys, ...listKeys, ...wrapperKeys, ...planKeys, "id", "call_id", "tool_call_id"];
 

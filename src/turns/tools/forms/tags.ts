@@ -21,15 +21,15 @@ export type TagKind =
   /** An offered tool. */
   | "tool";
 
-const namesOf: Readonly<Record<Exclude<TagKind, "tool">, readonly string[]>> = {
-  call: [callTag, "tool-call", "toolcall", "function_call", "tool_use"],
-  named: ["invoke", "use_tool", "call_tool"],
-  loose: ["function", "tool", "call"],
-  wrapper: ["tool_calls", "function_calls", "tool_uses"],
-  frame: ["message", "conversation", "assistant"],
-  invented: ["tool_result", "tool_response", "tool_output", "function_result", "function_results", "function_response"],
-  thoughts: ["think", "thinking"],
-  summary: ["summary"],
+const namesOf: Readonly<Record<Exclude<TagKind, "tool">, string>> = {
+  call: `${callTag} tool-call toolcall function_call tool_use`,
+  named: "invoke use_tool call_tool",
+  loose: "function tool call",
+  wrapper: "tool_calls function_calls tool_uses",
+  frame: "message conversation assistant",
+  invented: "tool_result tool_response tool_output function_result function_results function_response",
+  thoughts: "think thinking",
+  summary: "summary",
 };
 
 /** An opening or closing tag, read from a model's text. */
@@ -67,8 +67,8 @@ export class TagReader {
     const [opener, closer] = [`<${this.#ownName} `, `</${this.#ownName}>`];
     this.own = { opener, closer, either: new RegExp(`${opener}|${closer}`) };
     for (const { shownName } of tools) this.#kinds.set(shownName.toLowerCase(), "tool");
-    for (const [kind, names] of Object.entries(namesOf) as [TagKind, readonly string[]][]) // its keys are kinds
-      for (const name of names) this.#kinds.set(name, kind);
+    for (const [kind, names] of Object.entries(namesOf) as [TagKind, string][]) // its keys are kinds
+      for (const name of names.split(" ")) this.#kinds.set(name, kind);
   }
 
   /** Reads the tag at the start of a text. Undefined: it is none of ours. */

@@ -4,16 +4,8 @@ import { callsOf, readCalls } from "./read-calls.ts";
 import type { Source } from "./source.ts";
 
 /** Beginnings of calls in the raw output of several model families (Kimi, DeepSeek, Harmony, Llama, Mistral). */
-const tokens = [
-  "<|tool_calls_section_begin|>",
-  "<|tool_call_begin|>",
-  "<|tool_calls_begin|>",
-  "<|python_tag|>",
-  "<|channel|>",
-  "<|tool_call|>",
-  "[TOOL_CALLS]",
-  "[TOOL_CALL]",
-];
+const token = /^(?:<\|(?:tool_calls_section_begin|tool_calls?_begin|python_tag|channel|tool_call)\|>|\[TOOL_CALLS?\])/;
+const tokenSoFar = /^(?:<(?:\|[a-z_]{0,30}\|?)?|\[(?:T[A-Z_]{0,9})?)$/;
 /** Where a model's own block of calls ends. */
 const blockEnd =
   /<\|tool_calls_section_end\|>|<\|tool_calls_end\|>|<\|call\|>|<\|eo[mt]_id\|>|<\|\/tool_call\|>|\[\/TOOL_CALLS?\]/;
@@ -26,9 +18,9 @@ function plain(text: string): string {
 /** The length of the token at the start of a text; 0 if there is none. */
 export function tokenLength(source: Source): number {
   const start = plain(source.text.slice(0, 40));
-  const token = tokens.find((candidate) => start.startsWith(candidate));
-  if (token === undefined && tokens.some((candidate) => candidate.startsWith(start))) source.wait();
-  return token?.length ?? 0;
+  const found = token.exec(start);
+  if (found === null && tokenSoFar.test(start)) source.wait();
+  return found?.[0].length ?? 0;
 }
 
 /** A block of calls in control tokens. `calls` is undefined where they cannot be read. */
