@@ -1,8 +1,8 @@
 import { AnswerParts, type FoundParts } from "./answer-parts.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
-import { type Block, BlockReader, fenceEnd, isSentence } from "./forms/blocks.ts";
+import { type Block, BlockReader, fenceEnd, isSentence, type Place } from "./forms/blocks.ts";
 import { findTool } from "./forms/call-shapes.ts";
-import { type EndCause, Source, spaceEnd, TextShortage } from "./forms/source.ts";
+import { spaceEnd } from "./forms/places.ts";
 import { callsFromTag, extentOf } from "./forms/tag-content.ts";
 import { type NamingTag, TagReader } from "./forms/tags.ts";
 import { Line } from "./line.ts";
@@ -23,7 +23,9 @@ interface Inside {
 interface Found extends Block {
   /** They are calls wherever they stand. */
   readonly isCertain?: true;
-  readonly inside?: Inside;
+  readonly inside?: Inside | undefined;
+  /** What more text it needs, where that is known. */
+  readonly until?: RegExp;
 }
 
 /**
@@ -40,7 +42,7 @@ export class CallFinder {
   #inside: Inside | undefined;
   /** A result that the model made up came: the rest is an invention too. */
   #isOver = false;
-  #cause: EndCause | undefined;
+  #end: Place["ended"];
   /** Text that is not decided yet. */
   #held = "";
   /** It is read again when it is this long, or when a text that `until` matches came. */
@@ -65,8 +67,8 @@ export class CallFinder {
   }
 
   /** The answer is over: everything held is decided. */
-  end(cause: EndCause): void {
-    this.#cause = cause;
+  end(cause: "stop" | "length"): void {
+    this.#end = cause;
     this.#read();
     this.#parts.end();
   }
@@ -124,23 +126,25 @@ export class CallFinder {
   /** What stands at the start of a text; undefined as long as that is not decided. */
   #find(text: string): Found | undefined {
     const isWhole = text.length < holdLimit;
-    const source = new Source(text.slice(0, holdLimit), isWhole ? this.#cause : undefined);
-    try {
-      return this.#inside === undefined ? this.#block(source, text) : endIn(this.#inside, source);
-    } catch (error) {
-      if (!(error instanceof TextShortage)) throw error;
-      this.#until = error.until;
-      this.#checkAt = Math.min(2 * text.length, holdLimit);
-      return isWhole || error.until !== undefined ? undefined : { end: holdLimit };
-    }
+    const start = text.slice(0, holdLimit);
+    const ended = isWhole ? this.#end : undefined;
+    const found = this.#inside === undefined ? this.#block(start, text, ended) : endIn(this.#inside, start);
+    if (found === undefined || ended !== undefined || found.isCertain === true) return found;
+    const end = found.calls === undefined ? found.end : spaceEnd(start, found.end);
+    if (end < start.length && found.isOpen !== true) return found;
+    if (!isWhole && found.until === undefined) return { end: holdLimit, inside: this.#inside };
+    this.#until = found.until;
+    this.#checkAt = Math.min(2 * text.length, holdLimit);
+    return undefined;
   }
 
-  #block(source: Source, text: string): Found | undefined {
+  /** What begins at the start of a text; undefined if all that follows is left out. `whole`: also past the limit of what is held. */
+  #block(text: string, whole: string, ended: Place["ended"]): Found | undefined {
     const { isCalled, isPending, isEmpty } = this.#parts;
-    const tag = this.#tags.read(source);
-    if (tag !== undefined && !tag.isClosing) {
+    const tag = this.#tags.read(text);
+    if (typeof tag === "object" && !tag.isClosing) {
       const { kind, end, written, name, attributes, asked } = tag;
-      if (tag.isMarked && asked !== undefined) return this.#taught(new Source(text, this.#cause), { ...tag, asked });
+      if (tag.isMarked && asked !== undefined) return this.#taught(whole, { ...tag, asked });
       if (kind === "thoughts") return { end, inside: { signs: "<", end: new RegExp(`^</${written}>$`) } };
       const isFrame = kind === "frame" && (name === "conversation" || attributes.has("role"));
       if (isCalled && (kind === "invented" || isFrame)) {
@@ -149,47 +153,46 @@ export class CallFinder {
         return undefined;
       }
     }
-    const block = this.#blocks.read(source, { isAfterCalls: isCalled || isPending, isFirst: isEmpty });
-    if (block.fence !== undefined) return { end: block.end, inside: { signs: "`~", end: fenceEnd(block.fence) } };
-    if (block.calls === undefined) return block;
-    if (spaceEnd(source.text, block.end) === source.text.length) source.wait();
-    return { ...block, calls: block.calls.map(repaired) };
+    const place = { isAfterCalls: isCalled || isPending, isFirst: isEmpty, ended };
+    const block = this.#blocks.read(text, place);
+    const inside = block.fence === undefined ? undefined : { signs: "`~", end: fenceEnd(block.fence) };
+    return { ...block, calls: block.calls?.map(repaired), inside };
   }
 
   /** The taught form: up to its closing tag, or to the next call if that is missing. */
-  #taught(source: Source, tag: NamingTag): Found {
+  #taught(text: string, tag: NamingTag): Found {
     const { own } = this.#tags;
     const { names } = this.#plan;
     const { asked } = tag;
     const tool = findTool(asked, names);
     if (tag.isSelfClosing) return { end: tag.end, calls: callsFromTag(tag, tool, "", names), isCertain: true };
-    const rest = source.text.slice(tag.end);
+    const rest = text.slice(tag.end);
     const next = own.either.exec(rest);
-    if (next === null) source.wait(own.either);
+    if (next === null && this.#end === undefined) return { end: text.length, until: own.either };
     const isClosed = next?.[0] === own.closer;
     const body = rest.slice(0, next?.index);
     const extent = isClosed
       ? { to: body.length, closed: body.length + own.closer.length, isClosed }
-      : extentOf(new Source(body, "stop"), { ...tag, end: 0 }, tool);
+      : extentOf(body, { ...tag, end: 0 }, { tool, isOver: true });
     const content = body.slice(0, extent.to);
     const end = tag.end + extent.closed;
     if (!extent.isClosed && next === null) {
       if (isSentence(content, tool)) return { end };
       const cut = { asked, tool, arguments: undefined, raw: content.trimStart(), isCut: true } as const;
-      if (source.cause === "length") return { end, calls: [cut], isCertain: true };
+      if (this.#end === "length") return { end, calls: [cut], isCertain: true };
     }
     const calls = callsFromTag(tag, tool, content, names);
     const isFinished = isClosed || tool?.tool.kind === "freeform";
-    const isClean = isFinished && source.text.startsWith(`${own.opener}name="${tool?.shownName}">`);
+    const isClean = isFinished && text.startsWith(`${own.opener}name="${tool?.shownName}">`);
     return { end, calls: isClean ? calls : calls.map(repaired), isCertain: true };
   }
 }
 
 /** The end of text in which no call begins, if it stands at the start of a text. */
-function endIn(inside: Inside, source: Source): Found {
-  const [end, stop] = /^[^\n>]*(>?)/.exec(source.text) ?? [""];
-  if (end === source.text && stop === "") source.wait();
-  return inside.end.test(end) ? { end: end.length } : { end: 1, inside };
+function endIn(inside: Inside, text: string): Found {
+  const [end = "", stop] = /^[^\n>]*(>?)/.exec(text) ?? [];
+  if (inside.end.test(end) && (stop !== "" || end.length < text.length)) return { end: end.length };
+  return { end: end === text && stop === "" ? text.length : 1, inside };
 }
 
 function repaired<T>(call: T): T & { readonly isRepaired: true } {

@@ -5,7 +5,6 @@ import { parsedJson } from "./arguments/json.ts";
 import { JsonStream } from "./arguments/json-stream.ts";
 import { compileSchema, type SchemaCheck } from "./arguments/schema-check.ts";
 import { parseLooseJson } from "./forms/loose-json.ts";
-import type { EndCause } from "./forms/source.ts";
 
 /** Where an object that is sent as it grows begins at the latest; one after more text is sent at the end. */
 const maxLead = 200;
@@ -50,7 +49,7 @@ export class JsonAnswer {
   }
 
   /** Sends the rest and returns the problem of the whole, if there is one. An answer cut at its length limit may be invalid. */
-  end(end: EndCause): string | undefined {
+  end(end: "stop" | "length"): string | undefined {
     const { sent } = this;
     const found = jsonIn(this.#raw);
     const misfits = found.map(({ value }) => this.#check.misfits(value));

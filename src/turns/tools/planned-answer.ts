@@ -3,7 +3,6 @@ import type { End, PromptAnswer } from "../event-stage.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { Calls } from "./calls.ts";
 import { CallFinder } from "./find-calls.ts";
-import type { EndCause } from "./forms/source.ts";
 import { JsonAnswer } from "./json-answer.ts";
 import { nativeTools } from "./native-tools.ts";
 import {
@@ -181,7 +180,7 @@ export class PlannedAnswer implements PromptAnswer {
     else if (this.#showsText) this.told.say(delta);
   }
 
-  #finish(cause: EndCause): void {
+  #finish(cause: "stop" | "length"): void {
     this.#finder?.end(cause);
     const wrong = this.#endJson(cause);
     this.calls.passOnUncorrected();
@@ -204,7 +203,7 @@ export class PlannedAnswer implements PromptAnswer {
     return this.#lacksCall ? missingCall(this.plan) : undefined;
   }
 
-  #endJson(cause: EndCause): Problem | undefined {
+  #endJson(cause: "stop" | "length"): Problem | undefined {
     if (this.#json === undefined || this.#isSummary) return undefined;
     if (this.calls.accepted > 0 || this.calls.problems.length > 0 || this.plan.mustCall) {
       if (this.#before === undefined) this.#json.sendAsIs();

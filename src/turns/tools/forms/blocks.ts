@@ -3,34 +3,41 @@ import type { ShownTool, ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson, findTool, mayBeCall, propertiesOf } from "./call-shapes.ts";
 import { closingBracket } from "./loose-json.ts";
 import { callsOf, readCalls, wholeJson, xmlArguments } from "./read-calls.ts";
-import { type Source, spaceEnd } from "./source.ts";
+import { spaceEnd } from "./places.ts";
 import { attributeCall, callsFromTag, extentOf } from "./tag-content.ts";
 import type { NamingTag, Tag, TagKind, TagReader } from "./tags.ts";
-import { readTokens, tokenLength } from "./tokens.ts";
+import { readTokens } from "./tokens.ts";
 
-/** The first part of a text: written as calls are, or not. */
+/**
+ * The first part of a text: written as calls are, or not. If it reaches the end of the text (with white space after calls), it is only
+ * certain when the answer is over.
+ */
 export interface Block {
   readonly end: number;
+  /** More text decides whether it is one. */
+  readonly isOpen?: true;
   /** Undefined where it is no call. A wrapper and a stray closing tag have none. */
   readonly calls?: readonly CallAttempt[] | undefined;
   /** Smaller texts that name the tools and the arguments. */
   readonly sources?: readonly string[];
   /** Instead of calls: what is meant if the whole answer is this block, its text or a summary. */
-  readonly said?: string | typeof isSummary;
+  readonly said?: string | typeof isSummary | undefined;
   /** What closes the fence of ordinary code that begins with it. */
   readonly fence?: string;
 }
 
+const open: Block = { end: 1, isOpen: true };
+
 export const isSummary = Symbol("summary");
 
-interface Place {
+export interface Place {
   /** Calls stand before it. */
   readonly isAfterCalls: boolean;
   /** Nothing stands before it. */
   readonly isFirst: boolean;
+  /** How the answer ends with the text; undefined if it does not. */
+  readonly ended: "stop" | "length" | undefined;
 }
-
-const inFence: Place = { isAfterCalls: false, isFirst: false };
 
 /** Fences whose info string announces a call, not data. */
 const callInfo = /^(?:tool_calls?|tool_code|tool_use|function_calls?|tool|function|call)\b/i;
@@ -51,156 +58,153 @@ export class BlockReader {
     this.#tags = tags;
   }
 
-  read(source: Source, place: Place): Block {
-    if (tokenLength(source) > 0) {
-      const { end, calls } = readTokens(source, this.#names);
-      return { end, calls: calls ?? broken(source.text.slice(0, end)) };
-    }
-    switch (source.text.charAt(0)) {
+  read(text: string, place: Place): Block {
+    const tokens = readTokens(text, this.#names);
+    if (tokens === "open") return open;
+    if (tokens !== undefined) return { end: tokens.end, calls: tokens.calls ?? broken(text.slice(0, tokens.end)) };
+    switch (text.charAt(0)) {
       case "`":
       case "~":
-        return this.#fence(source);
+        return this.#fence(text, place);
       case "{":
       case "[":
-        return this.#json(source);
+        return this.#json(text, place);
       case "A":
-        return this.#action(source);
+        return this.#action(text);
       case "<":
-        return this.#tag(source, place);
+        return this.#tag(text, place);
       default:
         return { end: 1 };
     }
   }
 
-  #json(source: Source): Block {
-    const head = source.text.slice(0, 256);
-    const may = mayBeCall(head, this.#names);
-    if (may === "unknown" && head.length < 256) source.wait();
+  #json(text: string, { ended }: Place): Block {
+    const may = mayBeCall(text.slice(0, 256), this.#names);
+    if (may === "unknown" && text.length < 256) return open;
     if (may !== "yes") return { end: 1 };
-    const close = bracketEnd(source);
-    const end = close ?? source.text.length;
-    if (close === undefined && source.cause === "length") return { end };
-    const value = wholeJson(source.text.slice(0, end).trim());
+    const close = closingBracket(text, 0);
+    if (close === -1 && ended === "length") return { end: text.length };
+    const end = close === -1 ? text.length : close;
+    const value = wholeJson(text.slice(0, end).trim());
     if (isObject(value) && value["action"] === "final" && typeof value["content"] === "string")
       return { end, calls: [], said: value["content"] };
     return { end, calls: offered(callsFromJson(value, this.#names)) };
   }
 
   /** `Action: bash` and `Action Input: {…}` on the next line. */
-  #action(source: Source): Block {
-    const { text } = source;
+  #action(text: string): Block {
     const [head, asked] = action.exec(text) ?? [];
     if (head === undefined) {
-      if (actionSoFar.test(text) || "action".startsWith(text.toLowerCase())) source.wait();
-      return { end: 1 };
+      const isOpen = actionSoFar.test(text) || "action".startsWith(text.toLowerCase());
+      return isOpen ? open : { end: 1 };
     }
-    const input = source.from(head.length);
-    const end = head.length + (bracketEnd(input) ?? input.text.length);
+    const close = closingBracket(text, head.length);
+    const end = close === -1 ? text.length : close;
     return { end, calls: offered(readCalls(`${asked}${text.slice(head.length, end)}`, this.#names)) };
   }
 
-  #fence(source: Source): Block {
-    const { text } = source;
+  #fence(text: string, { ended }: Place): Block {
     const [run = ""] = /^(?:`+|~+)/.exec(text) ?? [];
-    if (run === text) source.wait();
     const [info = "", newline] = /^[^\n`]{0,200}(\n?)/.exec(text.slice(run.length)) ?? [];
     const from = run.length + info.length;
-    if (run.length < 3 || (newline === "" && from < text.length)) return { end: run.length };
-    if (newline === "") source.wait();
-    const inner = this.#fenced(source.from(from), run, info.trim());
-    return inner === undefined ? { end: from, fence: run } : { ...inner, end: from + inner.end };
+    if (newline === "" && from === text.length) return { end: from };
+    if (newline === "" || run.length < 3) return { end: run.length };
+    const named = namedInfo.exec(info.trim())?.[1];
+    const isCode = /^\s*[A-Za-z_[]/.test(text.slice(from)) && callInfo.test(info);
+    const inner =
+      named !== undefined || isCode ? this.#code(text, from, run, named) : this.#fenced(text, from, run, ended);
+    return inner ?? { end: from, fence: run };
   }
 
-  /** The calls of a fence that holds nothing else, and the place after its closing line. */
-  #fenced(source: Source, marker: string, info: string): Block | undefined {
-    const { text } = source;
-    let at = spaceEnd(text, 0);
-    if (at === text.length) source.wait();
-    const named = namedInfo.exec(info)?.[1];
-    if (named !== undefined || (/[A-Za-z_[]/.test(text.charAt(at)) && callInfo.test(info))) {
-      const close = fenceEnd(marker).exec(text);
-      const end = close === null ? text.length : close.index + close[0].length;
-      if (end === text.length) source.wait();
-      const body = text.slice(0, close?.index).trim();
-      const tool = named === undefined ? undefined : findTool(named, this.#names);
-      const calls =
-        tool === undefined ? readCalls(body, this.#names) : callsOf(tool.shownName, tool, body, this.#names);
-      return offered(calls) === undefined ? undefined : { end, calls, sources: [body] };
-    }
+  /** A fence whose first line says that a call is in it. */
+  #code(text: string, from: number, marker: string, named = ""): Block | undefined {
+    const close = fenceEnd(marker).exec(text.slice(from));
+    const to = close === null ? text.length : from + close.index;
+    const body = text.slice(from, to).trim();
+    const tool = findTool(named, this.#names);
+    const calls = tool === undefined ? readCalls(body, this.#names) : callsOf(named, tool, body, this.#names);
+    const end = to + (close?.[0].length ?? 0);
+    return offered(calls) === undefined && end < text.length
+      ? undefined
+      : { end, calls: offered(calls), sources: [body] };
+  }
+
+  /** The calls of a fence that holds nothing else, up to its closing line. */
+  #fenced(text: string, from: number, marker: string, ended: Place["ended"]): Block | undefined {
     const blocks: Block[] = [];
     const sources: string[] = [];
+    let at = spaceEnd(text, from);
     while (/[<{[]/.test(text.charAt(at))) {
-      const block = this.read(source.from(at), inFence);
-      if (block.calls === undefined) return undefined;
+      const block = this.read(text.slice(at), { isAfterCalls: false, isFirst: false, ended });
+      const end = at + block.end;
+      const needsMore = block.isOpen === true || end === text.length;
+      if (block.calls === undefined) return needsMore && ended === undefined ? open : undefined;
       blocks.push(block);
-      sources.push(...(block.sources ?? [text.slice(at, at + block.end)]));
-      at = spaceEnd(text, at + block.end);
+      sources.push(...(block.sources ?? [text.slice(at, end)]));
+      at = spaceEnd(text, end);
     }
     const [line = ""] = /^[^\n]*/.exec(text.slice(at)) ?? [];
-    if (at + line.length === text.length) source.wait();
+    const end = at + line.length;
+    const isOpen = end === text.length && /^[`~\s]*$/.test(line);
     const calls = blocks.flatMap((block) => block.calls ?? []);
     const said = blocks.length === 1 ? blocks[0]?.said : undefined;
-    if (calls.length === 0 && said === undefined) return undefined;
-    if (at < text.length && !fenceEnd(marker).test(line)) return undefined;
-    return { end: at + line.length, calls, sources, ...(said === undefined ? {} : { said }) };
+    if (!isOpen && !fenceEnd(marker).test(line)) return undefined;
+    if (calls.length === 0 && said === undefined) return isOpen && ended === undefined ? open : undefined;
+    return { end, calls, sources, said };
   }
 
-  #tag(source: Source, { isAfterCalls, isFirst }: Place): Block {
-    const tag = this.#tags.read(source);
+  #tag(text: string, { isAfterCalls, isFirst, ended }: Place): Block {
+    const tag = this.#tags.read(text);
+    if (tag === "open") return open;
     if (tag === undefined) return { end: 1 };
     const { kind, end, asked } = tag;
     if (tag.isClosing) return isAfterCalls && strayKinds.includes(kind) ? { end, calls: [] } : { end };
     if (kind === "summary" && isFirst) {
-      const to = source.text.indexOf("</summary>", end);
-      if (to === -1) source.wait();
-      return to === -1 ? { end: source.text.length } : { end: to + 10, calls: [], said: isSummary };
+      const to = text.indexOf("</summary>", end);
+      return to === -1 ? { end: text.length } : { end: to + 10, calls: [], said: isSummary };
     }
     if (asked !== undefined && (kind === "call" || kind === "named" || kind === "loose"))
-      return this.#named(source, { ...tag, asked });
+      return this.#named(text, { ...tag, asked }, ended);
     if (asked !== undefined || tag.attributes.size > 0 || tag.isSelfClosing) return { end };
-    if (kind === "call" || kind === "wrapper") return this.#nameless(source, tag);
+    if (kind === "call" || kind === "wrapper") return this.#nameless(text, tag, ended !== undefined);
     const tool = this.#names.byShownName(tag.written);
-    return kind === "tool" && tool?.tool.kind === "function" ? this.#element(source, tag, tool) : { end };
+    return kind === "tool" && tool?.tool.kind === "function" ? this.#element(text, tag, tool) : { end };
   }
 
   /** A tag that names its tool, and everything up to where it is closed. */
-  #named(source: Source, tag: NamingTag): Block {
-    const { text } = source;
+  #named(text: string, tag: NamingTag, ended: Place["ended"]): Block {
     const tool = findTool(tag.asked, this.#names);
     if (tool === undefined && tag.kind === "loose") return { end: tag.end };
     if (tag.isSelfClosing) return { end: tag.end, calls: [attributeCall(tag, tool)] };
-    const { to, closed: end, isClosed } = extentOf(source, tag, tool);
+    const { to, closed: end, isClosed } = extentOf(text, tag, { tool, isOver: ended !== undefined });
     const body = text.slice(tag.end, to);
-    if (!isClosed && (isSentence(body, tool) || source.cause === "length")) return { end: text.length };
+    if (!isClosed && (isSentence(body, tool) || ended === "length")) return { end };
     return { end, calls: callsFromTag(tag, tool, body, this.#names) };
   }
 
-  #nameless(source: Source, tag: Tag): Block {
-    const { text } = source;
+  #nameless(text: string, tag: Tag, isOver: boolean): Block {
     const from = spaceEnd(text, tag.end);
     const head = text.slice(from, from + 140);
-    const inner = this.#tags.read(source.from(from));
-    if (inner !== undefined && !inner.isClosing && (inner.asked !== undefined || inner.kind === "call"))
+    const inner = this.#tags.read(text.slice(from));
+    if (!isOver && (inner === "open" || (head.length < 140 && /^[\w.:/-]*\s*$/.test(head)))) return open;
+    if (typeof inner === "object" && !inner.isClosing && (inner.asked !== undefined || inner.kind === "call"))
       return { end: tag.end, calls: [] };
-    if (head.length < 140 && /^[\w.:/-]*\s*$/.test(head)) source.wait();
-    if (!/^(?:[[{<`]|[\w.:/-]+\s*[[{<`(\n])/.test(head)) return { end: head === "" ? text.length : tag.end };
-    const { to, closed: end } = extentOf(source, tag, undefined);
+    if (!/^(?:[[{<`]|[\w.:/-]+\s*[[{<`(\n])/.test(head)) return { end: tag.end };
+    const { to, closed: end } = extentOf(text, tag, { tool: undefined, isOver });
     const body = text.slice(tag.end, to);
     return { end, calls: readCalls(body, this.#names) ?? broken(text.slice(0, end)), sources: [body] };
   }
 
   /** `<bash><command>ls</command></bash>`: text, unless it is all arguments of that tool. */
-  #element(source: Source, { written, end: from }: Tag, tool: ShownTool): Block {
-    const { text } = source;
+  #element(text: string, { written, end: from }: Tag, tool: ShownTool): Block {
     const properties = propertiesOf(tool);
     const close = `</${written}>`;
     const head = text.slice(spaceEnd(text, from)).slice(0, 140);
-    if (head.length < 140 && /^(?:<[^>]*)?$/.test(head)) source.wait();
     const child = /^<([\w.-]+)>/.exec(head)?.[1];
     const isArguments = child !== undefined && Object.hasOwn(properties, child);
-    if (!isArguments && !head.startsWith("{") && !head.startsWith(close)) return { end: from };
+    const isOpen = head.length < 140 && /^(?:<[^>]*)?$/.test(head);
+    if (!isOpen && !isArguments && !head.startsWith("{") && !head.startsWith(close)) return { end: from };
     const to = text.indexOf(close, from);
-    if (to === -1) source.wait();
     if (to === -1) return { end: text.length };
     const body = text.slice(from, to).trim();
     const isEmpty = body === "" && Object.keys(properties).length === 0;
@@ -208,13 +212,6 @@ export class BlockReader {
     const end = to + close.length;
     return value === undefined ? { end } : { end, calls: [{ asked: written, tool, arguments: value }] };
   }
-}
-
-/** The place after the bracket that closes the first one; undefined if the answer ends before. */
-function bracketEnd(source: Source): number | undefined {
-  const end = closingBracket(source.text, 0);
-  if (end === -1) source.wait();
-  return end === -1 ? undefined : end;
 }
 
 /** Calls of a form that other text has too: they are calls if they are of offered tools only. */

@@ -3,7 +3,7 @@ import { onlyText, parsedJson } from "../arguments/json.ts";
 import type { ShownTool, ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson, findTool, propertiesOf } from "./call-shapes.ts";
 import { parseLooseJson } from "./loose-json.ts";
-import { matchFrom, spaceEnd, strayEnd } from "./source.ts";
+import { matchFrom, spaceEnd, strayEnd } from "./places.ts";
 
 /** All calls in text that names its tools itself (`{"name": …}`, `name(args)`, `name{…}`). Undefined when there are none. */
 export function readCalls(body: string, names: ToolNames): readonly CallAttempt[] | undefined {

@@ -2,7 +2,7 @@ import type { ShownTool, ToolNames } from "../names.ts";
 import type { CallAttempt } from "./call-shapes.ts";
 import { closingBracket } from "./loose-json.ts";
 import { callsOf, wholeJson } from "./read-calls.ts";
-import { endOf, matchFrom, type Source, spaceEnd, strayEnd } from "./source.ts";
+import { endOf, matchFrom, spaceEnd, strayEnd } from "./places.ts";
 import type { NamingTag, Tag } from "./tags.ts";
 
 /** Everything that models write where a call should be closed. */
@@ -38,29 +38,30 @@ export interface Extent {
   readonly isClosed: boolean;
 }
 
-/** What closes a tag: its closing tag, another one that models write there, or the end of its JSON. */
-export function extentOf(source: Source, { end: from, name }: Tag, tool: ShownTool | undefined): Extent {
-  const { text } = source;
+/** What closes a tag: its closing tag, another one that models write there, or the end of its JSON. `isOver`: no text follows. */
+export function extentOf(
+  text: string,
+  { end: from, name }: Tag,
+  { tool, isOver }: { readonly tool: ShownTool | undefined; readonly isOver: boolean },
+): Extent {
   const isFreeform = tool?.tool.kind === "freeform";
+  const open = { to: text.length, closed: text.length, isClosed: false };
   for (let at = spaceEnd(text, from); !isFreeform && /[[{]/.test(text.charAt(at)); ) {
-    const close = closingBracket(text, at);
-    if (close === -1) source.wait();
-    if (close === -1) break;
-    at = strayEnd(text, close);
-    if (/^(?:[<[][^>]{0,40})?$/.test(text.slice(at))) source.wait();
+    const to = closingBracket(text, at);
+    if (to === -1 && !isOver) return open;
+    if (to === -1) break;
+    at = strayEnd(text, to);
+    if (!isOver && /^(?:[<[][^>]{0,40})?$/.test(text.slice(at))) return open;
     const closer = matchFrom(anyCloser, text, at);
-    if (closer !== null) return { to: close, closed: at + closer[0].length, isClosed: true };
+    if (closer !== null) return { to, closed: at + closer[0].length, isClosed: true };
     // surplus closing brackets belong to the call; the text after them does not
-    if (text.charAt(at) !== "{")
-      return { to: close, closed: endOf(/(?:\s{0,9}[}\]);])*/y, text, close), isClosed: true };
+    if (text.charAt(at) !== "{") return { to, closed: endOf(/(?:\s{0,9}[}\]);])*/y, text, to), isClosed: true };
   }
   const call = /^(?:tool|function)[-_]?calls?$/.test(name) ? "(?:tool|function)[-_]?calls?" : name;
   const any = isFreeform ? `(?:${call}|function_calls?|invoke|tool_use)` : call;
   const written = `</\\s{0,9}(?:[a-z]{1,20}:)?${any}(?:-[a-z2-9]{7})?\\s{0,9}>`;
   const ownCloser = new RegExp(isFreeform ? `^${written}|${written}(?!\\s*\\S)` : written, "gim");
   const closer = matchFrom(ownCloser, text, from);
-  if (closer === null) source.wait();
-  return closer === null
-    ? { to: text.length, closed: text.length, isClosed: false }
-    : { to: closer.index, closed: closer.index + closer[0].length, isClosed: true };
+  if (closer === null) return open;
+  return { to: closer.index, closed: closer.index + closer[0].length, isClosed: true };
 }

@@ -1,6 +1,6 @@
 import { callTag, markedName } from "../grammar.ts";
 import type { ToolNames } from "../names.ts";
-import { matchFrom, type Source } from "./source.ts";
+import { matchFrom } from "./places.ts";
 
 /** What a tag with a name of ours is for. */
 export type TagKind =
@@ -71,12 +71,12 @@ export class TagReader {
       for (const name of names.split(" ")) this.#kinds.set(name, kind);
   }
 
-  /** Reads the tag at the start of a text. Undefined: it is none of ours. */
-  read(source: Source): Tag | undefined {
-    const text = source.text.slice(0, tagWindow);
+  /** Reads the tag at the start of a text. Undefined: it is none of ours; "open": it may become one. */
+  read(whole: string): Tag | "open" | undefined {
+    const text = whole.slice(0, tagWindow);
     const [start, slash, written = ""] = /^<(\/?)\s{0,8}(?:[a-z]{1,20}:)?([\w.-]*)/i.exec(text) ?? [];
     if (start === undefined) return undefined;
-    if (start === source.text) source.wait();
+    if (start === whole) return "open";
     const lower = written.toLowerCase();
     const name = this.#kinds.has(lower) ? lower : unmarked(lower);
     const kind = this.#kinds.get(name);
@@ -86,17 +86,16 @@ export class TagReader {
     let place = start.length;
     const one = /\s*(?:(=)\s*["']?([\w.:/-]+)["']?|([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+?(?=\/?>|\s))))/y;
     for (let match = matchFrom(one, text, place); match !== null; match = matchFrom(one, text, place)) {
-      const [whole, isEquals, tool, key = "", double, single, bare = ""] = match;
+      const [pair, isEquals, tool, key = "", double, single, bare = ""] = match;
       if (isEquals === undefined) attributes.set(key, double ?? single ?? bare);
       else if (place === start.length) equals = tool;
       else break;
-      place += whole.length;
+      place += pair.length;
     }
     const closed = matchFrom(/\s*(\/?)>/y, text, place);
     if (closed === null) {
       const isOpen = /^(?:[^<>"']|"[^"]*(?:"|$)|'[^']*(?:'|$))*$/.test(text.slice(1));
-      if (isOpen && text.length < tagWindow) source.wait();
-      return undefined;
+      return isOpen && text.length < tagWindow ? "open" : undefined;
     }
     const nameKey = [...attributes.keys()].find((key) => /^(?:name|tool|tool_name|function)$/i.test(key));
     const asked = equals ?? attributes.get(nameKey ?? "");

@@ -1,7 +1,6 @@
 import type { ToolNames } from "../names.ts";
 import { type CallAttempt, findTool } from "./call-shapes.ts";
 import { callsOf, readCalls } from "./read-calls.ts";
-import type { Source } from "./source.ts";
 
 /** Beginnings of calls in the raw output of several model families (Kimi, DeepSeek, Harmony, Llama, Mistral). */
 const token = /^(?:<\|(?:tool_calls_section_begin|tool_calls?_begin|python_tag|channel|tool_call)\|>|\[TOOL_CALLS?\])/;
@@ -15,19 +14,12 @@ function plain(text: string): string {
   return text.replaceAll("｜", "|").replaceAll("▁", "_");
 }
 
-/** The length of the token at the start of a text; 0 if there is none. */
-export function tokenLength(source: Source): number {
-  const start = plain(source.text.slice(0, 40));
-  const found = token.exec(start);
-  if (found === null && tokenSoFar.test(start)) source.wait();
-  return found?.[0].length ?? 0;
-}
-
-/** A block of calls in control tokens. `calls` is undefined where they cannot be read. */
-export function readTokens(source: Source, names: ToolNames) {
-  const text = plain(source.text);
+/** A block of calls in control tokens at the start of a text. `calls` is undefined where they cannot be read. "open": one may begin. */
+export function readTokens(written: string, names: ToolNames) {
+  if (tokenSoFar.test(plain(written.slice(0, 40)))) return "open";
+  if (!token.test(plain(written.slice(0, 40)))) return undefined;
+  const text = plain(written);
   const ended = blockEnd.exec(text);
-  if (ended === null) source.wait();
   const end = ended === null ? text.length : ended.index + ended[0].length;
   return { end, calls: callsIn(text.slice(0, ended?.index), names) };
 }
