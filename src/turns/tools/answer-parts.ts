@@ -1,6 +1,6 @@
 import type { AnswerPlan } from "./answer-plan.ts";
 import { type Block, isSummary } from "./forms/blocks.ts";
-import type { CallAttempt } from "./forms/call-shapes.ts";
+import { type CallAttempt, repairedCall } from "./forms/call-shapes.ts";
 import { Quotes } from "./quotes.ts";
 
 /** The parts of an answer, in order. */
@@ -11,11 +11,12 @@ export interface FoundParts {
   summary(): void;
 }
 
-/** A block that is a call if only calls follow it. Calls of the taught form are certain. */
-export interface Part extends Pick<Block, "sources" | "said"> {
+/** A block that waits, with the white space before it. */
+interface Part {
+  readonly lead: string;
   readonly raw: string;
   readonly calls: readonly CallAttempt[];
-  readonly isCertain?: true;
+  readonly block: Block;
 }
 
 /** How much of the text before a block is looked at. */
@@ -35,8 +36,7 @@ export class AnswerParts {
   isCalled = false;
   readonly #plan: AnswerPlan;
   readonly #found: FoundParts;
-  /** Each with the white space before it. */
-  #pending: (Part & { readonly lead: string })[] = [];
+  #pending: Part[] = [];
   /** The length of the foreign ones. */
   #waiting = 0;
   /** White space that goes out only if text follows: a call swallows the space around it. */
@@ -76,28 +76,28 @@ export class AnswerParts {
   }
 
   /** A block. Calls that are certain go out at once, unless it is open whether other calls stand before them. */
-  add(part: Part): void {
-    this.#pending.push({ ...part, lead: this.#space });
+  add(raw: string, block: Block): void {
+    const { calls = [], isCertain = false } = block;
+    this.#pending.push({ lead: this.#space, raw, calls: isCertain ? calls : calls.map(repairedCall), block });
     this.#space = "";
-    if (part.isCertain === true) {
-      this.isCalled ||= part.calls.length > 0;
-      if (this.#pending.every(({ calls, isCertain }) => isCertain === true || calls.length === 0)) this.#settle(0);
+    if (isCertain) {
+      this.isCalled ||= calls.length > 0;
+      if (!this.#pending.some(isForeignCall)) this.#settle(0);
     } else {
-      this.#waiting += part.raw.length;
+      this.#waiting += raw.length;
       if (this.#waiting > mostHeld) this.#settle(this.#pending.length);
     }
   }
 
   /** The rest is left out. Blocks of foreign forms stand before it, so they do not end the answer. */
   leaveOut(): void {
-    const isForeign = ({ calls, isCertain }: Part) => isCertain !== true && calls.length > 0;
-    if (this.#pending.some(isForeign)) this.#settle(this.#pending.length);
+    if (this.#pending.some(isForeignCall)) this.#settle(this.#pending.length);
   }
 
   /** The answer is over. */
   end(): void {
     const [only, ...more] = this.#pending;
-    const said = more.length === 0 && !this.isCalled && this.#seen.trim() === "" ? only?.said : undefined;
+    const said = more.length === 0 && !this.isCalled && this.#seen.trim() === "" ? only?.block.said : undefined;
     if (said === isSummary) this.#found.summary();
     else if (said !== undefined) this.#found.text(said);
     else {
@@ -113,8 +113,8 @@ export class AnswerParts {
     this.#pending = [];
     this.#waiting = 0;
     this.#space = "";
-    for (const [i, { lead, raw, calls, isCertain }] of parts.entries()) {
-      if (!isCertain && i < first) this.say(lead + raw);
+    for (const [i, { lead, raw, calls, block }] of parts.entries()) {
+      if (block.isCertain !== true && i < first) this.say(lead + raw);
       else this.#send(calls);
     }
     this.#space += after;
@@ -130,14 +130,18 @@ export class AnswerParts {
   #firstCall(): number {
     const { quotable, mustCall } = this.#plan;
     const parts = this.#pending;
-    const isTooMuch = parts.filter(({ isCertain }) => !isCertain).length > maxForeign;
-    if (isTooMuch || parts.some(({ said }) => said !== undefined)) return parts.length;
+    const foreign = parts.filter(({ block }) => block.isCertain !== true);
+    if (foreign.length > maxForeign || foreign.some(({ block }) => block.said !== undefined)) return parts.length;
     const isExample = !mustCall && exampleLine.test(this.#seen);
     const quotes = new Quotes(quotable);
-    const isText = ({ isCertain, calls, raw, sources = [] }: Part) =>
-      !isCertain && (isExample || (calls.length > 0 && [raw, ...sources].some((text) => quotes.has(text))));
+    const isQuoted = ({ raw, block: { sources = [] } }: Part) => [raw, ...sources].some((text) => quotes.has(text));
+    const isText = (part: Part) => foreign.includes(part) && (isExample || (part.calls.length > 0 && isQuoted(part)));
     const first = parts.findLastIndex(isText) + 1;
     const isCalled = this.isCalled || parts.slice(first).some(({ calls }) => calls.length > 0);
     return isCalled ? first : parts.length;
   }
+}
+
+function isForeignCall({ calls, block }: Part): boolean {
+  return block.isCertain !== true && calls.length > 0;
 }

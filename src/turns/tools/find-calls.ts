@@ -1,7 +1,7 @@
 import { AnswerParts, type FoundParts } from "./answer-parts.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
-import { type Block, BlockReader, fenceEnd, isSentence, type Place } from "./forms/blocks.ts";
-import { findTool } from "./forms/call-shapes.ts";
+import { type Block, BlockReader, type Inside, isSentence, type Place } from "./forms/blocks.ts";
+import { findTool, repairedCall } from "./forms/call-shapes.ts";
 import { spaceEnd } from "./forms/places.ts";
 import { callsFromTag, extentOf } from "./forms/tag-content.ts";
 import { type NamingTag, TagReader } from "./forms/tags.ts";
@@ -12,21 +12,6 @@ export const holdLimit = 65_536;
 
 /** A longer delta is read in pieces, because each place where a call may begin is decided by a look at all text that is there. */
 const atOnce = 4_096;
-
-/** Text in which no call begins: code in a fence, and thoughts. */
-interface Inside {
-  /** The signs that what ends it begins with. */
-  readonly signs: string;
-  readonly end: RegExp;
-}
-
-interface Found extends Block {
-  /** They are calls wherever they stand. */
-  readonly isCertain?: true;
-  readonly inside?: Inside | undefined;
-  /** What more text it needs, where that is known. */
-  readonly until?: RegExp;
-}
 
 /**
  * Finds the calls in an answer as it grows, in one pass. The taught form, with the turn's mark, is a call wherever it stands outside
@@ -92,7 +77,7 @@ export class CallFinder {
       if (found.calls === undefined) this.#line.follow(raw);
       else {
         say();
-        this.#parts.add({ ...found, raw, calls: found.calls });
+        this.#parts.add(raw, found);
         this.#line.begin();
         said += raw.length;
       }
@@ -124,28 +109,26 @@ export class CallFinder {
   }
 
   /** What stands at the start of a text; undefined as long as that is not decided. */
-  #find(text: string): Found | undefined {
+  #find(text: string): Block | undefined {
     const isWhole = text.length < holdLimit;
     const start = text.slice(0, holdLimit);
     const ended = isWhole ? this.#end : undefined;
-    const found = this.#inside === undefined ? this.#block(start, text, ended) : endIn(this.#inside, start);
-    if (found === undefined || ended !== undefined || found.isCertain === true) return found;
-    const end = found.calls === undefined ? found.end : spaceEnd(start, found.end);
-    if (end < start.length && found.isOpen !== true) return found;
-    if (!isWhole && found.until === undefined) return { end: holdLimit, inside: this.#inside };
-    this.#until = found.until;
+    const block = this.#inside === undefined ? this.#block(start, text, ended) : endIn(this.#inside, start);
+    if (block === undefined || ended !== undefined || block.isCertain === true) return block;
+    const end = block.calls === undefined ? block.end : spaceEnd(start, block.end);
+    if (end < start.length && block.isOpen !== true) return block;
+    if (!isWhole) return { end: holdLimit, inside: this.#inside };
     this.#checkAt = Math.min(2 * text.length, holdLimit);
     return undefined;
   }
 
-  /** What begins at the start of a text; undefined if all that follows is left out. `whole`: also past the limit of what is held. */
-  #block(text: string, whole: string, ended: Place["ended"]): Found | undefined {
+  /** What begins at the start of a text; undefined if it needs more, or if all that follows is left out. `whole`: also past the limit of what is held. */
+  #block(text: string, whole: string, ended: Place["ended"]): Block | undefined {
     const { isCalled, isPending, isEmpty } = this.#parts;
     const tag = this.#tags.read(text);
     if (typeof tag === "object" && !tag.isClosing) {
-      const { kind, end, written, name, attributes, asked } = tag;
+      const { kind, name, attributes, asked } = tag;
       if (tag.isMarked && asked !== undefined) return this.#taught(whole, { ...tag, asked });
-      if (kind === "thoughts") return { end, inside: { signs: "<", end: new RegExp(`^</${written}>$`) } };
       const isFrame = kind === "frame" && (name === "conversation" || attributes.has("role"));
       if (isCalled && (kind === "invented" || isFrame)) {
         this.#isOver = true;
@@ -154,13 +137,11 @@ export class CallFinder {
       }
     }
     const place = { isAfterCalls: isCalled || isPending, isFirst: isEmpty, ended };
-    const block = this.#blocks.read(text, place);
-    const inside = block.fence === undefined ? undefined : { signs: "`~", end: fenceEnd(block.fence) };
-    return { ...block, calls: block.calls?.map(repaired), inside };
+    return this.#blocks.read(text, place);
   }
 
   /** The taught form: up to its closing tag, or to the next call if that is missing. */
-  #taught(text: string, tag: NamingTag): Found {
+  #taught(text: string, tag: NamingTag): Block | undefined {
     const { own } = this.#tags;
     const { names } = this.#plan;
     const { asked } = tag;
@@ -168,7 +149,10 @@ export class CallFinder {
     if (tag.isSelfClosing) return { end: tag.end, calls: callsFromTag(tag, tool, "", names), isCertain: true };
     const rest = text.slice(tag.end);
     const next = own.either.exec(rest);
-    if (next === null && this.#end === undefined) return { end: text.length, until: own.either };
+    if (next === null && this.#end === undefined) {
+      this.#until = own.either;
+      return undefined;
+    }
     const isClosed = next?.[0] === own.closer;
     const body = rest.slice(0, next?.index);
     const extent = isClosed
@@ -184,17 +168,13 @@ export class CallFinder {
     const calls = callsFromTag(tag, tool, content, names);
     const isFinished = isClosed || tool?.tool.kind === "freeform";
     const isClean = isFinished && text.startsWith(`${own.opener}name="${tool?.shownName}">`);
-    return { end, calls: isClean ? calls : calls.map(repaired), isCertain: true };
+    return { end, calls: isClean ? calls : calls.map(repairedCall), isCertain: true };
   }
 }
 
 /** The end of text in which no call begins, if it stands at the start of a text. */
-function endIn(inside: Inside, text: string): Found {
+function endIn(inside: Inside, text: string): Block {
   const [end = "", stop] = /^[^\n>]*(>?)/.exec(text) ?? [];
   if (inside.end.test(end) && (stop !== "" || end.length < text.length)) return { end: end.length };
   return { end: end === text && stop === "" ? text.length : 1, inside };
-}
-
-function repaired<T>(call: T): T & { readonly isRepaired: true } {
-  return { ...call, isRepaired: true };
 }

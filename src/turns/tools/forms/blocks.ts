@@ -22,8 +22,16 @@ export interface Block {
   readonly sources?: readonly string[];
   /** Instead of calls: what is meant if the whole answer is this block, its text or a summary. */
   readonly said?: string | typeof isSummary | undefined;
-  /** What closes the fence of ordinary code that begins with it. */
-  readonly fence?: string;
+  /** They are calls wherever they stand. */
+  readonly isCertain?: true;
+  /** What follows it: ordinary code in a fence, or thoughts. No call begins in it. */
+  readonly inside?: Inside | undefined;
+}
+
+export interface Inside {
+  /** The signs that what ends it begins with. */
+  readonly signs: string;
+  readonly end: RegExp;
 }
 
 const open: Block = { end: 1, isOpen: true };
@@ -113,7 +121,7 @@ export class BlockReader {
     const isCode = /^\s*[A-Za-z_[]/.test(text.slice(from)) && callInfo.test(info);
     const inner =
       named !== undefined || isCode ? this.#code(text, from, run, named) : this.#fenced(text, from, run, ended);
-    return inner ?? { end: from, fence: run };
+    return inner ?? { end: from, inside: { signs: "`~", end: fenceEnd(run) } };
   }
 
   /** A fence whose first line says that a call is in it. */
@@ -121,12 +129,10 @@ export class BlockReader {
     const close = fenceEnd(marker).exec(text.slice(from));
     const to = close === null ? text.length : from + close.index;
     const body = text.slice(from, to).trim();
-    const tool = findTool(named, this.#names);
-    const calls = tool === undefined ? readCalls(body, this.#names) : callsOf(named, tool, body, this.#names);
+    const isNamed = findTool(named, this.#names) !== undefined;
+    const calls = offered(isNamed ? callsOf(named, body, this.#names) : readCalls(body, this.#names));
     const end = to + (close?.[0].length ?? 0);
-    return offered(calls) === undefined && end < text.length
-      ? undefined
-      : { end, calls: offered(calls), sources: [body] };
+    return calls === undefined && end < text.length ? undefined : { end, calls, sources: [body] };
   }
 
   /** The calls of a fence that holds nothing else, up to its closing line. */
@@ -158,6 +164,8 @@ export class BlockReader {
     if (tag === "open") return open;
     if (tag === undefined) return { end: 1 };
     const { kind, end, asked } = tag;
+    if (kind === "thoughts" && !tag.isClosing)
+      return { end, inside: { signs: "<", end: new RegExp(`^</${tag.written}>$`) } };
     if (tag.isClosing) return isAfterCalls && strayKinds.includes(kind) ? { end, calls: [] } : { end };
     if (kind === "summary" && isFirst) {
       const to = text.indexOf("</summary>", end);
@@ -230,6 +238,6 @@ export function isSentence(content: string, tool: ShownTool | undefined): boolea
 }
 
 /** The line that closes a fence. */
-export function fenceEnd(marker: string): RegExp {
+function fenceEnd(marker: string): RegExp {
   return new RegExp(`^[^\\S\\n]*${marker}+[^\\S\\n]*$`, "m");
 }

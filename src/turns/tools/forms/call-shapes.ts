@@ -17,6 +17,11 @@ export interface CallAttempt {
   readonly isCut?: true;
 }
 
+/** A call that was not written as taught. */
+export function repairedCall(call: CallAttempt): CallAttempt {
+  return { ...call, isRepaired: true };
+}
+
 const words = (list: string) => list.split(" ");
 const nameKeys = words("name tool tool_name toolName function function_name functionName action recipient_name");
 const argumentKeys = words(

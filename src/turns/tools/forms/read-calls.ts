@@ -15,12 +15,8 @@ export function readCalls(body: string, names: ToolNames): readonly CallAttempt[
 }
 
 /** The calls of a tag that names its tool: one, or one an object if several stand between the tags. */
-export function callsOf(
-  asked: string,
-  tool: ShownTool | undefined,
-  body: string,
-  names: ToolNames,
-): readonly CallAttempt[] {
+export function callsOf(asked: string, body: string, names: ToolNames): readonly CallAttempt[] {
+  const tool = findTool(asked, names);
   if (tool === undefined) return [{ asked, tool, arguments: undefined }];
   if (tool.tool.kind === "freeform") {
     const value = freeformText(body);
@@ -155,8 +151,7 @@ function namedCalls(text: string, names: ToolNames): readonly CallAttempt[] | un
     text,
   );
   if (named === null) return undefined;
-  const asked = named[2] ?? named[3] ?? "";
-  return callsOf(asked, findTool(asked, names), text.slice(named[0].length), names);
+  return callsOf(named[2] ?? named[3] ?? "", text.slice(named[0].length), names);
 }
 
 /** Python calls with keyword arguments, one a line, also inside `print(…)` or a list: Gemini's and Llama's way. */

@@ -20,7 +20,7 @@ export function callsFromTag(
   if (body.trim() === "" && tool !== undefined && !isFreeform) return [attributeCall(tag, tool)];
   // a freeform tool's text begins and ends beside the tags' lines
   const content = isFreeform ? body.replace(/^[ \t]*\r?\n/, "").replace(/\r?\n$/, "") : body;
-  return callsOf(tag.asked, tool, content, names);
+  return callsOf(tag.asked, content, names);
 }
 
 /** A call whose arguments stand in the attributes of its tag. */

@@ -1,5 +1,5 @@
 import type { ToolNames } from "../names.ts";
-import { type CallAttempt, findTool } from "./call-shapes.ts";
+import type { CallAttempt } from "./call-shapes.ts";
 import { callsOf, readCalls } from "./read-calls.ts";
 
 /** Beginnings of calls in the raw output of several model families (Kimi, DeepSeek, Harmony, Llama, Mistral). */
@@ -27,9 +27,7 @@ export function readTokens(written: string, names: ToolNames) {
 function callsIn(block: string, names: ToolNames): readonly CallAttempt[] | undefined {
   if (block.startsWith("<|channel|>")) {
     const messages = block.matchAll(/to=([\w.:/-]+)[^]{0,200}?<\|message\|>([^]*?)(?=<\||$)/g);
-    const calls = [...messages].flatMap(([, asked = "", body = ""]) =>
-      callsOf(asked, findTool(asked, names), body, names),
-    );
+    const calls = [...messages].flatMap(([, asked = "", body = ""]) => callsOf(asked, body, names));
     return calls.length > 0 ? calls : undefined;
   }
   const pieces = block.split(/<\|(?:tool_calls?(?:_section)?_(?:begin|end)|python_tag|tool_call)\|>|\[TOOL_CALLS?\]/);
