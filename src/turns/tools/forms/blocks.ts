@@ -216,7 +216,7 @@ export class BlockReader {
     if (to === -1) return { end: text.length };
     const body = text.slice(from, to).trim();
     const isEmpty = body === "" && Object.keys(properties).length === 0;
-    const value = isEmpty ? {} : (xmlArguments(body, tool) ?? wholeJson(body));
+    const value = isEmpty ? {} : (xmlArguments(body) ?? wholeJson(body));
     const end = to + close.length;
     return value === undefined ? { end } : { end, calls: [{ asked: written, tool, arguments: value }] };
   }

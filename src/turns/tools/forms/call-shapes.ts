@@ -1,5 +1,4 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
-import { parsedJson } from "../arguments/json.ts";
 import type { ShownTool, ToolNames } from "../names.ts";
 
 /** A call as read from an answer, before its arguments are checked. `tool` undefined: nothing of that name is offered. */
@@ -82,7 +81,7 @@ function directCall(value: JsonObject, names: ToolNames): CallAttempt | undefine
   const asked = String(value[nameKey]);
   const tool = findTool(asked, names);
   const argumentKey = argumentKeys.find((key) => Object.hasOwn(value, key));
-  if (argumentKey !== undefined) return { asked, tool, arguments: unquoted(value[argumentKey], tool) };
+  if (argumentKey !== undefined) return { asked, tool, arguments: value[argumentKey] };
   if (tool === undefined || nameKey === "name") return undefined;
   const known = propertiesOf(tool);
   const rest = Object.entries(value).filter(([key]) => ![nameKey, ...labelKeys, ...planKeys].includes(key));
@@ -92,13 +91,6 @@ function directCall(value: JsonObject, names: ToolNames): CallAttempt | undefine
 
 export function propertiesOf({ shownParameters: { properties } }: ShownTool): JsonObject {
   return isObject(properties) ? properties : {};
-}
-
-/** Arguments that are themselves a string of JSON, as OpenAI's wire has them. */
-function unquoted(value: unknown, tool: ShownTool | undefined): unknown {
-  if (typeof value !== "string" || tool?.tool.kind === "freeform") return value;
-  const json = parsedJson(value);
-  return json === undefined ? value : json; // no JSON: the schema check says so
 }
 
 /** The first key of an object, also in lists, and its value if that is a string. Everything is optional: the text may end anywhere. */

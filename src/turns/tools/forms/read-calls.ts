@@ -51,8 +51,8 @@ function freeformText(body: string): string {
 function readArguments(body: string, tool: ShownTool, names: ToolNames): unknown {
   const text = unfenced(body.trim());
   if (text === "") return {};
-  if (text === "null") return null;
-  const read = wholeJson(text) ?? quotedJson(text) ?? xmlArguments(text, tool) ?? onlyString(text, tool);
+  if (/^(?:null$|")/.test(text)) return parsedJson(text); // nothing, or an object written as a string
+  const read = wholeJson(text) ?? xmlArguments(text) ?? onlyString(text, tool);
   return isObject(read) ? unwrapped(read, tool, names) : read;
 }
 
@@ -72,12 +72,6 @@ function jsonIn(text: string): readonly { readonly value: unknown; readonly text
     at = strayEnd(text, read.end);
   }
   return values.length > 0 ? values : undefined;
-}
-
-/** JSON inside a JSON string. */
-function quotedJson(text: string): unknown {
-  const quoted = text.startsWith('"') ? parseLooseJson(text) : undefined;
-  return typeof quoted?.value === "string" && quoted.end === text.length ? wholeJson(quoted.value.trim()) : undefined;
 }
 
 /** The content of a fence, if the whole text is one; its closing line may be missing. */
@@ -106,7 +100,7 @@ const element =
   /<([a-z]{1,20}:)?(?:(parameter|arg|argument|param)\s{1,20}(?:name|key)\s{0,20}=\s{0,20}["']?([\w.-]+)["']?[^<>]*|(parameter)\s{0,20}=\s{0,20}["']?([\w.-]+)["']?|([A-Za-z_][\w.-]*))>/y;
 
 /** Arguments as XML elements; undefined unless they are all that stands there. */
-export function xmlArguments(text: string, tool: ShownTool): Readonly<Record<string, unknown>> | undefined {
+export function xmlArguments(text: string): Readonly<Record<string, unknown>> | undefined {
   const pairs: [string, unknown][] = [];
   let key: string | undefined;
   for (let at = 0; at < text.length; ) {
@@ -123,19 +117,10 @@ export function xmlArguments(text: string, tool: ShownTool): Readonly<Record<str
     else {
       const member = tag === "arg_value" ? key : (name ?? equals ?? tag);
       if (member === undefined) return undefined;
-      pairs.push([member, typedText(body, member, tool)]);
+      pairs.push([member, body.replace(/^\n|\n$/g, "")]); // the check makes of a text what the schema wants
     }
   }
   return pairs.length > 0 ? Object.fromEntries(pairs) : undefined;
-}
-
-/** Values of XML are text; they are read as JSON where the schema wants something else than a string. */
-function typedText(text: string, key: string, tool: ShownTool): unknown {
-  const schema = propertiesOf(tool)[key];
-  const type = isObject(schema) ? schema["type"] : undefined;
-  const value = text.replace(/^\n|\n$/g, "");
-  const json = type === "string" || type === undefined ? undefined : parsedJson(value);
-  return json === undefined ? value : json; // the schema check decides
 }
 
 /** Bare text for a tool whose one member is a string. */
