@@ -185,7 +185,7 @@ export class PlannedAnswer implements PromptAnswer {
     const wrong = this.#endJson(cause);
     this.calls.passOnUncorrected();
     const { told } = this;
-    const isContradicted = told.isContradicted || told.isIncomplete;
+    const { isContradicted } = told;
     const problem = isContradicted ? contradiction : this.#isSummary ? summaryProblem : (this.#callProblem() ?? wrong);
     const isAnnounced = cause === "stop" && told.calls.length === 0 && this.#json === undefined;
     const announced = isAnnounced ? askForAnnounced(this.plan, this.raw) : undefined;

@@ -1,7 +1,7 @@
 /** The texts of a request, to find blocks of an answer that the model only quotes from them. */
 export class Quotes {
   readonly #texts: readonly string[];
-  #there: readonly number[] | undefined;
+  #there: Uint32Array | undefined;
 
   constructor(texts: readonly string[]) {
     this.#texts = texts;
@@ -13,28 +13,32 @@ export class Quotes {
    * `+`, the signs of comments) do not count.
    */
   has(block: string): boolean {
-    this.#there ??= this.#texts
-      .map(decoded)
-      .flatMap((text) => [...words(text), 0, ...words(text.replace(lineStart, "")), 0]);
+    this.#there ??= joined(
+      this.#texts.map(decoded).flatMap((text) => [hashes(text), hashes(text.replace(lineStart, ""))]),
+    );
     const there = this.#there;
-    const wanted = words(decoded(block));
+    const wanted = hashes(decoded(block));
     const { length } = wanted;
     const sorted = wanted.toSorted().join();
     // a sum tells nearly all other places apart
-    let difference = -wanted.reduce((total, word) => total + word, 0);
-    return there.some((word, end) => {
-      difference += word - (there[end - length] ?? 0);
-      const from = end - length + 1;
-      return (
+    let difference = -sum(wanted);
+    for (let end = 0; end < there.length; end++) {
+      difference += (there[end] ?? 0) - (there[end - length] ?? 0);
+      if (
         difference === 0 &&
-        from >= 0 &&
         there
-          .slice(from, end + 1)
+          .slice(Math.max(0, end - length + 1), end + 1)
           .toSorted()
           .join() === sorted
-      );
-    });
+      )
+        return true;
+    }
+    return false;
   }
+}
+
+function sum(numbers: Uint32Array): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }
 
 /** What stands before each line of a file where a tool, a quotation or a comment shows it. */
@@ -53,17 +57,49 @@ function decoded(text: string): string {
   });
 }
 
-const mark = /(tool_(?:call|result))-[a-z2-9]{7}(?=[\s>])/g;
-const unseen = /[\\\u200b-\u200d\ufeff]/g;
-const signs = String.raw`!#-&(-+\--/:-@[-^{-~`;
-const word = new RegExp(`[${signs}]|[^\\s,"'\`“”„‘’«»${signs}]+`, "g");
-
-/** A number for each word and each sign of a text, in order; equal ones have equal numbers, never 0. */
-function words(text: string): readonly number[] {
-  const found = text.replace(mark, "$1").replace(unseen, "").match(word) ?? [];
-  return found.map((one) => {
-    let hash = 0x811c_9dc5; // FNV-1a
-    for (let at = 0; at < one.length; at++) hash = Math.imul(hash ^ one.charCodeAt(at), 0x0100_0193);
-    return hash >>> 0 || 1;
-  });
+/** How a character counts: as a part of a word, as a sign of its own, as what stands between words, or not at all. */
+const [part, sign, between, unseen] = [0, 1, 2, 3];
+const kinds = new Uint8Array(0x1_0000);
+for (let code = 0; code < kinds.length; code++) {
+  const char = String.fromCharCode(code);
+  if (/[\\\u200b-\u200d\ufeff]/.test(char)) kinds[code] = unseen;
+  else if (/[\s,"'`“”„‘’«»]/.test(char)) kinds[code] = between;
+  else if (/[!-/:-@[-^{-~]/.test(char)) kinds[code] = sign;
 }
+
+/** A number for each word and each sign of a text, in order; equal ones have equal numbers. */
+function hashes(text: string): Uint32Array {
+  const all = text.replace(mark, "$1");
+  const found = new Uint32Array(all.length);
+  let count = 0;
+  let word = 0;
+  for (let at = 0; at <= all.length; at++) {
+    const code = all.charCodeAt(at);
+    const kind = at === all.length ? between : kinds[code];
+    if (kind === part) word = hashed(word, code);
+    else if (kind !== unseen) {
+      if (word !== 0) found[count++] = word;
+      word = 0;
+      if (kind === sign) found[count++] = hashed(0, code);
+    }
+  }
+  return found.slice(0, count);
+}
+
+/** FNV-1a, never 0. */
+function hashed(before: number, code: number): number {
+  return Math.imul((before || 0x811c_9dc5) ^ code, 0x0100_0193) >>> 0 || 1;
+}
+
+/** All of them in a row, with a 0 between two texts, which no word has. */
+function joined(texts: readonly Uint32Array[]): Uint32Array {
+  const all = new Uint32Array(texts.reduce((total, { length }) => total + length + 1, 0));
+  let at = 0;
+  for (const text of texts) {
+    all.set(text, at);
+    at += text.length + 1;
+  }
+  return all;
+}
+
+const mark = /(tool_(?:call|result))-[a-z2-9]{7}(?=[\s>])/g;

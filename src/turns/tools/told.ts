@@ -15,14 +15,12 @@ export class Told {
   readonly calls: ToldCall[] = [];
   /** Readers have more than white space. */
   isSpoken = false;
-  /** The answer as it now reads has other calls than those that went out. */
-  isContradicted = false;
   readonly #seed: string;
   #out: TurnEventBody[] = [];
   /** How many calls the answers before this one gave. */
   #before = 0;
-  /** How many calls the answer as it now reads gave, and those before it. */
-  #count = 0;
+  /** The calls before this answer, and those of the answer as it now reads. */
+  #now: ToldCall[] = [];
   /** The text of an answer that is read again. */
   #textNow: string | undefined;
 
@@ -30,20 +28,23 @@ export class Told {
     this.#seed = seed;
   }
 
-  /** Not all calls that went out are in the answer as it now reads. */
-  get isIncomplete(): boolean {
-    return this.#count < this.calls.length;
+  /** The answer as it now reads lacks a call that went out, or has another one in its place. */
+  get isContradicted(): boolean {
+    return this.calls.some(({ name, argumentsDelta }, at) => {
+      const now = this.#now[at];
+      return now?.name !== name || now.argumentsDelta !== argumentsDelta;
+    });
   }
 
   /** Another answer follows. */
   beginAnswer(): void {
     this.#before = this.calls.length;
-    this.#count = this.#before;
+    this.#now = [...this.calls];
   }
 
   /** The answer is read again. */
   readAgain(hasText: boolean): void {
-    this.#count = this.#before;
+    this.#now = this.calls.slice(0, this.#before);
     if (hasText) this.#textNow = "";
   }
 
@@ -73,11 +74,11 @@ export class Told {
   call(call: ToldCall): void {
     const { name, argumentsDelta, done } = call;
     this.isSpoken = true;
-    const sent = this.calls[this.#count++];
-    if (sent === undefined) {
-      this.calls.push(call);
-      this.#out.push({ type: "tool_call", callId: `call_${this.#seed}_${this.#count}`, name, argumentsDelta, done });
-    } else this.isContradicted ||= sent.name !== name || sent.argumentsDelta !== argumentsDelta;
+    this.#now.push(call);
+    if (this.#now.length <= this.calls.length) return;
+    this.calls.push(call);
+    const callId = `call_${this.#seed}_${this.calls.length}`;
+    this.#out.push({ type: "tool_call", callId, name, argumentsDelta, done });
   }
 
   /** Whether an answer before this one gave the same call. */

@@ -1,8 +1,8 @@
 import type { ShownTool, ToolNames } from "../names.ts";
 import type { CallAttempt } from "./call-shapes.ts";
 import { closingBracket } from "./loose-json.ts";
-import { callsOf, wholeJson } from "./read-calls.ts";
 import { endOf, matchFrom, spaceEnd, strayEnd } from "./places.ts";
+import { callsOf, wholeJson } from "./read-calls.ts";
 import type { NamingTag, Tag } from "./tags.ts";
 
 /** Everything that models write where a call should be closed. */
@@ -46,7 +46,8 @@ export function extentOf(
 ): Extent {
   const isFreeform = tool?.tool.kind === "freeform";
   const open = { to: text.length, closed: text.length, isClosed: false };
-  for (let at = spaceEnd(text, from); !isFreeform && /[[{]/.test(text.charAt(at)); ) {
+  const bracket = isFreeform ? /(?!)/ : /[[{]/;
+  for (let at = spaceEnd(text, from); bracket.test(text.charAt(at)); ) {
     const to = closingBracket(text, at);
     if (to === -1 && !isOver) return open;
     if (to === -1) break;
