@@ -22,14 +22,6 @@ interface HeldCall {
   readonly value: unknown;
 }
 
-/** Options for checking the calls of one answer. */
-interface CallOptions {
-  /** A call that only misses finer rules may be asked for again. */
-  readonly mayHold: boolean;
-  /** Those of the answer before this one. */
-  readonly before: Calls | undefined;
-}
-
 /**
  * Checks the calls of one answer; each becomes one whole event, or a problem to ask again about. None is dropped, except those past
  * the first where the client allows one call only, and those that a second answer repeats. A call that only misses finer rules of its
@@ -46,7 +38,8 @@ export class Calls {
   /** Calls of the answer before that were held back and not corrected yet. */
   #uncorrected: readonly HeldCall[];
 
-  constructor(plan: AnswerPlan, told: Told, { mayHold, before }: CallOptions) {
+  /** `mayHold`: a call that only misses finer rules may be asked for again. `before`: the calls of the answer before. */
+  constructor(plan: AnswerPlan, told: Told, mayHold: boolean, before?: Calls) {
     this.#plan = plan;
     this.#told = told;
     this.#mayHold = mayHold;
@@ -102,7 +95,7 @@ export class Calls {
   }
 
   #check({ asked, arguments: value, raw, isRepaired = false }: CallAttempt, tool: ShownTool): void {
-    const checked = checkArguments(tool, { value, raw });
+    const checked = checkArguments(tool, value, raw);
     if (!checked.ok) return this.#fail({ asked, tool, message: checked.message });
     const call = { tool, text: checked.text, value };
     if (checked.misses !== undefined && this.#mayHold && !this.#told.isSpoken)

@@ -153,7 +153,7 @@ export class PlannedAnswer implements PromptAnswer {
     this.#isSummary = false;
     this.#json = format.type === "text" ? undefined : new JsonAnswer(format, show, jsonBefore?.sent);
     this.#finder = names.tools.length === 0 ? undefined : new CallFinder(this.plan, found);
-    return new Calls(this.plan, this.told, { mayHold, before: before?.calls });
+    return new Calls(this.plan, this.told, mayHold, before?.calls);
   }
 
   #readOn(delta: string): void {

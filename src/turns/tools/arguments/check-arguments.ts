@@ -3,19 +3,16 @@ import type { ShownTool } from "../names.ts";
 import { equalJson, memberAt, onlyText, parsedJson } from "./json.ts";
 import type { Misfit, SchemaCheck } from "./schema-check.ts";
 
-/** `raw`: the text that the value was read from, where it is known. */
-export interface ReadArguments {
-  readonly value: unknown;
-  readonly raw: string | undefined;
-}
-
 /** `text`: the arguments as the client gets them. `misses`: the finer rules that they break. */
 export type CheckedArguments =
   | { readonly ok: true; readonly text: string; readonly changed: boolean; readonly misses?: string | undefined }
   | { readonly ok: false; readonly message: string };
 
-/** Checks a call's arguments and repairs them if possible. Strict JSON that needs no repair stays as the model wrote it. */
-export function checkArguments(tool: ShownTool, { value, raw }: ReadArguments): CheckedArguments {
+/**
+ * Checks a call's arguments and repairs them if possible. Strict JSON that needs no repair stays as the model wrote it: `raw`, the text
+ * that the value was read from, where it is known.
+ */
+export function checkArguments(tool: ShownTool, value: unknown, raw?: string): CheckedArguments {
   if (tool.tool.kind === "freeform") return freeformText(value);
   const { fitted, misfits } = repaired(value, tool.check());
   if (!isObject(fitted)) return { ok: false, message: "the arguments must be an object" };

@@ -205,18 +205,16 @@ export class BlockReader {
 
   /** `<bash><command>ls</command></bash>`: text, unless it is all arguments of that tool. */
   #element(text: string, { written, end: from }: Tag, tool: ShownTool): Block {
-    const properties = propertiesOf(tool);
     const close = `</${written}>`;
+    const keys = Object.keys(propertiesOf(tool));
     const head = text.slice(spaceEnd(text, from)).slice(0, 140);
-    const child = /^<([\w.-]+)>/.exec(head)?.[1];
-    const isArguments = child !== undefined && Object.hasOwn(properties, child);
     const isOpen = head.length < 140 && /^(?:<[^>]*)?$/.test(head);
-    if (!isOpen && !isArguments && !head.startsWith("{") && !head.startsWith(close)) return { end: from };
+    const starts = ["{", close, ...keys.map((key) => `<${key}>`)];
+    if (!isOpen && !starts.some((start) => head.startsWith(start))) return { end: from };
     const to = text.indexOf(close, from);
     if (to === -1) return { end: text.length };
     const body = text.slice(from, to).trim();
-    const isEmpty = body === "" && Object.keys(properties).length === 0;
-    const value = isEmpty ? {} : (xmlArguments(body) ?? wholeJson(body));
+    const value = body === "" && keys.length === 0 ? {} : (xmlArguments(body) ?? wholeJson(body));
     const end = to + close.length;
     return value === undefined ? { end } : { end, calls: [{ asked: written, tool, arguments: value }] };
   }
