@@ -13,10 +13,10 @@ const python = { True: "true", False: "false", None: "null" };
 const constants = new Map(Object.entries({ true: "true", false: "false", null: "null", ...python }));
 const escapes = new Map(Object.entries({ b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" }));
 
-const space = String.raw`(?:\s|//[^\n]*|/\*[^]*?\*/|#[^\n]*)*`;
-const double = String.raw`"[^"\\]*(?:\\[^][^"\\]*)*"`;
-const strings = `${double}|${double.replaceAll('"', "'")}|${double.replace('"', "“").replaceAll('"', "”")}`;
-const token = new RegExp(String.raw`${space}(${strings}|[{}[\]():=,]|[^\s,:={}()[\]"'“${"`"}<>]+)?`, "y");
+const space = /(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/|#[^\n]*)*/.source;
+const strings = /"[^"\\]*(?:\\[^][^"\\]*)*"|'[^'\\]*(?:\\[^][^'\\]*)*'|“[^”\\]*(?:\\[^][^”\\]*)*”/.source;
+const word = /[^\s,:={}()[\]"'“`<>]+/.source;
+const token = new RegExp(`${space}(${strings}|[{}[\\]():=,]|${word})?`, "y");
 
 /**
  * Reads the JSON value at `from`, forgiving only what loses nothing: trailing commas, comments, single and curly quotes
