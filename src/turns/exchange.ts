@@ -114,7 +114,7 @@ class Dialogue {
     if (typeof followed === "string" || firstEnd === undefined) return followed !== "not_begun";
     const second = new PlannedAnswer(plan, { before: first, mayAskAgain: false });
     const arrived = { answer: first, end: firstEnd };
-    const again = secondPrompt(prompt, first.reader.raw, followed.text, this.#cascadeId);
+    const again = secondPrompt(prompt, first.raw, followed.text, this.#cascadeId);
     try {
       const answer = backend.run(again, this.#run, this.#signal);
       await this.#follow(answer, second, (end) => judge(arrived, { answer: second, end }, false), false);

@@ -1,167 +1,147 @@
 import type { AnswerPlan } from "./answer-plan.ts";
-import type { Block } from "./forms/blocks.ts";
-import type { CallAttempt } from "./forms/call-shapes.ts";
+import { type Block, isSummary } from "./forms/blocks.ts";
+import { type CallAttempt, repairedCall } from "./forms/call-shapes.ts";
 import { Quotes } from "./quotes.ts";
 
 /** The parts of an answer, in order. */
 export interface FoundParts {
   text(text: string): void;
   call(call: CallAttempt): void;
-  /** The answer was cut off in this call; `raw` is as far as it came. */
-  cut(call: CallAttempt): void;
   /** The whole answer is a summary of itself. */
   summary(): void;
 }
 
-/** A block that is a call if only calls follow it. Calls of the taught form are certain. */
+/** A block that waits, with the white space before it. */
 interface Part {
-  /** White space before it that belongs to no part. */
   readonly lead: string;
   readonly raw: string;
   readonly calls: readonly CallAttempt[];
-  readonly isCertain: boolean;
-  readonly isExample: boolean;
+  readonly block: Block;
 }
 
 /** How much of the text before a block is looked at. */
 const lookBack = 400;
+/** How much text may wait, in UTF-16 units. */
+const mostHeld = 65_536;
 /** The most blocks of foreign forms that are compared with the request's texts; more are text. */
 const maxForeign = 32;
 
 /** Words with which an example is introduced, in the line before it. */
 const exampleLine =
-  /\b(?:examples?|e\.g\.|for instance|syntax|format|looks? like|like (?:this|so)|would (?:be|look|call|write|use)|could (?:be|look|call|write|use)|such as|template|instead of|do not|don't|never)\b/i;
+  /\b(?:examples?|e\.g\.|for instance|syntax|format|looks? like|like (?:this|so)|would (?:be|look|call|write|use)|could (?:be|look|call|write|use)|such as|template|instead of|do not|don't|never)\b[^\n]*\s*$/i;
 
 /** Sends the parts of an answer on, in order. A block of a foreign form waits until it is known whether it ends the answer. */
 export class AnswerParts {
-  /** The last characters of text that went out. */
-  seen = "";
-  /** A call went out. */
-  sawCall = false;
-  /** Only white space came so far. */
-  isEmpty = true;
+  /** A call of the taught form came, or calls went out. */
+  isCalled = false;
   readonly #plan: AnswerPlan;
   readonly #found: FoundParts;
   #pending: Part[] = [];
+  /** The length of the foreign ones. */
+  #waiting = 0;
   /** White space that goes out only if text follows: a call swallows the space around it. */
-  #space: string[] = [];
+  #space = "";
+  /** The last characters of text. */
+  #seen = "";
 
   constructor(plan: AnswerPlan, found: FoundParts) {
     this.#plan = plan;
     this.#found = found;
   }
 
-  /** Calls of the taught form. They wait if blocks before them are not decided yet. */
-  called(calls: readonly CallAttempt[]): void {
-    this.isEmpty = false;
-    if (this.#pending.length > 0) this.#add({ raw: "", calls, isCertain: true, isExample: false });
-    else this.#send(calls);
+  get isEmpty(): boolean {
+    return this.#seen.trim() === "" && !this.isCalled && this.#pending.length === 0;
   }
 
-  /** The answer was cut off in this call. */
-  cut(call: CallAttempt): void {
-    this.settle(false);
-    this.sawCall = true;
-    this.#space = [];
-    this.#found.cut(call);
+  /** Blocks wait for what follows. */
+  get isPending(): boolean {
+    return this.#pending.length > 0;
   }
 
-  /** The answer is over. */
-  end(): void {
-    this.settle(true);
-    if (!this.sawCall && this.#space.length > 0) this.#found.text(this.#space.join(""));
-  }
-
-  #send(calls: readonly CallAttempt[]): void {
-    this.#space = [];
-    this.sawCall ||= calls.length > 0;
-    for (const call of calls) this.#found.call(call);
-  }
-
-  #add(part: Omit<Part, "lead">): void {
-    this.#pending.push({ ...part, lead: this.#space.join("") });
-    this.#space = [];
-  }
-
-  /** Keeps blocks until it is known whether they end the answer. */
-  keep(held: string, blocks: readonly Block[], before: string): void {
-    const isExample = introducesExample(before);
-    for (const [i, { end, calls }] of blocks.entries()) {
-      const raw = held.slice(blocks[i - 1]?.end ?? 0, end);
-      const units = calls.map((call) => ({ ...call, source: call.source ?? raw, isRepaired: true }));
-      this.#add({ raw, calls: units, isCertain: false, isExample });
-      this.isEmpty = false;
-    }
-  }
-
-  /** The answer ends with these blocks. */
-  endWith(held: string, blocks: readonly Block[], before: string, first: boolean): void {
-    const [only, ...more] = blocks;
-    if (first && only !== undefined && more.length === 0) {
-      if (only.isSummary) {
-        this.#found.summary();
-        return;
-      }
-      if (only.said !== undefined) {
-        this.say(only.said);
-        return;
-      }
-    }
-    if (blocks.some(({ said, isSummary }) => said !== undefined || isSummary)) {
-      this.say(held);
-      return;
-    }
-    this.keep(held, blocks, before);
-    this.say(held.slice(blocks.at(-1)?.end ?? 0));
-  }
-
-  /** Decides the blocks that wait: the last ones as calls if they end the answer, all others as the text in which they were written. */
-  settle(isEnd: boolean): void {
-    const parts = this.#pending;
-    if (parts.length === 0) return;
-    this.#pending = [];
-    const from = isEnd ? this.#firstCall(parts) : parts.length;
-    const after = this.#space;
-    this.#space = [];
-    for (const [i, { lead, raw, calls, isCertain }] of parts.entries()) {
-      if (!isCertain && i < from) this.say(lead + raw);
-      else this.#send(calls);
-    }
-    this.#space.push(...after);
-  }
-
-  /** The place of the first block that counts as a call at the end of the answer. */
-  #firstCall(parts: readonly Part[]): number {
-    const { quotable, mustCall } = this.#plan;
-    const foreign = parts.filter(({ isCertain }) => !isCertain);
-    if (foreign.length > maxForeign) return parts.length;
-    const quotes = new Quotes(quotable);
-    const isText = ({ isCertain, isExample, raw, calls }: Part) =>
-      !isCertain &&
-      ((isExample && !mustCall) ||
-        (calls.length > 0 && [raw, ...calls.map(({ source }) => source ?? raw)].some((text) => quotes.has(text))));
-    const from = parts.findLastIndex(isText) + 1;
-    const isCalled = this.sawCall || parts.slice(from).some(({ calls }) => calls.length > 0);
-    return isCalled ? from : parts.length;
+  /** A wrapper around calls waits with them. */
+  get isWrapped(): boolean {
+    return this.#pending.some(({ calls }) => calls.length === 0);
   }
 
   /** Text that is certain to be no call. */
   say(text: string): void {
-    if (text === "") return;
-    this.seen = text.length >= lookBack ? text.slice(-lookBack) : (this.seen + text).slice(-lookBack);
     const shown = text.trimEnd();
-    if (shown === "") {
-      this.#space.push(text);
-      return;
+    if (shown === "") this.#space += text;
+    else {
+      this.#settle(this.#pending.length);
+      this.#found.text(this.#space + shown);
+      this.#space = text.slice(shown.length);
     }
-    this.settle(false);
-    this.isEmpty = false;
-    this.#found.text(this.#space.join("") + shown);
-    this.#space = shown.length < text.length ? [text.slice(shown.length)] : [];
+    this.#seen = (this.#seen + text.slice(-lookBack)).slice(-lookBack);
+  }
+
+  /** A block. Calls that are certain go out at once, unless it is open whether other calls stand before them. */
+  add(raw: string, block: Block): void {
+    const { calls = [], isCertain = false } = block;
+    this.#pending.push({ lead: this.#space, raw, calls: isCertain ? calls : calls.map(repairedCall), block });
+    this.#space = "";
+    if (isCertain) {
+      this.isCalled ||= calls.length > 0;
+      if (!this.#pending.some(isForeignCall)) this.#settle(0);
+    } else {
+      this.#waiting += raw.length;
+      if (this.#waiting > mostHeld) this.#settle(this.#pending.length);
+    }
+  }
+
+  /** The rest is left out. Blocks of foreign forms stand before it, so they do not end the answer. */
+  leaveOut(): void {
+    if (this.#pending.some(isForeignCall)) this.#settle(this.#pending.length);
+  }
+
+  /** The answer is over. */
+  end(): void {
+    const [only, ...more] = this.#pending;
+    const said = more.length === 0 && !this.isCalled && this.#seen.trim() === "" ? only?.block.said : undefined;
+    if (said === isSummary) this.#found.summary();
+    else if (said !== undefined) this.#found.text(said);
+    else {
+      this.#settle(this.#firstCall());
+      if (!this.isCalled && this.#space !== "") this.#found.text(this.#space);
+    }
+  }
+
+  /** Sends the blocks that wait: those from `first` on as calls, those before as the text in which they were written. */
+  #settle(first: number): void {
+    const parts = this.#pending;
+    const after = this.#space;
+    this.#pending = [];
+    this.#waiting = 0;
+    this.#space = "";
+    for (const [i, { lead, raw, calls, block }] of parts.entries()) {
+      if (block.isCertain !== true && i < first) this.say(lead + raw);
+      else this.#send(calls);
+    }
+    this.#space += after;
+  }
+
+  #send(calls: readonly CallAttempt[]): void {
+    this.#space = "";
+    this.isCalled ||= calls.length > 0;
+    for (const call of calls) this.#found.call(call);
+  }
+
+  /** The place of the first block that counts as a call at the end of the answer. */
+  #firstCall(): number {
+    const { quotable, mustCall } = this.#plan;
+    const parts = this.#pending;
+    const foreign = parts.filter(({ block }) => block.isCertain !== true);
+    if (foreign.length > maxForeign || foreign.some(({ block }) => block.said !== undefined)) return parts.length;
+    const isExample = !mustCall && exampleLine.test(this.#seen);
+    const quotes = new Quotes(quotable);
+    const isQuoted = ({ raw, block: { sources = [] } }: Part) => [raw, ...sources].some((text) => quotes.has(text));
+    const isText = (part: Part) => foreign.includes(part) && (isExample || (part.calls.length > 0 && isQuoted(part)));
+    const first = parts.findLastIndex(isText) + 1;
+    const isCalled = this.isCalled || parts.slice(first).some(({ calls }) => calls.length > 0);
+    return isCalled ? first : parts.length;
   }
 }
 
-/** Whether the text before a block introduces it as an example. */
-function introducesExample(before: string): boolean {
-  return exampleLine.test(before.trimEnd().split("\n").at(-1) ?? "");
+function isForeignCall({ calls, block }: Part): boolean {
+  return block.isCertain !== true && calls.length > 0;
 }

@@ -5,8 +5,8 @@ import type { TurnEventBody } from "../../log/event.ts";
 import type { Tool, ToolChoice } from "../../log/request.ts";
 import { fakeRequest } from "../prompt/request.fake.ts";
 import { type AnswerPlan, planAnswer } from "./answer-plan.ts";
-import { AnswerReader } from "./answer-reader.ts";
 import { markOf } from "./grammar.ts";
+import { PlannedAnswer } from "./planned-answer.ts";
 
 const mark = markOf({ messages: [] }, "t");
 const corpus = new URL("../../../test/corpus/tool-emissions/", import.meta.url);
@@ -54,10 +54,11 @@ function parseCase(block: string): Case {
 
 /** The result of an answer, in the words of the corpus. */
 function outcome({ plan, end }: Case, pieces: readonly string[]): readonly string[] {
-  const reader = new AnswerReader(plan, { mayAskAgain: true });
-  const events = pieces.flatMap((piece) => reader.push(piece));
-  const { events: last, result } = reader.end(end);
-  const how = [...reader.outcomes];
+  const answer = new PlannedAnswer(plan, { mayAskAgain: true });
+  const events = pieces.flatMap((delta) => answer.push({ type: "text", delta }));
+  const reason = { unified: end, raw: undefined };
+  const last = answer.push({ type: "finished", reason, text: pieces.join("") });
+  const how = [...answer.calls.outcomes];
   const lines: string[] = [];
   const calls = new Map<string, { name: string; arguments: string; done: boolean; line: number }>();
   const put = (event: TurnEventBody) => {
@@ -85,7 +86,8 @@ function outcome({ plan, end }: Case, pieces: readonly string[]): readonly strin
     const shown = freeform || !call.done ? JSON.stringify(call.arguments) : JSON.stringify(JSON.parse(call.arguments));
     lines[call.line] = `${call.done ? how.shift() : "cut"} ${call.name} ${shown}`;
   }
-  return result.reask === undefined ? lines : [...lines, `problem ${result.reask}`];
+  const reask = answer.result?.reask;
+  return reask === undefined ? lines : [...lines, `problem ${reask}`];
 }
 
 function matches(actual: readonly string[], expected: readonly string[]): void {

@@ -1,22 +1,11 @@
 import { AnswerParts, type FoundParts } from "./answer-parts.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
-import { BlockReader, closesFence } from "./forms/blocks.ts";
-import { type CallAttempt, findTool, mayBeCall } from "./forms/call-shapes.ts";
-import { type EndCause, Source } from "./forms/source.ts";
+import { type Block, BlockReader, type Inside, isSentence, type Place } from "./forms/blocks.ts";
+import { findTool, repairedCall } from "./forms/call-shapes.ts";
+import { spaceEnd } from "./forms/places.ts";
 import { callsFromTag, extentOf } from "./forms/tag-content.ts";
-import { type Tag, TagReader } from "./forms/tags.ts";
-
-type Mode =
-  | { readonly in: "text" }
-  /** A fenced block of ordinary code: nothing in it is a call. */
-  | { readonly in: "fence"; readonly marker: string }
-  | { readonly in: "thoughts"; readonly close: string }
-  /** Text that may end the answer as calls. `before`: the end of the text before it. */
-  | { readonly in: "held"; readonly before: string; readonly first: boolean }
-  /** The taught form, after its opening tag. */
-  | { readonly in: "call"; readonly tag: Tag; readonly opener: string }
-  /** After a result that the model made up: the rest is an invention too. */
-  | { readonly in: "invention" };
+import { type NamingTag, TagReader } from "./forms/tags.ts";
+import { Line } from "./line.ts";
 
 /** The most text that is held because it may still become a call, in UTF-16 units; past it, it is text. */
 export const holdLimit = 65_536;
@@ -33,266 +22,159 @@ export class CallFinder {
   readonly #plan: AnswerPlan;
   readonly #parts: AnswerParts;
   readonly #tags: TagReader;
+  readonly #blocks: BlockReader;
   readonly #line = new Line();
-  #mode: Mode = { in: "text" };
-  #cause: EndCause | undefined;
+  #inside: Inside | undefined;
+  /** A result that the model made up came: the rest is an invention too. */
+  #isOver = false;
+  #end: Place["ended"];
+  /** Text that is not decided yet. */
   #held = "";
-  /** How much has to be held for the next look at it. */
+  /** It is read again when it is this long, or when a text that `until` matches came. */
   #checkAt = 0;
-  /** The end of what was read: of a fence's line, or of a call's content. */
-  #tail = "";
+  #until: RegExp | undefined;
+  #lastPiece = "";
 
   constructor(plan: AnswerPlan, found: FoundParts) {
     this.#plan = plan;
     this.#parts = new AnswerParts(plan, found);
     this.#tags = new TagReader(plan.names, plan.mark);
+    this.#blocks = new BlockReader(plan.names, this.#tags);
   }
 
   push(text: string): void {
-    for (let at = 0; at < text.length; at += atOnce)
-      for (let rest = text.slice(at, at + atOnce); rest !== ""; ) rest = this.#step(rest);
+    for (let at = 0; at < text.length; at += atOnce) {
+      const piece = text.slice(at, at + atOnce);
+      this.#held += piece;
+      this.#lastPiece = this.#lastPiece.slice(-this.#tags.own.closer.length) + piece;
+      if (this.#until?.test(this.#lastPiece) ?? this.#held.length >= this.#checkAt) this.#read();
+    }
   }
 
   /** The answer is over: everything held is decided. */
-  end(cause: EndCause): void {
-    this.#cause = cause;
-    while (this.#mode.in === "held" || this.#mode.in === "call") this.push(this.#step(""));
+  end(cause: "stop" | "length"): void {
+    this.#end = cause;
+    this.#read();
     this.#parts.end();
   }
 
-  /** Takes the beginning of a text, and returns the rest. */
-  #step(text: string): string {
-    const mode = this.#mode;
-    switch (mode.in) {
-      case "text":
-        return this.#inText(text);
-      case "fence":
-        return this.#inFence(text, mode.marker);
-      case "thoughts":
-        return this.#inThoughts(text, mode.close);
-      case "held":
-        return this.#inHeld(text, mode);
-      case "call":
-        return this.#inCall(text, mode);
-      case "invention":
-        return "";
-      default:
-        return mode satisfies never;
+  /** Reads what is held, as far as it is decided. */
+  #read(): void {
+    const text = this.#held;
+    let [said, at] = [0, 0];
+    const say = () => {
+      this.#parts.say(text.slice(said, at));
+      said = at;
+    };
+    this.#checkAt = 0;
+    this.#until = undefined;
+    while (at < text.length && !this.#isOver) {
+      at += this.#nextStart(text.slice(at));
+      if (this.#parts.isPending || this.#parts.isEmpty) say();
+      const found = at < text.length ? this.#find(text.slice(at)) : undefined;
+      if (found === undefined) break;
+      const raw = text.slice(at, at + found.end);
+      if (found.calls === undefined) this.#line.follow(raw);
+      else {
+        say();
+        this.#parts.add(raw, found);
+        this.#line.begin();
+        said += raw.length;
+      }
+      at += raw.length;
+      this.#inside = found.inside;
     }
+    say();
+    this.#held = text.slice(at);
   }
 
-  #inText(text: string): string {
-    const candidate = /<|\[(?=T|$)|(?<!\S)[{[]|`+|^[^\S\n]*[~A]/gm;
-    let from = 0;
-    for (let match = candidate.exec(text); match !== null; match = candidate.exec(text)) {
-      const at = candidate.lastIndex - match[0].trimStart().length;
-      this.#line.follow(text.slice(from, at));
-      from = at;
-      if (this.#mayBegin(text, from)) {
-        this.#parts.say(text.slice(0, from));
-        this.#hold({ in: "held", before: this.#parts.seen, first: this.#parts.isEmpty });
-        return text.slice(from);
+  /** The place where something may begin or end, as far as the line before it and a few characters say. */
+  #nextStart(text: string): number {
+    let at = 0;
+    for (const { 0: sign, index } of text.matchAll(/[<[{A~]|`+/g)) {
+      this.#line.follow(text.slice(at, index));
+      at = index;
+      if (this.#mayStart(sign, text.slice(index))) return index;
+    }
+    this.#line.follow(text.slice(at));
+    return text.length;
+  }
+
+  #mayStart(sign: string, text: string): boolean {
+    const { isBlank, inCode, isClosed, isAfterSentence } = this.#line;
+    if (this.#inside !== undefined) return this.#inside.signs.includes(sign.charAt(0)) && (isBlank || sign === "<");
+    if (sign === text && sign.startsWith("`")) return true; // more of them may follow
+    if (inCode || (isClosed && !this.#parts.isWrapped)) return false;
+    return isBlank || sign === "<" || (sign === "{" && isAfterSentence) || (sign === "[" && /^\[(?:T|$)/.test(text));
+  }
+
+  /** What stands at the start of a text; undefined as long as that is not decided. */
+  #find(text: string): Block | undefined {
+    const isWhole = text.length < holdLimit;
+    const start = text.slice(0, holdLimit);
+    const ended = isWhole ? this.#end : undefined;
+    const block = this.#inside === undefined ? this.#block(start, text, ended) : endIn(this.#inside, start);
+    if (block === undefined || ended !== undefined || block.isCertain === true) return block;
+    const end = block.calls === undefined ? block.end : spaceEnd(start, block.end);
+    if (end < start.length && block.isOpen !== true) return block;
+    if (!isWhole) return { end: holdLimit, inside: this.#inside };
+    this.#checkAt = Math.min(2 * text.length, holdLimit);
+    return undefined;
+  }
+
+  /** What begins at the start of a text; undefined if it needs more, or if all that follows is left out. `whole`: also past the limit of what is held. */
+  #block(text: string, whole: string, ended: Place["ended"]): Block | undefined {
+    const { isCalled, isPending, isEmpty } = this.#parts;
+    const tag = this.#tags.read(text);
+    if (typeof tag === "object" && !tag.isClosing) {
+      const { kind, name, attributes, asked } = tag;
+      if (tag.isMarked && asked !== undefined) return this.#taught(whole, { ...tag, asked });
+      const isFrame = kind === "frame" && (name === "conversation" || attributes.has("role"));
+      if (isCalled && (kind === "invented" || isFrame)) {
+        this.#isOver = true;
+        this.#parts.leaveOut();
+        return undefined;
       }
     }
-    this.#line.follow(text.slice(from));
-    this.#parts.say(text);
-    return "";
-  }
-
-  /** Whether a block of calls may begin here; decided by a few characters. */
-  #mayBegin(text: string, at: number): boolean {
-    const char = text.charAt(at);
-    const { isBlank: isLineStart, inCode, isClosed } = this.#line;
-    if (inCode || isClosed) return false;
-    if (char === "<") return this.#tags.mayBegin(text, at) !== "no" || this.#tags.tokenAt(text, at) !== 0;
-    if (char === "[" && this.#tags.tokenAt(text, at) !== 0) return true;
-    if (char === "{" || char === "[") {
-      if (!isLineStart && (char === "[" || !endsSentence(this.#before(text, at)))) return false;
-      return mayBeCall(text.slice(at, at + 64), this.#plan.names) !== "no";
-    }
-    return isLineStart && (char === "`" || char === "~" || char === "A");
-  }
-
-  #before(text: string, at: number): string {
-    return at >= 8 ? text.slice(at - 8, at) : (this.#parts.seen + text.slice(0, at)).slice(-8);
-  }
-
-  #inFence(text: string, marker: string): string {
-    const newline = text.indexOf("\n");
-    const end = newline === -1 ? text.length : newline;
-    if (this.#tail.length < 200) this.#tail += text.slice(0, Math.min(end, 200));
-    if (newline === -1) {
-      this.#parts.say(text);
-      return "";
-    }
-    if (closesFence(this.#tail, marker)) {
-      this.#mode = { in: "text" };
-      this.#line.begin();
-    }
-    this.#tail = "";
-    this.#parts.say(text.slice(0, newline + 1));
-    return text.slice(newline + 1);
-  }
-
-  #inThoughts(text: string, close: string): string {
-    const known = this.#parts.seen.slice(-(close.length - 1));
-    const found = (known + text).indexOf(close);
-    const end = found === -1 ? text.length : found + close.length - known.length;
-    if (found !== -1) this.#mode = { in: "text" };
-    this.#parts.say(text.slice(0, end));
-    if (found !== -1) this.#line.begin();
-    return text.slice(end);
-  }
-
-  #hold(mode: Mode): void {
-    this.#mode = mode;
-    this.#held = "";
-    this.#checkAt = 1;
-    this.#tail = "";
-  }
-
-  /** Reads what is held each time that it has doubled, so that the whole takes linear time. */
-  #inHeld(text: string, { before, first }: Mode & { readonly in: "held" }): string {
-    this.#held += text;
-    const all = this.#held;
-    if (all.length < this.#checkAt && this.#cause === undefined) return "";
-    const isFull = all.length >= holdLimit;
-    const source = new Source(all.slice(0, holdLimit), isFull ? undefined : this.#cause);
-    const { blocks, stop } = new BlockReader(source, this.#tags).readAll({ called: this.#parts.sawCall, first });
-    const isOver = stop.next === "end" && source.cause !== undefined;
-    if ((stop.next === "more" || stop.next === "end") && !isFull && !isOver) {
-      this.#checkAt = Math.min(all.length * 2, holdLimit);
-      return "";
-    }
-    this.#mode = { in: "text" };
-    if (isOver) {
-      this.#parts.endWith(all, blocks, before, first);
-      return "";
-    }
-    const hasCalls = blocks.some(({ calls }) => calls.length > 0);
-    const blocksEnd = blocks.at(-1)?.end ?? 0;
-    switch (stop.next) {
-      case "marked": // a wrapper around the taught form is no text
-        if (hasCalls) this.#parts.keep(all, blocks, before);
-        this.#parts.say(all.slice(blocksEnd, stop.start));
-        if (stop.tag.isSelfClosing) return this.#called(this.#callsFrom(stop.tag, ""), all.slice(stop.at));
-        this.#hold({ in: "call", tag: stop.tag, opener: all.slice(stop.start, stop.at) });
-        return all.slice(stop.at);
-      case "invented":
-        if (hasCalls) this.#parts.say(all.slice(0, blocksEnd));
-        this.#parts.settle(false);
-        this.#mode = { in: "invention" };
-        return "";
-      case "thoughts":
-        this.#mode = { in: "thoughts", close: `</${stop.tag.written}>` };
-        return this.#pass(all, stop.at);
-      case "text":
-      case "more":
-        if (stop.fence !== undefined) this.#mode = { in: "fence", marker: stop.fence.marker };
-        return this.#pass(all, stop.fence?.from ?? (stop.next === "text" ? stop.at : source.text.length));
-      case "end":
-        return this.#pass(all, source.text.length);
-      default:
-        return stop satisfies never;
-    }
-  }
-
-  /** Passes held text on as text, and returns its rest. */
-  #pass(held: string, end: number): string {
-    const text = held.slice(0, Math.max(1, end));
-    this.#line.follow(text);
-    this.#tail = "";
-    this.#parts.say(text);
-    return held.slice(text.length);
+    const place = { isAfterCalls: isCalled || isPending, isFirst: isEmpty, ended };
+    return this.#blocks.read(text, place);
   }
 
   /** The taught form: up to its closing tag, or to the next call if that is missing. */
-  #inCall(text: string, mode: Mode & { readonly in: "call" }): string {
-    const { closer, either } = this.#tags.own;
-    this.#held += text;
-    const window = this.#tail + text;
-    this.#tail = window.slice(-closer.length);
-    return either.test(window) || this.#cause !== undefined ? this.#readCall(this.#held, mode) : "";
-  }
-
-  #readCall(text: string, { tag, opener }: Mode & { readonly in: "call" }): string {
+  #taught(text: string, tag: NamingTag): Block | undefined {
     const { own } = this.#tags;
-    const next = own.either.exec(text);
+    const { names } = this.#plan;
+    const { asked } = tag;
+    const tool = findTool(asked, names);
+    if (tag.isSelfClosing) return { end: tag.end, calls: callsFromTag(tag, tool, "", names), isCertain: true };
+    const rest = text.slice(tag.end);
+    const next = own.either.exec(rest);
+    if (next === null && this.#end === undefined) {
+      this.#until = own.either;
+      return undefined;
+    }
     const isClosed = next?.[0] === own.closer;
-    const body = text.slice(0, next?.index);
-    const tool = this.#toolOf(tag);
-    const isFreeform = tool?.tool.kind === "freeform";
+    const body = rest.slice(0, next?.index);
     const extent = isClosed
-      ? { to: body.length, end: body.length + own.closer.length, isClosed }
-      : extentOf(new Source(body, "stop"), { ...tag, end: 0 }, isFreeform);
-    this.#mode = { in: "text" };
+      ? { to: body.length, closed: body.length + own.closer.length, isClosed }
+      : extentOf(body, { ...tag, end: 0 }, { tool, isOver: true });
     const content = body.slice(0, extent.to);
+    const end = tag.end + extent.closed;
     if (!extent.isClosed && next === null) {
-      if (/^[ \t]*[A-Za-z]/.test(content) && !isFreeform) {
-        this.#parts.say(opener + text); // a sentence about the tag
-        return "";
-      }
-      if (this.#cause === "length") {
-        this.#parts.cut({ asked: tag.asked ?? "", tool, arguments: undefined, raw: content.trimStart() });
-        return "";
-      }
+      if (isSentence(content, tool)) return { end };
+      const cut = { asked, tool, arguments: undefined, raw: content.trimStart(), isCut: true } as const;
+      if (this.#end === "length") return { end, calls: [cut], isCertain: true };
     }
-    const calls = this.#callsFrom(tag, content);
-    const isClean = opener === `${own.opener}name="${tool?.shownName}">` && (isClosed || isFreeform);
-    return this.#called(isClean ? calls : calls.map((call) => ({ ...call, isRepaired: true })), text.slice(extent.end));
-  }
-
-  #toolOf({ asked = "" }: Tag) {
-    return findTool(asked, this.#plan.names);
-  }
-
-  #callsFrom(tag: Tag, content: string): readonly CallAttempt[] {
-    return callsFromTag(tag, this.#toolOf(tag), content, this.#plan.names);
-  }
-
-  #called(calls: readonly CallAttempt[], rest: string): string {
-    this.#line.begin();
-    this.#parts.called(calls);
-    return rest;
+    const calls = callsFromTag(tag, tool, content, names);
+    const isFinished = isClosed || tool?.tool.kind === "freeform";
+    const isClean = isFinished && text.startsWith(`${own.opener}name="${tool?.shownName}">`);
+    return { end, calls: isClean ? calls : calls.map(repairedCall), isCertain: true };
   }
 }
 
-function endsSentence(before: string): boolean {
-  return /[.!?…"”)\]]\s+$/.test(before);
-}
-
-/** The place in its line up to which an answer was read. */
-class Line {
-  /** Only white space came so far. */
-  isBlank = true;
-  /** A quotation, or indented as code: no call begins in it. */
-  isClosed = false;
-  /** Between backticks. */
-  inCode = false;
-  #indent = "";
-  #last = "";
-
-  begin(): void {
-    this.isBlank = true;
-    this.isClosed = false;
-    this.inCode = false;
-    this.#indent = "";
-    this.#last = "";
-  }
-
-  follow(text: string): void {
-    if (text === "") return;
-    const newline = text.lastIndexOf("\n");
-    if (newline !== -1) this.begin();
-    const rest = text.slice(newline + 1);
-    if (this.isBlank) {
-      const start = rest.search(/[^ \t\r]/);
-      this.#indent = (this.#indent + rest.slice(0, start === -1 ? rest.length : start)).slice(0, 8);
-      this.isBlank = start === -1;
-      this.isClosed = /^(?: {4}|.*\t)/.test(this.#indent) || rest.charAt(start) === ">";
-    }
-    for (let at = rest.indexOf("`"); at !== -1; at = rest.indexOf("`", at + 1))
-      if ((at > 0 ? rest.charAt(at - 1) : this.#last) !== "`") this.inCode = !this.inCode;
-    this.#last = rest.at(-1) ?? this.#last;
-  }
+/** The end of text in which no call begins, if it stands at the start of a text. */
+function endIn(inside: Inside, text: string): Block {
+  const [end = "", stop] = /^[^\n>]*(>?)/.exec(text) ?? [];
+  if (inside.end.test(end) && (stop !== "" || end.length < text.length)) return { end: end.length };
+  return { end: end === text && stop === "" ? text.length : 1, inside };
 }

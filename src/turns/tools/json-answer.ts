@@ -5,8 +5,6 @@ import { parsedJson } from "./arguments/json.ts";
 import { JsonStream } from "./arguments/json-stream.ts";
 import { compileSchema, type SchemaCheck } from "./arguments/schema-check.ts";
 import { parseLooseJson } from "./forms/loose-json.ts";
-import { wholeJson } from "./forms/read-calls.ts";
-import type { EndCause } from "./forms/source.ts";
 
 /** Where an object that is sent as it grows begins at the latest; one after more text is sent at the end. */
 const maxLead = 200;
@@ -22,7 +20,8 @@ export class JsonAnswer {
   /** Set for a second answer: the part of the first that readers got. */
   readonly #sentBefore: string | undefined;
   #raw = "";
-  #begun = false;
+  /** Where the object begins. */
+  #start: number | undefined;
 
   constructor(format: ResponseFormat, emit: (delta: string) => void, sentBefore?: string) {
     this.#check = compileSchema(format.type === "json_schema" ? format.schema : { type: "object" }, "the answer");
@@ -37,80 +36,60 @@ export class JsonAnswer {
   }
 
   push(text: string): void {
+    const before = this.#raw.length;
     this.#raw += text;
-    if (this.#sentBefore !== undefined) return;
-    let fresh = text;
-    if (!this.#begun) {
-      if (this.#raw.length - text.length > maxLead) return;
-      const start = /^\s*(?:```[\w-]*\s*)?(?=\{)/.exec(this.#raw)?.[0].length;
-      if (start === undefined) return;
-      this.#begun = true;
-      fresh = this.#raw.slice(start);
-    }
-    const send = this.#stream.push(fresh);
-    if (send !== "") this.#emit(send);
+    if (this.#sentBefore !== undefined || (this.#start === undefined && before > maxLead)) return;
+    const isBegun = this.#start !== undefined;
+    this.#start ??= /^\s*(?:```[\w-]*\s*)?(?=\{)/.exec(this.#raw)?.[0].length;
+    if (this.#start !== undefined) this.#send(this.#stream.push(isBegun ? text : this.#raw.slice(this.#start)));
+  }
+
+  #send(text: string): void {
+    if (text !== "") this.#emit(text);
   }
 
   /** Sends the rest and returns the problem of the whole, if there is one. An answer cut at its length limit may be invalid. */
-  end(end: EndCause): string | undefined {
-    const candidates = jsonIn(this.#raw);
-    const valid = candidates.find(({ value }) => this.#check.misfits(value).length === 0);
-    if (valid === undefined) {
-      if (end === "length") {
-        this.sendAsIs();
-        return undefined;
-      }
-      const [first] = candidates;
-      if (first === undefined) return `it is not JSON: ${JSON.stringify(this.#raw.trim().slice(0, 80))}`;
-      return this.#check
-        .misfits(first.value)
-        .slice(0, 5)
-        .map(({ text }) => text)
-        .join("; ");
+  end(end: "stop" | "length"): string | undefined {
+    const { sent } = this;
+    const found = jsonIn(this.#raw);
+    const misfits = found.map(({ value }) => this.#check.misfits(value));
+    const valid = found[misfits.findIndex((each) => each.length === 0)];
+    if (valid !== undefined) {
+      const { text, value } = valid;
+      const isAsWritten = text.startsWith(sent) && parsedJson(text) !== undefined;
+      const whole = sent === "" ? JSON.stringify(value) : undefined;
+      const rest = isAsWritten ? text.slice(sent.length) : isObject(value) ? continueJson(sent, value) : whole;
+      if (rest === undefined) return "it differs from the part that was already sent; repeat that part as it was";
+      this.#send(rest);
+    } else if (end === "length") this.sendAsIs();
+    else {
+      const [told] = misfits.map((each) => each.slice(0, 5).map(({ text }) => text));
+      return told?.join("; ") ?? `it is not JSON: ${JSON.stringify(this.#raw.trim().slice(0, 80))}`;
     }
-    const asWritten = valid.strict && valid.text.startsWith(this.sent) ? valid.text.slice(this.sent.length) : undefined;
-    const rest =
-      asWritten ??
-      (isObject(valid.value)
-        ? continueJson(this.sent, valid.value)
-        : this.sent === ""
-          ? JSON.stringify(valid.value)
-          : undefined);
-    if (rest === undefined) return "it differs from the part that was already sent; repeat that part as it was";
-    if (rest !== "") this.#emit(rest);
     return undefined;
   }
 
   /** Everything as plain text: the answer turned out to be calls, or was cut off. */
   sendAsIs(): void {
-    const start = this.#begun ? this.#raw.indexOf("{") : 0;
-    const text = this.#raw.slice(start);
-    if (text.startsWith(this.sent) && text.length > this.sent.length) this.#emit(text.slice(this.sent.length));
+    const text = this.#raw.slice(this.#start ?? 0);
+    if (text.startsWith(this.sent)) this.#send(text.slice(this.sent.length));
   }
-}
-
-interface Candidate {
-  readonly value: unknown;
-  readonly text: string;
-  readonly strict: boolean;
 }
 
 /** A fence and its content; the last one may be open. */
 const fenced = /^[^\S\n]*```[^\n]*\n([^]*?)(?:^[^\S\n]*`{3,}[^\S\n]*$|$(?![^]))/gm;
 
-/** The JSON values in a text: all of it, a fenced part, or the values between prose; most complete first. */
-function jsonIn(raw: string): readonly Candidate[] {
-  const found = [raw.trim(), ...[...raw.matchAll(fenced)].map(([, body = ""]) => body.trim())].flatMap(
-    (text): Candidate[] => {
-      const exact = parsedJson(text);
-      const value = exact === undefined ? wholeJson(text) : exact;
-      return value === undefined ? [] : [{ value, text, strict: exact !== undefined }];
-    },
-  );
-  if (found.length > 0) return found;
-  const first = raw.search(/[[{]/);
-  const loose = first === -1 ? undefined : parseLooseJson(raw, first);
-  if (loose === undefined) return [];
-  const text = raw.slice(first, loose.end);
-  return [{ value: loose.value, text, strict: parsedJson(text) !== undefined }];
+/** The JSON values in a text: all of it, a fenced part, or what follows prose; most complete first. */
+function jsonIn(raw: string): readonly { readonly value: unknown; readonly text: string }[] {
+  const parts = [raw, ...[...raw.matchAll(fenced)].map(([, body = ""]) => body)].map((part) => part.trim());
+  const strict = parts.flatMap((text) => {
+    const value = parsedJson(text);
+    return value === undefined ? [] : [{ value, text }];
+  });
+  const loose = parts.toReversed().flatMap((part) => {
+    const text = part.slice(Math.max(0, part.search(/[[{]/)));
+    const read = /^[[{]/.test(text) ? parseLooseJson(text, 0, true) : undefined;
+    return read === undefined ? [] : [{ value: read.value, text: text.slice(0, read.end) }];
+  });
+  return [...strict, ...loose];
 }

@@ -48,9 +48,9 @@ export function judge(first: ArrivedAnswer, second: ArrivedAnswer | undefined, m
   const report = reportOf(first.answer, last);
   const usage = usageEvents(summed(first.answer.usage, second?.answer.usage));
   // an answer without a problem passes when the second one does not bring the call that it announced
-  const stands = second === undefined || (first.answer.result?.problem === undefined && last.reader.calls === 0);
+  const stands = second === undefined || (first.answer.result?.problem === undefined && last.told.calls.length === 0);
   // the second question was about a call: that it failed is no reason to take back a call that readers have
-  const isSaved = second?.end.type === "failed" && last.reader.wholeCalls > 0;
+  const isSaved = second?.end.type === "failed" && last.told.calls.some(({ done }) => done);
   const judged = stands
     ? endOf(first.end, first.answer, last, second !== undefined)
     : endOf(isSaved ? first.end : second.end, second.answer, last, true);
@@ -64,7 +64,7 @@ function judgeNative(first: ArrivedAnswer, second: ArrivedAnswer | undefined, ma
   const usage = usageEvents(summed(first.answer.usage, second?.answer.usage));
   const outcomes = Array.from({ length: calls }, (): CallRepair => (second === undefined ? "first_try" : "reasked"));
   const report = { outcomes, asked: second === undefined ? "once" : "twice" } as const;
-  const lacksCall = first.answer.mustCall && calls === 0 && last.end.type === "finished";
+  const lacksCall = first.answer.plan.mustCall && calls === 0 && last.end.type === "finished";
   if (!lacksCall) return { type: "end", usage, end: withIdeTools(last.end, first.end), report };
   if (second === undefined && mayAskAgain) return { type: "ask_again", text: callNow };
   const error = unusable("an answer without the call that the client requires", second !== undefined).toRecord();
@@ -84,8 +84,8 @@ function endOf(end: End, { result }: PlannedAnswer, last: PlannedAnswer, twice: 
   if (end.type !== "finished") return end;
   const problem = result?.isExcused === true ? undefined : result?.problem;
   if (problem !== undefined) return { type: "failed", error: unusable(problem, twice).toRecord() };
-  const { calls, visibleText } = last.reader;
-  return { type: "finished", reason: reasonOf(end.reason, calls), text: visibleText };
+  const { calls, text } = last.told;
+  return { type: "finished", reason: reasonOf(end.reason, calls.length), text };
 }
 
 function usageEvents(usage: Usage | undefined): TurnEventBody[] {
@@ -94,8 +94,8 @@ function usageEvents(usage: Usage | undefined): TurnEventBody[] {
 
 function reportOf(first: PlannedAnswer, last: PlannedAnswer): AnswerReport {
   const twice = last !== first;
-  const failed = Array.from({ length: last.reader.failedCalls }, (): CallRepair => "failed");
-  const outcomes = [...first.reader.outcomes, ...(twice ? last.reader.outcomes : []), ...failed];
+  const failed = Array.from({ length: last.failedCalls }, (): CallRepair => "failed");
+  const outcomes = [...first.calls.outcomes, ...(twice ? last.calls.outcomes : []), ...failed];
   return { outcomes, asked: twice ? "twice" : "once" };
 }
 

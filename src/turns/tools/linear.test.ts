@@ -2,9 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bash, fakeRequest, readFile, user } from "../prompt/request.fake.ts";
 import { planAnswer } from "./answer-plan.ts";
-import { AnswerReader } from "./answer-reader.ts";
 import { holdLimit } from "./find-calls.ts";
 import { markOf } from "./grammar.ts";
+import { PlannedAnswer } from "./planned-answer.ts";
 
 const mark = markOf({ messages: [] }, "t");
 const plan = planAnswer(fakeRequest({ tools: [bash, readFile], messages: [user("<tool_call> ".repeat(1_000))] }), "t");
@@ -58,12 +58,15 @@ const maxGrowth = 2.5;
 /** A poll may bring a whole answer. */
 const inOne = Number.POSITIVE_INFINITY;
 
+const finished = (text: string) => ({ type: "finished", reason: { unified: "stop", raw: undefined }, text }) as const;
+
 function read(text: string, deltaLength: number): number {
   if (plan === undefined) throw new Error("the plan offers tools");
   const started = process.cpuUsage();
-  const reader = new AnswerReader(plan, { mayAskAgain: true });
-  for (let at = 0; at < text.length; at += deltaLength) reader.push(text.slice(at, at + deltaLength));
-  reader.end("stop");
+  const answer = new PlannedAnswer(plan, { mayAskAgain: true });
+  for (let at = 0; at < text.length; at += deltaLength)
+    answer.push({ type: "text", delta: text.slice(at, at + deltaLength) });
+  answer.push(finished(text));
   return process.cpuUsage(started).user;
 }
 
@@ -104,24 +107,27 @@ describe("text that may still become a call", () => {
   it("is held up to a limit, and is whole text then", () => {
     if (plan === undefined) throw new Error("the plan offers tools");
     const text = `{"name":"bash","arguments":{"command":"${"x".repeat(2 * holdLimit)}`;
-    const reader = new AnswerReader(plan, { mayAskAgain: true });
+    const answer = new PlannedAnswer(plan, { mayAskAgain: true });
     let shown = "";
     let held = 0;
     for (let at = 0; at < text.length; at += 100) {
-      for (const event of reader.push(text.slice(at, at + 100))) if (event.type === "text") shown += event.delta;
+      for (const event of answer.push({ type: "text", delta: text.slice(at, at + 100) }))
+        if (event.type === "text") shown += event.delta;
       held = Math.max(held, at + 100 - shown.length);
     }
     expect(held).toBeLessThanOrEqual(holdLimit + 100);
-    for (const event of reader.end("stop").events) if (event.type === "text") shown += event.delta;
+    for (const event of answer.push(finished(text))) if (event.type === "text") shown += event.delta;
     expect(shown).toBe(text);
   });
 
   it("passes at once if it is plain words, or code that cannot be one", () => {
     if (plan === undefined) throw new Error("the plan offers tools");
-    const reader = new AnswerReader(plan, { mayAskAgain: true });
+    const answer = new PlannedAnswer(plan, { mayAskAgain: true });
     const words = "A word, a `quote`, x < y, {a}, [b](c) and <b>more</b> of it.\n";
     for (let n = 0; n < 50; n++) {
-      const shown = reader.push(words).flatMap((event) => (event.type === "text" ? [event.delta] : []));
+      const shown = answer
+        .push({ type: "text", delta: words })
+        .flatMap((event) => (event.type === "text" ? [event.delta] : []));
       expect(shown.join("").trim()).toBe(words.trim());
     }
   });

@@ -52,7 +52,7 @@ function specOf(name: string, tool: ShownTool): ToolSpec {
     description,
     inputSchema: kind === "freeform" ? text : { ...tool.shownParameters, type: "object" },
     check(value) {
-      const checked = checkArguments(tool, { value, raw: undefined });
+      const checked = checkArguments(tool, value);
       return checked.ok ? undefined : `The arguments do not fit the tool's schema: ${checked.message}`;
     },
   };
@@ -60,7 +60,7 @@ function specOf(name: string, tool: ShownTool): ToolSpec {
 
 function clientArguments(tool: ShownTool, { argumentsDelta }: Call): string {
   const value: unknown = JSON.parse(argumentsDelta); // the backend made it of an object
-  const checked = checkArguments(tool, { value, raw: argumentsDelta });
+  const checked = checkArguments(tool, value, argumentsDelta);
   return checked.ok ? checked.text : argumentsDelta;
 }
 

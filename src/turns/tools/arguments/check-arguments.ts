@@ -3,19 +3,16 @@ import type { ShownTool } from "../names.ts";
 import { equalJson, memberAt, onlyText, parsedJson } from "./json.ts";
 import type { Misfit, SchemaCheck } from "./schema-check.ts";
 
-/** `raw`: the text that the value was read from, where it is known. */
-export interface ReadArguments {
-  readonly value: unknown;
-  readonly raw: string | undefined;
-}
-
 /** `text`: the arguments as the client gets them. `misses`: the finer rules that they break. */
 export type CheckedArguments =
   | { readonly ok: true; readonly text: string; readonly changed: boolean; readonly misses?: string | undefined }
   | { readonly ok: false; readonly message: string };
 
-/** Checks a call's arguments and repairs them if possible. Strict JSON that needs no repair stays as the model wrote it. */
-export function checkArguments(tool: ShownTool, { value, raw }: ReadArguments): CheckedArguments {
+/**
+ * Checks a call's arguments and repairs them if possible. Strict JSON that needs no repair stays as the model wrote it: `raw`, the text
+ * that the value was read from, where it is known.
+ */
+export function checkArguments(tool: ShownTool, value: unknown, raw?: string): CheckedArguments {
   if (tool.tool.kind === "freeform") return freeformText(value);
   const { fitted, misfits } = repaired(value, tool.check());
   if (!isObject(fitted)) return { ok: false, message: "the arguments must be an object" };
@@ -45,7 +42,8 @@ const maxRounds = 20;
  * required member whose schema has a `default`. Everything else is left for the model to correct.
  */
 function repaired(value: unknown, check: SchemaCheck) {
-  let fitted: unknown = isNothing(value) ? {} : value;
+  let fitted = typeof value === "string" ? (parsedJson(value) ?? value) : value;
+  if (isNothing(fitted)) fitted = {};
   let misfits = check.misfits(fitted);
   for (let round = 0; round < maxRounds && misfits.length > 0; round++) {
     const better = firstImprovement(fitted, misfits, check);
@@ -79,42 +77,31 @@ function replacements(value: unknown, { path, expected = [], byDefault }: Misfit
 }
 
 function conversions(value: unknown, type: string): readonly unknown[] {
-  if (type === "array" && value !== null && value !== undefined && !Array.isArray(value)) {
-    const parsed = typeof value === "string" ? parsedJson(value) : undefined;
-    return Array.isArray(parsed) ? [parsed] : [[value]];
-  }
-  if (type === "string" && (typeof value === "boolean" || Number.isSafeInteger(value))) return [String(value)];
-  if (typeof value !== "string") return [];
-  const text = value.trim();
+  const json = typeof value === "string" ? parsedJson(value) : undefined;
+  const text = typeof value === "string" ? value.trim() : "";
   switch (type) {
+    case "array":
+      if (value === null || value === undefined || Array.isArray(value)) return [];
+      return Array.isArray(json) ? [json] : [[value]];
+    case "string":
+      return typeof value === "boolean" || Number.isSafeInteger(value) ? [String(value)] : [];
     case "number":
     case "integer":
-      return text !== "" && String(Number(text)) === text ? [Number(text)] : [];
+      return typeof json === "number" && String(json) === text ? [json] : [];
     case "boolean":
-      return /^true$/i.test(text) ? [true] : /^false$/i.test(text) ? [false] : [];
+      return /^(?:true|false)$/i.test(text) ? [text.toLowerCase() === "true"] : [];
     case "null":
       return text === "null" ? [null] : [];
-    case "object": {
-      const parsed = parsedJson(value);
-      return isObject(parsed) ? [parsed] : [];
-    }
     default:
-      return [];
+      return type === "object" && isObject(json) ? [json] : [];
   }
 }
 
-function replaced(value: unknown, steps: readonly string[], replacement: unknown): unknown {
-  const [step, ...rest] = steps;
+function replaced(value: unknown, [step, ...rest]: readonly string[], replacement: unknown): unknown {
   if (step === undefined) return replacement;
-  if (Array.isArray(value)) {
-    const items = value.map((item: unknown, index) =>
-      String(index) === step ? replaced(item, rest, replacement) : item,
-    );
-    return items.filter((item) => item !== absent);
-  }
-  if (!isObject(value)) return value;
-  const entries = Object.entries(value).map(
-    ([key, member]) => [key, key === step ? replaced(member, rest, replacement) : member] as const,
-  );
-  return Object.fromEntries(entries.filter(([, member]) => member !== absent));
+  if (!isObject(value) && !Array.isArray(value)) return value;
+  const entries = Object.entries(value)
+    .map(([key, member]): [string, unknown] => [key, key === step ? replaced(member, rest, replacement) : member])
+    .filter(([, member]) => member !== absent);
+  return Array.isArray(value) ? entries.map(([, member]) => member) : Object.fromEntries(entries);
 }

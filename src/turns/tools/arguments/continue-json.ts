@@ -7,29 +7,15 @@ import { equalJson, parsedJson } from "./json.ts";
  */
 export function continueJson(sent: string, value: JsonObject): string | undefined {
   if (sent === "") return JSON.stringify(value);
-  const whole = parsed(`${sent}}`);
-  if (whole !== undefined) return checked(sent, membersAfter(Object.keys(whole), value), value);
-  const begun = parsed(`${sent}"}`);
-  const open = Object.keys(begun ?? {}).at(-1);
-  if (begun === undefined || open === undefined || !Object.hasOwn(value, open)) return undefined;
-  const [half, full] = [begun[open], value[open]];
-  if (typeof half !== "string" || typeof full !== "string" || !full.startsWith(half)) return undefined;
-  const rest = JSON.stringify(full.slice(half.length)).slice(1);
-  return checked(sent, rest + membersAfter(Object.keys(begun), value), value);
-}
-
-function membersAfter(keys: readonly string[], value: JsonObject): string {
-  const rest = Object.entries(value).filter(([key]) => !keys.includes(key));
-  const written = rest.map(([key, member]) => `${JSON.stringify(key)}:${JSON.stringify(member)}`);
-  return `${keys.length > 0 && written.length > 0 ? "," : ""}${written.join(",")}}`;
-}
-
-function checked(sent: string, rest: string, value: JsonObject): string | undefined {
-  const both = parsed(sent + rest);
-  return both !== undefined && equalJson(both, value) ? rest : undefined;
-}
-
-function parsed(text: string): JsonObject | undefined {
-  const value = parsedJson(text);
-  return isObject(value) ? value : undefined;
+  const whole = parsedJson(`${sent}}`);
+  const begun = whole ?? parsedJson(`${sent}"}`);
+  if (!isObject(begun)) return undefined;
+  const keys = Object.keys(begun);
+  const open = keys.at(-1) ?? "";
+  const half = whole === undefined ? String(begun[open]) : undefined;
+  const end = half === undefined ? "" : JSON.stringify(String(value[open]).slice(half.length)).slice(1);
+  const others = Object.entries(value).filter(([key]) => !keys.includes(key));
+  const written = others.map(([key, member]) => `${JSON.stringify(key)}:${JSON.stringify(member)}`);
+  const rest = `${end}${keys.length > 0 && written.length > 0 ? "," : ""}${written.join(",")}}`;
+  return equalJson(parsedJson(sent + rest), value) ? rest : undefined;
 }

@@ -27,21 +27,11 @@ export interface SchemaCheck {
 /** Schema nodes, members and characters (32 to a step) that one check may look at: 20 to 60 ms. */
 const stepsOfACheck = 50_000;
 const deepest = 500;
+/** A text for which most limits of a length are too short. */
+const longText = "x".repeat(10_000);
 
 /** Rules at the top that look at several members at once: an object half written cannot be judged by them. */
 const crossRules = ["$ref", "allOf", "anyOf", "oneOf", "const", "enum"];
-
-/** Keys that restrict no string. */
-const annotations = new Set([
-  "type",
-  "description",
-  "title",
-  "default",
-  "examples",
-  "example",
-  "deprecated",
-  "$comment",
-]);
 
 /**
  * A check by a client's schema (draft-07 or 2020-12). A schema is foreign data, so nothing in it is compiled or run, and all checks by
@@ -54,16 +44,11 @@ export function compileSchema(schema: JsonObject, what = "the arguments"): Schem
   const soFar = new Inspection(schema, what); // called for each member: it must not use up the steps of the whole
   const { required: _, ...open } = schema;
   const isJudgedInParts = !crossRules.some((rule) => Object.hasOwn(schema, rule));
-  const properties = objectOf(schema["properties"]);
+  const fitsSoFar = (value: JsonObject) => isJudgedInParts && soFar.misfits(open, value).length === 0;
   return {
     misfits: (value) => whole.misfits(schema, value),
-    fitsSoFar: (value) => isJudgedInParts && soFar.misfits(open, value).length === 0,
-    isFreeText(key) {
-      const others = schema["patternProperties"] === undefined ? (schema["additionalProperties"] ?? {}) : false;
-      const member = Object.hasOwn(properties, key) ? properties[key] : others;
-      if (!isObject(member)) return member === true;
-      return isOfType("", member["type"]) && Object.keys(member).every((one) => annotations.has(one));
-    },
+    fitsSoFar,
+    isFreeText: (key) => ["", longText].every((text) => fitsSoFar({ [key]: text })),
   };
 }
 
@@ -220,22 +205,11 @@ class Inspection {
 
 /** Whether a value is of a type; a type that JSON Schema does not have takes every value. */
 function isOfType(value: unknown, type: unknown): boolean {
-  switch (type) {
-    case "integer":
-      return Number.isInteger(value);
-    case "array":
-      return Array.isArray(value);
-    case "object":
-      return isObject(value);
-    case "null":
-      return value === null;
-    case "string":
-    case "number":
-    case "boolean":
-      return typeof value === type;
-    default:
-      return true;
-  }
+  if (type === "integer") return Number.isInteger(value);
+  if (type === "array") return Array.isArray(value);
+  if (type === "object") return isObject(value);
+  if (type === "null") return value === null;
+  return type === "string" || type === "number" || type === "boolean" ? typeof value === type : true;
 }
 
 /** Lists and objects are not compared: two of them always count as the same. */

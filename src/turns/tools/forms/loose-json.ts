@@ -8,25 +8,15 @@ export interface LooseJson {
 }
 
 const maxDepth = 200;
-const brackets = new Map([
-  ["{", "}"],
-  ["[", "]"],
-  ["(", ")"],
-]);
-const quotes = new Map([
-  ['"', '"'],
-  ["'", "'"],
-  ["“", "”"],
-]);
-const constants = new Map([
-  ["true", "true"],
-  ["false", "false"],
-  ["null", "null"],
-  ["True", "true"],
-  ["False", "false"],
-  ["None", "null"],
-]);
+const closers = new Map(Object.entries({ "{": "}", "[": "]", "(": ")" }));
+const python = { True: "true", False: "false", None: "null" };
+const constants = new Map(Object.entries({ true: "true", false: "false", null: "null", ...python }));
 const escapes = new Map(Object.entries({ b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" }));
+
+const space = /(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/|#[^\n]*)*/.source;
+const strings = /"[^"\\]*(?:\\[^][^"\\]*)*"|'[^'\\]*(?:\\[^][^'\\]*)*'|“[^”\\]*(?:\\[^][^”\\]*)*”/.source;
+const word = /[^\s,:={}()[\]"'“`<>]+/.source;
+const token = new RegExp(`${space}(${strings}|[{}[\\]():=,]|${word})?`, "y");
 
 /**
  * Reads the JSON value at `from`, forgiving only what loses nothing: trailing commas, comments, single and curly quotes
@@ -37,26 +27,23 @@ const escapes = new Map(Object.entries({ b: "\b", f: "\f", n: "\n", r: "\r", t: 
 export function parseLooseJson(text: string, from = 0, mayEndEarly = false): LooseJson | undefined {
   const strict: string[] = []; // the same value in strict JSON, a token an entry; its grammar is for `JSON.parse`
   const open: string[] = [];
-  const token = /(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/|#[^\n]*)*([{}[\]():=,"'“]|[^\s,:={}()[\]"'`<>]+)?/y;
   token.lastIndex = from;
   do {
     const found = token.exec(text)?.[1];
     const at = token.lastIndex;
+    const closer = closers.get(found ?? "");
     if (found === undefined) {
       if (!mayEndEarly || open.length === 0 || at < text.length) return undefined;
-      while (open.length > 0) close(strict, open.pop() ?? "");
-    } else if (brackets.has(found)) {
-      if (found === "(" && strict.length > 0) return undefined;
+      while (open.length > 0) close(strict, open.pop());
+    } else if (closer !== undefined) {
+      if ((found === "(" && strict.length > 0) || open.length === maxDepth) return undefined;
       strict.push(found === "(" ? "{" : found);
-      open.push(brackets.get(found) ?? "");
-      if (open.length > maxDepth) return undefined;
-    } else if (found === "}" || found === "]" || found === ")") {
+      open.push(closer);
+    } else if (/^[}\])]/.test(found)) {
       if (open.pop() !== found) return undefined;
       close(strict, found);
-    } else if (quotes.has(found)) {
-      token.lastIndex = stringEnd(text, at, quotes.get(found));
-      if (token.lastIndex === -1) return undefined;
-      strict.push(JSON.stringify(unescaped(text.slice(at, token.lastIndex - 1))));
+    } else if (/^["'“]/.test(found)) {
+      strict.push(JSON.stringify(unescaped(found.slice(1, -1))));
     } else {
       const isKey = /[})]/.test(open.at(-1) ?? "") && /^\s*[:=]/.test(text.slice(at, at + 20));
       const colon = open.at(-1) === ")" ? "=" : ":";
@@ -70,9 +57,9 @@ export function parseLooseJson(text: string, from = 0, mayEndEarly = false): Loo
 }
 
 /** Writes a closing bracket, instead of a comma after the last item. */
-function close(strict: string[], bracket: string): void {
+function close(strict: string[], bracket: string | undefined): void {
   if (strict.at(-1) === "," && !/[{[]/.test(strict.at(-2) ?? "")) strict.pop();
-  strict.push(bracket === ")" ? "}" : bracket);
+  strict.push(bracket === "]" ? "]" : "}");
 }
 
 function strictWord(word: string, isKey: boolean): string | undefined {
@@ -89,30 +76,15 @@ function unescaped(body: string): string {
   });
 }
 
-/** The place after the quotation mark that ends the string whose text begins at `from`, or -1. */
-function stringEnd(text: string, from: number, quote = '"'): number {
-  for (let i = from; i < text.length; i++) {
-    const char = text.charAt(i);
-    if (char === quote) return i + 1;
-    if (char === "\\") i++;
-  }
-  return -1;
-}
-
 /** The place after the bracket that closes the one at `from`, or -1. Knows double-quoted strings and their escapes only. */
 export function closingBracket(text: string, from: number): number {
+  const part = /"[^"\\]*(?:\\[^][^"\\]*)*"?|[{}[\]]/g;
+  part.lastIndex = from;
   let depth = 0;
-  const special = /["{}[\]]/g;
-  special.lastIndex = from;
-  for (let match = special.exec(text); match !== null; match = special.exec(text)) {
-    if (match[0] === '"') {
-      const end = stringEnd(text, special.lastIndex);
-      if (end === -1) return -1;
-      special.lastIndex = end;
-    } else {
-      depth += match[0] === "{" || match[0] === "[" ? 1 : -1;
-      if (depth === 0) return special.lastIndex;
-    }
+  for (const { 0: found, index } of text.matchAll(part)) {
+    if (/[{[]/.test(found.charAt(0))) depth++;
+    else if (/[}\]]/.test(found.charAt(0))) depth--;
+    if (depth === 0) return index + 1;
   }
   return -1;
 }

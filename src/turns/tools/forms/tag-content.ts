@@ -1,9 +1,9 @@
 import type { ShownTool, ToolNames } from "../names.ts";
 import type { CallAttempt } from "./call-shapes.ts";
 import { closingBracket } from "./loose-json.ts";
-import { callsOf, spaceEnd, strayEnd, wholeJson } from "./read-calls.ts";
-import { endOf, matchFrom, type Source } from "./source.ts";
-import type { Tag } from "./tags.ts";
+import { endOf, matchFrom, spaceEnd, strayEnd } from "./places.ts";
+import { callsOf, wholeJson } from "./read-calls.ts";
+import type { NamingTag, Tag } from "./tags.ts";
 
 /** Everything that models write where a call should be closed. */
 const anyCloser =
@@ -11,69 +11,58 @@ const anyCloser =
 
 /** The calls of a tag: its content, or its attributes if it has none. */
 export function callsFromTag(
-  tag: Tag,
+  tag: NamingTag,
   tool: ShownTool | undefined,
   body: string,
   names: ToolNames,
 ): readonly CallAttempt[] {
-  const asked = tag.asked ?? "";
-  const isEmpty = body.trim() === "" && tool?.tool.kind === "function";
-  return isEmpty ? [attributeCall(tag, tool)] : callsOf(asked, tool, inner(body, tool), names);
-}
-
-/** A freeform tool's text begins and ends beside the tags' lines. */
-function inner(body: string, tool: ShownTool | undefined): string {
-  return tool?.tool.kind === "freeform" ? body.replace(/^[ \t]*\r?\n/, "").replace(/\r?\n$/, "") : body;
+  const isFreeform = tool?.tool.kind === "freeform";
+  if (body.trim() === "" && tool !== undefined && !isFreeform) return [attributeCall(tag, tool)];
+  // a freeform tool's text begins and ends beside the tags' lines
+  const content = isFreeform ? body.replace(/^[ \t]*\r?\n/, "").replace(/\r?\n$/, "") : body;
+  return callsOf(tag.asked, content, names);
 }
 
 /** A call whose arguments stand in the attributes of its tag. */
-export function attributeCall({ asked = "", attributes }: Tag, tool: ShownTool | undefined): CallAttempt {
-  const { arguments: json, ...rest } = attributes;
-  const value = json === undefined ? rest : wholeJson(json.replaceAll("&quot;", '"'));
+export function attributeCall({ asked, attributes }: NamingTag, tool: ShownTool | undefined): CallAttempt {
+  const json = attributes.get("arguments");
+  const own = [...attributes].filter(([key]) => !["id", "call", "type"].includes(key));
+  const value = json === undefined ? Object.fromEntries(own) : wholeJson(json.replaceAll("&quot;", '"'));
   return { asked, tool, arguments: value, isRepaired: true };
 }
 
 /** The end of a tag's content, and the place after what closes it. */
 export interface Extent {
   readonly to: number;
-  readonly end: number;
+  readonly closed: number;
   readonly isClosed: boolean;
 }
 
-/** What closes a tag: its closing tag, another one that models write there, or the end of its JSON. */
-export function extentOf(source: Source, { end: from, name }: Pick<Tag, "end" | "name">, isFreeform: boolean): Extent {
-  const { text } = source;
-  let at = spaceEnd(text, from);
-  const opener = isFreeform ? /(?!)/ : /[[{]/;
-  while (opener.test(text.charAt(at))) {
-    const close = closingBracket(text, at);
-    if (close === -1) source.wait();
-    if (close === -1) break;
-    const next = strayEnd(text, close);
-    const closer = matchFrom(anyCloser, text, next);
-    if (closer !== null) return { to: close, end: next + closer[0].length, isClosed: true };
-    const tail = text.slice(next, next + 40);
-    if (tail.length < 40 && (tail === "" || (/^[<[]/.test(tail) && !tail.includes(">")))) source.wait();
+/** What closes a tag: its closing tag, another one that models write there, or the end of its JSON. `isOver`: no text follows. */
+export function extentOf(
+  text: string,
+  { end: from, name }: Tag,
+  { tool, isOver }: { readonly tool: ShownTool | undefined; readonly isOver: boolean },
+): Extent {
+  const isFreeform = tool?.tool.kind === "freeform";
+  const open = { to: text.length, closed: text.length, isClosed: false };
+  const bracket = isFreeform ? /(?!)/ : /[[{]/;
+  for (let at = spaceEnd(text, from); bracket.test(text.charAt(at)); ) {
+    const to = closingBracket(text, at);
+    if (to === -1 && !isOver) return open;
+    if (to === -1) break;
+    at = strayEnd(text, to);
+    if (!isOver && /^(?:[<[][^>]{0,40})?$/.test(text.slice(at))) return open;
+    const closer = matchFrom(anyCloser, text, at);
+    if (closer !== null) return { to, closed: at + closer[0].length, isClosed: true };
     // surplus closing brackets belong to the call; the text after them does not
-    if (text.charAt(next) !== "{")
-      return { to: close, end: endOf(/(?:\s{0,9}[}\]);])*/y, text, close), isClosed: true };
-    at = next;
+    if (text.charAt(at) !== "{") return { to, closed: endOf(/(?:\s{0,9}[}\]);])*/y, text, to), isClosed: true };
   }
-  const closer = matchFrom(ownCloser(name, isFreeform), text, from);
-  if (closer !== null) return { to: closer.index, end: closer.index + closer[0].length, isClosed: true };
-  source.wait();
-  const last = isFreeform ? /<\/\s{0,9}tool_call(?:-[a-z2-9]{7})?>\s*$/i.exec(text.slice(-40)) : null;
-  const to = last === null ? text.length : text.length - last[0].length;
-  return { to, end: text.length, isClosed: last !== null };
-}
-
-function ownCloser(name: string, isFreeform: boolean): RegExp {
-  const call = /^(?:tool|function)[-_]?calls?$/.test(name)
-    ? "(?:tool|function)[-_]?calls?"
-    : name.replace(/[.]/g, "\\.");
+  const call = /^(?:tool|function)[-_]?calls?$/.test(name) ? "(?:tool|function)[-_]?calls?" : name;
   const any = isFreeform ? `(?:${call}|function_calls?|invoke|tool_use)` : call;
-  return new RegExp(
-    `${isFreeform ? "\\r?\\n" : ""}<\\/\\s{0,9}(?:[a-z]{1,20}:)?${any}(?:-[a-z2-9]{7})?\\s{0,9}>`,
-    "gi",
-  );
+  const written = `</\\s{0,9}(?:[a-z]{1,20}:)?${any}(?:-[a-z2-9]{7})?\\s{0,9}>`;
+  const ownCloser = new RegExp(isFreeform ? `^${written}|${written}(?!\\s*\\S)` : written, "gim");
+  const closer = matchFrom(ownCloser, text, from);
+  if (closer === null) return open;
+  return { to: closer.index, closed: closer.index + closer[0].length, isClosed: true };
 }

@@ -1,0 +1,61 @@
+import type { AnswerPlan } from "./answer-plan.ts";
+import type { CallProblem } from "./calls.ts";
+import { announcedCall } from "./forms/announced-call.ts";
+import { writeCall } from "./grammar.ts";
+import type { ShownTool } from "./names.ts";
+
+/** Why an answer cannot be used, for people, and the text that asks the model to answer again. */
+export interface Problem {
+  readonly text: string;
+  readonly again?: string;
+}
+
+export const summaryProblem: Problem = {
+  text: "a summary of the conversation in a <summary> tag instead of an answer",
+  again:
+    "Your last answer is a summary, but nobody asked for one, and it was not shown. Go on with the task: write your next output, a tool call or the answer itself, without a <summary> tag.",
+};
+
+export const contradiction: Problem = { text: "the IDE's server changed a call that had already been sent" };
+
+export function missingCall({ choice, names }: AnswerPlan): Problem {
+  const tools = choice.type === "named" ? names.shown(choice.name) : "a tool";
+  return {
+    text: "an answer without the call that it had to make",
+    again: `Your last answer calls no tool, but it has to call ${tools}. Write the call now, and nothing else.`,
+  };
+}
+
+export function unusableCalls(plan: AnswerPlan, problems: readonly CallProblem[], accepted: number): Problem {
+  const told = problems.map(({ asked, message }) => `${asked}: ${message}`);
+  const tool = problems.find((problem) => problem.tool !== undefined)?.tool ?? plan.names.tools[0];
+  const schema =
+    tool?.tool.kind === "function"
+      ? `\n\nThe schema of ${tool.shownName}: ${JSON.stringify(tool.shownParameters)}`
+      : "";
+  const others = accepted > 0 ? " Its other calls were accepted; do not repeat them." : "";
+  return {
+    text: `a call that cannot be used: ${told.join("; ")}`,
+    again: `Your last answer holds a call that cannot be used, and it was not run:\n- ${told.join("\n- ")}\n\nWrite only the corrected call again, in exactly this form.${others}\n\n${formOf(plan, tool)}${schema}`,
+  };
+}
+
+export function wrongJson(wrong: string): Problem {
+  return {
+    text: `an answer that is not in the form asked for: ${wrong}`,
+    again: `Your last answer cannot be used: ${wrong}. Write the whole answer again, corrected: one strict JSON value in the form asked for, the right parts unchanged and in the same order, and nothing else.`,
+  };
+}
+
+/** The question about an answer that promises a call, gives fitting arguments, and does not make the call. */
+export function askForAnnounced(plan: AnswerPlan, answer: string): string | undefined {
+  const tool = announcedCall(answer, plan.names);
+  return tool === undefined
+    ? undefined
+    : `Your last answer announces a call of ${tool.shownName} without making it, so nothing was run. Write the call now, in exactly this form, and nothing else:\n\n${formOf(plan, tool)}`;
+}
+
+function formOf({ mark }: AnswerPlan, tool: ShownTool | undefined): string {
+  const body = tool?.tool.kind === "freeform" ? "its input" : "{ …arguments as JSON… }";
+  return writeCall(mark, tool?.shownName ?? "", body);
+}
