@@ -6,12 +6,13 @@ import { type Spread, spread } from "./load/figures.ts";
 import { openWorld } from "./load/gateway.ts";
 import { measureLogSize } from "./load/log-size.ts";
 import { costOf } from "./load/process-cost.ts";
+import { mostGrowth, readingGrowth } from "./load/reading.ts";
 import { startRedis } from "./load/redis.ts";
 
 /**
  * How the gateway's cost grows: with the length of an answer, of a conversation and of a trajectory, the size of the log, the readers of one turn, slow
  * readers, the dialect, and the store. Each row says how many times the first row's processor time it takes. `--only` names sections,
- * `--json` prints one object.
+ * `--json` prints one object. `--only reading` fails where a longer answer takes more than its length to read; CI runs that.
  */
 const { values: options } = parseArgs({
   options: {
@@ -99,6 +100,14 @@ const report: { readonly section: string; readonly name: string; readonly [figur
 try {
   for (const [section, cases] of Object.entries(sections).filter(([section]) => isWanted(section)))
     await run(section, cases);
+  if (isWanted("reading")) {
+    say("\nreading answers for calls: a KB of a long answer beside a KB of a short one");
+    for (const { name, times } of readingGrowth()) {
+      report.push({ section: "reading", name, times });
+      say(`x${times.toFixed(2)}  ${name}`);
+      if (times > mostGrowth) process.exitCode = 1;
+    }
+  }
   if (isWanted("log size"))
     for (const row of await measureLogSize([10, 1_000, 10_000, 100_000])) {
       report.push({ section: "log size", name: `${row.turns} turns`, ...row });

@@ -28,7 +28,8 @@ interface HeldCall {
  * schema is held back while readers have nothing, and passed on after that.
  */
 export class Calls {
-  problems: readonly CallProblem[] = [];
+  problems: CallProblem[] = [];
+  #held = 0;
   readonly outcomes: CallRepair[] = [];
   accepted = 0;
   readonly #plan: AnswerPlan;
@@ -49,8 +50,9 @@ export class Calls {
 
   /** Passes on the calls of this answer that are held back: something else of the answer is about to be shown. */
   release(): void {
+    if (this.#held === 0) return;
     const held = this.problems.flatMap((problem) => problem.held ?? []);
-    if (held.length === 0) return;
+    this.#held = 0;
     this.problems = this.problems.filter((problem) => problem.held === undefined);
     this.#passOn(held);
   }
@@ -91,7 +93,8 @@ export class Calls {
   }
 
   #fail(problem: CallProblem): void {
-    this.problems = [...this.problems, problem];
+    this.problems.push(problem);
+    if (problem.held !== undefined) this.#held++;
   }
 
   #check({ asked, arguments: value, raw, isRepaired = false }: CallAttempt, tool: ShownTool): void {

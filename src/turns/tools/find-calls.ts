@@ -104,7 +104,7 @@ export class CallFinder {
     const { isBlank, inCode, isClosed, isAfterSentence } = this.#line;
     if (this.#inside !== undefined) return this.#inside.signs.includes(sign.charAt(0)) && (isBlank || sign === "<");
     if (sign === text && sign.startsWith("`")) return true; // more of them may follow
-    if (inCode || (isClosed && !this.#parts.isWrapped)) return false;
+    if (inCode || (isClosed && !this.#parts.isWrapped) || text.startsWith("<<")) return false;
     return isBlank || sign === "<" || (sign === "{" && isAfterSentence) || (sign === "[" && /^\[(?:T|$)/.test(text));
   }
 
