@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { z } from "zod";
 import { serveCommand } from "../src/cli/commands/serve.ts";
-import { agentSchema } from "../src/cli/config/config-schema.ts";
+import { agentSchema } from "../src/cli/config/read-config.ts";
 import { configJsonSchema, environmentOnly, serveSettings } from "../src/cli/config/settings-list.ts";
 
 /** The generated files, by their place in the repository. `npm run generate` writes them. */

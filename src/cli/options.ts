@@ -194,3 +194,13 @@ export function splitCommand(line: string): string[] | undefined {
   if (word !== undefined) words.push(word);
   return words;
 }
+
+/** The options that `serve` explains, by their names alone. */
+export function namesOfServe(options: Readonly<Record<string, OptionSpec<unknown>>>): readonly string[] {
+  return Object.entries(options).flatMap(([name, { isOfServe }]) => (isOfServe === true ? [`--${kebab(name)}`] : []));
+}
+
+/** `logLevel` is `--log-level` on the command line. */
+export function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { defineCommand } from "./command.ts";
+import { buildProgram } from "./dispatch.ts";
 import { flag } from "./options.ts";
-import { buildProgram } from "./parser.ts";
 
 async function parsed(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const command = defineCommand({

@@ -1,8 +1,9 @@
 import { join } from "node:path";
+import type { HostLook } from "../../backends/acp/host/wire.ts";
 import type { AcpAgentSpec } from "../../backends/acp/process/agent.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { AgentProgram } from "../../ide/ide.ts";
-import { type AgentConfig, agentEnvironment } from "../config/config-schema.ts";
+import type { AgentConfig } from "../config/read-config.ts";
 import type { Io } from "../terminal/output.ts";
 
 /** The parts that every specification is made from. */
@@ -83,4 +84,71 @@ function withoutFolders(environment: Io["env"]): Io["env"] {
   return Object.fromEntries(
     Object.entries(environment).filter(([name]) => !/^(?:XDG_|(?:LOCAL)?APPDATA$)/i.test(name)),
   );
+}
+
+/** Variables that an agent program gets from the environment of Millrace. Everything else stays out. */
+const passed: ReadonlySet<string> = new Set([
+  "PATH",
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "SHELL",
+  "LANG",
+  "LANGUAGE",
+  "TERM",
+  "TZ",
+  "TMPDIR",
+  "TEMP",
+  "TMP",
+  // Windows finds programs, folders and sockets by these.
+  "USERPROFILE",
+  "USERNAME",
+  "APPDATA",
+  "LOCALAPPDATA",
+  "PROGRAMDATA",
+  "SYSTEMROOT",
+  "SYSTEMDRIVE",
+  "COMSPEC",
+  "PATHEXT",
+  "WINDIR",
+]);
+
+/** Never, not even by name: it makes the vendor's agent wait for a sign-in that only the editor can do. */
+const forbidden: ReadonlySet<string> = new Set(["ACP_BACKEND"]);
+
+/**
+ * The environment of an agent program: an allow-list of variables that programs need to run, the variables that its configuration
+ * passes on by name, and those that it sets. Names are compared as the system compares them: on Windows in any case.
+ */
+export function agentEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  agent: { readonly env: readonly string[]; readonly set: Readonly<Record<string, string>> },
+  platform: NodeJS.Platform,
+): Record<string, string> {
+  const spelled = (name: string) => (platform === "win32" ? name.toUpperCase() : name);
+  const named = new Set(agent.env.map(spelled));
+  const chosen: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    const key = spelled(name);
+    if (value === undefined || forbidden.has(name.toUpperCase())) continue;
+    if (passed.has(key) || key.startsWith("LC_") || key.startsWith("XDG_") || named.has(key)) chosen[name] = value;
+  }
+  for (const [name, value] of Object.entries(agent.set)) if (!forbidden.has(name.toUpperCase())) chosen[name] = value;
+  return chosen;
+}
+
+/** Where the sockets of agents are that outlive a gateway, below Millrace's own folder. */
+export function hostsFolder(folder: string): string {
+  return join(folder, "agents");
+}
+
+/** "devin (process 4711, 1 prompt runs)". */
+export function spellHost({ agent, pid, running }: HostLook): string {
+  const works = running === 1 ? "1 prompt runs" : `${running} prompts run`;
+  return `${agent} (process ${pid}, ${running === 0 ? "no prompt runs" : works})`;
+}
+
+/** As commands print it with `--json`. */
+export function hostJson({ agent, pid, hostPid, running, served }: HostLook) {
+  return { agent, pid, host_pid: hostPid, running, served };
 }

@@ -16,10 +16,9 @@ import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { AgentProgram, DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { AccountList } from "../../models/account-catalogue.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
-import type { Config } from "../config/config-schema.ts";
+import type { Config } from "../config/read-config.ts";
 import type { Io } from "../terminal/output.ts";
-import { configuredSpec, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
-import { hostsFolder } from "./hosted-agents.ts";
+import { configuredSpec, hostsFolder, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
 
 interface AgentsOptions {
   readonly io: Io;

@@ -1,7 +1,7 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type Command, defineCommand } from "../command.ts";
+import { kebab } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { kebab } from "../parser.ts";
 
 const shells = ["bash", "zsh", "fish", "powershell"] as const;
 

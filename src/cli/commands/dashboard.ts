@@ -5,7 +5,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { defineCommand } from "../command.ts";
 import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
-import { linkFileIn } from "../gateway-process/session-file.ts";
+import { linkFileIn } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import type { Io } from "../terminal/output.ts";

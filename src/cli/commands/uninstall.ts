@@ -6,21 +6,21 @@ import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
-import { hostsFolder } from "../agents/hosted-agents.ts";
+import { hostsFolder } from "../agents/agent-spec.ts";
 import { planUndo, undoChanges } from "../clients/applied.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
-import { removeConversations, withConversations } from "../compose/remove-conversations.ts";
 import { spellBytes, spellCount } from "../doctor/spell.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { stopGateway } from "../gateway-process/stop-gateway.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { removeConversations, withConversations } from "./cascades.ts";
 import { actOnService } from "./service.ts";
+import { stopGateway } from "./stop.ts";
 
 /** How long a gateway may take to end its answers. */
 const stopMs = 30_000;

@@ -16,9 +16,8 @@ import { probePort } from "../../language-server/probe/probe.ts";
 import type { Endpoint, IdeIdentity } from "../../language-server/transport/endpoint.ts";
 import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
 import { openSchemas, type Schemas } from "../../schema/open-schemas.ts";
-import { ownerName } from "../gateway-process/owner.ts";
 import type { Io } from "../terminal/output.ts";
-import { openOwnJournal } from "./own-cascades.ts";
+import { openOwnJournal, ownerName } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
 
 /** The schemas of builds, kept in Millrace's own folder once they are read. */

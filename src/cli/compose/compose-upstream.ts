@@ -15,10 +15,9 @@ import type { Model, Models } from "../../models/model.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
 import { type ComposedAgents, composeAgents, readAccountModels } from "../agents/compose-agents.ts";
 import { readConfig } from "../config/read-config.ts";
-import { ownerName } from "../gateway-process/owner.ts";
 import { promptServers } from "../serve/servers.ts";
 import type { Io } from "../terminal/output.ts";
-import { openOwnJournal } from "./own-cascades.ts";
+import { openOwnJournal, ownerName } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
 
 /** The user's choice of how models are asked, and what the backends need. */

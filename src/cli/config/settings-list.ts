@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { Command } from "../command.ts";
-import { kebab } from "../parser.ts";
-import { agentSchema, configSchema } from "./config-schema.ts";
-import { settingKeys } from "./read-config.ts";
+import { kebab } from "../options.ts";
+import { agentSchema, configSchema, settingKeys } from "./read-config.ts";
 
 /** One setting, as the page and `millrace config get` show it. */
 export interface Setting {

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
+import { parseOverrides } from "../../ide/discover/overrides.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { nameOfUid } from "../../models/model-name.ts";
 import {
@@ -18,6 +20,7 @@ import type { Meter } from "../../usage/meter.ts";
 import { usageReport } from "../../usage/usage-report.ts";
 import type { CommandContext } from "../command.ts";
 import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { devinRecords, openOwnHistory } from "./open-own-history.ts";
 
 /** Where a command has limits and history from: the running gateway, or the IDEs and the store themselves. */
 export interface LimitsSource {
@@ -106,4 +109,31 @@ function understood<T>(
     hint: "The gateway has another version. Stop it and start it again with `millrace serve`.",
     cause: result.error,
   });
+}
+
+/**
+ * For one command, when no gateway runs: it asks the IDEs itself, and reads and adds to the same history. `shared`: a finder of the
+ * caller, who closes it.
+ */
+export function openLocalMeter({ io, settings }: CommandContext, shared?: IdeFinder): LocalMeter {
+  const overrides = parseOverrides(io.env);
+  const history = openOwnHistory(settings.storeFile);
+  let finder: IdeFinder | undefined;
+  const records = devinRecords(io, overrides.onlyHome);
+  return {
+    history,
+    elsewhere: (query) => records.elsewhere(query, (...asked) => history.sessions(...asked)),
+    async meter() {
+      const [{ composeIdeFinder }, { meterOver }] = await Promise.all([
+        import("../compose/compose-ide.ts"),
+        import("../compose/compose-meter.ts"),
+      ]);
+      const used = shared ?? (finder ??= composeIdeFinder(io, overrides));
+      return meterOver(history, { io, finder: used, folder: settings.folder, onlyHome: overrides.onlyHome });
+    },
+    close() {
+      finder?.close();
+      history.close();
+    },
+  };
 }

@@ -5,7 +5,7 @@ import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.
 import { defaultRetention, type Retention } from "../../log/retention.ts";
 import type { OptionValues } from "../command.ts";
 import { logLevels } from "../gateway-process/gateway-log.ts";
-import { sharedMost } from "../keys/turn-limit.ts";
+import { sharedMost } from "../keys/key-record.ts";
 import { choice, commandLine, duration, flag, ideChoice, integer, ofServe, redisAddress, text } from "../options.ts";
 import type { Io } from "../terminal/output.ts";
 
