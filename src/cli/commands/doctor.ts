@@ -1,38 +1,25 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { hostname, userInfo } from "node:os";
-import { deadline } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
-import type { PlanAnswer } from "../../usage/plan-answer.ts";
+import type { DiscoveryResult } from "../../ide/ide.ts";
 import { defaultOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
-import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
-import { openOwnJournal, readCascades } from "../compose/own-cascades.ts";
-import { checkAgents, checkBackend, checkHosts } from "../doctor/check-agents.ts";
-import { checkGateway } from "../doctor/check-gateway.ts";
-import { checkIdes } from "../doctor/check-ides.ts";
-import { checkKey, checkMachine, checkRedis, checkStore } from "../doctor/check-store.ts";
+import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { type Upstream } from "../compose/compose-upstream.ts";
 import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
 import { exitCodeOfFindings, type Finding, finding } from "../doctor/finding.ts";
 import { type KnownNames, redactor } from "../doctor/redact.ts";
-import { assembleReport, type DoctorReport, render } from "../doctor/report.ts";
+import { examine, render } from "../doctor/report.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
-import { spellEditor } from "../gateway-process/health-details.ts";
 import { readKey } from "../gateway-process/key-file.ts";
-import { readPlans } from "../limits/read-plan.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { version } from "../package-files.ts";
-import { defaultPort, type GatewayCommandOptions, overridesOf, ownGatewayOptions } from "../serve/gateway-options.ts";
+import { type GatewayCommandOptions, overridesOf, ownGatewayOptions } from "../serve/gateway-options.ts";
 import { withGateway } from "../serve/open-composed.ts";
-import { chosenIde, nameWithKind } from "../serve/servers.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { jsonText } from "../terminal/foreign-text.ts";
-
-const planLimitMs = 8_000;
 
 export const doctorCommand = defineCommand({
   ...outlines.doctor,
@@ -67,10 +54,13 @@ export const doctorCommand = defineCommand({
         hint: "Use `millrace doctor --contract --spend`.",
       });
     }
-    const { report, known } = await examine(options, context);
+    const { report, found } = await examine(options, context, async (upstream) =>
+      options.send ? [await send(options, upstream, context)] : [],
+    );
     const settings = Object.entries(io.env).filter(([name]) => name.startsWith("MILLRACE_"));
     const whole = { ...report, settings: Object.fromEntries(settings) };
-    if (options.report !== undefined) await writeReport(options.report, redactor(known)(jsonText(whole, 2)));
+    if (options.report !== undefined)
+      await writeReport(options.report, redactor(await knownOf(found, context))(jsonText(whole, 2)));
     if (options.json) out.json(report);
     else for (const line of render(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
     if (options.report !== undefined) out.note(written(options.report));
@@ -113,53 +103,6 @@ type Options = GatewayCommandOptions & {
   readonly send: boolean;
   readonly model: string | undefined;
 };
-
-async function examine(
-  options: Options,
-  context: CommandContext,
-): Promise<{ readonly report: DoctorReport; readonly known: KnownNames }> {
-  const { io, settings, signal } = context;
-  const overrides = overridesOf(io, options);
-  const schemas = composeSchemas(io);
-  const finder = composeIdeFinder(io, overrides, { schemas });
-  const upstream = composeUpstream({ ...options, io, finder });
-  try {
-    const ides = await checkIdes(finder, schemas, { nowMs: io.clock.now(), asksPlan: true }, signal);
-    const found = await finder.find(signal);
-    const chosen = chosenIde(found);
-    const plan = ides.ides.find(({ pid }) => pid === chosen?.pid)?.plan;
-    const editor = chosen && spellEditor(nameWithKind(chosen), plan);
-    const backend = await checkBackend(upstream.backends, upstream.agents, { ...upstream, editor }, signal);
-    const report = assembleReport({
-      machine: checkMachine(io.clock.now()),
-      ides,
-      installed: checkAgents(found, await plansOf(finder, context), io.clock.now()),
-      backend,
-      gateway: await checkGateway(settings, defaultPort, version(), signal),
-      key: await checkKey(settings, io.platform),
-      store: await (options.store === "redis" ? checkRedis(options.redisUrl) : checkStore(settings)),
-      cascades: await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]),
-      more: [
-        ...(await checkHosts(settings.folder, io.platform)),
-        ...(options.send ? [await send(options, upstream, context)] : []),
-      ],
-    });
-    return { report, known: await knownOf(found, context) };
-  } finally {
-    await upstream.agents.close();
-    finder.close();
-  }
-}
-
-/** The plans, from the servers and the apps; empty if there is neither. */
-async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promise<readonly PlanAnswer[]> {
-  try {
-    return await readPlans(finder, io.clock, deadline(signal, planLimitMs));
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return []; // the findings say already that nothing runs
-  }
-}
 
 /** The values that must not be in an archive, in any file. */
 async function knownOf(

@@ -7,7 +7,6 @@ import { isMillraceError } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
 import type { Models } from "../../models/model.ts";
-import type { LimitsSnapshot } from "../../usage/limits.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "../../usage/plan-answer.ts";
 import { hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import type { ComposedAgents } from "../agents/compose-agents.ts";
@@ -15,44 +14,8 @@ import { type BackendInUse, backendInUse, spellTarget } from "../gateway-process
 import { type Finding, finding } from "./finding.ts";
 import { spellBytes, spellCount } from "./spell.ts";
 
-/** An app of the vendor, an agent program and a data folder as the report shows them. No key is in them. */
-export interface AgentsCheck {
-  readonly apps: readonly {
-    readonly variant: string;
-    readonly product: string;
-    readonly version: string | null;
-    readonly path: string;
-    readonly running: boolean;
-  }[];
-  /** Databases that were looked at, which one was taken and why. */
-  readonly data_folders: readonly { readonly file: string; readonly taken: boolean; readonly why: string }[];
-  readonly agents: readonly {
-    readonly product: string;
-    readonly path: string;
-    readonly from: "app" | "cli";
-    readonly version: string | null;
-    readonly signed_in: "own" | "editor" | "no";
-    /** Whether prompts over ACP go to this one. */
-    readonly chosen: boolean;
-    readonly why: string | null;
-  }[];
-  /** Whether the CLI's own credentials file exists; its content is not read. */
-  readonly cli_credentials: { readonly found: boolean; readonly file: string | null };
-  /** Where the plan comes from. */
-  readonly plans: readonly PlanSourceReport[];
-}
-
-export interface PlanSourceReport {
-  readonly variant: string;
-  readonly source: LimitsSnapshot["source"] | "none";
-  /** ISO; of a saved plan, when the app wrote it. */
-  readonly read_at: string | null;
-  /** Why there is no agent. */
-  readonly problem?: string;
-}
-
-/** Installed programs, their accounts, and the source of the plan. Starts nothing. */
-export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswer[], nowMs: number): AgentsCheck {
+/** Installed programs, their accounts, and the source of the plan. Starts nothing. No key is in the report. */
+export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswer[], nowMs: number) {
   const { apps = [], agents, trace } = result;
   const chosen = chooseAgent(result);
   const credentials = trace.filter(({ rule }) => rule === "cli-credentials");
@@ -66,6 +29,7 @@ export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswe
       running,
     })),
     data_folders: dataFolders(trace),
+    // The chosen one gets the prompts over ACP.
     agents: agents.map((agent) => ({
       product: agent.product,
       path: agent.path,
@@ -75,12 +39,14 @@ export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswe
       chosen: agent === chosen?.agent,
       why: agent === chosen?.agent ? chosen.why : null,
     })),
+    // The file is not read.
     cli_credentials: { found: found !== undefined, file: (found ?? credentials[0])?.subject ?? null },
     plans: planSources(answers, nowMs),
   };
 }
 
-function dataFolders(trace: DiscoveryResult["trace"]): AgentsCheck["data_folders"] {
+/** Databases that were looked at, which one was taken and why. */
+function dataFolders(trace: DiscoveryResult["trace"]) {
   const entries = trace.filter(({ stage, rule }) => stage === "credentials" && rule === "state-db");
   const byFile = Map.groupBy(
     entries.filter(({ subject }) => /[\\/]/.test(subject)),
@@ -92,48 +58,22 @@ function dataFolders(trace: DiscoveryResult["trace"]): AgentsCheck["data_folders
   });
 }
 
-function planSources(answers: readonly PlanAnswer[], nowMs: number): readonly PlanSourceReport[] {
+function planSources(answers: readonly PlanAnswer[], nowMs: number) {
   const reports = answers.map((answer) => planSource(answer, nowMs));
   const told = new Set(reports.filter(({ source }) => source !== "none").map(({ variant }) => variant));
   return reports.filter(({ source, variant }) => source !== "none" || !told.has(variant));
 }
 
-function planSource(answer: PlanAnswer, nowMs: number): PlanSourceReport {
-  if (answer.type === "failed") return none(answer.ide, answer.error);
+/** `read_at` of a saved plan: when the app wrote it. */
+function planSource(answer: PlanAnswer, nowMs: number) {
   try {
+    if (answer.type === "failed") throw answer.error;
     const { source, readAtMs } = snapshotOfAnswer(answer, nowMs);
     return { variant: answer.ide, source, read_at: new Date(readAtMs).toISOString() };
   } catch (error) {
-    return none(answer.ide, error);
+    const problem = error instanceof Error ? error.message : "it is not known";
+    return { variant: answer.ide, source: "none" as const, read_at: null, problem };
   }
-}
-
-function none(variant: string, error: unknown): PlanSourceReport {
-  return {
-    variant,
-    source: "none",
-    read_at: null,
-    problem: error instanceof Error ? error.message : "it is not known",
-  };
-}
-
-/** An agent that was started to look at it. Memory in bytes, times in ms. */
-export interface StartedAgent {
-  readonly name: string;
-  /** The agent's own version text: "affogato 3000.11.3". */
-  readonly version: string | null;
-  readonly startup_ms: number | null;
-  readonly memory_bytes: number | null;
-  readonly models: number;
-  /** Why it could not be asked. */
-  readonly problem?: string;
-}
-
-export interface BackendCheck {
-  /** Where prompts without an agent's name go, and why. */
-  readonly backend: BackendInUse;
-  readonly agents: readonly StartedAgent[];
-  readonly findings: readonly Finding[];
 }
 
 const askLimitMs = 30_000;
@@ -147,7 +87,7 @@ export async function checkBackend(
   agents: Pick<ComposedAgents, "all" | "vendor">,
   { models, editor }: { readonly models: Pick<Models, "list">; readonly editor: string | undefined },
   signal: AbortSignal,
-): Promise<BackendCheck> {
+) {
   const backend = await backendInUse(backends, signal);
   const { kind, beside } = backend;
   const vendor = kind === "acp" || beside !== undefined ? [(await agents.vendor(signal)).agent] : [];
@@ -177,10 +117,8 @@ async function ofModelsBeside(product: string, models: Pick<Models, "list">, sig
   }
 }
 
-async function checkAgent(
-  agent: AcpAgent,
-  signal: AbortSignal,
-): Promise<{ readonly report: StartedAgent; readonly finding: Finding }> {
+/** Memory in bytes, times in ms; `version` is the agent's own text, such as "affogato 3000.11.3". */
+async function checkAgent(agent: AcpAgent, signal: AbortSignal) {
   let models = 0;
   let problem: string | undefined;
   let hint: string | undefined;
@@ -191,34 +129,23 @@ async function checkAgent(
     if (isMillraceError(error)) ({ message: problem, hint } = error);
     else problem = "It did not answer in time.";
   }
-  const { processes, agentVersion } = await agent.stats();
-  const newest = processes.at(-1);
-  const report: StartedAgent = {
-    name: agent.name,
-    version: agentVersion ?? null,
-    startup_ms: newest?.startupMs ?? null,
-    memory_bytes: newest?.rssBytes ?? null,
-    models,
-    ...(problem === undefined ? {} : { problem }),
-  };
-  const verdict: Finding =
-    problem === undefined
-      ? finding("agent", "ok", `The agent ${agent.name} answers: ${describe(report)}`)
-      : finding("agent", "error", `The agent ${agent.name} cannot be asked: ${problem}`, hint ?? todo);
-  return { report, finding: verdict };
-}
-
-const todo = "Start the program by hand to see what it says, and look at its entry in config.toml.";
-
-function describe({ version, startup_ms: startupMs, memory_bytes: memory, models }: StartedAgent): string {
-  const parts = [
+  const { processes, agentVersion: version = null } = await agent.stats();
+  const { startupMs = null, rssBytes: memory = null } = processes.at(-1) ?? {};
+  const report = { name: agent.name, version, startup_ms: startupMs, memory_bytes: memory, models };
+  if (problem !== undefined) {
+    const what = `The agent ${agent.name} cannot be asked: ${problem}`;
+    return { report: { ...report, problem }, finding: finding("agent", "error", what, hint ?? todo) };
+  }
+  const facts = [
     version ?? "no version",
-    `${models} ${models === 1 ? "model" : "models"}`,
+    spellCount(models, "model"),
     ...(startupMs === null ? [] : [`started in ${(startupMs / 1000).toFixed(1)} s`]),
     ...(memory === null ? [] : [`${spellBytes(memory)} of memory`]),
   ];
-  return parts.join(", ");
+  return { report, finding: finding("agent", "ok", `The agent ${agent.name} answers: ${facts.join(", ")}`) };
 }
+
+const todo = "Start the program by hand to see what it says, and look at its entry in config.toml.";
 
 /** Where nothing can be asked, the checks of the IDEs say why; an agent may say more. */
 function ofBackend(backend: BackendInUse, editor: string | undefined): readonly Finding[] {
@@ -246,15 +173,8 @@ export async function checkHosts(folder: string, platform: NodeJS.Platform): Pro
   const left = (await lookAtHosts(hostsFolder(folder))).filter(({ served }) => !served);
   if (left.length === 0) return strays;
   const what = `${spellCount(left.length, "agent")} of an earlier gateway ${left.length === 1 ? "waits" : "wait"} for the next one: ${left.map(spellHost).join("; ")}`;
-  return [
-    finding(
-      "agent",
-      "note",
-      what,
-      "Start the gateway to read their answers, or run `millrace stop --agents` to end them.",
-    ),
-    ...strays,
-  ];
+  const todo = "Start the gateway to read their answers, or run `millrace stop --agents` to end them.";
+  return [finding("agent", "note", what, todo), ...strays];
 }
 
 /** Linux alone shows the environment of a process, by which such a program is found. */

@@ -6,23 +6,10 @@ import { lookForGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { type Finding, finding } from "./finding.ts";
 
-export interface GatewayCheck {
-  readonly running: boolean;
-  readonly url: string | null;
-  readonly version: string | null;
-  readonly pid: number | null;
-  readonly findings: readonly Finding[];
-}
-
 const connectLimitMs = 1_000;
 
 /** Whether a gateway of this user runs, and whether its usual port is free for one. */
-export async function checkGateway(
-  settings: Settings,
-  usualPort: number,
-  ownVersion: string,
-  signal: AbortSignal,
-): Promise<GatewayCheck> {
+export async function checkGateway(settings: Settings, usualPort: number, ownVersion: string, signal: AbortSignal) {
   const written = readGatewayFile(settings.gatewayFile);
   const found = await runningGateway(settings, signal);
   const running = found === "stranger" ? undefined : found?.url;

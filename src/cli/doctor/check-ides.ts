@@ -37,13 +37,6 @@ export interface IdeReport {
   readonly problem?: string;
 }
 
-export interface IdeCheck {
-  readonly ides: readonly IdeReport[];
-  readonly rejected: readonly Pick<TraceEntry, "stage" | "subject" | "rule" | "why">[];
-  readonly trace: readonly TraceEntry[];
-  readonly findings: readonly Finding[];
-}
-
 /** `asksPlan`: whether each IDE is asked for the name of its plan. */
 interface IdeQuestion {
   readonly nowMs: number;
@@ -58,7 +51,7 @@ export async function checkIdes(
   schemas: Schemas,
   { nowMs, asksPlan }: IdeQuestion,
   signal: AbortSignal,
-): Promise<IdeCheck> {
+) {
   const result = await finder.find(signal);
   const ides = await Promise.all(result.ides.map((ide) => report({ finder, schemas, nowMs, asksPlan }, ide, signal)));
   const rejected = rejectionsThatMatter(result.trace).map(({ stage, subject, rule, why }) => ({

@@ -12,19 +12,11 @@ import { version } from "../package-files.ts";
 import { type Finding, finding } from "./finding.ts";
 import { spellBytes, spellCount } from "./spell.ts";
 
-export interface StoreCheck {
-  readonly file: string;
-  readonly state: LogFileState["kind"];
-  readonly bytes: number;
-  readonly free_bytes: number | null;
-  readonly findings: readonly Finding[];
-}
-
 const fewBytes = 1024 ** 3;
 const tooFewBytes = 100 * 1024 ** 2;
 
 /** Size and soundness of the event log, and the room it has. */
-export async function checkStore(settings: Settings): Promise<StoreCheck> {
+export async function checkStore(settings: Settings) {
   const file = settings.storeFile;
   const state = await inspectLogFile(file);
   const freeBytes = await freeAt(dirname(file));
@@ -118,13 +110,12 @@ async function freeAt(folder: string): Promise<number | undefined> {
 }
 
 /** Whether the Redis server that gateways share their turns in answers. It reads nothing there. */
-export async function checkRedis({ url, shown }: RedisAddress): Promise<StoreCheck> {
+export async function checkRedis({ url, shown }: RedisAddress) {
   const seen = { file: shown, bytes: 0, free_bytes: null };
   try {
     const rows = await openRedisRows({ url: url.reveal() });
     await rows.close();
-    const answers: Finding = finding("store", "ok", `The store ${shown} answers`);
-    return { ...seen, state: "sound", findings: [answers] };
+    return { ...seen, state: "sound", findings: [finding("store", "ok", `The store ${shown} answers`)] };
   } catch (error) {
     if (!isMillraceError(error)) throw error;
     const what = `${error.message} (${shown})`;
@@ -132,20 +123,12 @@ export async function checkRedis({ url, shown }: RedisAddress): Promise<StoreChe
   }
 }
 
-export interface MachineCheck {
-  readonly millrace: string;
-  readonly node: string;
-  readonly system: string;
-  readonly clock: string;
-  readonly findings: readonly Finding[];
-}
-
 /** No clock is right that is before this; epoch ms. */
 const notBeforeMs = Date.UTC(2026, 0, 1);
 
 /** Versions and the clock. `bin.ts` has refused a Node that is too old. */
-export function checkMachine(nowMs: number): MachineCheck {
-  const late: Finding = finding(
+export function checkMachine(nowMs: number) {
+  const late = finding(
     "clock",
     "error",
     "The clock of this machine is before this version of Millrace was made",
@@ -160,16 +143,8 @@ export function checkMachine(nowMs: number): MachineCheck {
   };
 }
 
-export interface KeyCheck {
-  readonly file: string;
-  readonly exists: boolean;
-  /** Octal permission bits, as `ls` and `chmod` have them; null on Windows and without a file. */
-  readonly mode: string | null;
-  readonly findings: readonly Finding[];
-}
-
-/** Whether the gateway's key can be used, by this user only. */
-export async function checkKey(settings: Settings, platform: NodeJS.Platform): Promise<KeyCheck> {
+/** Whether the gateway's key can be used, by this user only. `mode` is octal, as for `chmod`; null on Windows and without a file. */
+export async function checkKey(settings: Settings, platform: NodeJS.Platform) {
   const file = settings.keyFile;
   const mode = platform === "win32" ? undefined : await modeOf(file);
   const found = { file, exists: true, mode: mode?.toString(8) ?? null };
@@ -184,18 +159,10 @@ export async function checkKey(settings: Settings, platform: NodeJS.Platform): P
     return { ...found, findings: [finding("key", "error", error.message, error.hint)] };
   }
   const folderMode = platform === "win32" ? undefined : await modeOf(settings.folder);
-  const findings: Finding[] = [finding("key", "ok", `The key is in ${file}, readable by this user alone`)];
-  if (folderMode !== undefined && (folderMode & 0o022) !== 0) {
-    findings.push(
-      finding(
-        "key",
-        "warning",
-        `Others may write to ${settings.folder} (mode ${folderMode.toString(8)})`,
-        `Run \`chmod 700 ${settings.folder}\`.`,
-      ),
-    );
-  }
-  return { ...found, findings };
+  const good = finding("key", "ok", `The key is in ${file}, readable by this user alone`);
+  if (folderMode === undefined || (folderMode & 0o022) === 0) return { ...found, findings: [good] };
+  const open = `Others may write to ${settings.folder} (mode ${folderMode.toString(8)})`;
+  return { ...found, findings: [good, finding("key", "warning", open, `Run \`chmod 700 ${settings.folder}\`.`)] };
 }
 
 async function modeOf(path: string): Promise<number | undefined> {

@@ -1,80 +1,107 @@
+import { deadline } from "../../base/async.ts";
 import { ideName } from "../../base/ide-name.ts";
-import type { CascadesOnDisk } from "../compose/own-cascades.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
+import type { PlanAnswer } from "../../usage/plan-answer.ts";
+import type { CommandContext } from "../command.ts";
+import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
+import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
+import { type CascadesOnDisk, openOwnJournal, readCascades } from "../compose/own-cascades.ts";
+import { spellEditor } from "../gateway-process/health-details.ts";
+import { readPlans } from "../limits/read-plan.ts";
+import { version } from "../package-files.ts";
+import { defaultPort, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
+import { chosenIde, nameWithKind } from "../serve/servers.ts";
 import type { Output } from "../terminal/output.ts";
-import { type AgentsCheck, type BackendCheck, besideAgent } from "./check-agents.ts";
-import type { GatewayCheck } from "./check-gateway.ts";
-import type { IdeCheck, IdeReport } from "./check-ides.ts";
-import type { KeyCheck, MachineCheck, StoreCheck } from "./check-store.ts";
+import { besideAgent, checkAgents, checkBackend, checkHosts } from "./check-agents.ts";
+import { checkGateway } from "./check-gateway.ts";
+import { checkIdes, type IdeReport } from "./check-ides.ts";
+import { checkKey, checkMachine, checkRedis, checkStore } from "./check-store.ts";
 import { type Finding, finding } from "./finding.ts";
 import { spellAge, spellBytes, spellCount, spellLines } from "./spell.ts";
 
-type WithoutFindings<T> = Omit<T, "findings">;
-
 /** Everything the doctor found, as `--json` prints it. Stable: members are added, never renamed. Holds no secret. */
-export interface DoctorReport {
-  /** The findings, the worst first. */
-  readonly data: readonly Finding[];
-  readonly machine: WithoutFindings<MachineCheck>;
-  readonly ides: IdeCheck["ides"];
-  readonly rejected: IdeCheck["rejected"];
-  /** Installed programs, their accounts, and the source of the plan. */
-  readonly installed: AgentsCheck;
-  readonly backend: BackendCheck["backend"];
-  /** Agents that were started to look at them. */
-  readonly agents: BackendCheck["agents"];
-  readonly gateway: WithoutFindings<GatewayCheck>;
-  readonly key: WithoutFindings<KeyCheck>;
-  readonly store: WithoutFindings<StoreCheck>;
-  readonly conversations: WithoutFindings<ConversationsCheck>;
-  readonly trace: IdeCheck["trace"];
+type DoctorReport = Awaited<ReturnType<typeof examine>>["report"];
+
+const planLimitMs = 8_000;
+
+/**
+ * Runs every check; the worst findings first, each kind in the order of the checks. `more` are checks over the parts that answer
+ * prompts. Answers the result of the discovery too.
+ */
+export async function examine(
+  options: GatewayCommandOptions,
+  context: CommandContext,
+  more: (upstream: Upstream) => Promise<readonly Finding[]>,
+) {
+  const { io, settings, signal } = context;
+  const overrides = overridesOf(io, options);
+  const schemas = composeSchemas(io);
+  const finder = composeIdeFinder(io, overrides, { schemas });
+  const upstream = composeUpstream({ ...options, io, finder });
+  const nowMs = io.clock.now();
+  try {
+    const looked = await checkIdes(finder, schemas, { nowMs, asksPlan: true }, signal);
+    const { findings: ofIdes, ides, rejected, trace } = looked;
+    const found = await finder.find(signal);
+    const chosen = chosenIde(found);
+    const editor = chosen && spellEditor(nameWithKind(chosen), ides.find(({ pid }) => pid === chosen.pid)?.plan);
+    const answering = await checkBackend(upstream.backends, upstream.agents, { ...upstream, editor }, signal);
+    const { findings: ofAgents, backend, agents } = answering;
+    const { findings: ofMachine, ...machine } = checkMachine(nowMs);
+    const installed = checkAgents(found, await plansOf(finder, context), nowMs);
+    const { findings: ofGateway, ...gateway } = await checkGateway(settings, defaultPort, version(), signal);
+    const { findings: ofKey, ...key } = await checkKey(settings, io.platform);
+    const { findings: ofStore, ...store } = await (options.store === "redis"
+      ? checkRedis(options.redisUrl)
+      : checkStore(settings));
+    const cascades = await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]);
+    const { findings: ofConversations, ...conversations } = checkConversations(cascades);
+    // If nothing was found, the checks of the IDEs already report that.
+    const said = backend.kind === "none" && ofIdes.some(({ level }) => level === "error");
+    const all = [
+      ...ofMachine,
+      ...besideAgent(ofIdes, backend),
+      ...(said ? ofAgents.filter(({ what }) => what !== backend.why) : ofAgents),
+      ...(await checkHosts(settings.folder, io.platform)),
+      ...(await more(upstream)),
+      ...ofGateway,
+      ...ofKey,
+      ...ofStore,
+      ...ofConversations,
+    ];
+    const data = levels.flatMap((level) => all.filter((finding) => finding.level === level));
+    const report = {
+      data,
+      machine,
+      ides,
+      rejected,
+      installed,
+      backend,
+      agents,
+      gateway,
+      key,
+      store,
+      conversations,
+      trace,
+    };
+    return { report, found };
+  } finally {
+    await upstream.agents.close();
+    finder.close();
+  }
 }
 
-/** Puts the checks together; the worst findings first, each kind in the order of the checks. */
-export function assembleReport(checks: {
-  readonly machine: MachineCheck;
-  readonly ides: IdeCheck;
-  readonly installed: AgentsCheck;
-  readonly backend: BackendCheck;
-  readonly gateway: GatewayCheck;
-  readonly key: KeyCheck;
-  readonly store: StoreCheck;
-  readonly cascades: CascadesOnDisk;
-  readonly more: readonly Finding[];
-}): DoctorReport {
-  const { findings: ofMachine, ...machine } = checks.machine;
-  const { findings: ofIdes, ides, rejected, trace } = checks.ides;
-  const { findings: ofAgents, backend, agents } = checks.backend;
-  const { findings: ofGateway, ...gateway } = checks.gateway;
-  const { findings: ofKey, ...key } = checks.key;
-  const { findings: ofStore, ...store } = checks.store;
-  const { findings: ofConversations, ...conversations } = checkConversations(checks.cascades);
-  // If nothing was found, the checks of the IDEs already report that.
-  const said = backend.kind === "none" && ofIdes.some(({ level }) => level === "error");
-  const asked = said ? ofAgents.filter(({ what }) => what !== backend.why) : ofAgents;
-  const all = [
-    ...ofMachine,
-    ...besideAgent(ofIdes, backend),
-    ...asked,
-    ...checks.more,
-    ...ofGateway,
-    ...ofKey,
-    ...ofStore,
-    ...ofConversations,
-  ];
-  const data = levels.flatMap((level) => all.filter((finding) => finding.level === level));
-  const { installed } = checks;
-  return { data, machine, ides, rejected, installed, backend, agents, gateway, key, store, conversations, trace };
+/** The plans, from the servers and the apps; empty if there is neither. */
+async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promise<readonly PlanAnswer[]> {
+  try {
+    return await readPlans(finder, io.clock, deadline(signal, planLimitMs));
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return []; // the findings say already that nothing runs
+  }
 }
 
 const levels: readonly Finding["level"][] = ["error", "warning", "note", "ok"];
-
-interface ConversationsCheck {
-  readonly own_files: number;
-  readonly own_bytes: number;
-  readonly other_files: number;
-  readonly other_bytes: number;
-  readonly findings: readonly Finding[];
-}
 
 function taken(files: number, bytes: number): string {
   return `${spellCount(files, "conversation")} (${spellBytes(bytes)} on disk)`;
@@ -83,7 +110,7 @@ function taken(files: number, bytes: number): string {
 const manyBytes = 500 * 1000 ** 2;
 
 /** How much disk conversations take in the IDE's folders, ours and its own. */
-function checkConversations({ own, others }: CascadesOnDisk): ConversationsCheck {
+function checkConversations({ own, others }: CascadesOnDisk) {
   const ownBytes = own.reduce((sum, { bytes }) => sum + bytes, 0);
   const ours =
     own.length === 0
