@@ -45,6 +45,11 @@ export function text(summary: string, value: string, common: Common = {}): Optio
   return spec<string | undefined>({ summary, value, initial: undefined, parse: (raw) => raw }, common);
 }
 
+/** The model that a command begins with. */
+export function modelOption(summary: string): OptionSpec<string | undefined> {
+  return text(summary, "<name>", { short: "m", env: "MILLRACE_MODEL", defaultText: "the account's default" });
+}
+
 /** A program and its arguments, as words of one text. */
 export function commandLine(
   summary: string,

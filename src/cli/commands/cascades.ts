@@ -6,7 +6,7 @@ import type { IdeFinder } from "../../ide/ide.ts";
 import { deleteCascades } from "../../language-server/delete-cascade.ts";
 import { productName } from "../../language-server/product-name.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { withFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
 import {
   type CascadesOnDisk,
@@ -21,7 +21,7 @@ import {
 import { spellAge, spellBytes, spellCount } from "../doctor/spell.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { gatewayOptions, type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
+import { gatewayOptions, type IdeOptions } from "../serve/gateway-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
 const ideOptions = {
@@ -89,11 +89,7 @@ export const cascadesCommand = defineCommand({
   options: {},
   subcommands: [listCommand, cleanCommand],
   examples: [["millrace cascades clean", "what would be deleted"]],
-  run: (input, context) =>
-    listCommand.run(
-      { ...input, options: { wide: false, json: false, ide: undefined, endpoint: undefined, tokenFile: undefined } },
-      context,
-    ),
+  run: (input, context) => listCommand.run({ ...input, options: { wide: false, json: false } }, context),
 });
 
 function report(
@@ -181,16 +177,12 @@ export async function withConversations<T>(
   { io, settings, signal }: CommandContext,
   use: (found: Conversations, finder: IdeFinder) => Promise<T>,
 ): Promise<T> {
-  const overrides = overridesOf(io, options);
-  const finder = composeIdeFinder(io, overrides);
-  try {
+  return withFinder(io, options, async (finder, { homes }) => {
     const { ides } = await finder.find(signal);
     const journal = openOwnJournal(settings);
-    const cascades = await readCascades(journal, ides, [io.homeFolder, ...overrides.homes]);
-    return await use({ ...cascades, sessions: await readSessions(journal) }, finder);
-  } finally {
-    finder.close();
-  }
+    const cascades = await readCascades(journal, ides, [io.homeFolder, ...homes]);
+    return use({ ...cascades, sessions: await readSessions(journal) }, finder);
+  });
 }
 
 /** Deletes these conversations and forgets them. Answers those that stay, each with its reason; their notes stay too. */

@@ -11,7 +11,7 @@ import { defaultModel, listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { ask, type GatewayClient, type Question, sameGateway } from "../gateway-process/gateway-client.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
-import { flag, text, texts } from "../options.ts";
+import { flag, modelOption, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { withGateway } from "../serve/open-composed.ts";
@@ -22,11 +22,7 @@ export const chatCommand = defineCommand({
   description:
     "Asks one question and prints the answer. Piped text and files are sent with the question. Without a question, on a terminal, it opens a conversation. It uses the running gateway, or starts one for this command. Ctrl-C cancels the answer. If the connection or the gateway is lost, the answer continues when the gateway is back. If the command itself was ended, use `--resume`.",
   options: {
-    model: text("model to ask, by any of its names", "<name>", {
-      short: "m",
-      env: "MILLRACE_MODEL",
-      defaultText: "the account's default",
-    }),
+    model: modelOption("model to ask, by any of its names"),
     system: text("system prompt", "<text>", { short: "s" }),
     file: texts("text file to send with the question", "<path>", { short: "f" }),
     image: texts("picture to send with the question (PNG, JPEG, GIF, WebP)", "<path>", { short: "i" }),

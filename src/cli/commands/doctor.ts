@@ -5,7 +5,7 @@ import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
 import { defaultOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { withFinder } from "../compose/compose-ide.ts";
 import { type Upstream } from "../compose/compose-upstream.ts";
 import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
@@ -14,9 +14,9 @@ import { type KnownNames, redactor } from "../doctor/redact.ts";
 import { examine, render } from "../doctor/report.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { readKey } from "../gateway-process/key-file.ts";
-import { flag, text } from "../options.ts";
+import { flag, modelOption, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { type GatewayCommandOptions, overridesOf, ownGatewayOptions } from "../serve/gateway-options.ts";
+import { type GatewayCommandOptions, ownGatewayOptions } from "../serve/gateway-options.ts";
 import { withGateway } from "../serve/open-composed.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { jsonText } from "../terminal/foreign-text.ts";
@@ -30,11 +30,7 @@ export const doctorCommand = defineCommand({
     contract: flag("compare the IDE on this machine with what Millrace expects of it"),
     spend: flag("with --contract: send a few small prompts; this uses some of your plan"),
     report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
-    model: text("with --send or --spend: model to ask", "<name>", {
-      short: "m",
-      env: "MILLRACE_MODEL",
-      defaultText: "the account's default",
-    }),
+    model: modelOption("with --send or --spend: model to ask"),
     json: flag("print JSON"),
     ...ownGatewayOptions,
   },
@@ -82,21 +78,18 @@ async function contract(
   context: CommandContext,
 ): Promise<number> {
   const { io, out, signal } = context;
-  const finder = composeIdeFinder(io, overridesOf(io, options));
-  try {
-    const { report: seen, personal } = await runContract(options, finder, context);
-    const known = await knownOf(await finder.find(signal), context);
-    const report = withoutSecrets(seen, redactor({ ...known, secrets: [...known.secrets, ...personal] }));
-    if (options.report !== undefined) await writeReport(options.report, jsonText(report, 2));
-    if (options.json) out.json(report);
-    else
-      for (const line of renderContract(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
-    if (options.report !== undefined) out.note(written(options.report));
-    if (report.data.length === 0) return exitCodes.unavailable;
-    return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
-  } finally {
-    finder.close();
-  }
+  const [seen, known] = await withFinder(io, options, async (finder) => {
+    const { report, personal } = await runContract(options, finder, context);
+    const { secrets, ...names } = await knownOf(await finder.find(signal), context);
+    return [report, { ...names, secrets: [...secrets, ...personal] }] as const;
+  });
+  const report = withoutSecrets(seen, redactor(known));
+  if (options.report !== undefined) await writeReport(options.report, jsonText(report, 2));
+  if (options.json) out.json(report);
+  else for (const line of renderContract(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
+  if (options.report !== undefined) out.note(written(options.report));
+  if (report.data.length === 0) return exitCodes.unavailable;
+  return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
 }
 
 type Options = GatewayCommandOptions & {

@@ -5,12 +5,11 @@ import type { IdeFinder } from "../../ide/ide.ts";
 import { installedClients, typedCommand } from "../clients/installed.ts";
 import { defaultOf } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { withFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
 import { dispatch } from "../dispatch.ts";
 import { startInBackground } from "../gateway-process/background.ts";
 import {
-  discoverHere,
   giveConsent,
   promptedHere,
   readConsent,
@@ -22,7 +21,7 @@ import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { flag, ofServe } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { gatewayOptions, type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
+import { gatewayOptions, type IdeOptions } from "../serve/gateway-options.ts";
 import { choosePrompted, spellChosenIde } from "../serve/servers.ts";
 import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -61,16 +60,13 @@ export const initCommand = defineCommand({
     if (options.undo) return takeConsentBack(context);
     if (options.accept) return accept(options, context);
     const { io, out, settings, signal } = context;
-    const finder = composeIdeFinder(io, overridesOf(io, options));
-    try {
+    const { found, model } = await withFinder(io, options, async (finder) => {
       const found = await finder.find(signal);
       choosePrompted(found);
       out.prose(`IDE       ${spellChosenIde(found) ?? "found"}`);
-      const model = await modelHere(finder, context);
-      return await takeSteps(await stepsOf(context, unconsented(found, settings.folder), model), options.yes, context);
-    } finally {
-      finder.close();
-    }
+      return { found, model: await modelHere(finder, context) };
+    });
+    return takeSteps(await stepsOf(context, unconsented(found, settings.folder), model), options.yes, context);
   },
 });
 
@@ -111,8 +107,8 @@ function takeConsentBack({ out, settings }: CommandContext): number {
 
 /** The consent alone. Throws `invalid_request` where prompts need none. */
 async function accept(options: IdeOptions, context: CommandContext): Promise<number> {
-  const { io, out, settings } = context;
-  const result = await discoverHere(options, context);
+  const { io, out, settings, signal } = context;
+  const result = await withFinder(io, options, (finder) => finder.find(signal));
   const found = promptedHere(result);
   if (found.length === 0) {
     throw new MillraceError("invalid_request", `${choosePrompted(result).product} needs no consent.`, {

@@ -4,11 +4,10 @@ import { ModelSchema } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import type { BuildSchema } from "../../schema/open-schemas.ts";
 import type { SchemaDifference } from "../../schema/reconcile.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
+import { composeSchemas, withFinder } from "../compose/compose-ide.ts";
 import { spellCount } from "../doctor/spell.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { overridesOf } from "../serve/gateway-options.ts";
 
 export const schemaCommand = defineCommand({
   ...outlines.schema,
@@ -38,21 +37,11 @@ export const schemaCommand = defineCommand({
 });
 
 async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "signal">): Promise<string> {
-  const finder = composeIdeFinder(io, overridesOf(io, { ide: undefined, endpoint: undefined, tokenFile: undefined }));
-  try {
-    const { ides } = await finder.find(signal);
-    const ide = ides.find(({ variant, identity }) => variant !== "antigravity" && identity.extensionPath !== "");
-    if (ide !== undefined) return join(ide.identity.extensionPath, "dist", "extension.js");
-  } finally {
-    finder.close();
-  }
-  throw new MillraceError(
-    "ide_not_running",
-    "Millrace found no running Devin Desktop (formerly Windsurf) with a readable extension.",
-    {
-      hint: "Name the file: --file <path to extension.js>.",
-    },
-  );
+  const { ides } = await withFinder(io, {}, (finder) => finder.find(signal));
+  const ide = ides.find(({ variant, identity }) => variant !== "antigravity" && identity.extensionPath !== "");
+  if (ide !== undefined) return join(ide.identity.extensionPath, "dist", "extension.js");
+  const message = "Millrace found no running Devin Desktop (formerly Windsurf) with a readable extension.";
+  throw new MillraceError("ide_not_running", message, { hint: "Name the file: --file <path to extension.js>." });
 }
 
 /** How many of a kind are listed unless all are asked for. */

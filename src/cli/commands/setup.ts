@@ -7,7 +7,7 @@ import { isInstalled, millraceCommand, pickClients } from "../clients/installed.
 import { readTarget, targetWithoutModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
-import { flag, ofServe, text } from "../options.ts";
+import { flag, modelOption, ofServe, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
 import { withGateway } from "../serve/open-composed.ts";
@@ -18,11 +18,7 @@ export const setupCommand = defineCommand({
   ...outlines.setup,
   description: `Shows the changes to the client's configuration and asks before it makes them. --undo restores the earlier settings, even after other changes. It works without an IDE, too. The key is not written into the client's files. For a client that is not listed, use generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
   options: {
-    model: text("model that the client starts with", "<name>", {
-      short: "m",
-      env: "MILLRACE_MODEL",
-      defaultText: "the account's default",
-    }),
+    model: modelOption("model that the client starts with"),
     url: text("the gateway's address", "<url>", { defaultText: "that of the running one" }),
     all: flag("set up every client that is installed"),
     allModels: flag("write all models into the configuration (default: the newest of each family)"),

@@ -6,17 +6,17 @@ import { type AccountEntry, readAccounts } from "../account/read-accounts.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { withFinder } from "../compose/compose-ide.ts";
 import { spellAge } from "../doctor/spell.ts";
 import { callGateway, findGateway, type GatewayClient, readHealth } from "../gateway-process/gateway-client.ts";
-import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { type BackendInUse, spellBackend, spellEditor, spellTarget } from "../gateway-process/health-details.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { spellBackend, spellEditor, spellTarget } from "../gateway-process/health-details.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { spellTurnLimit } from "../keys/key-record.ts";
 import { limitsSource, openLocalMeter } from "../limits/limits-source.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { type IdeOptions, overridesOf, ownGatewayOptions } from "../serve/gateway-options.ts";
+import { type IdeOptions, ownGatewayOptions } from "../serve/gateway-options.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { failureOf, newestTurns } from "../terminal/pick-turn.ts";
@@ -24,18 +24,7 @@ import { failureOf, newestTurns } from "../terminal/pick-turn.ts";
 const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
 
 /** Everything that `millrace status` knows, read at one moment. */
-interface Status {
-  readonly atMs: number;
-  readonly gateway: GatewayStatus | undefined;
-  readonly pausedSince: string | null | undefined;
-  readonly accounts: readonly AccountEntry[];
-  readonly limits: LimitsEnvelope | undefined;
-  /** Agents whose hosts run, also those that a gateway which ended has left. */
-  readonly agents: Awaited<ReturnType<typeof lookAtHosts>>;
-  readonly clients: readonly string[];
-  /** Undefined where this system has no manager that Millrace knows. */
-  readonly hasService: boolean | undefined;
-}
+type Status = Awaited<ReturnType<typeof readStatus>>;
 
 export const statusCommand = defineCommand({
   ...outlines.status,
@@ -63,32 +52,27 @@ export const statusCommand = defineCommand({
 });
 
 /** Asks the gateway, the IDEs and Millrace's own files. Starts nothing. */
-export async function readStatus(options: IdeOptions, context: CommandContext): Promise<Status> {
+export async function readStatus(options: IdeOptions, context: CommandContext) {
   const { io, settings, signal } = context;
-  const finder = composeIdeFinder(io, overridesOf(io, options));
-  try {
-    const [gateway, accounts, limits] = await Promise.all([
-      readGatewayStatus(context),
-      readAccounts(finder, signal),
-      readLimits(finder, context),
-    ]);
-    const pause = readPause(settings.pauseFile);
-    return {
-      atMs: io.clock.now(),
-      gateway,
-      pausedSince: pause && (pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString()),
-      // As the choice of an IDE: a stand-in only where nothing real is signed in.
-      accounts: accounts.toSorted(
-        (a, b) => Number(b.signed_in) - Number(a.signed_in) || Number(a.stand_in) - Number(b.stand_in),
-      ),
-      limits,
-      agents: await lookAtHosts(hostsFolder(settings.folder)),
-      clients: setUpClients(settings.folder),
-      hasService: isServiceInstalled(context),
-    };
-  } finally {
-    finder.close();
-  }
+  const [gateway, accounts, limits] = await withFinder(io, options, (finder) =>
+    Promise.all([readGatewayStatus(context), readAccounts(finder, signal), readLimits(finder, context)]),
+  );
+  const pause = readPause(settings.pauseFile);
+  return {
+    atMs: io.clock.now(),
+    gateway,
+    /** Null where the file does not say since when. */
+    pausedSince: pause && (pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString()),
+    // As the choice of an IDE: a stand-in only where nothing real is signed in.
+    accounts: accounts.toSorted(
+      (a, b) => Number(b.signed_in) - Number(a.signed_in) || Number(a.stand_in) - Number(b.stand_in),
+    ),
+    limits,
+    // Also those that a gateway which ended has left.
+    agents: await lookAtHosts(hostsFolder(settings.folder)),
+    clients: setUpClients(settings.folder),
+    hasService: isServiceInstalled(context),
+  };
 }
 
 /** The eight lines, and one more where something is to do. */
@@ -198,28 +182,11 @@ const againMs = 200;
 const mostTries = 15;
 const mostTurns = 50;
 
-/** The running gateway as `millrace status` shows it. Counts are since its start. */
-export interface GatewayStatus {
-  readonly url: string;
-  readonly file: GatewayFile | undefined;
-  /** Where prompts go, with the reason; undefined while the first search runs. */
-  readonly backend: BackendInUse | undefined;
-  readonly turnLimit: Awaited<ReturnType<typeof readHealth>>["turn_limit"];
-  readonly running: number;
-  readonly waiting: number;
-  readonly ended: number;
-  readonly failed: number;
-  /** Of the newest turns, the last one that failed. */
-  readonly lastFailure: {
-    readonly id: string;
-    readonly model: string;
-    readonly at: string;
-    readonly reason: string;
-  } | null;
-}
+/** The running gateway as `millrace status` shows it. */
+type GatewayStatus = NonNullable<Awaited<ReturnType<typeof readGatewayStatus>>>;
 
-/** Undefined where no gateway runs. Waits until a gateway that just started knows the IDE. */
-export async function readGatewayStatus(context: CommandContext): Promise<GatewayStatus | undefined> {
+/** Undefined where no gateway runs. Counts are since its start; no `backend` while its first search runs. Waits until a gateway that just started knows the IDE. */
+async function readGatewayStatus(context: CommandContext) {
   const { io, settings, signal } = context;
   const gateway = await findGateway(settings, signal);
   if (gateway === undefined) return undefined;
@@ -244,7 +211,7 @@ export async function readGatewayStatus(context: CommandContext): Promise<Gatewa
 }
 
 /** What is left of the plans, from the gateway or the IDEs themselves. An IDE that does not answer is in `errors`. */
-export async function readLimits(finder: IdeFinder, context: CommandContext): Promise<LimitsEnvelope | undefined> {
+async function readLimits(finder: IdeFinder, context: CommandContext): Promise<LimitsEnvelope | undefined> {
   const source = await limitsSource((of) => openLocalMeter(of, finder))(context);
   try {
     return await source.limits(context.signal);
@@ -256,7 +223,8 @@ export async function readLimits(finder: IdeFinder, context: CommandContext): Pr
   }
 }
 
-async function lastFailureOf(gateway: GatewayClient, signal: AbortSignal): Promise<GatewayStatus["lastFailure"]> {
+/** Of the newest turns, the last one that failed. */
+async function lastFailureOf(gateway: GatewayClient, signal: AbortSignal) {
   const turn = (await newestTurns(gateway, mostTurns, signal)).find(({ status }) => status === "failed");
   if (turn === undefined) return null;
   const reason = (await failureOf(turn.id, gateway, signal)) ?? "failed";

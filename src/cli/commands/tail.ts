@@ -7,7 +7,7 @@ import { linkTo } from "../chat/chat-streams.ts";
 import { tellConnection } from "../chat/show-answer.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { followTurn } from "../gateway-process/follow-turn.ts";
-import { findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { findGateway, type GatewayClient, needGateway } from "../gateway-process/gateway-client.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -35,12 +35,7 @@ export const tailCommand = defineCommand({
     const [id] = args;
     if (id !== undefined && options.list)
       throw new MillraceError("invalid_request", "Use either an id or --list.", { hint: "Give one of them." });
-    const gateway = await findGateway(settings, signal);
-    if (gateway === undefined) {
-      throw new MillraceError("ide_not_running", "There are no turns to show, because no gateway is running.", {
-        hint: "Start one with `millrace serve`, in another terminal.",
-      });
-    }
+    const gateway = await needGateway("There are no turns to show", settings, signal);
     if (options.list) {
       const listed = await listTurns(gateway, context);
       if (options.json) out.json({ data: listed.map(({ turn }) => turn) });

@@ -40,7 +40,7 @@ import type { Io } from "../terminal/output.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
 import { type OpenedStore, openStore } from "./compose-store.ts";
-import { composeUpstream, rememberWindows } from "./compose-upstream.ts";
+import { composeUpstream } from "./compose-upstream.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import { machineOf, ownerIsGone, ownerName, trajectoryNotes } from "./own-cascades.ts";
 import type { Settings } from "./settings.ts";
@@ -111,7 +111,8 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   });
   const { agents, backends, journal, servers } = upstream;
   const starting = new StartingIde(finder, clock);
-  const { models, contextTokens } = rememberWindows(starting.models(upstream.models));
+  const models = starting.models(upstream.models);
+  const { contextTokens } = upstream.models;
   const nameOf = (uid: string) => models.nameOf(uid);
 
   const { logKeyFile } = settings;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { processExists } from "../../base/node/process-exists.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { type CascadeJournal, type LastAsk, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Ide } from "../../ide/ide.ts";
@@ -121,11 +122,5 @@ export function machineOf(owner: string): string | undefined {
 export function ownerIsGone(owner: string, self: string): boolean {
   const [host, pid] = owner.split("/");
   if (host !== hostname() || owner === self) return false;
-  if (Number(pid) === process.pid) return true;
-  try {
-    process.kill(Number(pid), 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ESRCH"; // Node's own code for it
-  }
+  return Number(pid) === process.pid || !processExists(Number(pid));
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MillraceError } from "../../base/errors.ts";
+import { modelSchema } from "../../gateway/dashboard/inventory.ts";
 import { parseOverrides } from "../../ide/discover/overrides.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
@@ -19,7 +19,7 @@ import type { SpendDimension, UsageHistory } from "../../usage/history/history.t
 import type { Meter } from "../../usage/meter.ts";
 import { usageReport } from "../../usage/usage-report.ts";
 import type { CommandContext } from "../command.ts";
-import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { askGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { devinRecords, openOwnHistory } from "./open-own-history.ts";
 
 /** Where a command has limits and history from: the running gateway, or the IDEs and the store themselves. */
@@ -56,20 +56,18 @@ export function limitsSource(openLocal: (context: CommandContext) => LocalMeter)
 }
 
 function ofGateway(gateway: GatewayClient): LimitsSource {
-  const read = async (path: string, signal: AbortSignal): Promise<unknown> =>
-    (await callGateway(gateway, path, { signal })).json();
   return {
-    limits: async (signal) => understood(limitsSchema.safeParse(await read("/v1/limits", signal))),
-    async usage({ sinceMs, by, timeZone }, signal) {
+    limits: (signal) => askGateway(gateway, "/v1/limits", limitsSchema, { signal }),
+    usage({ sinceMs, by, timeZone }, signal) {
       const query = new URLSearchParams({ since: new Date(sinceMs).toISOString(), by, time_zone: timeZone });
-      return understood(usageSchema.safeParse(await read(`/v1/usage?${query.toString()}`, signal)));
+      return askGateway(gateway, `/v1/usage?${query.toString()}`, usageSchema, { signal });
     },
-    async toolCalls(sinceMs, signal) {
+    toolCalls(sinceMs, signal) {
       const query = new URLSearchParams({ since: new Date(sinceMs).toISOString() });
-      return understood(toolCallsSchema.safeParse(await read(`/v1/usage/tools?${query.toString()}`, signal)));
+      return askGateway(gateway, `/v1/usage/tools?${query.toString()}`, toolCallsSchema, { signal });
     },
     async lastUses(_, signal) {
-      const { data } = understood(lastUsesSchema.safeParse(await read("/dashboard/api/models", signal)));
+      const { data } = await askGateway(gateway, "/dashboard/api/models", lastUsesSchema, { signal });
       return new Map(
         data.flatMap(({ uid, last_used_at: at }) => (at === null ? [] : [[uid, Date.parse(at)] as const])),
       );
@@ -78,9 +76,7 @@ function ofGateway(gateway: GatewayClient): LimitsSource {
   };
 }
 
-const lastUsesSchema = z.object({
-  data: z.array(z.object({ uid: z.string(), last_used_at: z.string().nullable() })),
-});
+const lastUsesSchema = z.object({ data: z.array(modelSchema.pick({ uid: true, last_used_at: true })) });
 
 function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
   const { history } = local;
@@ -99,16 +95,6 @@ function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
     lastUses: (uids) => Promise.resolve(history.lastUses(uids)),
     close: () => local.close(),
   };
-}
-
-function understood<T>(
-  result: { readonly success: true; readonly data: T } | { readonly success: false; readonly error: unknown },
-): T {
-  if (result.success) return result.data;
-  throw new MillraceError("upstream_failed", "This command does not understand the gateway's answer.", {
-    hint: "The gateway has another version. Stop it and start it again with `millrace serve`.",
-    cause: result.error,
-  });
 }
 
 /**

@@ -113,8 +113,9 @@ export function environmentOptions(env: Io["env"]): GatewayCommandOptions {
 }
 
 /** Options that say which IDE to use. */
-export type IdeOptions = Pick<GatewayCommandOptions, "endpoint" | "tokenFile"> &
-  Partial<Pick<GatewayCommandOptions, "home" | "pid">> & { readonly ide: string | undefined };
+export type IdeOptions = Partial<Pick<GatewayCommandOptions, "endpoint" | "tokenFile" | "home" | "pid">> & {
+  readonly ide?: string | undefined;
+};
 
 /** The user's choice of IDE, from the options of a command and the environment; options win. Throws `invalid_request`. */
 export function overridesOf(io: Pick<Io, "env">, options: IdeOptions): IdeOverrides {

@@ -6,14 +6,14 @@ import type { RecordStore } from "../../client/records/record-store.ts";
 import { observe } from "../../client/stream/observe.ts";
 import type { StreamPass } from "../../client/stream/stream.ts";
 import type { ConnectionChange } from "../../client/stream/stream-options.ts";
+import { turnDetailSchema } from "../../gateway/dashboard/turn-summary.ts";
+import { turnListSchema, turnSchema } from "../../gateway/routes/answer-schemas.ts";
 import { linkTo, openPastChats, readStreamNote, shortened } from "../chat/chat-streams.ts";
 import type { CommandContext } from "../command.ts";
 import { spellAge, spellCount } from "../doctor/spell.ts";
-import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { nothingHere } from "./exit-codes.ts";
 import { type Column, printTable } from "./table.ts";
-
-const summarySchema = z.object({ reason: z.string().nullable() });
 
 /** How many turns a list shows, and how far back the search for the newest readable one goes. */
 export const mostTurns = 20;
@@ -73,8 +73,8 @@ async function wholeId(end: string, gateway: GatewayClient, signal: AbortSignal)
 
 /** Why a turn failed, as a code: the gateway knows it of an encrypted turn too. */
 export async function failureOf(id: string, gateway: GatewayClient, signal: AbortSignal): Promise<string | undefined> {
-  const response = await callGateway(gateway, `/dashboard/api/turns/${encodeURIComponent(id)}/summary`, { signal });
-  return summarySchema.parse(await response.json()).reason ?? undefined;
+  const path = `/dashboard/api/turns/${encodeURIComponent(id)}/summary`;
+  return (await askGateway(gateway, path, turnDetailSchema.pick({ reason: true }), { signal })).reason ?? undefined;
 }
 
 /** The newest turns, the newest first. */
@@ -127,20 +127,8 @@ async function chatOf(start: string, context: CommandContext): Promise<OwnStream
   });
 }
 
-const turnSchema = z.looseObject({
-  id: z.string(),
-  status: z.string(),
-  model: z.string(),
-  client: z.string().nullable(),
-  dialect: z.string().optional(),
-  created_at: z.string(),
-  last_event_id: z.string(),
-  sealed: z.boolean().optional(),
-});
-const listSchema = z.object({ data: z.array(turnSchema) });
-
 /** A turn as the gateway lists it. */
-export type Turn = z.output<typeof turnSchema>;
+export type Turn = z.output<typeof turnListSchema>["data"][number];
 
 /** The newest turns of the gateway, the newest first, sealed ones too. Throws as `callGateway` does. */
 export async function newestTurns(
@@ -148,15 +136,13 @@ export async function newestTurns(
   limit: number,
   signal: AbortSignal,
 ): Promise<readonly Turn[]> {
-  const response = await callGateway(gateway, `/v1/turns?limit=${limit}`, { signal });
-  return listSchema.parse(await response.json()).data;
+  return (await askGateway(gateway, `/v1/turns?limit=${limit}`, turnListSchema, { signal })).data;
 }
 
 /** One turn. Throws `invalid_request` for an unknown one. */
 async function turnOf(gateway: GatewayClient, id: string, signal: AbortSignal): Promise<Turn> {
   try {
-    const response = await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, { signal });
-    return turnSchema.parse(await response.json());
+    return await askGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, turnSchema, { signal });
   } catch (error) {
     if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
     throw new MillraceError("invalid_request", `The gateway has no turn ${id}.`, {
