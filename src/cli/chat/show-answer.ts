@@ -7,13 +7,6 @@ import type { CommandContext } from "../command.ts";
 import { MarkdownPrinter } from "../terminal/markdown.ts";
 import type { Output } from "../terminal/output.ts";
 
-/** An answer that is over. */
-interface ChatAnswer {
-  readonly answer: string;
-  readonly thinking: string;
-  readonly reason: string;
-}
-
 /** The stream to show: one of the protocol, or something with the same events. */
 export type ShownStream = Pick<ReliableStream, "events" | "cancel">;
 
@@ -36,7 +29,7 @@ export async function showAnswer(
   leave: AbortController,
   options: ShowOptions,
   { io, out, signal }: CommandContext,
-): Promise<ChatAnswer | "cancelled"> {
+) {
   const onInterrupt = () => {
     stream.cancel().catch(() => leave.abort()); // a cancel that is not sent in time is stored, and sent when the stream is resumed
     io.clock.sleep(farewellMs, leave.signal).then(
@@ -64,7 +57,7 @@ export async function showAnswer(
   }
   shown.end();
   if (end?.outcome === "finished") return { ...shown.texts, reason: end.reason };
-  if (signal.aborted || end === undefined) return "cancelled";
+  if (signal.aborted || end === undefined) return "cancelled" as const;
   throw failureOf(end);
 }
 
@@ -151,18 +144,11 @@ const frameMs = 100;
 /** How long an answer may pause before the terminal says why it can; ms. */
 const pauseMs = 10_000;
 
-/** What a terminal shows while nothing comes. */
-interface WaitNote {
-  /** Something of the answer was shown. */
-  shown(): void;
-  stop(): void;
-}
-
 /**
  * Shows the model and the seconds that have passed, on stderr where that is a terminal, until the first text. Later, an answer that pauses
  * is explained once: a user who does not know that the gateway waits asks again, and that costs a prompt.
  */
-function showWaiting(model: string, { io, out }: Pick<CommandContext, "io" | "out">): WaitNote {
+function showWaiting(model: string, { io, out }: Pick<CommandContext, "io" | "out">) {
   const stopped = new AbortController();
   const begunAt = io.clock.now();
   let shownAt: number | undefined;
@@ -179,6 +165,7 @@ function showWaiting(model: string, { io, out }: Pick<CommandContext, "io" | "ou
   };
   if (io.stderr.isTTY === true) draw().catch(() => undefined); // it was stopped
   return {
+    /** Something of the answer was shown. */
     shown() {
       if (shownAt === undefined) out.status("");
       shownAt = io.clock.now();

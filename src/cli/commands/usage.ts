@@ -3,7 +3,7 @@ import type { LimitsEnvelope, LimitsWindowEnvelope } from "../../usage/envelope.
 import { spendDimensions } from "../../usage/history/history.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { parseSince } from "../../usage/since.ts";
-import { type Command, type CommandContext, defineCommand } from "../command.ts";
+import { type Command, type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { readLimitsFile } from "../limits/limits-file.ts";
 import type { LimitsSource, OpenLimitsSource } from "../limits/limits-source.ts";
 import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
@@ -11,13 +11,23 @@ import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { limitsTable, printElsewhere, printSpend } from "../terminal/usage-table.ts";
 
-interface UsageOptions {
-  readonly json: boolean;
-  readonly models: boolean;
-  readonly since: string | undefined;
-  readonly ide: string | undefined;
-  readonly by: (typeof spendDimensions)[number] | undefined;
-}
+const options = {
+  since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
+  by: choice("sum the use by", spendDimensions, undefined, { defaultText: "model" }),
+  models: flag("also show the limits of single models"),
+  ide: ideChoice("only this IDE", ["devin", "devin-next", "antigravity"]),
+  minRemaining: integer("check that this share is left, in percent, as an exit code", "<percent>", {
+    min: 0,
+    max: 100,
+    initial: undefined,
+  }),
+  window: text("with --min-remaining: check only this limit, by its name in --json, such as weekly", "<id>"),
+  maxAge: duration("with --min-remaining: refuse a reading that is older than this", undefined, {
+    defaultText: "the reading's own time to expire",
+  }),
+  json: flag("print JSON, as GET /v1/limits and GET /v1/usage"),
+} as const;
+type UsageOptions = OptionValues<typeof options>;
 
 /** `millrace usage`: the rest of the plan and whether it lasts; with `--since` or `--by`, who used it. */
 export function usageCommand(openSource: OpenLimitsSource): Command {
@@ -25,22 +35,7 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
     ...outlines.usage,
     description:
       "Shows the limits of every running IDE, when each resets, and whether it lasts until then. The tick in a bar marks an even pace. With --since or --by it shows what the gateway's turns used. `~` marks numbers that are partly estimated. With --min-remaining it is a check for scripts: it exits with 0 if every limit has that share left, with 1 if one has less, with 75 if the reading is older than --max-age, with 69 if nothing is known, and with 64 if there is no such limit.",
-    options: {
-      since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
-      by: choice("sum the use by", spendDimensions, undefined, { defaultText: "model" }),
-      models: flag("also show the limits of single models"),
-      ide: ideChoice("only this IDE", ["devin", "devin-next", "antigravity"]),
-      minRemaining: integer("check that this share is left, in percent, as an exit code", "<percent>", {
-        min: 0,
-        max: 100,
-        initial: undefined,
-      }),
-      window: text("with --min-remaining: check only this limit, by its name in --json, such as weekly", "<id>"),
-      maxAge: duration("with --min-remaining: refuse a reading that is older than this", undefined, {
-        defaultText: "the reading's own time to expire",
-      }),
-      json: flag("print JSON, as GET /v1/limits and GET /v1/usage"),
-    },
+    options,
     examples: [
       ["millrace usage", "what is left now"],
       ["millrace usage --since 7d --by project", "what each project cost this week"],
@@ -49,12 +44,9 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
     async run({ options }, context) {
       const source = await openSource(context);
       try {
-        if (options.minRemaining !== undefined)
-          return guard(
-            { ...options, minRemaining: options.minRemaining },
-            await source.limits(context.signal),
-            context,
-          );
+        const { minRemaining } = options;
+        if (minRemaining !== undefined)
+          return guard({ ...options, minRemaining }, await source.limits(context.signal), context);
         if (options.since !== undefined || options.by !== undefined) await report(options, source, context);
         else show(options, await limitsOf(source, context, !options.json, options.ide), context);
         return exitCodes.ok;
@@ -65,7 +57,7 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
   });
 }
 
-function guard(options: Floor & { readonly json: boolean }, limits: LimitsEnvelope, { out }: CommandContext): number {
+function guard(options: Floor, limits: LimitsEnvelope, { out }: CommandContext): number {
   const checked = checkLimits(limits, options);
   if (options.json) out.json({ data: checked });
   else for (const entry of checked) out.note(spellChecked(entry, options));
@@ -142,36 +134,19 @@ function formatInstant(atMs: number): string {
   return text.replace(",", "");
 }
 
-interface LimitVerdict {
-  readonly ide: string;
-  readonly window: string;
-  readonly remaining_percent: number | null;
-  readonly enough: boolean | null;
-  readonly age_seconds: number;
-  /** The reading is older than `--max-age`. */
-  readonly too_old: boolean;
-}
-
 /** How much has to be left of which limits, for `millrace usage --min-remaining`. */
-export interface Floor {
-  /** Percent. */
-  readonly minRemaining: number;
-  /** The oldest reading that counts, ms; without it, the reading's own time to expire. */
-  readonly maxAge: number | undefined;
-  readonly ide: string | undefined;
-  /** One limit by its id. */
-  readonly window: string | undefined;
-}
+type Floor = UsageOptions & { readonly minRemaining: number };
+type LimitVerdict = ReturnType<typeof checkLimits>[number];
 
 /** The exit code for a script: 0 enough, 1 not, 75 too old a reading, 69 not known. */
-export function exitCodeOf(checked: readonly LimitVerdict[]): number {
+function exitCodeOf(checked: readonly LimitVerdict[]): number {
   if (checked.some(({ enough }) => enough === false)) return exitCodes.negative;
   if (checked.some((entry) => entry.too_old)) return exitCodes.tryAgain;
   return checked.some(({ enough }) => enough === null) ? exitCodes.unavailable : exitCodes.ok;
 }
 
 /** Whether enough is left of each limit. Throws `invalid_request` for an unknown IDE or limit, `ide_not_running` without a reading. */
-export function checkLimits(limits: LimitsEnvelope, asked: Floor): readonly LimitVerdict[] {
+function checkLimits(limits: LimitsEnvelope, asked: Floor) {
   const read = limits.data.filter((of) => asked.ide === undefined || of.ide === asked.ide);
   if (read.length === 0) {
     const [error] = limits.errors;
@@ -216,7 +191,7 @@ function remainingPercent(window: LimitsWindowEnvelope, nowMs: number): number |
 }
 
 /** One checked limit in words. */
-export function spellChecked(
+function spellChecked(
   { ide, window, remaining_percent: left, enough, ...read }: LimitVerdict,
   { minRemaining }: Floor,
 ): string {

@@ -157,9 +157,9 @@ type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 const notSettings: ReadonlySet<string> = new Set(["background", "json", "accept", "pid"]);
 
 /** The options that `[serve]` may set, by the key that the file uses. */
-export function settingKeys(options: Options): ReadonlyMap<string, string> {
-  const names = Object.keys(options).filter((name) => !notSettings.has(name));
-  return new Map(names.map((name) => [tomlKey(name), name]));
+export function settingsOf(options: Options): ReadonlyMap<string, { name: string; spec: OptionSpec<unknown> }> {
+  const settings = Object.entries(options).filter(([name]) => !notSettings.has(name));
+  return new Map(settings.map(([name, spec]) => [tomlKey(name), { name, spec }]));
 }
 
 /** `logLevel` is `log_level` in the file. */
@@ -177,7 +177,7 @@ export function readServeTable(command: Command, file: string): Readonly<Record<
   if (command.name === "serve") return parseServeTable(readConfig(file), command.options, file);
   try {
     const known = Object.fromEntries(Object.entries(command.options).filter(([, { isOfServe }]) => isOfServe));
-    const keys = settingKeys(known);
+    const keys = settingsOf(known);
     const table = Object.entries(readConfig(file).serve ?? {}).filter(([key]) => keys.has(key));
     return parseServeTable({ serve: Object.fromEntries(table) }, known, file);
   } catch (error) {
@@ -192,14 +192,12 @@ export function parseServeTable(
   options: Options,
   file: string,
 ): Readonly<Record<string, unknown>> {
-  const keys = settingKeys(options);
+  const keys = settingsOf(options);
   const values: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(serve)) {
-    const name = keys.get(key);
-    const spec = name === undefined ? undefined : options[name];
-    if (name === undefined || spec === undefined)
-      throw unknownKey(key, { place: "[serve]", removed: key, known: [...keys.keys()] }, file);
-    values[name] = parseValue(spec, value, (why) => refused(file, `${key} of [serve]${why}`, seeSettings));
+    const found = keys.get(key);
+    if (found === undefined) throw unknownKey(key, { place: "[serve]", removed: key, known: [...keys.keys()] }, file);
+    values[found.name] = parseValue(found.spec, value, (why) => refused(file, `${key} of [serve]${why}`, seeSettings));
   }
   return values;
 }

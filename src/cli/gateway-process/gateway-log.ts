@@ -154,15 +154,8 @@ const largestBytes = 10 * 2 ** 20;
 /** The number of files that are kept, the one being written included. */
 const keptFiles = 5;
 
-/** A file that lines are added to (0600): `gateway.log`, and older ones as `gateway.log.1` and so on. */
-interface RotatedFile {
-  /** Never throws: a full disk costs the line. */
-  write(line: string): void;
-  close(): void;
-}
-
-/** Opens the file, and its folder (0700). Throws the file system's errors. */
-export function openRotatedFile(file: string, { maxBytes = largestBytes, keep = keptFiles } = {}): RotatedFile {
+/** Opens a file that lines are added to (0600), and its folder (0700); older ones are `gateway.log.1` and so on. Throws the file system's errors. */
+export function openRotatedFile(file: string, { maxBytes = largestBytes, keep = keptFiles } = {}) {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   let descriptor = openSync(file, "a", 0o600);
   let size = fstatSync(descriptor).size;
@@ -174,7 +167,8 @@ export function openRotatedFile(file: string, { maxBytes = largestBytes, keep = 
     size = fstatSync(descriptor).size;
   };
   return {
-    write(line) {
+    /** Never throws: a full disk costs the line. */
+    write(line: string) {
       attempt(() => {
         if (size > 0 && size + Buffer.byteLength(line) > maxBytes) rotate();
         size += writeSync(descriptor, line);

@@ -166,14 +166,8 @@ export function turnLimit(set: number | undefined, keys: Iterable<KeyRecord>, no
   return isShared ? { most: sharedMost, why: "shared" } : { most: undefined, why: "alone" };
 }
 
-/** The same as `/health` shows it. */
-export interface ShownTurnLimit {
-  readonly most: number | null;
-  readonly why: TurnLimit["why"];
-}
-
-/** In words, for people. */
-export function spellTurnLimit({ most, why }: ShownTurnLimit): string {
+/** In words, for people: as `/health` shows it, with null for any number. */
+export function spellTurnLimit({ most, why }: { most: number | null; why: TurnLimit["why"] }): string {
   const many = most === null ? "no limit" : `${most} at once in one IDE`;
   const because = {
     set: "as you set it",

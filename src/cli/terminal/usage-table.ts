@@ -62,17 +62,10 @@ function spread(head: string, reset: string, pace: string): string {
   return `${head}  ${padEndTo(reset, 24)}  ${pace}`.trimEnd();
 }
 
-/** The text of one window, styled for the terminal. */
-interface Row {
-  readonly label: string;
-  /** With the blanks after it; empty off a terminal. */
-  readonly bar: string;
-  readonly amount: string;
-  readonly reset: string;
-  readonly pace: string;
-}
+/** The text of one window, styled for the terminal; `bar` with the blanks after it, and empty off a terminal. */
+type Row = ReturnType<typeof rowOf>;
 
-function rowOf(window: LimitsWindowEnvelope, cells: number, out: Screen, { nowMs, formatInstant }: TableOptions): Row {
+function rowOf(window: LimitsWindowEnvelope, cells: number, out: Screen, { nowMs, formatInstant }: TableOptions) {
   return {
     label: window.label,
     bar: out.isTerminal ? `${barOf(window, cells, out)}  ` : "",

@@ -18,20 +18,7 @@ const mostCalls = 10;
 const limitMs = 300_000;
 
 /** What an agent did with a tool of its client, in a loop of five calls. */
-export interface ToolsObservation {
-  /** It asked for the tools of its session. */
-  readonly listed: boolean;
-  readonly calls: number;
-  readonly prompts: number;
-  /** How often it asked whether it may call the client's tool. */
-  readonly permissions: number;
-  /** The kinds of the tools of its own that it used. */
-  readonly own: readonly string[];
-  /** Whether the call that waited was still waited for at its end; undefined where none waited. */
-  readonly held: boolean | undefined;
-  /** Why the loop ended before its answer. */
-  readonly problem: string | undefined;
-}
+type ToolsObservation = Awaited<ReturnType<typeof useTools>>;
 
 const server = "acp-tools.md, The server of a session";
 
@@ -105,12 +92,15 @@ const question =
   `Call the tool next_number ${wantedCalls} times, one call after the other: first with 1, then each time with the number that the ` +
   "result before names. Then answer with the last number.";
 
-/** Asks an agent for a loop of five calls, with one prompt at most, and keeps the last call waiting. Throws only the signal's reason. */
+/**
+ * Asks an agent for a loop of five calls, with one prompt at most, and keeps the last call waiting: `held` tells whether it was waited
+ * for to its end, if it came to that. `own`: the kinds of the agent's own tools. Throws only the signal's reason.
+ */
 export async function useTools(
   agent: Pick<AcpAgent, "stats">,
   { backend, model, clock }: { readonly backend: Backend; readonly model: string | undefined; readonly clock: Clock },
   signal: AbortSignal,
-): Promise<ToolsObservation> {
+) {
   const uid = (model ?? "default") as ModelUid; // "default" is the agent's own choice
   const request = { ...askedFor(question), tools: [step] };
   const { prompt } = layoutPrompt(request, { uid, number: undefined, contextTokens: undefined });
