@@ -121,7 +121,7 @@ export async function stopGateway(
   }
   const found = await lookForGateway(settings, signal);
   if (found === undefined || found === "stranger") {
-    const holder = await findPortHolder(Number(new URL(address.url).port), io.platform, signal);
+    const holder = await findPortHolder(Number(new URL(address.url).port), io, signal);
     if (holder?.pid !== address.pid) {
       removeIfThere(settings.gatewayFile);
       return undefined; // the process id belongs to another program now
@@ -134,7 +134,7 @@ export async function stopGateway(
       },
     );
   }
-  const holder = await findPortHolder(Number(new URL(address.url).port), io.platform, signal);
+  const holder = await findPortHolder(Number(new URL(address.url).port), io, signal);
   if (holder !== undefined && holder.pid !== address.pid) {
     throw new MillraceError(
       "upstream_failed",
