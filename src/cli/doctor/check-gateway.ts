@@ -1,10 +1,11 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { Settings } from "../compose/settings.ts";
 import { lookForGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { type Finding, finding } from "./finding.ts";
+import { finding } from "./finding.ts";
 
 const connectLimitMs = 1_000;
 
@@ -13,43 +14,34 @@ export async function checkGateway(settings: Settings, usualPort: number, ownVer
   const written = readGatewayFile(settings.gatewayFile);
   const found = await runningGateway(settings, signal);
   const running = found === "stranger" ? undefined : found?.url;
-  const none = { running: false, url: null, version: null, pid: null };
   if (running === undefined || written === undefined) {
-    const findings: Finding[] = [finding("gateway", "note", "No gateway runs", "Start it with `millrace serve`.")];
-    if (written !== undefined && found === "stranger")
-      findings.push(
-        finding(
-          "gateway",
-          "warning",
-          `Another program answers at ${written.url}, where your gateway was. It gets no key from Millrace`,
-          "Run `millrace serve`. Other clients cannot check who answers: stop that program, or set them up again.",
-        ),
-      );
-    else if (written !== undefined)
-      findings.push(finding("gateway", "note", `${settings.gatewayFile} is left over from a gateway that ended`));
-    if (await listens(usualPort, signal)) {
-      findings.push(
-        finding(
-          "gateway",
-          "note",
-          `Port ${usualPort} is taken by another program`,
-          "`millrace serve` takes another one and says which.",
-        ),
-      );
-    }
-    return { ...none, findings };
+    const left =
+      written === undefined
+        ? []
+        : found === "stranger"
+          ? [
+              finding(
+                "gateway",
+                "warning",
+                `Another program answers at ${written.url}, where your gateway was. It gets no key from Millrace`,
+                "Run `millrace serve`. Other clients cannot check who answers: stop that program, or set them up again.",
+              ),
+            ]
+          : [finding("gateway", "note", `${settings.gatewayFile} is left over from a gateway that ended`)];
+    const taken = `Port ${usualPort} is taken by another program`;
+    const findings = [
+      finding("gateway", "note", "No gateway runs", "Start it with `millrace serve`."),
+      ...left,
+      ...((await listens(usualPort, signal))
+        ? [finding("gateway", "note", taken, "`millrace serve` takes another one and says which.")]
+        : []),
+    ];
+    return { running: false, url: null, version: null, pid: null, findings };
   }
-  const findings: Finding[] = [finding("gateway", "ok", `A gateway runs at ${running}`)];
-  if (written.version !== ownVersion) {
-    findings.push(
-      finding(
-        "gateway",
-        "warning",
-        `The gateway that runs is of version ${written.version}, this command of ${ownVersion}`,
-        "Stop it and start it again.",
-      ),
-    );
-  }
+  const good = finding("gateway", "ok", `A gateway runs at ${running}`);
+  const other = `The gateway that runs is of version ${written.version}, this command of ${ownVersion}`;
+  const isOther = written.version !== ownVersion;
+  const findings = [good, ...(isOther ? [finding("gateway", "warning", other, "Stop it and start it again.")] : [])];
   return { running: true, url: running, version: written.version, pid: written.pid, findings };
 }
 
@@ -62,18 +54,14 @@ async function runningGateway(settings: Settings, signal: AbortSignal): ReturnTy
   }
 }
 
-function listens(port: number, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port });
-    const limited = deadline(signal, connectLimitMs);
-    const end = (answer: boolean) => {
-      limited.removeEventListener("abort", onAbort);
-      socket.destroy();
-      resolve(answer);
-    };
-    const onAbort = () => end(false);
-    limited.addEventListener("abort", onAbort, { once: true });
-    socket.once("connect", () => end(true));
-    socket.once("error", () => end(false));
-  });
+async function listens(port: number, signal: AbortSignal): Promise<boolean> {
+  const socket = connect({ host: "127.0.0.1", port });
+  try {
+    await once(socket, "connect", { signal: deadline(signal, connectLimitMs) });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
