@@ -28,7 +28,7 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
       const { readServeTable } = await import("./config/read-config.ts");
       return readServeTable(command, readSettings(io).configFile);
     },
-    found: async ({ command, input }) => {
+    found: async (command, input) => {
       json = (input.options as Readonly<Record<string, unknown>>)["json"] === true;
       const settings = readSettings(io);
       code = (await command.run({ ...input, argv }, { io, out, settings, signal: io.signal, json })) ?? exitCodes.ok;
@@ -71,12 +71,6 @@ function stackOf(error: unknown): string {
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 
-/** The parser's result: the command and its input. */
-interface ParseResult {
-  readonly command: Command;
-  readonly input: Omit<CommandInput<Options>, "argv">;
-}
-
 interface ParserPort {
   readonly env: CommandContext["io"]["env"];
   readonly version: string;
@@ -90,7 +84,7 @@ interface ParserPort {
   /** The values of the configuration file for this command's options: raw, by option name. */
   readonly configured?: (command: Command) => Promise<Readonly<Record<string, unknown>>>;
   /** Called as soon as a command is chosen, before its options are parsed. */
-  readonly found: (parsed: ParseResult) => Promise<void>;
+  readonly found: (command: Command, input: Omit<CommandInput<Options>, "argv">) => Promise<void>;
 }
 
 /** Builds the command line's grammar from the commands' own data. */
@@ -144,10 +138,7 @@ function build(command: Command, port: ParserPort, path = command.name, group = 
   }
   program.action(async () => {
     const configured = (await port.configured?.(command)) ?? {};
-    await port.found({
-      command,
-      input: { ...readOptions(program, command.options, port.env, configured), args: program.args },
-    });
+    await port.found(command, { ...readOptions(program, command.options, port.env, configured), args: program.args });
   });
   return program;
 }

@@ -14,7 +14,7 @@ async function parsed(args: readonly string[], env: Readonly<Record<string, stri
   });
   let options: unknown;
   const ignore = () => undefined;
-  const found = ({ input }: { readonly input: { readonly options: unknown } }) => {
+  const found = (_: unknown, input: { readonly options: unknown }) => {
     options = input.options;
     return Promise.resolve();
   };

@@ -19,19 +19,13 @@ export const vendorNames = { windsurf: "devin", "windsurf-next": "devin-next" } 
 /** How the vendor's agent is started that was found here. */
 export function vendorSpec(program: AgentProgram, parts: SpecParts): AcpAgentSpec {
   const { io } = parts;
-  const { variant, home, path } = program;
-  const isNext = variant === "windsurf-next";
+  const { home, path } = program;
+  const variant = program.variant === "windsurf-next" ? "windsurf-next" : "windsurf";
   const homes = { HOME: home, ...(io.platform === "win32" ? { USERPROFILE: home } : {}) };
   const own = home === io.homeFolder ? io.env : withoutFolders(io.env); // those lead to the files of this user
-  const spec: AcpAgentSpec = {
-    name: isNext ? vendorNames["windsurf-next"] : vendorNames.windsurf,
-    ide: isNext ? "windsurf-next" : "windsurf",
-    vendor: "devin",
-    command: path,
-    args: ["acp"],
-    environment: agentEnvironment(own, { env: [], set: { ...homes, ...quiet } }, io.platform),
-    folder: foldersOf(parts.folder),
-  };
+  const environment = agentEnvironment(own, { env: [], set: { ...homes, ...quiet } }, io.platform);
+  const facts = { name: vendorNames[variant], ide: variant, vendor: "devin" } as const;
+  const spec = specOf(facts, [path, "acp"], environment, parts);
   if (program.signedIn !== "editor") return spec;
   return {
     ...spec,
@@ -45,40 +39,29 @@ export function vendorSpec(program: AgentProgram, parts: SpecParts): AcpAgentSpe
 
 /** The program that the user named for the vendor's agent, with its own arguments. */
 export function namedVendorSpec(command: readonly string[], parts: SpecParts): AcpAgentSpec {
-  const [program = "", ...args] = command;
-  const { io } = parts;
-  return {
-    name: vendorNames.windsurf,
-    ide: "windsurf",
-    vendor: "devin",
-    command: program,
-    args,
-    environment: agentEnvironment(io.env, { env: [], set: quiet }, io.platform),
-    folder: foldersOf(parts.folder),
-  };
+  const environment = agentEnvironment(parts.io.env, { env: [], set: quiet }, parts.io.platform);
+  return specOf({ name: vendorNames.windsurf, ide: "windsurf", vendor: "devin" }, command, environment, parts);
 }
 
 /** An agent of the configuration. */
-export function configuredSpec(agent: AgentConfig, { io, folder }: SpecParts): AcpAgentSpec {
-  const [program = "", ...args] = agent.command;
-  return {
-    name: agent.name,
-    ide: agent.name,
-    vendor: "other",
-    command: program,
-    args,
-    environment: agentEnvironment(io.env, agent, io.platform),
-    ...(agent.allow_actions === true ? { allowsActions: true } : {}),
-    folder: foldersOf(folder),
-  };
+export function configuredSpec(agent: AgentConfig, parts: SpecParts): AcpAgentSpec {
+  const { name, command } = agent;
+  const environment = agentEnvironment(parts.io.env, agent, parts.io.platform);
+  const spec = specOf({ name, ide: name, vendor: "other" }, command, environment, parts);
+  return agent.allow_actions === true ? { ...spec, allowsActions: true } : spec;
+}
+
+function specOf(
+  facts: Pick<AcpAgentSpec, "name" | "ide" | "vendor">,
+  [command = "", ...args]: readonly string[],
+  environment: AcpAgentSpec["environment"],
+  { folder }: SpecParts,
+): AcpAgentSpec {
+  return { ...facts, command, args, environment, folder: join(folder, "acp") };
 }
 
 /** The vendor's agent logs much on its standard error. */
 const quiet = { RUST_LOG: "error" };
-
-function foldersOf(folder: string): string {
-  return join(folder, "acp");
-}
 
 function withoutFolders(environment: Io["env"]): Io["env"] {
   return Object.fromEntries(

@@ -183,13 +183,7 @@ async function meant(models: Models, name: string, signal: AbortSignal): Promise
 }
 
 /** Models of one family: the common part of their names, and each one's addition. */
-export interface ModelFamily {
-  /** A name that requests can use, alone or with a variant behind it: `claude-opus-4.7`. */
-  readonly name: string;
-  readonly members: readonly Model[];
-  /** The member that the name alone means; undefined where it needs a variant. */
-  readonly plain: Model | undefined;
-}
+export type ModelFamily = ReturnType<typeof familiesOf>[number];
 
 /** The columns of `familyRow`; those of `modelRow` lack the variants. */
 export const familyColumns: readonly Column[] = [
@@ -206,10 +200,7 @@ export const familyColumns: readonly Column[] = [
 export const modelColumns = familyColumns.filter(({ title }) => title !== "VARIANTS");
 
 /** `means` answers which model a name resolves to, if it is among the given ones. Families stand where their first model stood. */
-export function familiesOf(
-  models: readonly Model[],
-  means: (name: string) => Model | undefined,
-): readonly ModelFamily[] {
+export function familiesOf(models: readonly Model[], means: (name: string) => Model | undefined) {
   const groups = new Map<string, Model[]>();
   for (const model of models) {
     const base = `${model.vendor} ${shapeOf(model.name).base}`;

@@ -2,7 +2,6 @@ import { lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
-import { type AccountEntry, readAccounts } from "../account/read-accounts.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
@@ -14,6 +13,7 @@ import { spellBackend, spellEditor, spellTarget } from "../gateway-process/healt
 import { readPause } from "../gateway-process/pause-file.ts";
 import { spellTurnLimit } from "../keys/key-record.ts";
 import { limitsSource, openLocalMeter } from "../limits/limits-source.ts";
+import { type AccountEntry, readAccounts } from "../limits/read-accounts.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { type IdeOptions, ownGatewayOptions } from "../serve/gateway-options.ts";

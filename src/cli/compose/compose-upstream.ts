@@ -2,17 +2,15 @@ import { randomUUID } from "node:crypto";
 import type { ToolWay } from "../../backends/acp/tools/native-knowledge.ts";
 import type { IdeTools } from "../../backends/cascade/settings.ts";
 import type { BackendMode } from "../../backends/choose-backend.ts";
-import type { ServerSource } from "../../backends/current-server.ts";
 import type { BackendLifecycle } from "../../backends/lifecycle.ts";
-import { type BackendsOptions, type OpenBackends, openBackends } from "../../backends/open-backend.ts";
+import { type BackendsOptions, openBackends } from "../../backends/open-backend.ts";
 import type { EventSink } from "../../base/emitter.ts";
-import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
-import { type ComposedAgents, composeAgents, readAccountModels } from "../agents/compose-agents.ts";
+import { composeAgents, readAccountModels } from "../agents/compose-agents.ts";
 import { readConfig } from "../config/read-config.ts";
 import { promptServers } from "../serve/servers.ts";
 import type { Io } from "../terminal/output.ts";
@@ -38,16 +36,10 @@ interface UpstreamOptions {
 }
 
 /** The parts that answer prompts on this machine, and their models. */
-export interface Upstream {
-  readonly servers: ServerSource;
-  readonly agents: ComposedAgents;
-  readonly backends: OpenBackends;
-  readonly models: OpenModels;
-  readonly journal: CascadeJournal;
-}
+export type Upstream = ReturnType<typeof composeUpstream>;
 
 /** Opens the backends. No agent is started before its first prompt; the caller closes `agents`. */
-export function composeUpstream(options: UpstreamOptions): Upstream {
+export function composeUpstream(options: UpstreamOptions) {
   const { io, finder, ideTools, toolWay: tools, backend: mode, acpCommand: command, checkConsent, events } = options;
   const settings = readSettings(io);
   const { folder } = settings;

@@ -2,22 +2,17 @@ import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { agentOfModel } from "../../backends/agent-backend.ts";
-import type { OpenBackends } from "../../backends/open-backend.ts";
 import type { Clock } from "../../base/clock.ts";
-import { Emitter, type EventSource } from "../../base/emitter.ts";
-import type { MillraceError } from "../../base/errors.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
-import type { Secret } from "../../base/secret.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
 import type { Listener } from "../../gateway/http/listen.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
-import { type OpenGateway, openGateway } from "../../gateway/open-gateway.ts";
+import { openGateway } from "../../gateway/open-gateway.ts";
 import type { PauseState, StoreState } from "../../gateway/options.ts";
 import { openStreams } from "../../gateway/streams/open-streams.ts";
-import type { IdeFinder } from "../../ide/ide.ts";
-import type { Models } from "../../models/model.ts";
 import { openTurns } from "../../turns/open-turns.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import type { RefusalsOptions } from "../../turns/refusals.ts";
@@ -57,27 +52,10 @@ export interface ComposeOptions {
 }
 
 /** Everything that a gateway process is made of, wired. */
-export interface GatewayParts {
-  readonly instance: string;
-  readonly events: EventSource<GatewayLifecycle>;
-  /** The owner's key, as its file has it now. */
-  readonly ownerKey: () => Secret;
-  readonly finder: IdeFinder;
-  readonly backends: OpenBackends;
-  readonly models: Models;
-  readonly gateway: OpenGateway;
-  /** The store was found damaged when it was opened: where its file is kept. */
-  readonly damage: { readonly copy: string } | undefined;
-  /** Turns in the store that cannot be read, because the key that sealed them is lost. */
-  readonly unreadableTurns: number;
-  /** Why turns are kept in memory for now, if the store failed as it was opened. */
-  readonly degradedBy: MillraceError | undefined;
-  /** Frees the port, ends or hands over running turns, sends their readers an error, then frees everything. */
-  close(listening?: Pick<Listener, "stopAccepting" | "close">): Promise<void>;
-}
+export type GatewayParts = Awaited<ReturnType<typeof compose>>;
 
 /** The one place where the parts of a gateway meet. */
-export async function compose({ io, settings, options, log, ...allowed }: ComposeOptions): Promise<GatewayParts> {
+export async function compose({ io, settings, options, log, ...allowed }: ComposeOptions) {
   const { clock } = io;
   const { folder } = settings;
   const overrides = overridesOf(io, options);
@@ -189,15 +167,20 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   return {
     instance,
     events,
+    /** The owner's key, as its file has it now. */
     ownerKey,
     finder,
     backends,
     models,
     gateway,
+    /** The store was found damaged when it was opened: where its file is kept. */
     damage: opened.damage(),
+    /** Turns in the store that cannot be read, because the key that sealed them is lost. */
     unreadableTurns: opened.unreadableTurns,
+    /** Why turns are kept in memory for now, if the store failed as it was opened. */
     degradedBy: opened.degradedBy(),
-    async close(listening) {
+    /** Frees the port, ends or hands over running turns, sends their readers an error, then frees everything. */
+    async close(listening?: Pick<Listener, "stopAccepting" | "close">) {
       await listening?.stopAccepting();
       await metering.close();
       await turns.stop(); // open streams end with an error that makes their clients come back

@@ -67,17 +67,15 @@ export function ideVerdicts(
     void settle(taken);
     return verdicts;
   }
-  return {
-    read,
-    mark() {
-      if (known?.data.some(({ pid }) => pid !== null && !isAlive(pid)) === true) {
-        [last, known] = [undefined, undefined];
-        changes++;
-      }
-      void bestEffort(read());
-      return String(changes);
-    },
+  const mark = (): string => {
+    if (known?.data.some(({ pid }) => pid !== null && !isAlive(pid)) === true) {
+      [last, known] = [undefined, undefined];
+      changes++;
+    }
+    void bestEffort(read());
+    return String(changes);
   };
+  return { read, mark };
 }
 
 function stateOf({ variant, problem, signed_in: signedIn }: IdeReport) {

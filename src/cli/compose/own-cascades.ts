@@ -17,13 +17,6 @@ export interface OwnCascade extends CascadeFile, Partial<LastAsk> {
   readonly ide: Ide | undefined;
 }
 
-/** The conversations on disk: ours one by one, the IDE's own only counted. */
-export interface CascadesOnDisk {
-  /** The least recently used first. */
-  readonly own: readonly OwnCascade[];
-  readonly others: { readonly files: number; readonly bytes: number };
-}
-
 /** Where the ids of conversations that Millrace began are noted. */
 export function openOwnJournal(settings: Settings): CascadeJournal {
   return openCascadeJournal(join(settings.folder, "cascades.jsonl"));
@@ -50,12 +43,11 @@ export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: C
   };
 }
 
+/** The conversations on disk: ours one by one, the least recently used first, and the IDE's own only counted. */
+export type CascadesOnDisk = Awaited<ReturnType<typeof readCascades>>;
+
 /** Looks through the folders of the IDEs that run, and of the homes given. */
-export async function readCascades(
-  journal: CascadeJournal,
-  ides: readonly Ide[],
-  homes: readonly string[],
-): Promise<CascadesOnDisk> {
+export async function readCascades(journal: CascadeJournal, ides: readonly Ide[], homes: readonly string[]) {
   const noted = new Map((await journal.entries()).map((entry) => [entry.cascadeId, entry]));
   const ideOf = new Map(
     ides.flatMap((ide) => (ide.codeiumFolder === undefined ? [] : [[ide.codeiumFolder, ide] as const])),
@@ -75,7 +67,8 @@ export async function readCascades(
       }
     }
   }
-  return { own: own.sort((a, b) => lastUsedMs(a) - lastUsedMs(b)), others };
+  const sorted: readonly OwnCascade[] = own.sort((a, b) => lastUsedMs(a) - lastUsedMs(b));
+  return { own: sorted, others };
 }
 
 /** A session of an agent program that Millrace began and that is not known to be archived. */

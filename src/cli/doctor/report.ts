@@ -13,9 +13,8 @@ import { defaultPort, type GatewayCommandOptions, overridesOf } from "../serve/g
 import { chosenIde, nameWithKind } from "../serve/servers.ts";
 import type { Output } from "../terminal/output.ts";
 import { besideAgent, checkAgents, checkBackend, checkHosts } from "./check-agents.ts";
-import { checkGateway } from "./check-gateway.ts";
 import { checkIdes, type IdeReport } from "./check-ides.ts";
-import { checkKey, checkMachine, checkRedis, checkStore } from "./check-store.ts";
+import { checkGateway, checkKey, checkMachine, checkRedis, checkStore } from "./check-own.ts";
 import { type Finding, finding } from "./finding.ts";
 import { spellAge, spellBytes, spellCount, spellLines } from "./spell.ts";
 

@@ -74,7 +74,7 @@ export interface Assumption<S> {
   /** A page of docs/wire and its heading. */
   readonly source: string;
   readonly certainty: Certainty;
-  check(seen: S): Observation;
+  readonly check: (seen: S) => Observation;
 }
 
 export const ok = (seen: string): Observation => ({ verdict: "ok", seen });
