@@ -1,6 +1,5 @@
 import type { Command } from "./command.ts";
 import { dispatch } from "./dispatch.ts";
-import type { OpenLimitsSource } from "./limits/limits-source.ts";
 import { type CommandOutline, outlines } from "./outlines.ts";
 import { canAsk } from "./terminal/ask-yes.ts";
 import type { Io } from "./terminal/output.ts";
@@ -31,11 +30,11 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   resume: async () => (await import("./commands/stop.ts")).resumeCommand,
   tail: async () => (await import("./commands/tail.ts")).tailCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,
-  models: async () => (await import("./commands/models.ts")).modelsCommand(await openLimits()),
+  models: async () => (await import("./commands/models.ts")).modelsCommand(),
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   cascades: async () => (await import("./commands/cascades.ts")).cascadesCommand,
   schema: async () => (await import("./commands/schema.ts")).schemaCommand,
-  usage: async () => (await import("./commands/usage.ts")).usageCommand(await openLimits()),
+  usage: async () => (await import("./commands/usage.ts")).usageCommand(),
   statusline: async () => (await import("./commands/statusline.ts")).statuslineCommand,
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
@@ -43,14 +42,6 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
   uninstall: async () => (await import("./commands/uninstall.ts")).uninstallCommand,
 };
-
-async function openLimits(): Promise<OpenLimitsSource> {
-  const [{ limitsSource }, { openLocalMeter }] = await Promise.all([
-    import("./limits/limits-source.ts"),
-    import("./limits/limits-source.ts"),
-  ]);
-  return limitsSource((context) => openLocalMeter(context));
-}
 
 /** Every command in the order of the help: the one named on the command line, and outlines of the others. */
 export async function commandsFor(argv: readonly string[]): Promise<readonly Command[]> {

@@ -61,7 +61,7 @@ export function composeAgents(options: AgentsOptions): ComposedAgents {
       ...(tools === undefined ? {} : { tools }),
     });
     opened.push(agent);
-    return { ...agentOf(agent), backend: journalled(agent.backend, journal, { owner, clock: io.clock }) };
+    return { ...agent, backend: journalled(agent.backend, journal, { owner, clock: io.clock }) };
   };
   const all = config.agents.map((agent) => open(configuredSpec(agent, parts)));
   const vendors = new Map<string, AcpAgent>();
@@ -110,18 +110,6 @@ export async function agentStats({ opened }: Pick<ComposedAgents, "opened">): Pr
       return { agent: agent.name, processes, starts, crashes, prompts };
     }),
   );
-}
-
-/** The members of an agent, of any class. */
-function agentOf(agent: AcpAgent): AcpAgent {
-  return {
-    name: agent.name,
-    backend: agent.backend,
-    models: (signal) => agent.models(signal),
-    untilSlow: (signal) => agent.untilSlow(signal),
-    stats: () => agent.stats(),
-    close: () => agent.close(),
-  };
 }
 
 /**

@@ -45,9 +45,7 @@ export async function readTarget(
       images: model.modalities?.input.includes("image") ?? false,
     }),
   );
-  const chosen = wanted === undefined ? defaultModel(data) : { id: wanted };
-  const { id: model } = chosen;
-  const why = "why" in chosen ? chosen.why : undefined;
+  const { id: model, why } = wanted === undefined ? defaultModel(data) : { id: wanted, why: undefined };
   return { url, model, why, models: allModels ? models : shortList(models, model, fewModels), keyCommand };
 }
 

@@ -4,7 +4,7 @@ import { hostname, userInfo } from "node:os";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
 import { defaultOf } from "../clients/target.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
+import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { type Upstream } from "../compose/compose-upstream.ts";
 import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
@@ -16,24 +16,27 @@ import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { flag, modelOption, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { type GatewayCommandOptions, ownGatewayOptions } from "../serve/gateway-options.ts";
+import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { withGateway } from "../serve/open-composed.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { jsonText } from "../terminal/foreign-text.ts";
+
+const options = {
+  send: flag("ask a model one short question; this uses some of your plan"),
+  contract: flag("compare the IDE on this machine with what Millrace expects of it"),
+  spend: flag("with --contract: send a few small prompts; this uses some of your plan"),
+  report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
+  model: modelOption("with --send or --spend: model to ask"),
+  json: flag("print JSON"),
+  ...ownGatewayOptions,
+} as const;
+type Options = OptionValues<typeof options>;
 
 export const doctorCommand = defineCommand({
   ...outlines.doctor,
   description:
     "Checks the running IDEs, the gateway, its key, its store and the disk space of conversations. It changes nothing and costs nothing; only --send and --spend ask a model. Exits with 0 if all is well, with 1 if there are warnings, else with the code of the worst problem.",
-  options: {
-    send: flag("ask a model one short question; this uses some of your plan"),
-    contract: flag("compare the IDE on this machine with what Millrace expects of it"),
-    spend: flag("with --contract: send a few small prompts; this uses some of your plan"),
-    report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
-    model: modelOption("with --send or --spend: model to ask"),
-    json: flag("print JSON"),
-    ...ownGatewayOptions,
-  },
+  options,
   examples: [
     ["millrace doctor", "one screen"],
     ["millrace doctor --report doctor.json", "to attach to a bug report"],
@@ -73,10 +76,7 @@ function widthOf({ isTerminal, columns }: CommandContext["out"]): number {
 }
 
 /** Exits 0 where nothing differs, 1 where something does, 69 where nothing could be looked at. */
-async function contract(
-  options: Options & { readonly spend: boolean; readonly report: string | undefined; readonly json: boolean },
-  context: CommandContext,
-): Promise<number> {
+async function contract(options: Options, context: CommandContext): Promise<number> {
   const { io, out, signal } = context;
   const [seen, known] = await withFinder(io, options, async (finder) => {
     const { report, personal } = await runContract(options, finder, context);
@@ -91,11 +91,6 @@ async function contract(
   if (report.data.length === 0) return exitCodes.unavailable;
   return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
 }
-
-type Options = GatewayCommandOptions & {
-  readonly send: boolean;
-  readonly model: string | undefined;
-};
 
 /** The values that must not be in an archive, in any file. */
 async function knownOf(

@@ -19,9 +19,9 @@ import {
 } from "../gateway-process/consent.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { flag, ofServe } from "../options.ts";
+import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { gatewayOptions, type IdeOptions } from "../serve/gateway-options.ts";
+import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { choosePrompted, spellChosenIde } from "../serve/servers.ts";
 import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -31,7 +31,6 @@ import { setupCommand } from "./setup.ts";
 
 const modelsLimitMs = 10_000;
 const question = "In one sentence: which model are you?";
-const { ide, home, pid, endpoint, tokenFile } = gatewayOptions;
 
 /** One thing that `init` does, in the words of the plan, and the command that does it. */
 interface Step {
@@ -49,7 +48,7 @@ export const initCommand = defineCommand({
     yes: flag("do it without asking", { short: "y" }),
     accept: flag("only agree that prompts go to the IDE and use its plan; a running gateway uses that at once"),
     undo: flag("take this consent back: the next prompt is refused"),
-    ...ofServe({ ide, home, pid, endpoint, tokenFile }),
+    ...ideOptions,
   },
   examples: [
     ["millrace init", "the first start"],

@@ -13,14 +13,14 @@ import { type Command, type CommandContext, defineCommand } from "../command.ts"
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
 import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
-import type { OpenLimitsSource } from "../limits/limits-source.ts";
+import { limitsSource, type OpenLimitsSource } from "../limits/limits-source.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions, overridesOf } from "../serve/gateway-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
 /** `millrace models`: the models that the account can call. With `--tools`, how well its models called tools. */
-export function modelsCommand(openSource: OpenLimitsSource): Command {
+export function modelsCommand(openSource: OpenLimitsSource = limitsSource()): Command {
   return defineCommand({
     ...outlines.models,
     description:

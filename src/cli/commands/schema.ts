@@ -65,37 +65,22 @@ function describeBuild(
 ): readonly string[] {
   const { verdict, differences } = schema.reconciliation;
   const most = all ? Number.POSITIVE_INFINITY : listed;
-  const lines = [
+  const section = (title: string, what: string, items: readonly string[]) =>
+    items.length === 0 ? [] : [`${title.padEnd(10)}${what}`, ...cut(items, most)];
+  const counts = severity.map((kind) => ({ kind, count: differences.filter((one) => one.kind === kind).length }));
+  const said = counts.filter(({ count }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
+  const sorted = differences.toSorted((a, b) => rank(a) - rank(b)).map(describeDifference);
+  const models = newModels.map(({ name, number }) => `  ${name} = ${number}`);
+  const problems = schema.problems.map(({ where, what }) => `  ${where}: ${what}`);
+  return [
     `file      ${path}`,
     `sha256    ${schema.digest}`,
     `holds     ${countTypes(schema)}`,
     `verdict   ${meanings[verdict]}`,
+    ...section("differs", said.join(", "), sorted),
+    ...section("models", `${models.length} that Millrace does not know by name`, models),
+    ...section("unread", `${spellCount(problems.length, "place")} could not be read for certain`, problems),
   ];
-  if (differences.length > 0) {
-    const counts = severity.map((kind) => ({ kind, count: differences.filter((one) => one.kind === kind).length }));
-    const said = counts.filter(({ count }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
-    const sorted = differences.toSorted((a, b) => rank(a) - rank(b));
-    lines.push(`differs   ${said.join(", ")}`, ...cut(sorted.map(describeDifference), most));
-  }
-  if (newModels.length > 0) {
-    lines.push(`models    ${newModels.length} that Millrace does not know by name`);
-    lines.push(
-      ...cut(
-        newModels.map(({ name, number }) => `  ${name} = ${number}`),
-        most,
-      ),
-    );
-  }
-  if (schema.problems.length > 0) {
-    lines.push(`unread    ${spellCount(schema.problems.length, "place")} could not be read for certain`);
-    lines.push(
-      ...cut(
-        schema.problems.map(({ where, what }) => `  ${where}: ${what}`),
-        most,
-      ),
-    );
-  }
-  return lines;
 }
 
 function countTypes({ registry }: BuildSchema): string {

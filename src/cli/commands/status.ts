@@ -16,12 +16,10 @@ import { limitsSource, openLocalMeter } from "../limits/limits-source.ts";
 import { type AccountEntry, readAccounts } from "../limits/read-accounts.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { type IdeOptions, ownGatewayOptions } from "../serve/gateway-options.ts";
+import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { failureOf, newestTurns } from "../terminal/pick-turn.ts";
-
-const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
 
 /** Everything that `millrace status` knows, read at one moment. */
 type Status = Awaited<ReturnType<typeof readStatus>>;
@@ -30,14 +28,7 @@ export const statusCommand = defineCommand({
   ...outlines.status,
   description:
     "Shows the gateway, the account, what is left of the plan, where prompts go, the turns, the clients that are set up, the service, and the last failure. Keys are never shown. Exits with 0 if a gateway runs, with 69 if not. `millrace doctor` checks more.",
-  options: {
-    json: flag("print JSON"),
-    ide,
-    home,
-    pid,
-    endpoint,
-    tokenFile,
-  },
+  options: { json: flag("print JSON"), ...ideOptions },
   examples: [
     ["millrace status", "everything in eight lines"],
     ["millrace status --json", "the same for a script"],
@@ -57,12 +48,11 @@ export async function readStatus(options: IdeOptions, context: CommandContext) {
   const [gateway, accounts, limits] = await withFinder(io, options, (finder) =>
     Promise.all([readGatewayStatus(context), readAccounts(finder, signal), readLimits(finder, context)]),
   );
-  const pause = readPause(settings.pauseFile);
   return {
     atMs: io.clock.now(),
     gateway,
     /** Null where the file does not say since when. */
-    pausedSince: pause && (pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString()),
+    pausedSince: readPause(settings.pauseFile)?.since,
     // As the choice of an IDE: a stand-in only where nothing real is signed in.
     accounts: accounts.toSorted(
       (a, b) => Number(b.signed_in) - Number(a.signed_in) || Number(a.stand_in) - Number(b.stand_in),

@@ -81,8 +81,7 @@ export const pauseCommand = defineCommand({
   examples: [["millrace pause", "at once; `millrace resume` ends it"]],
   run({ options: { json } }, { io, out, settings }) {
     pause(settings.pauseFile, io.clock.now());
-    const sinceMs = readPause(settings.pauseFile)?.sinceMs;
-    if (json) out.json({ paused: true, since: sinceMs === undefined ? null : new Date(sinceMs).toISOString() });
+    if (json) out.json({ paused: true, since: readPause(settings.pauseFile)?.since ?? null });
     else out.line("Paused: no prompt is sent until `millrace resume`. Running answers continue.");
     return Promise.resolve();
   },

@@ -5,7 +5,7 @@ import { durationInWords } from "../../usage/pace-words.ts";
 import { parseSince } from "../../usage/since.ts";
 import { type Command, type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { readLimitsFile } from "../limits/limits-file.ts";
-import type { LimitsSource, OpenLimitsSource } from "../limits/limits-source.ts";
+import { type LimitsSource, limitsSource, type OpenLimitsSource } from "../limits/limits-source.ts";
 import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -30,7 +30,7 @@ const options = {
 type UsageOptions = OptionValues<typeof options>;
 
 /** `millrace usage`: the rest of the plan and whether it lasts; with `--since` or `--by`, who used it. */
-export function usageCommand(openSource: OpenLimitsSource): Command {
+export function usageCommand(openSource: OpenLimitsSource = limitsSource()): Command {
   return defineCommand({
     ...outlines.usage,
     description:

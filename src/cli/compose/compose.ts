@@ -11,7 +11,7 @@ import type { Listener } from "../../gateway/http/listen.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import { openGateway } from "../../gateway/open-gateway.ts";
-import type { PauseState, StoreState } from "../../gateway/options.ts";
+import type { StoreState } from "../../gateway/options.ts";
 import { openStreams } from "../../gateway/streams/open-streams.ts";
 import { openTurns } from "../../turns/open-turns.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
@@ -139,7 +139,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     rpc: openStreams(turns, { retainedMs: retention.windowMs }),
     metrics,
     storeState: () => describeStore(opened),
-    pauseState: () => describePause(settings.pauseFile),
+    pauseState: () => readPause(settings.pauseFile) ?? null,
     turnLimit: limitNow,
     consents: consentBook(finder, { ...consent, namesAgent: options.acpCommand !== undefined }),
     logBytes: () => (storeFile === undefined || ownsFile ? undefined : bytesOf(storeFile)),
@@ -199,12 +199,6 @@ function quotaResets(events: Emitter<UsageLifecycle>, clock: Clock): RefusalsOpt
     plans = readings.map(({ snapshot }) => snapshot).filter(({ ide }) => ide !== "antigravity");
   });
   return (window) => quotaReset(plans, clock.now(), window);
-}
-
-function describePause(file: string): PauseState | null {
-  const pause = readPause(file);
-  if (pause === undefined) return null;
-  return { since: pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString() };
 }
 
 function describeStore(opened: OpenedStore): StoreState {

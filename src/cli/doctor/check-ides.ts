@@ -149,14 +149,8 @@ function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readon
     return [finding("ide", "error", what, miss.todo)];
   }
   if (ides.length > 0) {
-    return [
-      finding(
-        "ide",
-        "error",
-        "Only Antigravity runs; it is metered, never prompted",
-        `Start ${productToday} and open a folder.`,
-      ),
-    ];
+    const what = "Only Antigravity runs; it is metered, never prompted";
+    return [finding("ide", "error", what, `Start ${productToday} and open a folder.`)];
   }
   const installed = signedOutHere(result);
   if (installed !== undefined) {
@@ -193,15 +187,12 @@ function problemsOf(
     );
   }
   if (capabilities !== undefined && !capabilities.cascade && !capabilities.rawChat) {
+    const todo =
+      "Cascade was removed from it, and no agent program that is signed in was found. Sign in inside the IDE, or run `devin auth login`.";
     findings.push(
       hasAgent
         ? finding("ide", "note", `${name} takes no prompts itself; its agent is asked over ACP`)
-        : finding(
-            "ide",
-            "error",
-            `${name} offers no way to send a prompt`,
-            "Cascade was removed from it, and no agent program that is signed in was found. Sign in inside the IDE, or run `devin auth login`.",
-          ),
+        : finding("ide", "error", `${name} offers no way to send a prompt`, todo),
     );
   }
   if (capabilities?.cascade === true && denied === true) {
@@ -231,53 +222,38 @@ function schemaFindings(name: string, schema: SchemaReport | undefined): readonl
       const what = `${name} speaks a schema without what Millrace needs: ${schema.load_bearing.join(", ")}`;
       return [finding(area, "error", what, "Update Millrace; `millrace schema` has all of it.")];
     }
-    case "unreadable":
-      return [
-        finding(
-          area,
-          "warning",
-          `${name}: its schema cannot be read. ${schema.why ?? ""}`,
-          "Nothing, as long as answers come; please report it.",
-        ),
-      ];
-    case "moved":
-      return [
-        finding(
-          area,
-          "note",
-          `${name} numbers ${schema.differences} fields otherwise than Millrace; its own numbers are used`,
-        ),
-      ];
+    case "unreadable": {
+      const what = `${name}: its schema cannot be read. ${schema.why}`;
+      return [finding(area, "warning", what, "Nothing, as long as answers come; please report it.")];
+    }
+    case "moved": {
+      const what = `${name} numbers ${schema.differences} fields otherwise than Millrace; its own numbers are used`;
+      return [finding(area, "note", what)];
+    }
     case "same":
     case "not_found":
       return [];
     default:
-      return schema.verdict satisfies never;
+      return schema satisfies never;
   }
 }
 
 /** How the schema of an IDE's build stands to ours. */
-export interface SchemaReport {
-  /** `same`: nothing moved. `moved`: some fields have other numbers. `broken`: something is missing that nothing works without. */
-  readonly verdict: "same" | "moved" | "broken" | "unreadable" | "not_found";
-  readonly differences: number;
-  /** Missing or changed names that Millrace cannot work without; at most ten. */
-  readonly load_bearing: readonly string[];
-  readonly why?: string;
-}
+type SchemaReport = Awaited<ReturnType<typeof checkSchema>>;
 
 /** Reads the build's own `extension.js`, as the gateway does before its first call: once for each content, then from the cache. */
-export async function checkSchema(schemas: Schemas, extensionPath: string, signal: AbortSignal): Promise<SchemaReport> {
+export async function checkSchema(schemas: Schemas, extensionPath: string, signal: AbortSignal) {
   const file = joinPath(extensionPath, "dist", "extension.js");
-  const none = { differences: 0, load_bearing: [] };
-  if (extensionPath === "" || !(await isThere(file))) return { verdict: "not_found", ...none };
+  const none = { differences: 0, load_bearing: [] as string[] };
+  if (extensionPath === "" || !(await isThere(file))) return { verdict: "not_found" as const, ...none };
   try {
     const { verdict, differences } = (await schemas.read(file, signal)).reconciliation;
     const bearing = differences.filter((difference) => difference.loadBearing).map(({ where }) => where);
+    // What Millrace cannot work without, and is missing or changed.
     return { verdict, differences: differences.length, load_bearing: bearing.slice(0, 10) };
   } catch (error) {
     if (!isMillraceError(error)) throw error;
-    return { verdict: "unreadable", ...none, why: error.message };
+    return { verdict: "unreadable" as const, ...none, why: error.message };
   }
 }
 

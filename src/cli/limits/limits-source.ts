@@ -48,7 +48,9 @@ export interface LocalMeter {
 export type OpenLimitsSource = (context: CommandContext) => Promise<LimitsSource>;
 
 /** The running gateway's meter if there is a gateway, else one that `openLocal` opens. */
-export function limitsSource(openLocal: (context: CommandContext) => LocalMeter): OpenLimitsSource {
+export function limitsSource(
+  openLocal: (context: CommandContext) => LocalMeter = (context) => openLocalMeter(context),
+): OpenLimitsSource {
   return async (context) => {
     const gateway = await findGateway(context.settings, context.signal);
     return gateway === undefined ? ofMeter(openLocal(context), context) : ofGateway(gateway);

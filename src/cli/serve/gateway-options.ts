@@ -100,6 +100,10 @@ export const gatewayOptions = {
 const { port: _port, ...unlistened } = gatewayOptions;
 export const ownGatewayOptions = ofServe(unlistened);
 
+const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
+/** The options that say which IDE is meant, for a command that runs no gateway. */
+export const ideOptions = { ide, home, pid, endpoint, tokenFile };
+
 /** The parsed options of a gateway command. */
 export type GatewayCommandOptions = OptionValues<typeof unlistened>;
 
