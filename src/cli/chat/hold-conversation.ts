@@ -39,7 +39,7 @@ const help = [
 /** Talks on a terminal until the user leaves. A failed or stopped question can be asked again; the conversation continues without it. */
 export async function holdConversation(begin: ChatStart, context: CommandContext): Promise<number> {
   const { out, signal } = context;
-  const talk = new Talk(begin, context);
+  const talk = openTalk(begin, context);
   out.note(`${begin.model} · /help for commands, Ctrl-D to leave`);
   const reader = new LineReader(context);
   const onAbort = () => reader.close();
@@ -73,59 +73,50 @@ export async function holdConversation(begin: ChatStart, context: CommandContext
   }
 }
 
-class Talk {
-  readonly #begin: ChatStart;
-  readonly #context: CommandContext;
-  #model: string;
-  #messages: readonly ChatMessage[] = [];
+/** A conversation: each text is a command or a question. */
+function openTalk(begin: ChatStart, context: CommandContext) {
+  const { out } = context;
+  let { model } = begin;
+  let messages: readonly ChatMessage[] = [];
   /** The model of each answer, in their order. */
-  #answeredBy: readonly string[] = [];
-  #attached: readonly string[] = [];
-
-  constructor(begin: ChatStart, context: CommandContext) {
-    this.#begin = begin;
-    this.#context = context;
-    this.#model = begin.model;
-  }
+  let answeredBy: readonly string[] = [];
+  let attached: readonly string[] = [];
 
   /** Carries out a command or asks a question. Shows the error if it fails. */
-  async take(text: string, stop: AbortSignal): Promise<void> {
-    const { out } = this.#context;
+  async function take(text: string, stop: AbortSignal): Promise<void> {
     try {
       if (text === "") return;
-      if (text.startsWith("/") && !text.includes("\n") && /^\/[a-z]+(\s|$)/.test(text)) return await this.#obey(text);
-      await this.#ask(text, stop);
+      if (text.startsWith("/") && !text.includes("\n") && /^\/[a-z]+(\s|$)/.test(text)) return await obey(text);
+      await ask(text, stop);
     } catch (error) {
       out.problem(toMillraceError(error));
     }
   }
 
-  async #obey(text: string): Promise<void> {
-    const { out } = this.#context;
+  async function obey(text: string): Promise<void> {
     const [command = "", ...rest] = text.split(/\s+/);
     const argument = rest.join(" ");
     if (command === "/help") for (const line of help) out.note(line);
     else if (command === "/new") {
-      this.#messages = [];
-      this.#answeredBy = [];
-      this.#attached = [];
+      messages = [];
+      answeredBy = [];
+      attached = [];
       out.note("This is a new conversation.");
-    } else if (command === "/model") await this.#choose(argument);
+    } else if (command === "/model") await choose(argument);
     else if (command === "/file") {
-      this.#attached = [...this.#attached, await fencedFile(this.#pathOf(argument))];
+      attached = [...attached, await fencedFile(pathOf(argument))];
       out.note(`${argument} goes with the next message.`);
-    } else if (command === "/save") await this.#save(argument);
+    } else if (command === "/save") await save(argument);
     else
       throw new MillraceError("invalid_request", `There is no command ${command}.`, {
         hint: "/help lists the commands.",
       });
   }
 
-  async #choose(wanted: string): Promise<void> {
-    const { out } = this.#context;
-    const names = await this.#begin.listModels();
+  async function choose(wanted: string): Promise<void> {
+    const names = await begin.listModels();
     if (wanted === "") {
-      for (const name of names) out.note(`${name === this.#model ? "*" : " "} ${name}`);
+      for (const name of names) out.note(`${name === model ? "*" : " "} ${name}`);
       return;
     }
     if (!names.some((name) => name === wanted || name.startsWith(`${wanted}:`))) {
@@ -133,45 +124,47 @@ class Talk {
       const hint = close.length > 0 ? `Did you mean ${close.join(", ")}?` : "/model lists the names.";
       throw new MillraceError("unknown_model", `There is no model ${wanted}.`, { hint });
     }
-    this.#model = wanted;
+    model = wanted;
     out.note(`${wanted} answers from now on.`);
   }
 
   /** A path as a shell would read it: no shell has replaced the home folder here. */
-  #pathOf(path: string): string {
-    return path.startsWith("~/") ? join(this.#context.io.homeFolder, path.slice(2)) : path;
+  function pathOf(path: string): string {
+    return path.startsWith("~/") ? join(context.io.homeFolder, path.slice(2)) : path;
   }
 
-  async #ask(text: string, stop: AbortSignal): Promise<void> {
-    stopIfPaused(this.#context.settings.pauseFile);
-    const { thinking, streams, system } = this.#begin;
-    const question = [text, ...this.#attached].join("\n\n");
-    const messages: readonly ChatMessage[] = [...this.#messages, { role: "user", text: question }];
+  async function ask(text: string, stop: AbortSignal): Promise<void> {
+    stopIfPaused(context.settings.pauseFile);
+    const { thinking, streams, system } = begin;
+    const question = [text, ...attached].join("\n\n");
+    const sent: readonly ChatMessage[] = [...messages, { role: "user", text: question }];
     const leave = new AbortController();
-    const asked = { model: this.#model, messages, system };
+    const asked = { model, messages: sent, system };
     const stream = await startChat(asked, streams, leave.signal);
-    const signal = AbortSignal.any([this.#context.signal, stop]);
-    const options = { thinking, json: false, model: this.#model };
-    const shown = await showAnswer(stream, leave, options, { ...this.#context, signal });
-    if (shown === "cancelled") return this.#context.out.note("Stopped.");
-    this.#messages = [...messages, { role: "assistant", text: shown.answer }];
-    this.#answeredBy = [...this.#answeredBy, asked.model];
-    this.#attached = [];
+    const signal = AbortSignal.any([context.signal, stop]);
+    const options = { thinking, json: false, model };
+    const shown = await showAnswer(stream, leave, options, { ...context, signal });
+    if (shown === "cancelled") return out.note("Stopped.");
+    messages = [...sent, { role: "assistant", text: shown.answer }];
+    answeredBy = [...answeredBy, asked.model];
+    attached = [];
   }
 
-  async #save(path: string): Promise<void> {
+  async function save(path: string): Promise<void> {
     if (path === "")
       throw new MillraceError("invalid_request", "/save needs a file name.", { hint: "Type: /save talk.md" });
-    const names = this.#answeredBy.flatMap((model) => ["You", model]);
-    const parts = this.#messages.map(({ text }, at) => `## ${names[at]}\n\n${text}\n`);
+    const names = answeredBy.flatMap((name) => ["You", name]);
+    const parts = messages.map(({ text }, at) => `## ${names[at]}\n\n${text}\n`);
     try {
-      await writeFile(this.#pathOf(path), parts.join("\n"), { flag: "wx", mode: 0o600 });
+      await writeFile(pathOf(path), parts.join("\n"), { flag: "wx", mode: 0o600 });
     } catch (error) {
       const why = (error as NodeJS.ErrnoException).code === "EEXIST" ? "exists already" : "cannot be written";
       throw new MillraceError("invalid_request", `${path} ${why}.`, { hint: "Choose another file name." });
     }
-    this.#context.out.note(`The conversation is in ${path}.`);
+    out.note(`The conversation is in ${path}.`);
   }
+
+  return { take };
 }
 
 /** Lines that come within this time of each other were pasted together, in ms. */

@@ -39,7 +39,7 @@ export async function showAnswer(
   };
   if (signal.aborted) onInterrupt();
   else signal.addEventListener("abort", onInterrupt, { once: true });
-  const shown = new ShownAnswer(options, out);
+  const shown = answerPrinter(options, out);
   const waiting = showWaiting(options.model, { io, out });
   let end: EndEvent | undefined;
   try {
@@ -56,7 +56,7 @@ export async function showAnswer(
     leave.abort();
   }
   shown.end();
-  if (end?.outcome === "finished") return { ...shown.texts, reason: end.reason };
+  if (end?.outcome === "finished") return { ...shown.texts(), reason: end.reason };
   if (signal.aborted || end === undefined) return "cancelled" as const;
   throw failureOf(end);
 }
@@ -81,51 +81,39 @@ export function tellConnection(out: Output): (change: ConnectionChange) => void 
   };
 }
 
-class ShownAnswer {
-  readonly #options: ShowOptions;
-  readonly #out: Output;
-  readonly #printer: MarkdownPrinter;
-  #answer = "";
-  #thinking = "";
-
-  constructor(options: ShowOptions, out: Output) {
-    this.#options = options;
-    this.#out = out;
-    this.#printer = new MarkdownPrinter(out);
-  }
-
-  get texts(): { readonly answer: string; readonly thinking: string } {
-    return { answer: this.#answer, thinking: this.#thinking };
-  }
-
-  /** Answers whether something was shown. */
-  add(event: StreamEvent): boolean {
-    if (event.type === "thinking") {
-      this.#thinking += event.delta;
-      if (!this.#options.thinking || this.#options.json) return false;
-      this.#out.talk(event.delta);
-      return true;
-    }
-    if (event.type === "text" || event.type === "rewritten") {
-      const isShown = this.#show(event.delta);
-      this.#answer = event.type === "rewritten" ? event.text : this.#answer + event.delta;
-      return isShown;
-    }
-    if (event.type === "end") this.#answer = event.text ?? this.#answer;
-    return event.type === "end";
-  }
-
-  end(): void {
-    this.#printer.end();
-    this.#out.endLine();
-  }
-
-  #show(delta: string): boolean {
-    if (this.#options.json || delta === "") return false;
-    if (this.#answer === "" && this.#thinking !== "" && this.#options.thinking) this.#out.talk("\n\n");
-    this.#printer.add(delta);
+/** Shows the events of an answer as they come; `add` answers whether something was shown. */
+function answerPrinter({ thinking: showsThinking, json }: ShowOptions, out: Output) {
+  const printer = new MarkdownPrinter(out);
+  let answer = "";
+  let thinking = "";
+  const show = (delta: string): boolean => {
+    if (json || delta === "") return false;
+    if (answer === "" && thinking !== "" && showsThinking) out.talk("\n\n");
+    printer.add(delta);
     return true;
-  }
+  };
+  return {
+    texts: () => ({ answer, thinking }),
+    add(event: StreamEvent): boolean {
+      if (event.type === "thinking") {
+        thinking += event.delta;
+        if (!showsThinking || json) return false;
+        out.talk(event.delta);
+        return true;
+      }
+      if (event.type === "text" || event.type === "rewritten") {
+        const isShown = show(event.delta);
+        answer = event.type === "rewritten" ? event.text : answer + event.delta;
+        return isShown;
+      }
+      if (event.type === "end") answer = event.text ?? answer;
+      return event.type === "end";
+    },
+    end() {
+      printer.end();
+      out.endLine();
+    },
+  };
 }
 
 function failureOf({ outcome, reason, errorCode, errorMessage, errorHint }: EndEvent): MillraceError {

@@ -53,7 +53,7 @@ export const tailCommand = defineCommand({
       return exitCodes.ok;
     }
     const { turn, own } = await pickTurn(id, gateway, context);
-    const shown = options.json ? undefined : new ShownTurn(out);
+    const show = options.json ? (event: ShownEvent) => out.json(event, "line") : turnPrinter(out);
     if (!options.json) out.note(`${turn.id}  ${turn.model}  ${turn.client ?? "unknown client"}  ${turn.status}`);
     const events =
       own === undefined ? eventsOf(turn, options.follow, context) : observed(own, gateway, options.follow, context);
@@ -61,8 +61,7 @@ export const tailCommand = defineCommand({
     try {
       for await (const event of events) {
         last = event;
-        if (shown === undefined) out.json(event, "line");
-        else shown.add(event);
+        show(event);
       }
     } finally {
       out.endLine();
@@ -97,44 +96,38 @@ async function* observed(
 }
 
 /** The parts of a turn's event that are shown. The gateway's own events have them. */
-export type ShownEvent = { readonly eventId: string } & (
+type ShownEvent = { readonly eventId: string } & (
   | Extract<TurnEventBody, { readonly type: "text" | "thinking" | "rewritten" | "tool_call" | "failed" }>
   | { readonly type: "started" | "usage" | "finished" }
   | { readonly type: "cancelled"; readonly by: string }
 );
 
-/** A turn's events as a person reads them: the answer on stdout, everything else on stderr. */
-export class ShownTurn {
-  readonly #out: Output;
-  #arguments = "";
-  #isThinking = false;
-
-  constructor(out: Output) {
-    this.#out = out;
-  }
-
-  add(event: ShownEvent): void {
-    if (event.type === "text" && this.#isThinking) this.#out.talk("\n\n"); // the thought is over
-    if (event.type === "text" || event.type === "thinking") this.#isThinking = event.type === "thinking";
+/** Shows a turn's events as a person reads them: the answer on stdout, everything else on stderr. */
+function turnPrinter(out: Output): (event: ShownEvent) => void {
+  let given = "";
+  let isThinking = false;
+  return (event) => {
+    if (event.type === "text" && isThinking) out.talk("\n\n"); // the thought is over
+    if (event.type === "text" || event.type === "thinking") isThinking = event.type === "thinking";
     switch (event.type) {
       case "text":
-        return this.#out.write(event.delta);
+        return out.write(event.delta);
       case "thinking":
-        return this.#out.talk(event.delta);
+        return out.talk(event.delta);
       case "rewritten":
-        this.#out.note("[The model rewrote its answer:]");
-        this.#out.endLine();
-        return this.#out.write(event.text);
+        out.note("[The model rewrote its answer:]");
+        out.endLine();
+        return out.write(event.text);
       case "tool_call":
-        this.#arguments += event.argumentsDelta;
+        given += event.argumentsDelta;
         if (!event.done) return;
-        this.#out.note(`[calls ${event.name} ${this.#arguments}]`);
-        this.#arguments = "";
+        out.note(`[calls ${event.name} ${given}]`);
+        given = "";
         return;
       case "failed":
-        return this.#out.note(`Failed: ${event.error.message} ${event.error.hint}`);
+        return out.note(`Failed: ${event.error.message} ${event.error.hint}`);
       case "cancelled":
-        return this.#out.note(`Cancelled (${event.by}).`);
+        return out.note(`Cancelled (${event.by}).`);
       case "started":
       case "usage":
       case "finished":
@@ -142,11 +135,11 @@ export class ShownTurn {
       default:
         event satisfies never;
     }
-  }
+  };
 }
 
 /** An event of an observed stream in the form of a turn's events, without their times, which a stream does not have. */
-export function toShownEvent(event: ObservedEvent): ShownEvent {
+function toShownEvent(event: ObservedEvent): ShownEvent {
   switch (event.type) {
     case "started":
     case "text":

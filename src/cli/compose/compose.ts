@@ -39,7 +39,7 @@ import { composeUpstream } from "./compose-upstream.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import { machineOf, ownerIsGone, ownerName, trajectoryNotes } from "./own-cascades.ts";
 import type { Settings } from "./settings.ts";
-import { StartingIde } from "./starting-ide.ts";
+import { startingIde } from "./starting-ide.ts";
 
 /** A gateway's options, and the process that it runs in. */
 export interface ComposeOptions {
@@ -88,7 +88,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     checkConsent: consentCheck(consent),
   });
   const { agents, backends, journal, servers } = upstream;
-  const starting = new StartingIde(finder, clock);
+  const starting = startingIde(finder, clock);
   const models = starting.models(upstream.models);
   const { contextTokens } = upstream.models;
   const nameOf = (uid: string) => models.nameOf(uid);

@@ -22,6 +22,8 @@ type ToolsObservation = Awaited<ReturnType<typeof useTools>>;
 
 const server = "acp-tools.md, The server of a session";
 
+const unsettled = { source: server, certainty: "not settled" } as const;
+
 /** The assumptions about a client's tools as an agent's own. */
 export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
   {
@@ -35,8 +37,7 @@ export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
   {
     id: "agent.tools-own",
     sentence: "The agent calls the tools of the client, and none of its own.",
-    source: server,
-    certainty: "not settled",
+    ...unsettled,
     check: ({ calls, own, problem }) => {
       if (calls === 0 && own.length === 0) return unknown(problem ?? "it used no tool");
       return judged(
@@ -48,8 +49,7 @@ export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
   {
     id: "agent.tools-permission",
     sentence: "The agent asks for no permission to call the tools of the client.",
-    source: server,
-    certainty: "not settled",
+    ...unsettled,
     check: ({ calls, permissions, problem }) =>
       calls === 0 && permissions === 0
         ? unknown(problem ?? "it made no call")
@@ -58,8 +58,7 @@ export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
   {
     id: "agent.tools-held",
     sentence: "A call may wait for more than a minute, with a sign of life every 5 s.",
-    source: server,
-    certainty: "not settled",
+    ...unsettled,
     check: ({ held, problem }) =>
       held === undefined
         ? unknown(problem ?? "it made fewer calls than it was asked for")
@@ -68,8 +67,7 @@ export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
   {
     id: "agent.tools-loop",
     sentence: "A loop of five calls is one prompt.",
-    source: server,
-    certainty: "not settled",
+    ...unsettled,
     check: ({ calls, prompts, problem }) =>
       calls < wantedCalls || problem !== undefined
         ? unknown(problem ?? `it made ${calls} calls`)

@@ -9,6 +9,8 @@ import { probePort } from "../../../language-server/probe/probe.ts";
 import { isWithoutCascade } from "../../../language-server/product-name.ts";
 import { type Assumption, differs, judged, type Observation, ok, unknown } from "./report.ts";
 
+const inNewBuilds = { source: "acp.md, What became of Cascade", certainty: "not settled" } as const;
+
 /** The assumptions about the language server of a running editor. */
 export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
   {
@@ -35,15 +37,13 @@ export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
   {
     id: "server.user-status",
     sentence: "GetUserStatus answers, and its answer can be decoded.",
-    source: "acp.md, What became of Cascade",
-    certainty: "not settled",
+    ...inNewBuilds,
     check: ({ status }) => ofCall(status, () => ok("decoded")),
   },
   {
     id: "server.models",
     sentence: "The user status lists the models of the account.",
-    source: "acp.md, What became of Cascade",
-    certainty: "not settled",
+    ...inNewBuilds,
     check: ({ status }) =>
       whereAnswered(status, ({ cascadeModelConfigData: data }) => {
         const count = data?.clientModelConfigs.length ?? 0;
@@ -53,8 +53,7 @@ export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
   {
     id: "server.plan",
     sentence: "The user status names the plan of the account.",
-    source: "acp.md, What became of Cascade",
-    certainty: "not settled",
+    ...inNewBuilds,
     check: ({ status }) =>
       whereAnswered(status, ({ planStatus }) => {
         const name = planStatus?.planInfo?.planName ?? "";
