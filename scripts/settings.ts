@@ -1,9 +1,20 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { z } from "zod";
+import { configJsonSchema, serveSettings } from "../src/cli/commands/config.ts";
 import { serveCommand } from "../src/cli/commands/serve.ts";
-import { agentSchema } from "../src/cli/config/config-schema.ts";
-import { configJsonSchema, environmentOnly, serveSettings } from "../src/cli/config/settings-list.ts";
+import { agentSchema } from "../src/cli/config/read-config.ts";
+
+/** Settings that only a variable sets: name, default, unit, meaning. The rest of docs/settings.md comes from the options. */
+const environmentOnly: readonly (readonly [name: string, initial: string, unit: string, summary: string])[] = [
+  ["MILLRACE_HOME", "~/.millrace", "a folder", "where Millrace keeps its own files"],
+  ["MILLRACE_KEY_FILE", "key in that folder", "a file", "another file for the gateway's key"],
+  ["MILLRACE_LOG_KEY_FILE", "log-key in that folder", "a file", "another file for the key that seals the log"],
+  ["MILLRACE_IDE_HOMES", "your home", "folders", "more home folders to look for an IDE in"],
+  ["MILLRACE_MODEL", "the account's default", "a model", "the model that chat and setup begin with"],
+  ["MILLRACE_NO_RECORD", "off", "1, true, yes, on", "chat keeps no record of its question"],
+  ["MILLRACE_ACCEPT", "off", "true, false", "agree, once, that prompts go to the IDE: as `serve --accept`"],
+];
 
 /** The generated files, by their place in the repository. `npm run generate` writes them. */
 export function settingsFiles(): Readonly<Record<string, string>> {

@@ -1,7 +1,8 @@
 import type { Command as Program } from "commander";
 import type { Command } from "../../src/cli/command.ts";
-import { loadAll } from "../../src/cli/commands.ts";
-import { buildProgram, namesOfServe } from "../../src/cli/parser.ts";
+import { buildProgram } from "../../src/cli/dispatch.ts";
+import { loadAll } from "../../src/cli/main.ts";
+import { namesOfServe } from "../../src/cli/options.ts";
 
 /** What the help says of one command. */
 export interface HelpEntry {

@@ -1,11 +1,14 @@
-import { CommanderError } from "commander";
+import { Argument, CommanderError, Help, Option, Command as Program } from "commander";
 import { isMillraceError, toMillraceError } from "../base/errors.ts";
 import { fileProblem } from "../base/node/file-problem.ts";
-import type { Command } from "./command.ts";
+import type { Command, CommandContext, CommandInput } from "./command.ts";
 import { readSettings } from "./compose/settings.ts";
+import { insteadOf } from "./config/removed-settings.ts";
+import { kebab, namesOfServe, type OptionSpec } from "./options.ts";
+import { everyday } from "./outlines.ts";
 import { version } from "./package-files.ts";
-import { buildProgram } from "./parser.ts";
-import { exitCodeFor, exitCodes } from "./terminal/exit-codes.ts";
+import { wrapLine, wrapProse } from "./terminal/display-width.ts";
+import { exitCodeFor, exitCodeMeanings, exitCodes } from "./terminal/exit-codes.ts";
 import { type Io, openOutput } from "./terminal/output.ts";
 
 /** Runs one command line with these commands and returns its exit code. Only the entry file exits. */
@@ -25,7 +28,7 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
       const { readServeTable } = await import("./config/read-config.ts");
       return readServeTable(command, readSettings(io).configFile);
     },
-    found: async ({ command, input }) => {
+    found: async (command, input) => {
       json = (input.options as Readonly<Record<string, unknown>>)["json"] === true;
       const settings = readSettings(io);
       code = (await command.run({ ...input, argv }, { io, out, settings, signal: io.signal, json })) ?? exitCodes.ok;
@@ -64,4 +67,189 @@ function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause === undefined ? "" : `\ncaused by: ${stackOf(error.cause)}`;
   return `${error.stack ?? error.message}${cause}`;
+}
+
+type Options = Readonly<Record<string, OptionSpec<unknown>>>;
+
+interface ParserPort {
+  readonly env: CommandContext["io"]["env"];
+  readonly version: string;
+  readonly write: (text: string) => void;
+  /** Called with the problem of the command line, and the words to type instead. */
+  readonly problem: (problem: { readonly message: string; readonly hint: string }) => void;
+  /** Columns of the terminal that help is written to; 80 by default. */
+  readonly columns?: number;
+  /** The help lists every command and the exit codes; otherwise the commands of everyday use. */
+  readonly wholeHelp?: boolean;
+  /** The values of the configuration file for this command's options: raw, by option name. */
+  readonly configured?: (command: Command) => Promise<Readonly<Record<string, unknown>>>;
+  /** Called as soon as a command is chosen, before its options are parsed. */
+  readonly found: (command: Command, input: Omit<CommandInput<Options>, "argv">) => Promise<void>;
+}
+
+/** Builds the command line's grammar from the commands' own data. */
+export function buildProgram(commands: readonly Command[], port: ParserPort): Program {
+  const program = new Program("millrace")
+    .description("Serves the models of your AI IDE on 127.0.0.1, through the OpenAI and Anthropic APIs.")
+    .version(port.version, "-v, --version", "print the version")
+    .helpOption("-h, --help", "print this help, or that of a command")
+    .option("--debug", "print the stack of an error")
+    .commandsGroup("Look:") // that of `help`; each command names its own
+    .helpCommand("help [command]", "print the help of a command; `help --all` lists every command")
+    .showSuggestionAfterError(true)
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput(outputTo(port, "`millrace --help` lists the commands and their options."))
+    .configureHelp(helpIn(widthOf(port)));
+  const codes = exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padEnd(4)}  ${meaning}`);
+  const isShort = port.wholeHelp !== true && commands.some(({ name }) => everyday.has(name));
+  const below = isShort ? ["`millrace help --all` lists every command."] : ["Exit codes:", ...codes];
+  program.addHelpText("after", `\n${below.flatMap((line) => wrapProse(line, widthOf(port))).join("\n")}`);
+  for (const command of commands)
+    program.addCommand(build(command, port), { hidden: isShort && !everyday.has(command.name) });
+  return program;
+}
+
+function build(command: Command, port: ParserPort, path = command.name, group = command.group): Program {
+  const program = new Program(command.name)
+    .summary(command.summary)
+    .description(command.description ?? `${command.summary}.`)
+    .helpGroup(`${group}:`)
+    .helpOption("-h, --help", "print this help")
+    .exitOverride()
+    .configureOutput(outputTo(port, `\`millrace ${path} --help\` lists its options.`))
+    .configureHelp(helpIn(widthOf(port)))
+    .showSuggestionAfterError(true);
+  if (command.passThrough === true) program.passThroughOptions(true);
+  for (const spec of command.arguments ?? []) {
+    const form = spec.variadic ? `${spec.name}...` : spec.name;
+    program.addArgument(new Argument(spec.required ? `<${form}>` : `[${form}]`, spec.summary));
+  }
+  for (const [name, spec] of Object.entries(command.options)) program.addOption(toOption(name, spec));
+  const named = namesOfServe(command.options);
+  if (named.length > 0) {
+    const also = ["Also takes, as explained by `millrace serve --help`:", `  ${named.join(" ")}`];
+    program.addHelpText("after", `\n${also.flatMap((line) => wrapLine(line, widthOf(port) - 2)).join("\n")}`);
+  }
+  for (const subcommand of command.subcommands ?? [])
+    program.addCommand(build(subcommand, port, `${path} ${subcommand.name}`, group));
+  if (command.examples !== undefined) {
+    program.addHelpText("after", `\n${["Examples:", ...examplesIn(command.examples, widthOf(port))].join("\n")}`);
+  }
+  program.action(async () => {
+    const configured = (await port.configured?.(command)) ?? {};
+    await port.found(command, { ...readOptions(program, command.options, port.env, configured), args: program.args });
+  });
+  return program;
+}
+
+/** Each example with its effect beside it, or below it if the line would be too wide. */
+function examplesIn(examples: NonNullable<Command["examples"]>, width: number): readonly string[] {
+  const longest = Math.max(...examples.map(([line]) => line.length));
+  const beside = examples.map(([line, what]) => `  ${line.padEnd(longest)}  # ${what}`);
+  if (beside.every((line) => line.length <= width)) return beside;
+  return examples.flatMap(([line, what]) => [`  ${line}`, ...wrapLine(`      # ${what}`, width)]);
+}
+
+const widthOf = ({ columns = 80 }: ParserPort) => columns;
+
+/** Below this width, an option's description is under the option and not beside it. */
+const narrowest = 32;
+
+/** Help that fits a terminal of this width. */
+function helpIn(width: number): Partial<Help> {
+  const help = new Help();
+  return {
+    showGlobalOptions: false,
+    helpWidth: width,
+    minWidthToWrap: 1,
+    commandUsage: (command) =>
+      wrapLine(`${" ".repeat("Usage: ".length)}${help.commandUsage(command)}`, width)
+        .join("\n")
+        .trimStart(),
+    formatItem(term, termWidth, description, helper) {
+      if (description === "" || width - termWidth - 4 >= narrowest)
+        return help.formatItem.call(helper, term, termWidth, description, helper);
+      return [...wrapLine(`  ${term}`, width), ...wrapLine(`      ${description}`, width)].join("\n");
+    },
+  };
+}
+
+/** Help goes to stdout; a problem of the command line is reported in the style of every other error. */
+function outputTo({ write, problem }: ParserPort, help: string) {
+  return {
+    writeOut: write,
+    writeErr: write,
+    outputError: (text: string) => {
+      const [first = "", ...more] = text
+        .trim()
+        .replace(/^error: /, "")
+        .split("\n");
+      const option = /^unknown option '--([a-z-]+)/.exec(first)?.[1];
+      const instead = option === undefined ? undefined : insteadOf(option.replaceAll("-", "_"));
+      if (instead !== undefined) {
+        problem({ message: `--${option} is no option any more.`, hint: instead });
+        return;
+      }
+      const suggestion = more.map((line) => line.replace(/^\((.*)\)$/, "$1")).join(" ");
+      const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.?$/, ".")}`;
+      problem({ message, hint: `${suggestion} ${help}`.trim() });
+    },
+  };
+}
+
+function toOption(name: string, spec: OptionSpec<unknown>): Option {
+  const long = `--${kebab(name)}${spec.value === undefined ? "" : ` ${spec.value}`}`;
+  const absent = spec.initial === undefined && spec.defaultText !== undefined ? ` (default: ${spec.defaultText})` : "";
+  const summary = `${spec.summary}${spec.env === undefined ? "" : ` [${spec.env}]`}${absent}`;
+  const option = new Option(spec.short === undefined ? long : `-${spec.short}, ${long}`, summary);
+  if (spec.initial !== false && spec.initial !== undefined && !Array.isArray(spec.initial))
+    option.default(spec.initial, spec.defaultText);
+  if (spec.isOfServe === true) option.hideHelp();
+  if (spec.value !== undefined) {
+    option.argParser((raw: string, before: unknown) => {
+      const value = naming(`--${kebab(name)}`, () => spec.parse(raw));
+      return Array.isArray(spec.initial) && Array.isArray(value) && Array.isArray(before)
+        ? [...(before as unknown[]), ...(value as unknown[])]
+        : value;
+    });
+  }
+  return option;
+}
+
+function readOptions(
+  program: Program,
+  options: Options,
+  env: ParserPort["env"],
+  configured: Readonly<Record<string, unknown>>,
+): Pick<CommandInput<Options>, "options" | "given"> {
+  const values: Record<string, unknown> = {};
+  const given = new Set<string>();
+  for (const [name, spec] of Object.entries(options)) {
+    const { key, isNegative } = optionKeyOf(name, spec);
+    const source = program.getOptionValueSource(key);
+    const fromEnv = spec.env === undefined ? undefined : env[spec.env];
+    if (source === "cli" || (fromEnv !== undefined && fromEnv !== "") || name in configured) given.add(name);
+    if (source === "cli") values[name] = isNegative ? !program.getOptionValue(key) : program.getOptionValue(key);
+    else if (fromEnv !== undefined && fromEnv !== "")
+      values[name] = naming(spec.env ?? name, () => spec.parse(fromEnv));
+    else values[name] = name in configured ? configured[name] : spec.initial;
+  }
+  return { options: values, given };
+}
+
+/** Where the parser keeps the option: it takes `--no-this` for the opposite of `this`. */
+function optionKeyOf(name: string, spec: OptionSpec<unknown>): { readonly key: string; readonly isNegative: boolean } {
+  const option = toOption(name, spec);
+  return { key: option.attributeName(), isNegative: option.negate };
+}
+
+/** Says in an error about a value where that value came from. */
+function naming(source: string, parse: () => unknown): unknown {
+  try {
+    return parse();
+  } catch (error) {
+    if (isMillraceError(error)) error.message = `${source}: ${error.message}`;
+    throw error;
+  }
 }

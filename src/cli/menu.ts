@@ -5,14 +5,12 @@ import { askLine } from "./terminal/ask-yes.ts";
 import { exitCodes } from "./terminal/exit-codes.ts";
 import { type Io, openOutput } from "./terminal/output.ts";
 
-const noChoice = { ide: undefined, endpoint: undefined, tokenFile: undefined };
-
 /** `millrace` on a terminal: what runs, what is left, and what can be done next. `run` runs the chosen command. */
 export async function showMenu(io: Io, run: (words: readonly string[]) => Promise<number>): Promise<number> {
   const out = openOutput(io.stdout, io.stderr, io.env);
   const settings = readSettings(io);
   const context = { io, out, settings, signal: io.signal, json: false };
-  const status = await readStatus(noChoice, context);
+  const status = await readStatus({}, context);
   for (const line of statusLines(status, context)) out.prose(line);
   out.line();
   const isNew = setUpClients(settings.folder).length === 0;

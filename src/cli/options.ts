@@ -45,6 +45,11 @@ export function text(summary: string, value: string, common: Common = {}): Optio
   return spec<string | undefined>({ summary, value, initial: undefined, parse: (raw) => raw }, common);
 }
 
+/** The model that a command begins with. */
+export function modelOption(summary: string): OptionSpec<string | undefined> {
+  return text(summary, "<name>", { short: "m", env: "MILLRACE_MODEL", defaultText: "the account's default" });
+}
+
 /** A program and its arguments, as words of one text. */
 export function commandLine(
   summary: string,
@@ -193,4 +198,14 @@ export function splitCommand(line: string): string[] | undefined {
   if (quote !== undefined) return undefined;
   if (word !== undefined) words.push(word);
   return words;
+}
+
+/** The options that `serve` explains, by their names alone. */
+export function namesOfServe(options: Readonly<Record<string, OptionSpec<unknown>>>): readonly string[] {
+  return Object.entries(options).flatMap(([name, { isOfServe }]) => (isOfServe === true ? [`--${kebab(name)}`] : []));
+}
+
+/** `logLevel` is `--log-level` on the command line. */
+export function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -1,12 +1,7 @@
-import type { ArgumentSpec, CommandGroup } from "./command.ts";
+import type { Command, CommandGroup } from "./command.ts";
 
 /** A command's entry in the list of commands: printing the list loads no command. */
-export interface CommandOutline {
-  readonly name: string;
-  readonly summary: string;
-  readonly group: CommandGroup;
-  readonly arguments?: readonly ArgumentSpec[];
-}
+export type CommandOutline = Pick<Command, "name" | "summary" | "arguments"> & Required<Pick<Command, "group">>;
 
 /** The commands of everyday use: the short help lists them alone. */
 export const everyday: ReadonlySet<string> = new Set([

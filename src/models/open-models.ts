@@ -34,6 +34,8 @@ export interface ModelSources {
 export interface OpenModels extends Models {
   /** Whether only the vendor's agent has this model. Reads lists that were not read yet, and throws as `list` does. */
   isOnlyAgents(uid: string, signal: AbortSignal): Promise<boolean>;
+  /** How much a model takes, as the last lists say; undefined where they do not. Sends no request. */
+  readonly contextTokens: (uid: string) => number | undefined;
   /** The models of the last lists that cost nothing and can be called. Sends no request. */
   free(): readonly Model[];
 }
@@ -112,6 +114,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
         return listed;
       }
     },
+    contextTokens: (uid) => known().find((model) => model.uid === uid)?.contextTokens,
     free: () => known().filter((model) => isFree(model) && model.disabledReason === undefined),
     nameOf(uid) {
       const name = known().find((model) => model.uid === uid)?.name;

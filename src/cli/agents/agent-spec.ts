@@ -1,8 +1,9 @@
 import { join } from "node:path";
+import type { HostLook } from "../../backends/acp/host/wire.ts";
 import type { AcpAgentSpec } from "../../backends/acp/process/agent.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { AgentProgram } from "../../ide/ide.ts";
-import { type AgentConfig, agentEnvironment } from "../config/config-schema.ts";
+import type { AgentConfig } from "../config/read-config.ts";
 import type { Io } from "../terminal/output.ts";
 
 /** The parts that every specification is made from. */
@@ -18,19 +19,13 @@ export const vendorNames = { windsurf: "devin", "windsurf-next": "devin-next" } 
 /** How the vendor's agent is started that was found here. */
 export function vendorSpec(program: AgentProgram, parts: SpecParts): AcpAgentSpec {
   const { io } = parts;
-  const { variant, home, path } = program;
-  const isNext = variant === "windsurf-next";
+  const { home, path } = program;
+  const variant = program.variant === "windsurf-next" ? "windsurf-next" : "windsurf";
   const homes = { HOME: home, ...(io.platform === "win32" ? { USERPROFILE: home } : {}) };
   const own = home === io.homeFolder ? io.env : withoutFolders(io.env); // those lead to the files of this user
-  const spec: AcpAgentSpec = {
-    name: isNext ? vendorNames["windsurf-next"] : vendorNames.windsurf,
-    ide: isNext ? "windsurf-next" : "windsurf",
-    vendor: "devin",
-    command: path,
-    args: ["acp"],
-    environment: agentEnvironment(own, { env: [], set: { ...homes, ...quiet } }, io.platform),
-    folder: foldersOf(parts.folder),
-  };
+  const environment = agentEnvironment(own, { env: [], set: { ...homes, ...quiet } }, io.platform);
+  const facts = { name: vendorNames[variant], ide: variant, vendor: "devin" } as const;
+  const spec = specOf(facts, [path, "acp"], environment, parts);
   if (program.signedIn !== "editor") return spec;
   return {
     ...spec,
@@ -44,43 +39,99 @@ export function vendorSpec(program: AgentProgram, parts: SpecParts): AcpAgentSpe
 
 /** The program that the user named for the vendor's agent, with its own arguments. */
 export function namedVendorSpec(command: readonly string[], parts: SpecParts): AcpAgentSpec {
-  const [program = "", ...args] = command;
-  const { io } = parts;
-  return {
-    name: vendorNames.windsurf,
-    ide: "windsurf",
-    vendor: "devin",
-    command: program,
-    args,
-    environment: agentEnvironment(io.env, { env: [], set: quiet }, io.platform),
-    folder: foldersOf(parts.folder),
-  };
+  const environment = agentEnvironment(parts.io.env, { env: [], set: quiet }, parts.io.platform);
+  return specOf({ name: vendorNames.windsurf, ide: "windsurf", vendor: "devin" }, command, environment, parts);
 }
 
 /** An agent of the configuration. */
-export function configuredSpec(agent: AgentConfig, { io, folder }: SpecParts): AcpAgentSpec {
-  const [program = "", ...args] = agent.command;
-  return {
-    name: agent.name,
-    ide: agent.name,
-    vendor: "other",
-    command: program,
-    args,
-    environment: agentEnvironment(io.env, agent, io.platform),
-    ...(agent.allow_actions === true ? { allowsActions: true } : {}),
-    folder: foldersOf(folder),
-  };
+export function configuredSpec(agent: AgentConfig, parts: SpecParts): AcpAgentSpec {
+  const { name, command } = agent;
+  const environment = agentEnvironment(parts.io.env, agent, parts.io.platform);
+  const spec = specOf({ name, ide: name, vendor: "other" }, command, environment, parts);
+  return agent.allow_actions === true ? { ...spec, allowsActions: true } : spec;
+}
+
+function specOf(
+  facts: Pick<AcpAgentSpec, "name" | "ide" | "vendor">,
+  [command = "", ...args]: readonly string[],
+  environment: AcpAgentSpec["environment"],
+  { folder }: SpecParts,
+): AcpAgentSpec {
+  return { ...facts, command, args, environment, folder: join(folder, "acp") };
 }
 
 /** The vendor's agent logs much on its standard error. */
 const quiet = { RUST_LOG: "error" };
 
-function foldersOf(folder: string): string {
-  return join(folder, "acp");
-}
-
 function withoutFolders(environment: Io["env"]): Io["env"] {
   return Object.fromEntries(
     Object.entries(environment).filter(([name]) => !/^(?:XDG_|(?:LOCAL)?APPDATA$)/i.test(name)),
   );
+}
+
+/** Variables that an agent program gets from the environment of Millrace. Everything else stays out. */
+const passed: ReadonlySet<string> = new Set([
+  "PATH",
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "SHELL",
+  "LANG",
+  "LANGUAGE",
+  "TERM",
+  "TZ",
+  "TMPDIR",
+  "TEMP",
+  "TMP",
+  // Windows finds programs, folders and sockets by these.
+  "USERPROFILE",
+  "USERNAME",
+  "APPDATA",
+  "LOCALAPPDATA",
+  "PROGRAMDATA",
+  "SYSTEMROOT",
+  "SYSTEMDRIVE",
+  "COMSPEC",
+  "PATHEXT",
+  "WINDIR",
+]);
+
+/** Never, not even by name: it makes the vendor's agent wait for a sign-in that only the editor can do. */
+const forbidden: ReadonlySet<string> = new Set(["ACP_BACKEND"]);
+
+/**
+ * The environment of an agent program: an allow-list of variables that programs need to run, the variables that its configuration
+ * passes on by name, and those that it sets. Names are compared as the system compares them: on Windows in any case.
+ */
+export function agentEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  agent: { readonly env: readonly string[]; readonly set: Readonly<Record<string, string>> },
+  platform: NodeJS.Platform,
+): Record<string, string> {
+  const spelled = (name: string) => (platform === "win32" ? name.toUpperCase() : name);
+  const named = new Set(agent.env.map(spelled));
+  const chosen: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    const key = spelled(name);
+    if (value === undefined || forbidden.has(name.toUpperCase())) continue;
+    if (passed.has(key) || key.startsWith("LC_") || key.startsWith("XDG_") || named.has(key)) chosen[name] = value;
+  }
+  for (const [name, value] of Object.entries(agent.set)) if (!forbidden.has(name.toUpperCase())) chosen[name] = value;
+  return chosen;
+}
+
+/** Where the sockets of agents are that outlive a gateway, below Millrace's own folder. */
+export function hostsFolder(folder: string): string {
+  return join(folder, "agents");
+}
+
+/** "devin (process 4711, 1 prompt runs)". */
+export function spellHost({ agent, pid, running }: HostLook): string {
+  const works = running === 1 ? "1 prompt runs" : `${running} prompts run`;
+  return `${agent} (process ${pid}, ${running === 0 ? "no prompt runs" : works})`;
+}
+
+/** As commands print it with `--json`. */
+export function hostJson({ agent, pid, hostPid, running, served }: HostLook) {
+  return { agent, pid, host_pid: hostPid, running, served };
 }

@@ -2,9 +2,11 @@ import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/a
 import type { ToolWay } from "../../backends/acp/tools/native-knowledge.ts";
 import type { Agents, VendorAgent } from "../../backends/agents.ts";
 import type { Backend, Batch, RunOptions } from "../../backends/backend.ts";
+import type { IdeTools } from "../../backends/cascade/settings.ts";
+import type { BackendMode } from "../../backends/choose-backend.ts";
 import type { ServerSource } from "../../backends/current-server.ts";
 import type { BackendLifecycle } from "../../backends/lifecycle.ts";
-import type { OpenBackends } from "../../backends/open-backend.ts";
+import type { BackendsOptions, OpenBackends } from "../../backends/open-backend.ts";
 import { bestEffort, deadline } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
@@ -15,28 +17,28 @@ import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { AgentProgram, DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { AccountList } from "../../models/account-catalogue.ts";
+import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
-import type { Config } from "../config/config-schema.ts";
+import type { Config } from "../config/read-config.ts";
 import type { Io } from "../terminal/output.ts";
-import { configuredSpec, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
-import { hostsFolder } from "./hosted-agents.ts";
+import { configuredSpec, hostsFolder, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
 
-interface AgentsOptions {
+/** The user's choice of how models are asked, and what the backends need. */
+export interface UpstreamOptions {
   readonly io: Io;
   readonly finder: IdeFinder;
-  readonly config: Config;
-  /** Names another program for the vendor's agent. */
-  readonly command: readonly string[] | undefined;
-  /** Millrace's own folder. */
-  readonly folder: string;
-  readonly journal: CascadeJournal;
-  /** Names this process in the journal. */
-  readonly owner: string;
-  /** Whether the agents outlive this process: a command takes no agent from a gateway, and leaves none behind. */
-  readonly leavesAgents: boolean;
-  /** How a client's tools reach an agent; `auto` where undefined. */
-  readonly tools?: ToolWay | undefined;
-  readonly events?: EventSink<BackendLifecycle> | undefined;
+  readonly backend: BackendMode;
+  /** The program and arguments to start in place of the vendor's agent. */
+  readonly acpCommand: readonly string[] | undefined;
+  /** Whether the IDE's agent may look things up while it answers over Cascade; `read` by default. */
+  readonly ideTools?: IdeTools | undefined;
+  /** How a client's tools reach an agent; `auto` by default. */
+  readonly toolWay?: ToolWay | undefined;
+  /** Names this process in the journal of conversations. */
+  readonly owner?: string;
+  /** Decides whether prompts may go to an IDE; they may go to any without it. */
+  readonly checkConsent?: BackendsOptions["checkConsent"];
+  readonly events?: EventSink<ModelLifecycle & BackendLifecycle>;
 }
 
 /** The agents of one process of Millrace. No program runs before it is asked for something. */
@@ -50,19 +52,23 @@ export interface ComposedAgents extends Agents {
 }
 
 /** Opens the vendor's agent at its first use, and again after it was reinstalled or an account signed in. */
-export function composeAgents(options: AgentsOptions): ComposedAgents {
-  const { io, finder, config, journal, owner, tools, events } = options;
-  const parts: SpecParts = { io, folder: options.folder };
+export function composeAgents(
+  { io, finder, acpCommand: command, toolWay: tools, owner: gateway, events }: UpstreamOptions,
+  own: { readonly config: Config; readonly folder: string; readonly journal: CascadeJournal; readonly owner: string },
+): ComposedAgents {
+  const { config, folder, journal, owner } = own;
+  const parts: SpecParts = { io, folder };
   const opened: AcpAgent[] = [];
   const open = (spec: AcpAgentSpec): AcpAgent => {
     const agent = openAcpAgent(spec, {
       clock: io.clock,
       events,
-      ...(options.leavesAgents ? { hosts: { folder: hostsFolder(options.folder) } } : {}),
+      // A gateway has a name of its own, and its agents outlive it. A command takes no agent from a gateway, and leaves none behind.
+      ...(gateway === undefined ? {} : { hosts: { folder: hostsFolder(folder) } }),
       ...(tools === undefined ? {} : { tools }),
     });
     opened.push(agent);
-    return { ...agentOf(agent), backend: journalled(agent.backend, journal, { owner, clock: io.clock }) };
+    return { ...agent, backend: journalled(agent.backend, journal, { owner, clock: io.clock }) };
   };
   const all = config.agents.map((agent) => open(configuredSpec(agent, parts)));
   const vendors = new Map<string, AcpAgent>();
@@ -71,7 +77,6 @@ export function composeAgents(options: AgentsOptions): ComposedAgents {
     vendors.set(key, agent);
     return agent;
   };
-  const { command } = options;
 
   const vendor: Agents["vendor"] = async (signal) => {
     if (command !== undefined) {
@@ -111,18 +116,6 @@ export async function agentStats({ opened }: Pick<ComposedAgents, "opened">): Pr
       return { agent: agent.name, processes, starts, crashes, prompts };
     }),
   );
-}
-
-/** The members of an agent, of any class. */
-function agentOf(agent: AcpAgent): AcpAgent {
-  return {
-    name: agent.name,
-    backend: agent.backend,
-    models: (signal) => agent.models(signal),
-    untilSlow: (signal) => agent.untilSlow(signal),
-    stats: () => agent.stats(),
-    close: () => agent.close(),
-  };
 }
 
 /**

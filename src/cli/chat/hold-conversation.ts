@@ -1,12 +1,16 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface, type Interface } from "node:readline";
+import { Writable } from "node:stream";
+import { within } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
+import { Notifier } from "../../base/notifier.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { type ChatMessage, startChat } from "./chat-streams.ts";
-import { type EnteredLine, LineReader } from "./read-lines.ts";
 import { fencedFile } from "./read-question.ts";
 import { showAnswer } from "./show-answer.ts";
 
@@ -35,7 +39,7 @@ const help = [
 /** Talks on a terminal until the user leaves. A failed or stopped question can be asked again; the conversation continues without it. */
 export async function holdConversation(begin: ChatStart, context: CommandContext): Promise<number> {
   const { out, signal } = context;
-  const talk = new Talk(begin, context);
+  const talk = openTalk(begin, context);
   out.note(`${begin.model} · /help for commands, Ctrl-D to leave`);
   const reader = new LineReader(context);
   const onAbort = () => reader.close();
@@ -69,59 +73,50 @@ export async function holdConversation(begin: ChatStart, context: CommandContext
   }
 }
 
-class Talk {
-  readonly #begin: ChatStart;
-  readonly #context: CommandContext;
-  #model: string;
-  #messages: readonly ChatMessage[] = [];
+/** A conversation: each text is a command or a question. */
+function openTalk(begin: ChatStart, context: CommandContext) {
+  const { out } = context;
+  let { model } = begin;
+  let messages: readonly ChatMessage[] = [];
   /** The model of each answer, in their order. */
-  #answeredBy: readonly string[] = [];
-  #attached: readonly string[] = [];
-
-  constructor(begin: ChatStart, context: CommandContext) {
-    this.#begin = begin;
-    this.#context = context;
-    this.#model = begin.model;
-  }
+  let answeredBy: readonly string[] = [];
+  let attached: readonly string[] = [];
 
   /** Carries out a command or asks a question. Shows the error if it fails. */
-  async take(text: string, stop: AbortSignal): Promise<void> {
-    const { out } = this.#context;
+  async function take(text: string, stop: AbortSignal): Promise<void> {
     try {
       if (text === "") return;
-      if (text.startsWith("/") && !text.includes("\n") && /^\/[a-z]+(\s|$)/.test(text)) return await this.#obey(text);
-      await this.#ask(text, stop);
+      if (text.startsWith("/") && !text.includes("\n") && /^\/[a-z]+(\s|$)/.test(text)) return await obey(text);
+      await ask(text, stop);
     } catch (error) {
       out.problem(toMillraceError(error));
     }
   }
 
-  async #obey(text: string): Promise<void> {
-    const { out } = this.#context;
+  async function obey(text: string): Promise<void> {
     const [command = "", ...rest] = text.split(/\s+/);
     const argument = rest.join(" ");
     if (command === "/help") for (const line of help) out.note(line);
     else if (command === "/new") {
-      this.#messages = [];
-      this.#answeredBy = [];
-      this.#attached = [];
+      messages = [];
+      answeredBy = [];
+      attached = [];
       out.note("This is a new conversation.");
-    } else if (command === "/model") await this.#choose(argument);
+    } else if (command === "/model") await choose(argument);
     else if (command === "/file") {
-      this.#attached = [...this.#attached, await fencedFile(this.#pathOf(argument))];
+      attached = [...attached, await fencedFile(pathOf(argument))];
       out.note(`${argument} goes with the next message.`);
-    } else if (command === "/save") await this.#save(argument);
+    } else if (command === "/save") await save(argument);
     else
       throw new MillraceError("invalid_request", `There is no command ${command}.`, {
         hint: "/help lists the commands.",
       });
   }
 
-  async #choose(wanted: string): Promise<void> {
-    const { out } = this.#context;
-    const names = await this.#begin.listModels();
+  async function choose(wanted: string): Promise<void> {
+    const names = await begin.listModels();
     if (wanted === "") {
-      for (const name of names) out.note(`${name === this.#model ? "*" : " "} ${name}`);
+      for (const name of names) out.note(`${name === model ? "*" : " "} ${name}`);
       return;
     }
     if (!names.some((name) => name === wanted || name.startsWith(`${wanted}:`))) {
@@ -129,43 +124,161 @@ class Talk {
       const hint = close.length > 0 ? `Did you mean ${close.join(", ")}?` : "/model lists the names.";
       throw new MillraceError("unknown_model", `There is no model ${wanted}.`, { hint });
     }
-    this.#model = wanted;
+    model = wanted;
     out.note(`${wanted} answers from now on.`);
   }
 
   /** A path as a shell would read it: no shell has replaced the home folder here. */
-  #pathOf(path: string): string {
-    return path.startsWith("~/") ? join(this.#context.io.homeFolder, path.slice(2)) : path;
+  function pathOf(path: string): string {
+    return path.startsWith("~/") ? join(context.io.homeFolder, path.slice(2)) : path;
   }
 
-  async #ask(text: string, stop: AbortSignal): Promise<void> {
-    stopIfPaused(this.#context.settings.pauseFile);
-    const { thinking, streams, system } = this.#begin;
-    const question = [text, ...this.#attached].join("\n\n");
-    const messages: readonly ChatMessage[] = [...this.#messages, { role: "user", text: question }];
+  async function ask(text: string, stop: AbortSignal): Promise<void> {
+    stopIfPaused(context.settings.pauseFile);
+    const { thinking, streams, system } = begin;
+    const question = [text, ...attached].join("\n\n");
+    const sent: readonly ChatMessage[] = [...messages, { role: "user", text: question }];
     const leave = new AbortController();
-    const asked = { model: this.#model, messages, system };
+    const asked = { model, messages: sent, system };
     const stream = await startChat(asked, streams, leave.signal);
-    const signal = AbortSignal.any([this.#context.signal, stop]);
-    const options = { thinking, json: false, model: this.#model };
-    const shown = await showAnswer(stream, leave, options, { ...this.#context, signal });
-    if (shown === "cancelled") return this.#context.out.note("Stopped.");
-    this.#messages = [...messages, { role: "assistant", text: shown.answer }];
-    this.#answeredBy = [...this.#answeredBy, asked.model];
-    this.#attached = [];
+    const signal = AbortSignal.any([context.signal, stop]);
+    const options = { thinking, json: false, model };
+    const shown = await showAnswer(stream, leave, options, { ...context, signal });
+    if (shown === "cancelled") return out.note("Stopped.");
+    messages = [...sent, { role: "assistant", text: shown.answer }];
+    answeredBy = [...answeredBy, asked.model];
+    attached = [];
   }
 
-  async #save(path: string): Promise<void> {
+  async function save(path: string): Promise<void> {
     if (path === "")
       throw new MillraceError("invalid_request", "/save needs a file name.", { hint: "Type: /save talk.md" });
-    const names = this.#answeredBy.flatMap((model) => ["You", model]);
-    const parts = this.#messages.map(({ text }, at) => `## ${names[at]}\n\n${text}\n`);
+    const names = answeredBy.flatMap((name) => ["You", name]);
+    const parts = messages.map(({ text }, at) => `## ${names[at]}\n\n${text}\n`);
     try {
-      await writeFile(this.#pathOf(path), parts.join("\n"), { flag: "wx", mode: 0o600 });
+      await writeFile(pathOf(path), parts.join("\n"), { flag: "wx", mode: 0o600 });
     } catch (error) {
       const why = (error as NodeJS.ErrnoException).code === "EEXIST" ? "exists already" : "cannot be written";
       throw new MillraceError("invalid_request", `${path} ${why}.`, { hint: "Choose another file name." });
     }
-    this.#context.out.note(`The conversation is in ${path}.`);
+    out.note(`The conversation is in ${path}.`);
+  }
+
+  return { take };
+}
+
+/** Lines that come within this time of each other were pasted together, in ms. */
+const pasteMs = 25;
+
+/** The user's input at the prompt: a text or a key. */
+export type EnteredLine =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "interrupt" }
+  | { readonly type: "end" };
+
+/**
+ * A prompt on a terminal with editing and history. A line that ends with `\` continues in the next one, `"""` begins and ends a text
+ * of several lines, and pasted lines stay together. The history is kept in memory only, because it holds prompts.
+ */
+export class LineReader {
+  readonly #clock: Clock;
+  readonly #readline: Interface;
+  readonly #screen: { isQuiet: boolean };
+  readonly #lines: string[] = [];
+  #onInterrupt: () => void = () => undefined;
+  readonly #typed = new Notifier();
+  #isEnded = false;
+  #wasInterrupted = false;
+
+  constructor({ io, out }: Pick<CommandContext, "io" | "out">) {
+    this.#clock = io.clock;
+    const screen = { isQuiet: false };
+    this.#screen = screen;
+    const output = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        if (!screen.isQuiet) out.echo(chunk);
+        done();
+      },
+    });
+    Object.defineProperty(output, "columns", { get: () => out.columns });
+    this.#readline = createInterface({ input: io.stdin, output, terminal: true, historySize: 200, tabSize: 2 });
+    this.#readline.on("line", (line) => {
+      if (screen.isQuiet) return; // typed while the answer came
+      this.#lines.push(line);
+      this.#typed.wake();
+    });
+    this.#readline.on("close", () => {
+      this.#isEnded = true;
+      this.#typed.wake();
+      this.#onInterrupt();
+    });
+    this.#readline.on("SIGINT", () => {
+      if (screen.isQuiet) return this.#onInterrupt();
+      this.#wasInterrupted = true;
+      this.#typed.wake();
+    });
+  }
+
+  /** The next entry. Ctrl-C at the prompt drops the typed text. */
+  async read(prompt: string): Promise<EnteredLine> {
+    this.#screen.isQuiet = false;
+    this.#wasInterrupted = false;
+    this.#lines.length = 0;
+    const parts: string[] = [];
+    let isBlock = false;
+    for (;;) {
+      this.#readline.setPrompt(parts.length === 0 ? prompt : "… ");
+      this.#readline.prompt();
+      const line = await this.#nextLine();
+      if (line === undefined) return { type: "end" };
+      if (line === "interrupt") {
+        this.#readline.write(null, { ctrl: true, name: "e" });
+        this.#readline.write(null, { ctrl: true, name: "u" });
+        return { type: "interrupt" };
+      }
+      if (line.text.trim() === '"""') {
+        if (isBlock) return { type: "text", text: parts.join("\n") };
+        isBlock = true;
+        continue;
+      }
+      const goesOn = !isBlock && line.text.endsWith("\\");
+      parts.push(goesOn ? line.text.slice(0, -1) : line.text);
+      if (!isBlock && !goesOn) {
+        while (await this.#isPasted()) parts.push(this.#lines.shift() ?? "");
+        return { type: "text", text: parts.join("\n") };
+      }
+    }
+  }
+
+  /** While `work` runs, nothing typed is shown, and Ctrl-C calls `onInterrupt`. */
+  async during<T>(onInterrupt: () => void, work: () => Promise<T>): Promise<T> {
+    this.#screen.isQuiet = true;
+    this.#onInterrupt = onInterrupt;
+    try {
+      return await work();
+    } finally {
+      this.#onInterrupt = () => undefined;
+    }
+  }
+
+  close(): void {
+    this.#readline.close();
+  }
+
+  async #nextLine(): Promise<{ readonly text: string } | "interrupt" | undefined> {
+    for (;;) {
+      const text = this.#lines.shift();
+      if (text !== undefined) return { text };
+      if (this.#wasInterrupted) return "interrupt";
+      if (this.#isEnded) return undefined;
+      await this.#typed.wait();
+    }
+  }
+
+  async #isPasted(): Promise<boolean> {
+    if (this.#lines.length > 0) return true;
+    if (this.#isEnded) return false;
+    await within(this.#typed.wait(), pasteMs, this.#clock);
+    return this.#lines.length > 0;
   }
 }

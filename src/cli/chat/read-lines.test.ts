@@ -2,7 +2,7 @@ import type { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { openOutput } from "../terminal/output.ts";
-import { LineReader } from "./read-lines.ts";
+import { LineReader } from "./hold-conversation.ts";
 
 function open() {
   const io = fakeIo({ homeFolder: "/nowhere" });

@@ -11,20 +11,16 @@ const maxBytes = 4 * 1024 * 1024;
 
 const howToAsk = { hint: 'Type the question: millrace chat "What is a millrace?"' };
 
-/** The parts of the question on the command line. */
-export interface QuestionParts {
-  /** A lone `-` among them is a placeholder for piped text, even if the text comes late. */
-  readonly words: readonly string[];
-  readonly files: readonly string[];
-}
-
 /**
- * The question: the words of the command line, then piped text, then files. With words or files it waits 3 s for piped text, and
+ * The question: the words of the command line, then piped text (a lone `-` waits for it), then files. With words or files it waits 3 s for piped text, and
  * then continues with a note, because some programs leave the pipe open and empty.
  *
  * @throws MillraceError `invalid_request` when there is nothing to ask, or a file cannot be read as text.
  */
-export async function readQuestion(asked: QuestionParts, context: CommandContext): Promise<string> {
+export async function readQuestion(
+  asked: { readonly words: readonly string[]; readonly files: readonly string[] },
+  context: CommandContext,
+): Promise<string> {
   const words = asked.words.filter((word) => word !== "-").join(" ");
   const files = await Promise.all(asked.files.map(fencedFile));
   const isPatient = asked.words.includes("-") || (words === "" && files.length === 0);

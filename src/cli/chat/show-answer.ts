@@ -7,13 +7,6 @@ import type { CommandContext } from "../command.ts";
 import { MarkdownPrinter } from "../terminal/markdown.ts";
 import type { Output } from "../terminal/output.ts";
 
-/** An answer that is over. */
-interface ChatAnswer {
-  readonly answer: string;
-  readonly thinking: string;
-  readonly reason: string;
-}
-
 /** The stream to show: one of the protocol, or something with the same events. */
 export type ShownStream = Pick<ReliableStream, "events" | "cancel">;
 
@@ -36,7 +29,7 @@ export async function showAnswer(
   leave: AbortController,
   options: ShowOptions,
   { io, out, signal }: CommandContext,
-): Promise<ChatAnswer | "cancelled"> {
+) {
   const onInterrupt = () => {
     stream.cancel().catch(() => leave.abort()); // a cancel that is not sent in time is stored, and sent when the stream is resumed
     io.clock.sleep(farewellMs, leave.signal).then(
@@ -46,7 +39,7 @@ export async function showAnswer(
   };
   if (signal.aborted) onInterrupt();
   else signal.addEventListener("abort", onInterrupt, { once: true });
-  const shown = new ShownAnswer(options, out);
+  const shown = answerPrinter(options, out);
   const waiting = showWaiting(options.model, { io, out });
   let end: EndEvent | undefined;
   try {
@@ -63,8 +56,8 @@ export async function showAnswer(
     leave.abort();
   }
   shown.end();
-  if (end?.outcome === "finished") return { ...shown.texts, reason: end.reason };
-  if (signal.aborted || end === undefined) return "cancelled";
+  if (end?.outcome === "finished") return { ...shown.texts(), reason: end.reason };
+  if (signal.aborted || end === undefined) return "cancelled" as const;
   throw failureOf(end);
 }
 
@@ -88,51 +81,39 @@ export function tellConnection(out: Output): (change: ConnectionChange) => void 
   };
 }
 
-class ShownAnswer {
-  readonly #options: ShowOptions;
-  readonly #out: Output;
-  readonly #printer: MarkdownPrinter;
-  #answer = "";
-  #thinking = "";
-
-  constructor(options: ShowOptions, out: Output) {
-    this.#options = options;
-    this.#out = out;
-    this.#printer = new MarkdownPrinter(out);
-  }
-
-  get texts(): { readonly answer: string; readonly thinking: string } {
-    return { answer: this.#answer, thinking: this.#thinking };
-  }
-
-  /** Answers whether something was shown. */
-  add(event: StreamEvent): boolean {
-    if (event.type === "thinking") {
-      this.#thinking += event.delta;
-      if (!this.#options.thinking || this.#options.json) return false;
-      this.#out.talk(event.delta);
-      return true;
-    }
-    if (event.type === "text" || event.type === "rewritten") {
-      const isShown = this.#show(event.delta);
-      this.#answer = event.type === "rewritten" ? event.text : this.#answer + event.delta;
-      return isShown;
-    }
-    if (event.type === "end") this.#answer = event.text ?? this.#answer;
-    return event.type === "end";
-  }
-
-  end(): void {
-    this.#printer.end();
-    this.#out.endLine();
-  }
-
-  #show(delta: string): boolean {
-    if (this.#options.json || delta === "") return false;
-    if (this.#answer === "" && this.#thinking !== "" && this.#options.thinking) this.#out.talk("\n\n");
-    this.#printer.add(delta);
+/** Shows the events of an answer as they come; `add` answers whether something was shown. */
+function answerPrinter({ thinking: showsThinking, json }: ShowOptions, out: Output) {
+  const printer = new MarkdownPrinter(out);
+  let answer = "";
+  let thinking = "";
+  const show = (delta: string): boolean => {
+    if (json || delta === "") return false;
+    if (answer === "" && thinking !== "" && showsThinking) out.talk("\n\n");
+    printer.add(delta);
     return true;
-  }
+  };
+  return {
+    texts: () => ({ answer, thinking }),
+    add(event: StreamEvent): boolean {
+      if (event.type === "thinking") {
+        thinking += event.delta;
+        if (!showsThinking || json) return false;
+        out.talk(event.delta);
+        return true;
+      }
+      if (event.type === "text" || event.type === "rewritten") {
+        const isShown = show(event.delta);
+        answer = event.type === "rewritten" ? event.text : answer + event.delta;
+        return isShown;
+      }
+      if (event.type === "end") answer = event.text ?? answer;
+      return event.type === "end";
+    },
+    end() {
+      printer.end();
+      out.endLine();
+    },
+  };
 }
 
 function failureOf({ outcome, reason, errorCode, errorMessage, errorHint }: EndEvent): MillraceError {
@@ -151,18 +132,11 @@ const frameMs = 100;
 /** How long an answer may pause before the terminal says why it can; ms. */
 const pauseMs = 10_000;
 
-/** What a terminal shows while nothing comes. */
-interface WaitNote {
-  /** Something of the answer was shown. */
-  shown(): void;
-  stop(): void;
-}
-
 /**
  * Shows the model and the seconds that have passed, on stderr where that is a terminal, until the first text. Later, an answer that pauses
  * is explained once: a user who does not know that the gateway waits asks again, and that costs a prompt.
  */
-function showWaiting(model: string, { io, out }: Pick<CommandContext, "io" | "out">): WaitNote {
+function showWaiting(model: string, { io, out }: Pick<CommandContext, "io" | "out">) {
   const stopped = new AbortController();
   const begunAt = io.clock.now();
   let shownAt: number | undefined;
@@ -179,6 +153,7 @@ function showWaiting(model: string, { io, out }: Pick<CommandContext, "io" | "ou
   };
   if (io.stderr.isTTY === true) draw().catch(() => undefined); // it was stopped
   return {
+    /** Something of the answer was shown. */
     shown() {
       if (shownAt === undefined) out.status("");
       shownAt = io.clock.now();

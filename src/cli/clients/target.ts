@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import type { Model } from "../../models/model.ts";
-import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { visible } from "../terminal/foreign-text.ts";
 import type { ListedModel, Target } from "./client.ts";
 
@@ -23,8 +23,8 @@ const fewModels = 8;
 
 /** The models of a gateway that can be called. */
 export async function listModels(gateway: GatewayClient, signal: AbortSignal) {
-  const answer: unknown = await (await callGateway(gateway, "/v1/models", { signal })).json();
-  return listSchema.parse(answer).data.filter(({ id }) => isPlain(id));
+  const { data } = await askGateway(gateway, "/v1/models", listSchema, { signal });
+  return data.filter(({ id }) => isPlain(id));
 }
 
 /** Reads a client's target: a gateway's models, and the model that was asked for, else the default one. */
@@ -45,9 +45,7 @@ export async function readTarget(
       images: model.modalities?.input.includes("image") ?? false,
     }),
   );
-  const chosen = wanted === undefined ? defaultModel(data) : { id: wanted };
-  const { id: model } = chosen;
-  const why = "why" in chosen ? chosen.why : undefined;
+  const { id: model, why } = wanted === undefined ? defaultModel(data) : { id: wanted, why: undefined };
   return { url, model, why, models: allModels ? models : shortList(models, model, fewModels), keyCommand };
 }
 

@@ -1,7 +1,7 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type Command, defineCommand } from "../command.ts";
+import { kebab } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { kebab } from "../parser.ts";
 
 const shells = ["bash", "zsh", "fish", "powershell"] as const;
 
@@ -32,19 +32,6 @@ export function completionCommand(loadAll: () => Promise<readonly Command[]>): C
 
 type Shell = (typeof shells)[number];
 
-/** The completions after the words of one command. */
-interface Level {
-  /** `config set`; empty for the program itself. */
-  readonly path: string;
-  readonly words: readonly { readonly word: string; readonly summary: string }[];
-  readonly options: readonly {
-    readonly word: string;
-    readonly summary: string;
-    readonly takesValue: boolean;
-    readonly choices: readonly string[];
-  }[];
-}
-
 /** The script of each shell. Pure: the commands in, text out. */
 const completionScripts: Readonly<Record<Shell, (commands: readonly Command[]) => string>> = {
   bash: (commands) => bash(placesOf(commands)),
@@ -53,25 +40,25 @@ const completionScripts: Readonly<Record<Shell, (commands: readonly Command[]) =
   powershell: (commands) => powershell(placesOf(commands)),
 };
 
-function placesOf(commands: readonly Command[]): readonly Level[] {
-  const words = (list: readonly Command[]) => list.map(({ name, summary }) => ({ word: name, summary }));
-  const within = (command: Command, path: string): readonly Level[] => [
-    {
-      path,
-      words: words(command.subcommands ?? []),
-      options: Object.entries(command.options).map(([name, { summary, value, choices }]) => ({
-        word: `--${kebab(name)}`,
-        summary,
-        takesValue: value !== undefined,
-        choices: choices ?? [],
-      })),
-    },
+type Level = ReturnType<typeof placesOf>[number];
+
+/** The completions after the words of each command. `path` is such as `config set`; empty for the program itself. */
+function placesOf(commands: readonly Command[]) {
+  const placeOf = (path: string, subcommands: readonly Command[] = [], options: Command["options"] = {}) => ({
+    path,
+    words: subcommands.map(({ name, summary }) => ({ word: name, summary })),
+    options: Object.entries(options).map(([name, { summary, value, choices = [] }]) => ({
+      word: `--${kebab(name)}`,
+      summary,
+      takesValue: value !== undefined,
+      choices,
+    })),
+  });
+  const within = (command: Command, path: string): readonly ReturnType<typeof placeOf>[] => [
+    placeOf(path, command.subcommands, command.options),
     ...(command.subcommands ?? []).flatMap((each) => within(each, `${path} ${each.name}`)),
   ];
-  return [
-    { path: "", words: words(commands), options: [] },
-    ...commands.flatMap((command) => within(command, command.name)),
-  ];
+  return [placeOf("", commands), ...commands.flatMap((command) => within(command, command.name))];
 }
 
 /** Cases on the path of commands that was typed, and on the option before the cursor. Works in bash 3.2, which macOS has. */

@@ -1,15 +1,22 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify } from "smol-toml";
+import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { editDistance } from "../../models/nearest.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
-import type { SettingValue } from "../config/config-schema.ts";
-import { parseConfig, parseServeTable, readConfig, settingKeys } from "../config/read-config.ts";
-import { configJsonSchema, type Setting, serveSettings } from "../config/settings-list.ts";
+import { type Command, type CommandContext, defineCommand } from "../command.ts";
+import {
+  agentSchema,
+  configSchema,
+  parseConfig,
+  parseServeTable,
+  readConfig,
+  type SettingValue,
+  settingsOf,
+} from "../config/read-config.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
-import { flag } from "../options.ts";
+import { flag, kebab } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { printTable } from "../terminal/table.ts";
 import { serveCommand } from "./serve.ts";
@@ -104,6 +111,8 @@ export const configCommand = defineCommand({
   run: (input, context) => getCommand.run({ ...input, options: { json: false, wide: false } }, context),
 });
 
+type Setting = ReturnType<typeof serveSettings>[number];
+
 function settingOf(key: string): Setting {
   const known = serveSettings(serveCommand);
   const found = known.find((setting) => setting.key === key || setting.key === `serve.${key}`);
@@ -127,14 +136,9 @@ function withoutPassword(value: string): string {
   return value.replace(/(:\/\/[^/@\s]*:)[^/@\s]*@/, "$1***@");
 }
 
-/** `serve.max_turns` is the option `maxTurns`. */
-function optionOf(key: string): string {
-  return settingKeys(serveCommand.options).get(key.slice("serve.".length)) ?? "";
-}
-
 /** Words of a command line as the file's value: a number, true or false, a list where the option takes one. */
 function tomlValue(key: string, words: readonly string[]): SettingValue {
-  const spec = serveCommand.options[optionOf(key)];
+  const spec = settingsOf(serveCommand.options).get(key.slice("serve.".length))?.spec;
   if (Array.isArray(spec?.initial)) return [...words];
   const word = words.join(" ");
   if (spec?.value === undefined) {
@@ -201,4 +205,54 @@ function withLine(text: string, table: string, key: string, value: SettingValue 
 
 function finished(lines: readonly string[]): string {
   return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
+}
+
+/** Every setting of `[serve]` in words, from the command's own options; `key` as `config set` takes it, such as `serve.port`. */
+export function serveSettings({ options }: Command) {
+  return [...settingsOf(options)].map(([key, { name, spec }]) => {
+    const { choices, defaultText, initial, value, summary, env } = spec;
+    return {
+      key: `serve.${key}`,
+      option: `--${kebab(name)}`,
+      env,
+      initial:
+        defaultText ??
+        (initial === false
+          ? "off"
+          : typeof initial === "string" || typeof initial === "number"
+            ? String(initial)
+            : "none"),
+      unit:
+        choices?.join(", ") ??
+        (value === undefined
+          ? "true, false"
+          : value === "<time>"
+            ? "a time: 500ms, 90s, 2m, 12h, 7d"
+            : value.replace("...", ", or a list of them")),
+      summary: choices === undefined ? summary : summary.replace(` (${choices.join(", ")})`, ""),
+    };
+  });
+}
+
+/** The whole file as a JSON schema, for editors. */
+export function configJsonSchema({ options }: Command): unknown {
+  const serve = [...settingsOf(options)].map(
+    ([
+      key,
+      {
+        spec: { choices, value, initial, summary },
+      },
+    ]) => {
+      const one = choices === undefined ? z.union([z.string(), z.number()]) : z.enum(choices);
+      const type =
+        value === undefined ? z.boolean() : Array.isArray(initial) ? z.union([z.string(), z.array(z.string())]) : one;
+      return [key, type.optional().describe(summary)] as const;
+    },
+  );
+  const whole = z.strictObject({
+    ...configSchema.shape,
+    agents: z.array(agentSchema).optional(),
+    serve: z.strictObject(Object.fromEntries(serve)).optional(),
+  });
+  return { title: "Millrace config.toml", ...z.toJSONSchema(whole, { io: "input" }) };
 }

@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
-import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { defineCommand } from "../command.ts";
-import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
-import { linkFileIn } from "../gateway-process/session-file.ts";
+import { askGateway, needGateway } from "../gateway-process/gateway-client.ts";
+import { linkFileIn } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import type { Io } from "../terminal/output.ts";
@@ -27,14 +26,8 @@ export const dashboardCommand = defineCommand({
     ["millrace dashboard --print", "for a browser elsewhere on this machine"],
   ],
   async run({ options }, { io, out, settings, signal }) {
-    const gateway = await findGateway(settings, signal);
-    if (gateway === undefined) {
-      throw new MillraceError("ide_not_running", "There is no dashboard to open, because no gateway is running.", {
-        hint: "Type `millrace serve --background`, then this again.",
-      });
-    }
-    const response = await callGateway(gateway, "/dashboard/api/link", { method: "POST", signal });
-    const link = linkSchema.parse(await response.json());
+    const gateway = await needGateway("There is no dashboard to open", settings, signal);
+    const link = await askGateway(gateway, "/dashboard/api/link", linkSchema, { method: "POST", signal });
     const url = new URL(`${link.path}${options.failed ? "?status=failed" : ""}`, gateway.url).href;
     if (options.json) return out.json({ url, expires_in_seconds: link.expires_in_seconds });
     out.line(url);

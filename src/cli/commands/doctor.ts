@@ -1,60 +1,42 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { hostname, userInfo } from "node:os";
-import { deadline } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
-import type { PlanAnswer } from "../../usage/plan-answer.ts";
-import { checkHosts } from "../agents/hosted-agents.ts";
+import type { DiscoveryResult } from "../../ide/ide.ts";
 import { defaultOf } from "../clients/target.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
-import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
-import { openOwnJournal, readCascades } from "../compose/own-cascades.ts";
-import { checkAgents } from "../doctor/check-agents.ts";
-import { checkBackend } from "../doctor/check-backend.ts";
-import { checkGateway } from "../doctor/check-gateway.ts";
-import { checkIdes } from "../doctor/check-ides.ts";
-import { checkKey, checkMachine } from "../doctor/check-machine.ts";
-import { checkRedis, checkStore } from "../doctor/check-store.ts";
+import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
+import { withFinder } from "../compose/compose-ide.ts";
+import { type Upstream } from "../compose/compose-upstream.ts";
 import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
 import { exitCodeOfFindings, type Finding, finding } from "../doctor/finding.ts";
 import { type KnownNames, redactor } from "../doctor/redact.ts";
-import { render } from "../doctor/render.ts";
-import { assembleReport, type DoctorReport } from "../doctor/report.ts";
+import { examine, render } from "../doctor/report.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
-import { spellEditor } from "../gateway-process/health-details.ts";
 import { readKey } from "../gateway-process/key-file.ts";
-import { readPlans } from "../limits/read-plan.ts";
-import { flag, text } from "../options.ts";
+import { flag, modelOption, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { version } from "../package-files.ts";
-import { defaultPort, type GatewayCommandOptions, overridesOf, ownGatewayOptions } from "../serve/gateway-options.ts";
+import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { withGateway } from "../serve/open-composed.ts";
-import { chosenIde, nameWithKind } from "../serve/servers.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { jsonText } from "../terminal/foreign-text.ts";
 
-const planLimitMs = 8_000;
+const options = {
+  send: flag("ask a model one short question; this uses some of your plan"),
+  contract: flag("compare the IDE on this machine with what Millrace expects of it"),
+  spend: flag("with --contract: send a few small prompts; this uses some of your plan"),
+  report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
+  model: modelOption("with --send or --spend: model to ask"),
+  json: flag("print JSON"),
+  ...ownGatewayOptions,
+} as const;
+type Options = OptionValues<typeof options>;
 
 export const doctorCommand = defineCommand({
   ...outlines.doctor,
   description:
     "Checks the running IDEs, the gateway, its key, its store and the disk space of conversations. It changes nothing and costs nothing; only --send and --spend ask a model. Exits with 0 if all is well, with 1 if there are warnings, else with the code of the worst problem.",
-  options: {
-    send: flag("ask a model one short question; this uses some of your plan"),
-    contract: flag("compare the IDE on this machine with what Millrace expects of it"),
-    spend: flag("with --contract: send a few small prompts; this uses some of your plan"),
-    report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
-    model: text("with --send or --spend: model to ask", "<name>", {
-      short: "m",
-      env: "MILLRACE_MODEL",
-      defaultText: "the account's default",
-    }),
-    json: flag("print JSON"),
-    ...ownGatewayOptions,
-  },
+  options,
   examples: [
     ["millrace doctor", "one screen"],
     ["millrace doctor --report doctor.json", "to attach to a bug report"],
@@ -71,10 +53,13 @@ export const doctorCommand = defineCommand({
         hint: "Use `millrace doctor --contract --spend`.",
       });
     }
-    const { report, known } = await examine(options, context);
+    const { report, found } = await examine(options, context, async (upstream) =>
+      options.send ? [await send(options, upstream, context)] : [],
+    );
     const settings = Object.entries(io.env).filter(([name]) => name.startsWith("MILLRACE_"));
     const whole = { ...report, settings: Object.fromEntries(settings) };
-    if (options.report !== undefined) await writeReport(options.report, redactor(known)(jsonText(whole, 2)));
+    if (options.report !== undefined)
+      await writeReport(options.report, redactor(await knownOf(found, context))(jsonText(whole, 2)));
     if (options.json) out.json(report);
     else for (const line of render(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
     if (options.report !== undefined) out.note(written(options.report));
@@ -91,78 +76,20 @@ function widthOf({ isTerminal, columns }: CommandContext["out"]): number {
 }
 
 /** Exits 0 where nothing differs, 1 where something does, 69 where nothing could be looked at. */
-async function contract(
-  options: Options & { readonly spend: boolean; readonly report: string | undefined; readonly json: boolean },
-  context: CommandContext,
-): Promise<number> {
+async function contract(options: Options, context: CommandContext): Promise<number> {
   const { io, out, signal } = context;
-  const finder = composeIdeFinder(io, overridesOf(io, options));
-  try {
-    const { report: seen, personal } = await runContract(options, finder, context);
-    const known = await knownOf(await finder.find(signal), context);
-    const report = withoutSecrets(seen, redactor({ ...known, secrets: [...known.secrets, ...personal] }));
-    if (options.report !== undefined) await writeReport(options.report, jsonText(report, 2));
-    if (options.json) out.json(report);
-    else
-      for (const line of renderContract(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
-    if (options.report !== undefined) out.note(written(options.report));
-    if (report.data.length === 0) return exitCodes.unavailable;
-    return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
-  } finally {
-    finder.close();
-  }
-}
-
-type Options = GatewayCommandOptions & {
-  readonly send: boolean;
-  readonly model: string | undefined;
-};
-
-async function examine(
-  options: Options,
-  context: CommandContext,
-): Promise<{ readonly report: DoctorReport; readonly known: KnownNames }> {
-  const { io, settings, signal } = context;
-  const overrides = overridesOf(io, options);
-  const schemas = composeSchemas(io);
-  const finder = composeIdeFinder(io, overrides, { schemas });
-  const upstream = composeUpstream({ ...options, io, finder });
-  try {
-    const ides = await checkIdes(finder, schemas, { nowMs: io.clock.now(), asksPlan: true }, signal);
-    const found = await finder.find(signal);
-    const chosen = chosenIde(found);
-    const plan = ides.ides.find(({ pid }) => pid === chosen?.pid)?.plan;
-    const editor = chosen && spellEditor(nameWithKind(chosen), plan);
-    const backend = await checkBackend(upstream.backends, upstream.agents, { ...upstream, editor }, signal);
-    const report = assembleReport({
-      machine: checkMachine(io.clock.now()),
-      ides,
-      installed: checkAgents(found, await plansOf(finder, context), io.clock.now()),
-      backend,
-      gateway: await checkGateway(settings, defaultPort, version(), signal),
-      key: await checkKey(settings, io.platform),
-      store: await (options.store === "redis" ? checkRedis(options.redisUrl) : checkStore(settings)),
-      cascades: await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]),
-      more: [
-        ...(await checkHosts(settings.folder, io.platform)),
-        ...(options.send ? [await send(options, upstream, context)] : []),
-      ],
-    });
-    return { report, known: await knownOf(found, context) };
-  } finally {
-    await upstream.agents.close();
-    finder.close();
-  }
-}
-
-/** The plans, from the servers and the apps; empty if there is neither. */
-async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promise<readonly PlanAnswer[]> {
-  try {
-    return await readPlans(finder, io.clock, deadline(signal, planLimitMs));
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return []; // the findings say already that nothing runs
-  }
+  const [seen, known] = await withFinder(io, options, async (finder) => {
+    const { report, personal } = await runContract(options, finder, context);
+    const { secrets, ...names } = await knownOf(await finder.find(signal), context);
+    return [report, { ...names, secrets: [...secrets, ...personal] }] as const;
+  });
+  const report = withoutSecrets(seen, redactor(known));
+  if (options.report !== undefined) await writeReport(options.report, jsonText(report, 2));
+  if (options.json) out.json(report);
+  else for (const line of renderContract(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
+  if (options.report !== undefined) out.note(written(options.report));
+  if (report.data.length === 0) return exitCodes.unavailable;
+  return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
 }
 
 /** The values that must not be in an archive, in any file. */

@@ -5,12 +5,11 @@ import type { IdeFinder } from "../../ide/ide.ts";
 import { installedClients, typedCommand } from "../clients/installed.ts";
 import { defaultOf } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { withFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
 import { dispatch } from "../dispatch.ts";
 import { startInBackground } from "../gateway-process/background.ts";
 import {
-  discoverHere,
   giveConsent,
   promptedHere,
   readConsent,
@@ -20,9 +19,9 @@ import {
 } from "../gateway-process/consent.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { flag, ofServe } from "../options.ts";
+import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { gatewayOptions, type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
+import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { choosePrompted, spellChosenIde } from "../serve/servers.ts";
 import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -32,7 +31,6 @@ import { setupCommand } from "./setup.ts";
 
 const modelsLimitMs = 10_000;
 const question = "In one sentence: which model are you?";
-const { ide, home, pid, endpoint, tokenFile } = gatewayOptions;
 
 /** One thing that `init` does, in the words of the plan, and the command that does it. */
 interface Step {
@@ -50,7 +48,7 @@ export const initCommand = defineCommand({
     yes: flag("do it without asking", { short: "y" }),
     accept: flag("only agree that prompts go to the IDE and use its plan; a running gateway uses that at once"),
     undo: flag("take this consent back: the next prompt is refused"),
-    ...ofServe({ ide, home, pid, endpoint, tokenFile }),
+    ...ideOptions,
   },
   examples: [
     ["millrace init", "the first start"],
@@ -61,16 +59,13 @@ export const initCommand = defineCommand({
     if (options.undo) return takeConsentBack(context);
     if (options.accept) return accept(options, context);
     const { io, out, settings, signal } = context;
-    const finder = composeIdeFinder(io, overridesOf(io, options));
-    try {
+    const { found, model } = await withFinder(io, options, async (finder) => {
       const found = await finder.find(signal);
       choosePrompted(found);
       out.prose(`IDE       ${spellChosenIde(found) ?? "found"}`);
-      const model = await modelHere(finder, context);
-      return await takeSteps(await stepsOf(context, unconsented(found, settings.folder), model), options.yes, context);
-    } finally {
-      finder.close();
-    }
+      return { found, model: await modelHere(finder, context) };
+    });
+    return takeSteps(await stepsOf(context, unconsented(found, settings.folder), model), options.yes, context);
   },
 });
 
@@ -111,8 +106,8 @@ function takeConsentBack({ out, settings }: CommandContext): number {
 
 /** The consent alone. Throws `invalid_request` where prompts need none. */
 async function accept(options: IdeOptions, context: CommandContext): Promise<number> {
-  const { io, out, settings } = context;
-  const result = await discoverHere(options, context);
+  const { io, out, settings, signal } = context;
+  const result = await withFinder(io, options, (finder) => finder.find(signal));
   const found = promptedHere(result);
   if (found.length === 0) {
     throw new MillraceError("invalid_request", `${choosePrompted(result).product} needs no consent.`, {

@@ -2,8 +2,17 @@ import { MillraceError } from "../../base/errors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readOrMakeKey, replaceKey } from "../gateway-process/key-file.ts";
 import { limitProblem } from "../keys/compose-keys.ts";
-import { createKey, dayOf, type KeyRecord, keyState, readKeys, revokeKey, startedOn } from "../keys/key-record.ts";
-import { sharedMost, spellTurnLimit } from "../keys/turn-limit.ts";
+import {
+  createKey,
+  dayOf,
+  type KeyRecord,
+  keyState,
+  readKeys,
+  revokeKey,
+  sharedMost,
+  spellTurnLimit,
+  startedOn,
+} from "../keys/key-record.ts";
 import { flag, integer, parseDuration, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { type Column, printTable } from "../terminal/table.ts";

@@ -9,7 +9,7 @@ import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, millraceCommand, pickClients } from "../clients/installed.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { text } from "../options.ts";
+import { modelOption } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { withGateway } from "../serve/open-composed.ts";
@@ -22,11 +22,7 @@ export const runCommand = defineCommand({
   ...outlines.run,
   description: `Starts the client with variables and arguments that point it at the gateway. The client's configuration is not changed. It uses the running gateway, or starts one that ends with the client. Clients: ${names}.`,
   options: {
-    model: text("model that the client starts with", "<name>", {
-      short: "m",
-      env: "MILLRACE_MODEL",
-      defaultText: "the account's default",
-    }),
+    model: modelOption("model that the client starts with"),
     ...ownGatewayOptions,
   },
   passThrough: true,

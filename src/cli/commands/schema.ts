@@ -4,11 +4,10 @@ import { ModelSchema } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import type { BuildSchema } from "../../schema/open-schemas.ts";
 import type { SchemaDifference } from "../../schema/reconcile.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
+import { composeSchemas, withFinder } from "../compose/compose-ide.ts";
 import { spellCount } from "../doctor/spell.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { overridesOf } from "../serve/gateway-options.ts";
 
 export const schemaCommand = defineCommand({
   ...outlines.schema,
@@ -38,21 +37,11 @@ export const schemaCommand = defineCommand({
 });
 
 async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "signal">): Promise<string> {
-  const finder = composeIdeFinder(io, overridesOf(io, { ide: undefined, endpoint: undefined, tokenFile: undefined }));
-  try {
-    const { ides } = await finder.find(signal);
-    const ide = ides.find(({ variant, identity }) => variant !== "antigravity" && identity.extensionPath !== "");
-    if (ide !== undefined) return join(ide.identity.extensionPath, "dist", "extension.js");
-  } finally {
-    finder.close();
-  }
-  throw new MillraceError(
-    "ide_not_running",
-    "Millrace found no running Devin Desktop (formerly Windsurf) with a readable extension.",
-    {
-      hint: "Name the file: --file <path to extension.js>.",
-    },
-  );
+  const { ides } = await withFinder(io, {}, (finder) => finder.find(signal));
+  const ide = ides.find(({ variant, identity }) => variant !== "antigravity" && identity.extensionPath !== "");
+  if (ide !== undefined) return join(ide.identity.extensionPath, "dist", "extension.js");
+  const message = "Millrace found no running Devin Desktop (formerly Windsurf) with a readable extension.";
+  throw new MillraceError("ide_not_running", message, { hint: "Name the file: --file <path to extension.js>." });
 }
 
 /** How many of a kind are listed unless all are asked for. */
@@ -76,37 +65,22 @@ function describeBuild(
 ): readonly string[] {
   const { verdict, differences } = schema.reconciliation;
   const most = all ? Number.POSITIVE_INFINITY : listed;
-  const lines = [
+  const section = (title: string, what: string, items: readonly string[]) =>
+    items.length === 0 ? [] : [`${title.padEnd(10)}${what}`, ...cut(items, most)];
+  const counts = severity.map((kind) => ({ kind, count: differences.filter((one) => one.kind === kind).length }));
+  const said = counts.filter(({ count }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
+  const sorted = differences.toSorted((a, b) => rank(a) - rank(b)).map(describeDifference);
+  const models = newModels.map(({ name, number }) => `  ${name} = ${number}`);
+  const problems = schema.problems.map(({ where, what }) => `  ${where}: ${what}`);
+  return [
     `file      ${path}`,
     `sha256    ${schema.digest}`,
     `holds     ${countTypes(schema)}`,
     `verdict   ${meanings[verdict]}`,
+    ...section("differs", said.join(", "), sorted),
+    ...section("models", `${models.length} that Millrace does not know by name`, models),
+    ...section("unread", `${spellCount(problems.length, "place")} could not be read for certain`, problems),
   ];
-  if (differences.length > 0) {
-    const counts = severity.map((kind) => ({ kind, count: differences.filter((one) => one.kind === kind).length }));
-    const said = counts.filter(({ count }) => count > 0).map(({ kind, count }) => `${count} ${kind}`);
-    const sorted = differences.toSorted((a, b) => rank(a) - rank(b));
-    lines.push(`differs   ${said.join(", ")}`, ...cut(sorted.map(describeDifference), most));
-  }
-  if (newModels.length > 0) {
-    lines.push(`models    ${newModels.length} that Millrace does not know by name`);
-    lines.push(
-      ...cut(
-        newModels.map(({ name, number }) => `  ${name} = ${number}`),
-        most,
-      ),
-    );
-  }
-  if (schema.problems.length > 0) {
-    lines.push(`unread    ${spellCount(schema.problems.length, "place")} could not be read for certain`);
-    lines.push(
-      ...cut(
-        schema.problems.map(({ where, what }) => `  ${where}: ${what}`),
-        most,
-      ),
-    );
-  }
-  return lines;
 }
 
 function countTypes({ registry }: BuildSchema): string {

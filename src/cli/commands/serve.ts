@@ -1,6 +1,5 @@
 import { untilAborted, within } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { readAccounts } from "../account/read-accounts.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import type { GatewayParts } from "../compose/compose.ts";
 import { removedVariables } from "../config/removed-settings.ts";
@@ -14,6 +13,7 @@ import { keepKeyFile } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { alreadyServes, portReason } from "../gateway-process/port-holder.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
+import { readAccounts } from "../limits/read-accounts.ts";
 import { flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";

@@ -4,7 +4,7 @@ import { endHosts } from "../../backends/acp/host/hosted-child.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { commandRunner } from "../../ide/host/run-command.ts";
-import { hostsFolder } from "../agents/hosted-agents.ts";
+import { hostsFolder } from "../agents/agent-spec.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";

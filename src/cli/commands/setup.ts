@@ -5,33 +5,32 @@ import type { Client } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, millraceCommand, pickClients } from "../clients/installed.ts";
 import { readTarget, targetWithoutModels } from "../clients/target.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
+import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
-import { flag, ofServe, text } from "../options.ts";
+import { flag, modelOption, ofServe, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
 import { withGateway } from "../serve/open-composed.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 
+const options = {
+  model: modelOption("model that the client starts with"),
+  url: text("the gateway's address", "<url>", { defaultText: "that of the running one" }),
+  all: flag("set up every client that is installed"),
+  allModels: flag("write all models into the configuration (default: the newest of each family)"),
+  undo: flag("undo the changes"),
+  yes: flag("make the changes without asking", { short: "y" }),
+  dryRun: flag("show the changes and do not make them"),
+  json: flag("print the changes as JSON"),
+  ...ofServe(gatewayOptions),
+} as const;
+type Options = OptionValues<typeof options>;
+
 export const setupCommand = defineCommand({
   ...outlines.setup,
   description: `Shows the changes to the client's configuration and asks before it makes them. --undo restores the earlier settings, even after other changes. It works without an IDE, too. The key is not written into the client's files. For a client that is not listed, use generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
-  options: {
-    model: text("model that the client starts with", "<name>", {
-      short: "m",
-      env: "MILLRACE_MODEL",
-      defaultText: "the account's default",
-    }),
-    url: text("the gateway's address", "<url>", { defaultText: "that of the running one" }),
-    all: flag("set up every client that is installed"),
-    allModels: flag("write all models into the configuration (default: the newest of each family)"),
-    undo: flag("undo the changes"),
-    yes: flag("make the changes without asking", { short: "y" }),
-    dryRun: flag("show the changes and do not make them"),
-    json: flag("print the changes as JSON"),
-    ...ofServe(gatewayOptions),
-  },
+  options,
   examples: [
     ["millrace setup", "lists the clients that are installed, and asks which"],
     ["millrace setup opencode", "shows the changes, asks, makes them"],
@@ -73,15 +72,8 @@ export const setupCommand = defineCommand({
       else for (const note of notes) out.line(note); // commands to copy: they are not broken
       return exitCodes.ok;
     }
-    if (
-      !(await agreed(
-        planned.flatMap(({ changes }) => changes),
-        options,
-        context,
-        notes,
-      ))
-    )
-      return exitCodes.ok;
+    const all = planned.flatMap(({ changes }) => changes);
+    if (!(await agreed(all, options, context, notes))) return exitCodes.ok;
     for (const { client, changes, notes: own } of planned) {
       if (client.edits !== undefined) applyChanges(settings.folder, client.name, changes);
       out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up.`);
@@ -90,14 +82,6 @@ export const setupCommand = defineCommand({
     return exitCodes.ok;
   },
 });
-
-interface Options {
-  readonly all: boolean;
-  readonly allModels: boolean;
-  readonly undo: boolean;
-  readonly model: string | undefined;
-  readonly url: string | undefined;
-}
 
 /** The client that was named; without a name, those that are installed, or those that were set up. */
 function meantBy(
@@ -120,10 +104,7 @@ function meantBy(
   );
 }
 
-async function targetOf(
-  options: Options & Parameters<typeof withGateway>[0] & { readonly port: number },
-  context: CommandContext,
-) {
+function targetOf(options: Options, context: CommandContext) {
   const { io, settings, signal } = context;
   return withGateway(options, context, async (gateway) => {
     const running = await findGateway(settings, signal);
@@ -141,7 +122,7 @@ async function targetOf(
 /** Shows the changes and asks; false when the user declines. Throws `invalid_request` without a terminal to ask on. */
 async function agreed(
   changes: readonly PlannedChange[],
-  options: { readonly yes: boolean; readonly dryRun: boolean; readonly json: boolean },
+  options: Options,
   { io, out }: CommandContext,
   notes: readonly string[] = [],
 ): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type SimulatorOptions, startSimulator } from "../../../simulator/index.ts";
 import { temporaryHome } from "../../../test/support/home.ts";
-import type { AccountEntry } from "../account/read-accounts.ts";
+import type { AccountEntry } from "../limits/read-accounts.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { statusCommand } from "./status.ts";

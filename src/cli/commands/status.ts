@@ -1,50 +1,34 @@
 import { lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
-import { type AccountEntry, readAccounts } from "../account/read-accounts.ts";
-import { hostJson, hostsFolder, spellHost } from "../agents/hosted-agents.ts";
+import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { withFinder } from "../compose/compose-ide.ts";
 import { spellAge } from "../doctor/spell.ts";
+import { callGateway, findGateway, type GatewayClient, readHealth } from "../gateway-process/gateway-client.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { spellBackend, spellEditor, spellTarget } from "../gateway-process/health-details.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
-import { type GatewayStatus, readGatewayStatus, readLimits } from "../gateway-process/read-status.ts";
-import { spellTurnLimit } from "../keys/turn-limit.ts";
+import { spellTurnLimit } from "../keys/key-record.ts";
+import { limitsSource, openLocalMeter } from "../limits/limits-source.ts";
+import { type AccountEntry, readAccounts } from "../limits/read-accounts.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { type IdeOptions, overridesOf, ownGatewayOptions } from "../serve/gateway-options.ts";
+import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-
-const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
+import { failureOf, newestTurns } from "../terminal/pick-turn.ts";
 
 /** Everything that `millrace status` knows, read at one moment. */
-interface Status {
-  readonly atMs: number;
-  readonly gateway: GatewayStatus | undefined;
-  readonly pausedSince: string | null | undefined;
-  readonly accounts: readonly AccountEntry[];
-  readonly limits: LimitsEnvelope | undefined;
-  /** Agents whose hosts run, also those that a gateway which ended has left. */
-  readonly agents: Awaited<ReturnType<typeof lookAtHosts>>;
-  readonly clients: readonly string[];
-  /** Undefined where this system has no manager that Millrace knows. */
-  readonly hasService: boolean | undefined;
-}
+type Status = Awaited<ReturnType<typeof readStatus>>;
 
 export const statusCommand = defineCommand({
   ...outlines.status,
   description:
     "Shows the gateway, the account, what is left of the plan, where prompts go, the turns, the clients that are set up, the service, and the last failure. Keys are never shown. Exits with 0 if a gateway runs, with 69 if not. `millrace doctor` checks more.",
-  options: {
-    json: flag("print JSON"),
-    ide,
-    home,
-    pid,
-    endpoint,
-    tokenFile,
-  },
+  options: { json: flag("print JSON"), ...ideOptions },
   examples: [
     ["millrace status", "everything in eight lines"],
     ["millrace status --json", "the same for a script"],
@@ -59,32 +43,26 @@ export const statusCommand = defineCommand({
 });
 
 /** Asks the gateway, the IDEs and Millrace's own files. Starts nothing. */
-export async function readStatus(options: IdeOptions, context: CommandContext): Promise<Status> {
+export async function readStatus(options: IdeOptions, context: CommandContext) {
   const { io, settings, signal } = context;
-  const finder = composeIdeFinder(io, overridesOf(io, options));
-  try {
-    const [gateway, accounts, limits] = await Promise.all([
-      readGatewayStatus(context),
-      readAccounts(finder, signal),
-      readLimits(finder, context),
-    ]);
-    const pause = readPause(settings.pauseFile);
-    return {
-      atMs: io.clock.now(),
-      gateway,
-      pausedSince: pause && (pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString()),
-      // As the choice of an IDE: a stand-in only where nothing real is signed in.
-      accounts: accounts.toSorted(
-        (a, b) => Number(b.signed_in) - Number(a.signed_in) || Number(a.stand_in) - Number(b.stand_in),
-      ),
-      limits,
-      agents: await lookAtHosts(hostsFolder(settings.folder)),
-      clients: setUpClients(settings.folder),
-      hasService: isServiceInstalled(context),
-    };
-  } finally {
-    finder.close();
-  }
+  const [gateway, accounts, limits] = await withFinder(io, options, (finder) =>
+    Promise.all([readGatewayStatus(context), readAccounts(finder, signal), readLimits(finder, context)]),
+  );
+  return {
+    atMs: io.clock.now(),
+    gateway,
+    /** Null where the file does not say since when. */
+    pausedSince: readPause(settings.pauseFile)?.since,
+    // As the choice of an IDE: a stand-in only where nothing real is signed in.
+    accounts: accounts.toSorted(
+      (a, b) => Number(b.signed_in) - Number(a.signed_in) || Number(a.stand_in) - Number(b.stand_in),
+    ),
+    limits,
+    // Also those that a gateway which ended has left.
+    agents: await lookAtHosts(hostsFolder(settings.folder)),
+    clients: setUpClients(settings.folder),
+    hasService: isServiceInstalled(context),
+  };
 }
 
 /** The eight lines, and one more where something is to do. */
@@ -187,4 +165,66 @@ function encodeGateway({ url, file, backend, turnLimit, lastFailure, ...counts }
     ...counts,
     last_failure: lastFailure,
   };
+}
+
+/** A gateway that has just started knows the IDE after its first look, which takes seconds at most. */
+const againMs = 200;
+const mostTries = 15;
+const mostTurns = 50;
+
+/** The running gateway as `millrace status` shows it. */
+type GatewayStatus = NonNullable<Awaited<ReturnType<typeof readGatewayStatus>>>;
+
+/** Undefined where no gateway runs. Counts are since its start; no `backend` while its first search runs. Waits until a gateway that just started knows the IDE. */
+async function readGatewayStatus(context: CommandContext) {
+  const { io, settings, signal } = context;
+  const gateway = await findGateway(settings, signal);
+  if (gateway === undefined) return undefined;
+  let health = await readHealth(gateway, signal);
+  for (let tries = 0; health.details?.backend === undefined && tries < mostTries; tries++) {
+    await io.clock.sleep(againMs, signal);
+    health = await readHealth(gateway, signal);
+  }
+  const metrics = await (await callGateway(gateway, "/metrics", { signal })).text();
+  const backend = health.details?.backend;
+  return {
+    url: gateway.url,
+    file: readGatewayFile(settings.gatewayFile),
+    backend,
+    turnLimit: health.turn_limit,
+    running: sumOf(metrics, "millrace_turns_running"),
+    waiting: sumOf(metrics, "millrace_turns_waiting"),
+    ended: sumOf(metrics, "millrace_turns_ended_total"),
+    failed: sumOf(metrics, "millrace_turns_ended_total", 'outcome="failed"'),
+    lastFailure: await lastFailureOf(gateway, signal),
+  };
+}
+
+/** What is left of the plans, from the gateway or the IDEs themselves. An IDE that does not answer is in `errors`. */
+async function readLimits(finder: IdeFinder, context: CommandContext): Promise<LimitsEnvelope | undefined> {
+  const source = await limitsSource((of) => openLocalMeter(of, finder))(context);
+  try {
+    return await source.limits(context.signal);
+  } catch {
+    context.signal.throwIfAborted();
+    return undefined; // the other lines are worth showing
+  } finally {
+    source.close();
+  }
+}
+
+/** Of the newest turns, the last one that failed. */
+async function lastFailureOf(gateway: GatewayClient, signal: AbortSignal) {
+  const turn = (await newestTurns(gateway, mostTurns, signal)).find(({ status }) => status === "failed");
+  if (turn === undefined) return null;
+  const reason = (await failureOf(turn.id, gateway, signal)) ?? "failed";
+  return { id: turn.id, model: turn.model, at: turn.created_at, reason };
+}
+
+/** The sum of a metric's series with the label. */
+function sumOf(text: string, name: string, label = ""): number {
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith(`${name} `) || (line.startsWith(`${name}{`) && line.includes(label)))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
 }

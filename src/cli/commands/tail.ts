@@ -1,17 +1,28 @@
-import { MillraceError } from "../../base/errors.ts";
+import { z } from "zod";
+import type { Clock } from "../../base/clock.ts";
+import { type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
-import { observe } from "../../client/stream/observe.ts";
+import { waitBefore } from "../../client/link/backoff.ts";
+import { untilSilent } from "../../client/link/until-silent.ts";
+import { type ObservedEvent, observe } from "../../client/stream/observe.ts";
+import type { EndEvent } from "../../client/stream/stream-event.ts";
+import { EventChain } from "../../gateway/dashboard/turn-events.ts";
+import { isTerminal, type TurnEvent, type TurnEventBody } from "../../log/event.ts";
 import { linkTo } from "../chat/chat-streams.ts";
-import type { OwnStream } from "../chat/own-streams.ts";
 import { tellConnection } from "../chat/show-answer.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { followTurn } from "../gateway-process/follow-turn.ts";
-import { findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import {
+  callGateway,
+  findGateway,
+  type GatewayClient,
+  messagesOf,
+  needGateway,
+} from "../gateway-process/gateway-client.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { listTurns, mostTurns, pickTurn, showTurns, type Turn } from "../terminal/pick-turn.ts";
-import { type ShownEvent, ShownTurn, toShownEvent } from "../terminal/shown-turn.ts";
+import type { Output } from "../terminal/output.ts";
+import { listTurns, mostTurns, type OwnStream, pickTurn, showTurns, type Turn } from "../terminal/pick-turn.ts";
 
 export const tailCommand = defineCommand({
   ...outlines.tail,
@@ -34,12 +45,7 @@ export const tailCommand = defineCommand({
     const [id] = args;
     if (id !== undefined && options.list)
       throw new MillraceError("invalid_request", "Use either an id or --list.", { hint: "Give one of them." });
-    const gateway = await findGateway(settings, signal);
-    if (gateway === undefined) {
-      throw new MillraceError("ide_not_running", "The turns cannot be read, because no gateway is running.", {
-        hint: "Type `millrace serve --background`, then this again. Answers are kept for two hours.",
-      });
-    }
+    const gateway = await needGateway("The turns cannot be read", settings, signal);
     if (options.list) {
       const listed = await listTurns(gateway, context);
       if (options.json) out.json({ data: listed.map(({ turn }) => turn) });
@@ -47,7 +53,7 @@ export const tailCommand = defineCommand({
       return exitCodes.ok;
     }
     const { turn, own } = await pickTurn(id, gateway, context);
-    const shown = options.json ? undefined : new ShownTurn(out);
+    const show = options.json ? (event: ShownEvent) => out.json(event, "line") : turnPrinter(out);
     if (!options.json) out.note(`${turn.id}  ${turn.model}  ${turn.client ?? "unknown client"}  ${turn.status}`);
     const events =
       own === undefined ? eventsOf(turn, options.follow, context) : observed(own, gateway, options.follow, context);
@@ -55,8 +61,7 @@ export const tailCommand = defineCommand({
     try {
       for await (const event of events) {
         last = event;
-        if (shown === undefined) out.json(event, "line");
-        else shown.add(event);
+        show(event);
       }
     } finally {
       out.endLine();
@@ -67,15 +72,7 @@ export const tailCommand = defineCommand({
 
 async function* eventsOf(turn: Turn, follows: boolean, context: CommandContext): AsyncGenerator<ShownEvent, void> {
   if (!follows && turn.last_event_id === startOfLog) return;
-  const { io, out, settings, signal } = context;
-  const ports = {
-    find: (until: AbortSignal) => findGateway(settings, until),
-    clock: io.clock,
-    random: Math.random,
-    onAway: (isAway: boolean) =>
-      out.note(isAway ? "The gateway does not answer; trying again." : "The gateway is back."),
-  };
-  for await (const event of followTurn(turn.id, startOfLog, ports, signal)) {
+  for await (const event of followTurn(turn.id, context)) {
     yield event;
     if (!follows && event.eventId === turn.last_event_id) return;
   }
@@ -96,4 +93,197 @@ async function* observed(
     onConnection: tellConnection(out),
   };
   for await (const event of observe(pass, options, signal)) yield toShownEvent(event);
+}
+
+/** The parts of a turn's event that are shown. The gateway's own events have them. */
+type ShownEvent = { readonly eventId: string } & (
+  | Extract<TurnEventBody, { readonly type: "text" | "thinking" | "rewritten" | "tool_call" | "failed" }>
+  | { readonly type: "started" | "usage" | "finished" }
+  | { readonly type: "cancelled"; readonly by: string }
+);
+
+/** Shows a turn's events as a person reads them: the answer on stdout, everything else on stderr. */
+function turnPrinter(out: Output): (event: ShownEvent) => void {
+  let given = "";
+  let isThinking = false;
+  return (event) => {
+    if (event.type === "text" && isThinking) out.talk("\n\n"); // the thought is over
+    if (event.type === "text" || event.type === "thinking") isThinking = event.type === "thinking";
+    switch (event.type) {
+      case "text":
+        return out.write(event.delta);
+      case "thinking":
+        return out.talk(event.delta);
+      case "rewritten":
+        out.note("[The model rewrote its answer:]");
+        out.endLine();
+        return out.write(event.text);
+      case "tool_call":
+        given += event.argumentsDelta;
+        if (!event.done) return;
+        out.note(`[calls ${event.name} ${given}]`);
+        given = "";
+        return;
+      case "failed":
+        return out.note(`Failed: ${event.error.message} ${event.error.hint}`);
+      case "cancelled":
+        return out.note(`Cancelled (${event.by}).`);
+      case "started":
+      case "usage":
+      case "finished":
+        return;
+      default:
+        event satisfies never;
+    }
+  };
+}
+
+/** An event of an observed stream in the form of a turn's events, without their times, which a stream does not have. */
+function toShownEvent(event: ObservedEvent): ShownEvent {
+  switch (event.type) {
+    case "started":
+    case "text":
+    case "thinking":
+      return event;
+    case "rewritten":
+      return { type: "rewritten", text: event.text, eventId: event.eventId };
+    case "tool_call": {
+      const { callId, name, arguments: argumentsDelta, eventId } = event;
+      return { type: "tool_call", callId, name, argumentsDelta, done: true, eventId };
+    }
+    case "end":
+      return toShownEnd(event);
+    default:
+      return event satisfies never;
+  }
+}
+
+function toShownEnd({ outcome, reason, errorCode, errorMessage, errorHint, eventId }: EndEvent): ShownEvent {
+  switch (outcome) {
+    case "finished":
+      return { type: "finished", eventId };
+    case "cancelled":
+      return { type: "cancelled", by: reason, eventId };
+    case "failed":
+      return {
+        type: "failed",
+        error: {
+          code: (errorCode ?? "upstream_failed") as ErrorCode, // the gateway's own; a code from a newer gateway is shown unchanged
+          message: errorMessage ?? "The answer failed.",
+          hint: errorHint ?? "",
+        },
+        eventId,
+      };
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** A quarter of an hour at most. */
+const backoff = { baseMs: 250, capMs: 15_000, budget: 120 };
+/** The gateway says something at least every 15 s as long as the model's server lives; a reconnect costs one request. */
+const stallMs = 60_000;
+
+const eventSchema = z.looseObject({ type: z.string(), eventId: z.string(), atMs: z.number() });
+const proofSchema = z.object({ eventCount: z.number(), chainDigest: z.string() });
+
+/**
+ * Every event of a turn to its end, over any number of connections, each event once. The gateway is looked for at each: it may have a
+ * new address after a restart. It does not keep the turn alive. Throws the gateway's refusal, `upstream_failed` when the gateway does not
+ * come back, and `internal` if the end does not fit the events before it.
+ */
+async function* followTurn(
+  turnId: string,
+  { io: { clock }, out, settings, signal }: CommandContext,
+): AsyncGenerator<TurnEvent, void> {
+  let cursor: string = startOfLog;
+  const chain = new EventChain();
+  let fruitless = 0;
+  let isAway = false;
+  for (;;) {
+    try {
+      const gateway = await findGateway(settings, signal);
+      for await (const { event, data } of followOnce(gateway, { turnId, cursor }, clock, signal)) {
+        if (isAway) out.note("The gateway is back.");
+        isAway = false;
+        fruitless = 0;
+        if (isTerminal(event)) checkEnd(event, chain);
+        yield event;
+        chain.push(data);
+        cursor = event.eventId;
+        if (isTerminal(event)) return;
+      }
+      return; // it has nothing more: the cursor was the end
+    } catch (error) {
+      if (signal.aborted || !(error instanceof TurnLoss)) throw error;
+      fruitless++;
+      const waitMs = waitBefore(fruitless, backoff, Math.random);
+      if (waitMs === undefined) throw error.cause;
+      if (fruitless === 2 && !isAway) {
+        isAway = true;
+        out.note("The gateway does not answer; trying again.");
+      }
+      await clock.sleep(waitMs, signal);
+    }
+  }
+}
+
+/** Throws where events are missing, were changed or came twice. */
+function checkEnd(end: TurnEvent, { count, digest }: EventChain): void {
+  const { data: proof } = proofSchema.safeParse(end);
+  if (proof === undefined) return; // an older gateway says nothing of it
+  if (proof.eventCount === count && proof.chainDigest === digest) return;
+  throw new MillraceError("internal", "The text that arrived differs from the text that the gateway has stored.", {
+    hint: "Run the command again. It then reads the turn from its start.",
+  });
+}
+
+/** The connection is gone, and another one may bring the rest. */
+class TurnLoss extends Error {
+  override readonly name = "TurnLoss";
+}
+
+function lost(cause: unknown): TurnLoss {
+  return new TurnLoss("the connection to the gateway is gone", { cause });
+}
+
+/** One connection. Returns only when the gateway reports the end; throws `TurnLoss` otherwise. */
+async function* followOnce(
+  gateway: GatewayClient | undefined,
+  { turnId, cursor }: { readonly turnId: string; readonly cursor: string },
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly event: TurnEvent; readonly data: string }, void> {
+  const gone = new MillraceError("upstream_failed", "The gateway does not answer, so the turn cannot be followed.", {
+    hint: "Start it with `millrace serve`. It keeps a finished turn for two hours, or for the time of --retention.",
+  });
+  if (gateway === undefined) throw lost(gone);
+  const stop = new AbortController();
+  const reading = AbortSignal.any([signal, stop.signal]);
+  let response: Response;
+  try {
+    const path = `/v1/turns/${encodeURIComponent(turnId)}/events`;
+    response = await callGateway(gateway, path, {
+      headers: { "last-event-id": cursor },
+      clientName: "millrace-tail",
+      signal: reading,
+    });
+  } catch (error) {
+    // The gateway's own words are final; a connection that did not come about is not.
+    throw isMillraceError(error) && error.cause !== undefined ? lost(gone) : error;
+  }
+  if (response.status === 204) return;
+  try {
+    const body: AsyncIterable<Uint8Array> = response.body ?? new ReadableStream<Uint8Array>();
+    for await (const { event, data } of messagesOf(untilSilent(body, () => stallMs, clock, stop))) {
+      if (event === "alive") continue;
+      if (event === "error") throw lost(gone); // the log could not be read on; what it said of why is in the gateway's log
+      const parsed = eventSchema.parse(JSON.parse(data));
+      if (parsed.eventId !== cursor) yield { event: parsed as unknown as TurnEvent, data }; // our own gateway writes them
+    }
+  } catch (error) {
+    if (signal.aborted || error instanceof TurnLoss || error instanceof z.ZodError) throw error;
+    throw lost(gone);
+  }
+  throw lost(gone);
 }

@@ -6,21 +6,21 @@ import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
-import { hostsFolder } from "../agents/hosted-agents.ts";
+import { hostsFolder } from "../agents/agent-spec.ts";
 import { planUndo, undoChanges } from "../clients/applied.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
-import { removeConversations, withConversations } from "../compose/remove-conversations.ts";
 import { spellBytes, spellCount } from "../doctor/spell.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { stopGateway } from "../gateway-process/stop-gateway.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { removeConversations, withConversations } from "./cascades.ts";
 import { actOnService } from "./service.ts";
+import { stopGateway } from "./stop.ts";
 
 /** How long a gateway may take to end its answers. */
 const stopMs = 30_000;
@@ -82,7 +82,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
   const cache = join(cacheFolder(io.env, io.platform, io.homeFolder), "millrace");
   const gateway = readGatewayFile(settings.gatewayFile);
   const clients = setUpClients(folder);
-  const { own, sessions } = await withConversations(anyIde, context, (found) => Promise.resolve(found));
+  const { own, sessions } = await withConversations({}, context, (found) => Promise.resolve(found));
   const bytes = own.reduce((sum, cascade) => sum + cascade.bytes, 0);
   const steps: readonly (Step | false)[] = [
     isServiceInstalled(context) === true && {
@@ -101,7 +101,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
     own.length + sessions.length > 0 && {
       plan: `Delete ${spellCount(own.length + sessions.length, "conversation")} that Millrace began (${spellBytes(bytes)})`,
       take: () =>
-        withConversations(anyIde, context, async (found, finder) => {
+        withConversations({}, context, async (found, finder) => {
           const kept = await removeConversations(found, finder, context);
           return kept.map(({ what, error }) => `${what}: ${why(error)}`);
         }),
@@ -125,8 +125,6 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
   return steps.filter((step) => step !== false);
 }
 
-const anyIde = { ide: undefined, endpoint: undefined, tokenFile: undefined };
-
 function restored(client: string, { io, settings: { folder } }: CommandContext): readonly string[] {
   try {
     undoChanges({ folder, home: io.homeFolder }, client, planUndo(folder, client));
@@ -146,7 +144,7 @@ function why(error: unknown): string {
 async function filesLeft(context: CommandContext): Promise<readonly string[]> {
   const { settings } = context;
   const { folder } = settings;
-  const { own, sessions } = await withConversations(anyIde, context, (found) => Promise.resolve(found));
+  const { own, sessions } = await withConversations({}, context, (found) => Promise.resolve(found));
   const kept = new Set<string>();
   if (own.length + sessions.length > 0) kept.add(journal);
   if (setUpClients(folder).length > 0) kept.add("setup");

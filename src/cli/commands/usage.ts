@@ -1,48 +1,41 @@
 import { MillraceError } from "../../base/errors.ts";
-import type { LimitsEnvelope } from "../../usage/envelope.ts";
+import type { LimitsEnvelope, LimitsWindowEnvelope } from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { parseSince } from "../../usage/since.ts";
-import { type Command, type CommandContext, defineCommand } from "../command.ts";
-import { checkLimits, exitCodeOf, type Floor, spellChecked } from "../limits/check-limits.ts";
+import { type Command, type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { readLimitsFile } from "../limits/limits-file.ts";
-import type { LimitsSource, OpenLimitsSource } from "../limits/limits-source.ts";
+import { type LimitsSource, limitsSource, type OpenLimitsSource } from "../limits/limits-source.ts";
 import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { printElsewhere, printSpend } from "../terminal/spend-table.ts";
-import { limitsTable } from "../terminal/usage-table.ts";
+import { limitsTable, printElsewhere, printSpend } from "../terminal/usage-table.ts";
 
-interface UsageOptions {
-  readonly json: boolean;
-  readonly models: boolean;
-  readonly since: string | undefined;
-  readonly ide: string | undefined;
-  readonly by: (typeof spendDimensions)[number] | undefined;
-}
+const options = {
+  since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
+  by: choice("sum the use by", spendDimensions, undefined, { defaultText: "model" }),
+  models: flag("also show the limits of single models"),
+  ide: ideChoice("only this IDE", ["devin", "devin-next", "antigravity"]),
+  minRemaining: integer("check that this share is left, in percent, as an exit code", "<percent>", {
+    min: 0,
+    max: 100,
+    initial: undefined,
+  }),
+  window: text("with --min-remaining: check only this limit, by its name in --json, such as weekly", "<id>"),
+  maxAge: duration("with --min-remaining: refuse a reading that is older than this", undefined, {
+    defaultText: "the reading's own time to expire",
+  }),
+  json: flag("print JSON, as GET /v1/limits and GET /v1/usage"),
+} as const;
+type UsageOptions = OptionValues<typeof options>;
 
 /** `millrace usage`: the rest of the plan and whether it lasts; with `--since` or `--by`, who used it. */
-export function usageCommand(openSource: OpenLimitsSource): Command {
+export function usageCommand(openSource: OpenLimitsSource = limitsSource()): Command {
   return defineCommand({
     ...outlines.usage,
     description:
       "Shows the limits of every running IDE, when each resets, and whether it lasts until then. The tick in a bar marks an even pace. With --since or --by it shows what the gateway's turns used. `~` marks numbers that are partly estimated. With --min-remaining it is a check for scripts: it exits with 0 if every limit has that share left, with 1 if one has less, with 75 if the reading is older than --max-age, with 69 if nothing is known, and with 64 if there is no such limit.",
-    options: {
-      since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
-      by: choice("sum the use by", spendDimensions, undefined, { defaultText: "model" }),
-      models: flag("also show the limits of single models"),
-      ide: ideChoice("only this IDE", ["devin", "devin-next", "antigravity"]),
-      minRemaining: integer("check that this share is left, in percent, as an exit code", "<percent>", {
-        min: 0,
-        max: 100,
-        initial: undefined,
-      }),
-      window: text("with --min-remaining: check only this limit, by its name in --json, such as weekly", "<id>"),
-      maxAge: duration("with --min-remaining: refuse a reading that is older than this", undefined, {
-        defaultText: "the reading's own time to expire",
-      }),
-      json: flag("print JSON, as GET /v1/limits and GET /v1/usage"),
-    },
+    options,
     examples: [
       ["millrace usage", "what is left now"],
       ["millrace usage --since 7d --by project", "what each project cost this week"],
@@ -51,12 +44,9 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
     async run({ options }, context) {
       const source = await openSource(context);
       try {
-        if (options.minRemaining !== undefined)
-          return guard(
-            { ...options, minRemaining: options.minRemaining },
-            await source.limits(context.signal),
-            context,
-          );
+        const { minRemaining } = options;
+        if (minRemaining !== undefined)
+          return guard({ ...options, minRemaining }, await source.limits(context.signal), context);
         if (options.since !== undefined || options.by !== undefined) await report(options, source, context);
         else show(options, await limitsOf(source, context, !options.json, options.ide), context);
         return exitCodes.ok;
@@ -67,7 +57,7 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
   });
 }
 
-function guard(options: Floor & { readonly json: boolean }, limits: LimitsEnvelope, { out }: CommandContext): number {
+function guard(options: Floor, limits: LimitsEnvelope, { out }: CommandContext): number {
   const checked = checkLimits(limits, options);
   if (options.json) out.json({ data: checked });
   else for (const entry of checked) out.note(spellChecked(entry, options));
@@ -142,4 +132,79 @@ function formatInstant(atMs: number): string {
     minute: "2-digit",
   });
   return text.replace(",", "");
+}
+
+/** How much has to be left of which limits, for `millrace usage --min-remaining`. */
+type Floor = UsageOptions & { readonly minRemaining: number };
+type LimitVerdict = ReturnType<typeof checkLimits>[number];
+
+/** The exit code for a script: 0 enough, 1 not, 75 too old a reading, 69 not known. */
+function exitCodeOf(checked: readonly LimitVerdict[]): number {
+  if (checked.some(({ enough }) => enough === false)) return exitCodes.negative;
+  if (checked.some((entry) => entry.too_old)) return exitCodes.tryAgain;
+  return checked.some(({ enough }) => enough === null) ? exitCodes.unavailable : exitCodes.ok;
+}
+
+/** Whether enough is left of each limit. Throws `invalid_request` for an unknown IDE or limit, `ide_not_running` without a reading. */
+function checkLimits(limits: LimitsEnvelope, asked: Floor) {
+  const read = limits.data.filter((of) => asked.ide === undefined || of.ide === asked.ide);
+  if (read.length === 0) {
+    const [error] = limits.errors;
+    throw new MillraceError("ide_not_running", error?.message ?? "No IDE answered.", {
+      hint: "Start it, then try again.",
+    });
+  }
+  const windows = read.flatMap((of) => of.windows.map((window) => ({ of, window })));
+  const chosen = windows.filter(({ window }) =>
+    asked.window === undefined ? window.kind === "consumption" && window.scope !== "model" : window.id === asked.window,
+  );
+  if (asked.window !== undefined && chosen.length === 0 && windows.length > 0)
+    throw unknown("limit", asked.window, [...new Set(windows.map(({ window }) => window.id))]);
+  if (chosen.length === 0)
+    throw new MillraceError("ide_not_running", "The IDE did not report the limits of the plan.", {
+      hint: "Try again later.",
+    });
+  return chosen.map(({ of, window }) => {
+    const nowMs = Date.parse(limits.now);
+    // A minute-old reading still counts here, also if a turn ended since; an expired reading does not.
+    const ageMs = nowMs - Date.parse(of.fetched_at);
+    const tooOld = asked.maxAge !== undefined && ageMs > asked.maxAge;
+    const isExpired = asked.maxAge === undefined ? Date.parse(of.expires_at) < nowMs : tooOld;
+    const left = isExpired ? undefined : remainingPercent(window, nowMs);
+    return {
+      ide: of.ide,
+      window: window.id,
+      remaining_percent: left === undefined || left === Infinity ? null : left,
+      enough: left === undefined ? null : left >= asked.minRemaining,
+      age_seconds: Math.round(ageMs / 1000),
+      too_old: tooOld,
+    };
+  });
+}
+
+/** Undefined when it is not known; infinite for a window without a limit. */
+function remainingPercent(window: LimitsWindowEnvelope, nowMs: number): number | undefined {
+  if (window.state === "unlimited") return Infinity;
+  if (window.resets_at !== null && Date.parse(window.resets_at) <= nowMs) return undefined;
+  if (window.utilization !== null) return Math.round((1 - window.utilization) * 1e6) / 1e4;
+  return undefined;
+}
+
+/** One checked limit in words. */
+function spellChecked(
+  { ide, window, remaining_percent: left, enough, ...read }: LimitVerdict,
+  { minRemaining }: Floor,
+): string {
+  const name = `${ide} ${window}`;
+  const age = read.age_seconds < 60 ? `${read.age_seconds} s` : durationInWords(read.age_seconds * 1000);
+  if (read.too_old) return `${name}: read ${age} ago, longer than --max-age allows.`;
+  if (enough === null) return `${name}: not known.`;
+  if (left === null) return `${name}: unlimited.`;
+  return `${name}: ${Math.floor(left * 10) / 10} % left, ${enough ? "enough" : `less than ${minRemaining} %`}.`;
+}
+
+function unknown(what: string, given: string, known: readonly string[]): MillraceError {
+  return new MillraceError("invalid_request", `There is no ${what} ${JSON.stringify(given)}.`, {
+    hint: `There are: ${known.join(", ")}.`,
+  });
 }

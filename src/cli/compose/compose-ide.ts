@@ -16,9 +16,9 @@ import { probePort } from "../../language-server/probe/probe.ts";
 import type { Endpoint, IdeIdentity } from "../../language-server/transport/endpoint.ts";
 import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
 import { openSchemas, type Schemas } from "../../schema/open-schemas.ts";
-import { ownerName } from "../gateway-process/owner.ts";
+import { type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
 import type { Io } from "../terminal/output.ts";
-import { openOwnJournal } from "./own-cascades.ts";
+import { openOwnJournal, ownerName } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
 
 /** The schemas of builds, kept in Millrace's own folder once they are read. */
@@ -67,6 +67,21 @@ export function composeIdeFinder(
     overrides,
     ...(events && { events }),
   });
+}
+
+/** Runs `use` with a finder of its own, for the IDE that these options name. */
+export async function withFinder<T>(
+  io: Io,
+  options: IdeOptions,
+  use: (finder: IdeFinder, overrides: IdeOverrides) => Promise<T>,
+): Promise<T> {
+  const overrides = overridesOf(io, options);
+  const finder = composeIdeFinder(io, overrides);
+  try {
+    return await use(finder, overrides);
+  } finally {
+    finder.close();
+  }
 }
 
 /** Describes the machine as the editor does: the system, the processor, and a digest that reveals neither. */

@@ -38,10 +38,7 @@ interface OwnMeterParts extends MeterParts {
 const openTimeoutMs = 250;
 
 /** A meter over the running IDEs, with its history in the log's file, or in memory as long as that cannot be used. */
-export function composeMeter(parts: OwnMeterParts): {
-  readonly meter: Meter;
-  readonly history: FallbackHistory;
-} {
+export function composeMeter(parts: OwnMeterParts) {
   const { io, storeFile, ownsFile, events } = parts;
   const { clock } = io;
   const ownFile = ownsFile && storeFile !== undefined ? { ownFile: { clock, events } } : {};

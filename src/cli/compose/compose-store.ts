@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
-import type { MillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import { type LiveLog, openLog, openMemoryLog } from "../../log/live.ts";
@@ -11,7 +10,6 @@ import type { Rows } from "../../log/rows.ts";
 import { openLogKey } from "../../log/sealing/log-key.ts";
 import { inspectLogFile } from "../../log/sqlite/open-file.ts";
 import { openSqliteRows } from "../../log/sqlite.ts";
-import type { LogStore } from "../../log/store.ts";
 import type { RedisAddress } from "../options.ts";
 
 export interface StoreOptions {
@@ -26,21 +24,14 @@ export interface StoreOptions {
   readonly events: Emitter<StoreLifecycle>;
 }
 
-export interface OpenedStore {
-  readonly store: LogStore;
-  /** Where the file is kept that was found damaged as the gateway began; undefined if none was. */
-  readonly damage: () => { readonly copy: string } | undefined;
-  /** How many turns in the file cannot be read, because its key was lost and a new one was made. */
-  readonly unreadableTurns: number;
-  /** Why the store could not be opened, while it cannot. */
-  readonly degradedBy: () => MillraceError | undefined;
-}
+/** An opened store. `damage`: where the file is kept that was found damaged as the gateway began. `degradedBy`: why it cannot be opened, while it cannot. */
+export type OpenedStore = Awaited<ReturnType<typeof openStore>>;
 
 /** A locked file is tried again every second, and answers must not wait for most of that second. */
 const retryTimeoutMs = 100;
 
 /** The gateway's log, or memory while the log fails. A failure is reported once. */
-export async function openStore(options: StoreOptions): Promise<OpenedStore> {
+export async function openStore(options: StoreOptions) {
   const { storeFile, redis, events, logKeyFile } = options;
   const file = redis === undefined ? storeFile : undefined;
   const unreadableTurns = file === undefined || existsSync(logKeyFile) ? 0 : await turnsIn(file);

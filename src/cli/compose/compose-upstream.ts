@@ -1,64 +1,27 @@
 import { randomUUID } from "node:crypto";
-import type { ToolWay } from "../../backends/acp/tools/native-knowledge.ts";
-import type { IdeTools } from "../../backends/cascade/settings.ts";
-import type { BackendMode } from "../../backends/choose-backend.ts";
-import type { ServerSource } from "../../backends/current-server.ts";
-import type { BackendLifecycle } from "../../backends/lifecycle.ts";
-import { type BackendsOptions, type OpenBackends, openBackends } from "../../backends/open-backend.ts";
-import type { EventSink } from "../../base/emitter.ts";
-import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
-import type { IdeFinder } from "../../ide/ide.ts";
+import { openBackends } from "../../backends/open-backend.ts";
 import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
-import type { ModelLifecycle } from "../../models/lifecycle.ts";
-import type { Model, Models } from "../../models/model.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
-import { type ComposedAgents, composeAgents, readAccountModels } from "../agents/compose-agents.ts";
+import { composeAgents, readAccountModels, type UpstreamOptions } from "../agents/compose-agents.ts";
 import { readConfig } from "../config/read-config.ts";
-import { ownerName } from "../gateway-process/owner.ts";
 import { promptServers } from "../serve/servers.ts";
-import type { Io } from "../terminal/output.ts";
-import { openOwnJournal } from "./own-cascades.ts";
+import { openOwnJournal, ownerName } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
 
-/** The user's choice of how models are asked, and what the backends need. */
-interface UpstreamOptions {
-  readonly io: Io;
-  readonly finder: IdeFinder;
-  readonly backend: BackendMode;
-  /** The program and arguments to start in place of the vendor's agent. */
-  readonly acpCommand: readonly string[] | undefined;
-  /** Whether the IDE's agent may look things up while it answers over Cascade; `read` by default. */
-  readonly ideTools?: IdeTools | undefined;
-  /** How a client's tools reach an agent; `auto` by default. */
-  readonly toolWay?: ToolWay | undefined;
-  /** Names this process in the journal of conversations. */
-  readonly owner?: string;
-  /** Decides whether prompts may go to an IDE; they may go to any without it. */
-  readonly checkConsent?: BackendsOptions["checkConsent"];
-  readonly events?: EventSink<ModelLifecycle & BackendLifecycle>;
-}
-
 /** The parts that answer prompts on this machine, and their models. */
-export interface Upstream {
-  readonly servers: ServerSource;
-  readonly agents: ComposedAgents;
-  readonly backends: OpenBackends;
-  readonly models: OpenModels;
-  readonly journal: CascadeJournal;
-}
+export type Upstream = ReturnType<typeof composeUpstream>;
 
 /** Opens the backends. No agent is started before its first prompt; the caller closes `agents`. */
-export function composeUpstream(options: UpstreamOptions): Upstream {
-  const { io, finder, ideTools, toolWay: tools, backend: mode, acpCommand: command, checkConsent, events } = options;
+export function composeUpstream(options: UpstreamOptions) {
+  const { io, finder, ideTools, backend: mode, checkConsent, events } = options;
   const settings = readSettings(io);
   const { folder } = settings;
   const config = readConfig(settings.configFile);
   const { owner = ownerName(randomUUID()) } = options;
   const journal = openOwnJournal(settings);
   const servers = promptServers(finder);
-  const leavesAgents = options.owner !== undefined; // a gateway has a name of its own
-  const agents = composeAgents({ io, finder, config, command, folder, journal, owner, leavesAgents, tools, events });
+  const agents = composeAgents(options, { config, folder, journal, owner });
   const catalogue = createCatalogue();
   const backends = openBackends({
     ...servers,
@@ -75,33 +38,4 @@ export function composeUpstream(options: UpstreamOptions): Upstream {
     { clock: io.clock, ...(events && { events }) },
   );
   return { servers, agents, backends, models, journal };
-}
-
-/** Models, and the window of each model that was listed or resolved. */
-export interface ModelsWithWindows {
-  readonly models: Models;
-  /** Tokens; undefined where nothing is known of the model yet. */
-  readonly contextTokens: (modelUid: string) => number | undefined;
-}
-
-/** Wraps models so that the window of each one that is read is remembered. */
-export function rememberWindows(models: Models): ModelsWithWindows {
-  const windows = new Map<string, number | undefined>();
-  const remember = ({ uid, contextTokens }: Model) => windows.set(uid, contextTokens);
-  return {
-    contextTokens: (uid) => windows.get(uid),
-    models: {
-      nameOf: (uid) => models.nameOf(uid),
-      async list(options, signal) {
-        const list = await models.list(options, signal);
-        for (const model of list) remember(model);
-        return list;
-      },
-      async resolve(name, effort, signal) {
-        const resolution = await models.resolve(name, effort, signal);
-        remember(resolution.model);
-        return resolution;
-      },
-    },
-  };
 }

@@ -2,22 +2,17 @@ import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { agentOfModel } from "../../backends/agent-backend.ts";
-import type { OpenBackends } from "../../backends/open-backend.ts";
 import type { Clock } from "../../base/clock.ts";
-import { Emitter, type EventSource } from "../../base/emitter.ts";
-import type { MillraceError } from "../../base/errors.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
-import type { Secret } from "../../base/secret.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
 import type { Listener } from "../../gateway/http/listen.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
-import { type OpenGateway, openGateway } from "../../gateway/open-gateway.ts";
-import type { PauseState, StoreState } from "../../gateway/options.ts";
+import { openGateway } from "../../gateway/open-gateway.ts";
+import type { StoreState } from "../../gateway/options.ts";
 import { openStreams } from "../../gateway/streams/open-streams.ts";
-import type { IdeFinder } from "../../ide/ide.ts";
-import type { Models } from "../../models/model.ts";
 import { openTurns } from "../../turns/open-turns.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import type { RefusalsOptions } from "../../turns/refusals.ts";
@@ -26,26 +21,25 @@ import type { LimitsSnapshot } from "../../usage/limits.ts";
 import { quotaAdvice, quotaReset } from "../../usage/quota-reset.ts";
 import { agentStats } from "../agents/compose-agents.ts";
 import { consentBook, consentCheck } from "../gateway-process/consent.ts";
+import { sessionFile } from "../gateway-process/gateway-file.ts";
+import { type GatewayLifecycle, logLifecycle } from "../gateway-process/gateway-log.ts";
 import { healthDetails } from "../gateway-process/health-details.ts";
 import { followKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
-import { machineOf, ownerIsGone, ownerName } from "../gateway-process/owner.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
-import { sessionFile } from "../gateway-process/session-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
-import { turnLimit } from "../keys/turn-limit.ts";
+import { turnLimit } from "../keys/key-record.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import { continuityIdleMs, type GatewayCommandOptions, overridesOf, retentionOf } from "../serve/gateway-options.ts";
+import { promptAccount } from "../serve/servers.ts";
 import type { Io } from "../terminal/output.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
 import { type OpenedStore, openStore } from "./compose-store.ts";
-import { composeUpstream, rememberWindows } from "./compose-upstream.ts";
+import { composeUpstream } from "./compose-upstream.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
-import { type GatewayLifecycle, logLifecycle } from "./log-lifecycle.ts";
-import { trajectoryNotes } from "./own-cascades.ts";
-import { promptAccount } from "./prompt-account.ts";
+import { machineOf, ownerIsGone, ownerName, trajectoryNotes } from "./own-cascades.ts";
 import type { Settings } from "./settings.ts";
-import { StartingIde } from "./starting-ide.ts";
+import { startingIde } from "./starting-ide.ts";
 
 /** A gateway's options, and the process that it runs in. */
 export interface ComposeOptions {
@@ -58,27 +52,10 @@ export interface ComposeOptions {
 }
 
 /** Everything that a gateway process is made of, wired. */
-export interface GatewayParts {
-  readonly instance: string;
-  readonly events: EventSource<GatewayLifecycle>;
-  /** The owner's key, as its file has it now. */
-  readonly ownerKey: () => Secret;
-  readonly finder: IdeFinder;
-  readonly backends: OpenBackends;
-  readonly models: Models;
-  readonly gateway: OpenGateway;
-  /** The store was found damaged when it was opened: where its file is kept. */
-  readonly damage: { readonly copy: string } | undefined;
-  /** Turns in the store that cannot be read, because the key that sealed them is lost. */
-  readonly unreadableTurns: number;
-  /** Why turns are kept in memory for now, if the store failed as it was opened. */
-  readonly degradedBy: MillraceError | undefined;
-  /** Frees the port, ends or hands over running turns, sends their readers an error, then frees everything. */
-  close(listening?: Pick<Listener, "stopAccepting" | "close">): Promise<void>;
-}
+export type GatewayParts = Awaited<ReturnType<typeof compose>>;
 
 /** The one place where the parts of a gateway meet. */
-export async function compose({ io, settings, options, log, ...allowed }: ComposeOptions): Promise<GatewayParts> {
+export async function compose({ io, settings, options, log, ...allowed }: ComposeOptions) {
   const { clock } = io;
   const { folder } = settings;
   const overrides = overridesOf(io, options);
@@ -111,8 +88,9 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     checkConsent: consentCheck(consent),
   });
   const { agents, backends, journal, servers } = upstream;
-  const starting = new StartingIde(finder, clock);
-  const { models, contextTokens } = rememberWindows(starting.models(upstream.models));
+  const starting = startingIde(finder, clock);
+  const models = starting.models(upstream.models);
+  const { contextTokens } = upstream.models;
   const nameOf = (uid: string) => models.nameOf(uid);
 
   const { logKeyFile } = settings;
@@ -161,7 +139,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     rpc: openStreams(turns, { retainedMs: retention.windowMs }),
     metrics,
     storeState: () => describeStore(opened),
-    pauseState: () => describePause(settings.pauseFile),
+    pauseState: () => readPause(settings.pauseFile) ?? null,
     turnLimit: limitNow,
     consents: consentBook(finder, { ...consent, namesAgent: options.acpCommand !== undefined }),
     logBytes: () => (storeFile === undefined || ownsFile ? undefined : bytesOf(storeFile)),
@@ -189,15 +167,20 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   return {
     instance,
     events,
+    /** The owner's key, as its file has it now. */
     ownerKey,
     finder,
     backends,
     models,
     gateway,
+    /** The store was found damaged when it was opened: where its file is kept. */
     damage: opened.damage(),
+    /** Turns in the store that cannot be read, because the key that sealed them is lost. */
     unreadableTurns: opened.unreadableTurns,
+    /** Why turns are kept in memory for now, if the store failed as it was opened. */
     degradedBy: opened.degradedBy(),
-    async close(listening) {
+    /** Frees the port, ends or hands over running turns, sends their readers an error, then frees everything. */
+    async close(listening?: Pick<Listener, "stopAccepting" | "close">) {
       await listening?.stopAccepting();
       await metering.close();
       await turns.stop(); // open streams end with an error that makes their clients come back
@@ -216,12 +199,6 @@ function quotaResets(events: Emitter<UsageLifecycle>, clock: Clock): RefusalsOpt
     plans = readings.map(({ snapshot }) => snapshot).filter(({ ide }) => ide !== "antigravity");
   });
   return (window) => quotaReset(plans, clock.now(), window);
-}
-
-function describePause(file: string): PauseState | null {
-  const pause = readPause(file);
-  if (pause === undefined) return null;
-  return { since: pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString() };
 }
 
 function describeStore(opened: OpenedStore): StoreState {

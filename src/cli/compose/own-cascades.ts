@@ -1,7 +1,9 @@
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { processExists } from "../../base/node/process-exists.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { type CascadeJournal, type LastAsk, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Ide } from "../../ide/ide.ts";
@@ -13,13 +15,6 @@ export interface OwnCascade extends CascadeFile, Partial<LastAsk> {
   readonly startedAtMs: number;
   /** The IDE that has it open now. */
   readonly ide: Ide | undefined;
-}
-
-/** The conversations on disk: ours one by one, the IDE's own only counted. */
-export interface CascadesOnDisk {
-  /** The least recently used first. */
-  readonly own: readonly OwnCascade[];
-  readonly others: { readonly files: number; readonly bytes: number };
 }
 
 /** Where the ids of conversations that Millrace began are noted. */
@@ -48,12 +43,11 @@ export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: C
   };
 }
 
+/** The conversations on disk: ours one by one, the least recently used first, and the IDE's own only counted. */
+export type CascadesOnDisk = Awaited<ReturnType<typeof readCascades>>;
+
 /** Looks through the folders of the IDEs that run, and of the homes given. */
-export async function readCascades(
-  journal: CascadeJournal,
-  ides: readonly Ide[],
-  homes: readonly string[],
-): Promise<CascadesOnDisk> {
+export async function readCascades(journal: CascadeJournal, ides: readonly Ide[], homes: readonly string[]) {
   const noted = new Map((await journal.entries()).map((entry) => [entry.cascadeId, entry]));
   const ideOf = new Map(
     ides.flatMap((ide) => (ide.codeiumFolder === undefined ? [] : [[ide.codeiumFolder, ide] as const])),
@@ -73,7 +67,8 @@ export async function readCascades(
       }
     }
   }
-  return { own: own.sort((a, b) => lastUsedMs(a) - lastUsedMs(b)), others };
+  const sorted: readonly OwnCascade[] = own.sort((a, b) => lastUsedMs(a) - lastUsedMs(b));
+  return { own: sorted, others };
 }
 
 /** A session of an agent program that Millrace began and that is not known to be archived. */
@@ -101,4 +96,24 @@ export function lastUsedMs({ startedAtMs, modifiedAtMs }: OwnCascade): number {
 export function olderThan(cascades: readonly OwnCascade[], ageMs: number, clock: Clock): readonly OwnCascade[] {
   const before = clock.now() - ageMs;
   return cascades.filter((cascade) => lastUsedMs(cascade) < before);
+}
+
+/** Names this process among those that share a store: machine, pid, and a value that differs if the pid is used again. */
+export function ownerName(instance: string): string {
+  return `${hostname()}/${process.pid}/${instance}`;
+}
+
+/** The machine that an owner's process runs on. */
+export function machineOf(owner: string): string | undefined {
+  return owner.split("/")[0];
+}
+
+/**
+ * Whether the owner's process has certainly ended: it ran on this machine, and its pid is free or is this process's. If that is
+ * unclear (another machine, a pid that another process has now), only the end of its lease counts.
+ */
+export function ownerIsGone(owner: string, self: string): boolean {
+  const [host, pid] = owner.split("/");
+  if (host !== hostname() || owner === self) return false;
+  return Number(pid) === process.pid || !processExists(Number(pid));
 }

@@ -2,41 +2,30 @@ import { join } from "node:path";
 import type { Io } from "../terminal/output.ts";
 
 /** The places of Millrace's own files, and the settings from the environment. Everything has a default; see docs/configuration.md. */
-export interface Settings {
-  /** `~/.millrace`, or MILLRACE_HOME. Mode 0700. */
-  readonly folder: string;
-  /** The user's configuration file: agents, and how they are asked. */
-  readonly configFile: string;
-  /** The gateway's key (0600). */
-  readonly keyFile: string;
-  /** The hashes and limits of the keys that the owner made for others (0600). */
-  readonly keysFile: string;
-  /** There while no prompt may be sent. */
-  readonly pauseFile: string;
-  /** The event log and usage history. */
-  readonly storeFile: string;
-  /** The key that seals the log (0600). */
-  readonly logKeyFile: string;
-  /** The schemas read from IDE builds. */
-  readonly schemaFolder: string;
-  /** The records of chats, so that an answer survives the command that asked. */
-  readonly streamsFolder: string;
-  /** Where a running gateway says how it is reached. */
-  readonly gatewayFile: string;
-}
+export type Settings = Readonly<ReturnType<typeof readSettings>>;
 
-export function readSettings(io: Pick<Io, "env" | "homeFolder">): Settings {
+export function readSettings(io: Pick<Io, "env" | "homeFolder">) {
   const folder = io.env["MILLRACE_HOME"] || join(io.homeFolder, ".millrace");
   return {
+    /** Mode 0700. */
     folder,
+    /** The user's configuration file: agents, and how they are asked. */
     configFile: join(folder, "config.toml"),
+    /** The gateway's key (0600). */
     keyFile: io.env["MILLRACE_KEY_FILE"] || join(folder, "key"),
+    /** There while no prompt may be sent. */
     pauseFile: join(folder, "paused"),
+    /** The hashes and limits of the keys that the owner made for others (0600). */
     keysFile: join(folder, "keys.json"),
+    /** The event log and usage history. */
     storeFile: join(folder, "turns.db"),
+    /** The key that seals the log (0600). */
     logKeyFile: io.env["MILLRACE_LOG_KEY_FILE"] || join(folder, "log-key"),
+    /** The schemas read from IDE builds. */
     schemaFolder: join(folder, "schemas"),
+    /** The records of chats, so that an answer survives the command that asked. */
     streamsFolder: join(folder, "streams"),
+    /** Where a running gateway says how it is reached. */
     gatewayFile: join(folder, "gateway.json"),
   };
 }

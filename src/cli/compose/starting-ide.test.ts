@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { DiscoveryResult, Ide, IdeFinder } from "../../ide/ide.ts";
-import { StartingIde } from "./starting-ide.ts";
+import { startingIde } from "./starting-ide.ts";
 
 const signal = new AbortController().signal;
 const signedOut = new MillraceError("not_signed_in", "Nobody is signed in.");
@@ -24,7 +24,7 @@ function setUp() {
       machine.isKnown = false;
     },
   };
-  const starting = new StartingIde(finder, clock);
+  const starting = startingIde(finder, clock);
   const ask = () =>
     starting.onceThere(async () => {
       if (!machine.runs) throw missing;

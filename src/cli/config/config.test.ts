@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { agentEnvironment } from "../agents/agent-spec.ts";
 import { splitCommand } from "../options.ts";
-import { agentEnvironment } from "./config-schema.ts";
 import { noConfig, parseConfig, readConfig } from "./read-config.ts";
 
 const parse = (text: string) => parseConfig(text, "config.toml");

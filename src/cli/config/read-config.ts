@@ -1,11 +1,63 @@
 import { readFileSync } from "node:fs";
 import { parse, TomlError } from "smol-toml";
+import { z } from "zod";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { editDistance } from "../../models/nearest.ts";
 import type { Command } from "../command.ts";
-import type { OptionSpec } from "../options.ts";
-import { type Config, configSchema, knownKeys, type SettingValue } from "./config-schema.ts";
+import { type OptionSpec, splitCommand } from "../options.ts";
 import { insteadOf } from "./removed-settings.ts";
+
+/** Names that would read as something else in `<agent>/<model>` or in an id. */
+const reservedNames: ReadonlySet<string> = new Set(["acp", "devin", "devin-next", "millrace", "windsurf"]);
+
+const variableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not the name of a variable");
+const command = z
+  .union([z.string(), z.array(z.string())], 'must be a command such as "opencode acp", or a list of its words')
+  .transform((value, context) => {
+    const words = typeof value === "string" ? splitCommand(value) : value;
+    if (words?.[0] !== undefined && words[0] !== "") return words;
+    context.addIssue({ code: "custom", message: words === undefined ? "has a quote that is not closed" : "is empty" });
+    return z.NEVER;
+  });
+
+const agent = z.strictObject({
+  name: z
+    .string("needs a name such as opencode")
+    .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, "must be 1 to 32 small letters, digits and hyphens")
+    .refine((name) => !reservedNames.has(name), "is a name that Millrace uses itself; choose another")
+    .describe("the agent's name: its models are called <name>/<model>"),
+  command: command.describe("the program and its arguments; no shell reads it"),
+  env: z.array(variableName).default([]).describe("variables to pass on, beside the usual ones"),
+  set: z.record(variableName, z.string()).default({}).describe("variables to set"),
+  allow_actions: z
+    .boolean()
+    .optional()
+    .describe(
+      "let the agent act on a model's word, with its owner's permissions; without it, an agent that could act is refused",
+    ),
+});
+
+const settingValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
+export type SettingValue = z.output<typeof settingValue>;
+
+/** `~/.millrace/config.toml`. Unknown keys are errors. Documented in docs/configuration.md. */
+export const configSchema = z.strictObject({
+  /** Checked against the options of `serve`, by `parseServeTable`. */
+  serve: z.record(z.string(), settingValue).optional(),
+  agents: z.array(agent).default([]),
+});
+
+/** The schema of one agent, for the page and the JSON schema. */
+export const agentSchema = agent;
+
+export type Config = z.output<typeof configSchema>;
+export type AgentConfig = Config["agents"][number];
+
+/** Every key that a table of the file may hold, for suggestions; the table's name is its path without indexes. */
+export const knownKeys: Readonly<Record<string, readonly string[]>> = {
+  "": Object.keys(configSchema.shape),
+  agents: Object.keys(agent.shape),
+};
 
 /** The configuration without a file. */
 export const noConfig: Config = { agents: [] };
@@ -105,9 +157,9 @@ type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 const notSettings: ReadonlySet<string> = new Set(["background", "json", "accept", "pid"]);
 
 /** The options that `[serve]` may set, by the key that the file uses. */
-export function settingKeys(options: Options): ReadonlyMap<string, string> {
-  const names = Object.keys(options).filter((name) => !notSettings.has(name));
-  return new Map(names.map((name) => [tomlKey(name), name]));
+export function settingsOf(options: Options): ReadonlyMap<string, { name: string; spec: OptionSpec<unknown> }> {
+  const settings = Object.entries(options).filter(([name]) => !notSettings.has(name));
+  return new Map(settings.map(([name, spec]) => [tomlKey(name), { name, spec }]));
 }
 
 /** `logLevel` is `log_level` in the file. */
@@ -125,7 +177,7 @@ export function readServeTable(command: Command, file: string): Readonly<Record<
   if (command.name === "serve") return parseServeTable(readConfig(file), command.options, file);
   try {
     const known = Object.fromEntries(Object.entries(command.options).filter(([, { isOfServe }]) => isOfServe));
-    const keys = settingKeys(known);
+    const keys = settingsOf(known);
     const table = Object.entries(readConfig(file).serve ?? {}).filter(([key]) => keys.has(key));
     return parseServeTable({ serve: Object.fromEntries(table) }, known, file);
   } catch (error) {
@@ -140,14 +192,12 @@ export function parseServeTable(
   options: Options,
   file: string,
 ): Readonly<Record<string, unknown>> {
-  const keys = settingKeys(options);
+  const keys = settingsOf(options);
   const values: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(serve)) {
-    const name = keys.get(key);
-    const spec = name === undefined ? undefined : options[name];
-    if (name === undefined || spec === undefined)
-      throw unknownKey(key, { place: "[serve]", removed: key, known: [...keys.keys()] }, file);
-    values[name] = parseValue(spec, value, (why) => refused(file, `${key} of [serve]${why}`, seeSettings));
+    const found = keys.get(key);
+    if (found === undefined) throw unknownKey(key, { place: "[serve]", removed: key, known: [...keys.keys()] }, file);
+    values[found.name] = parseValue(found.spec, value, (why) => refused(file, `${key} of [serve]${why}`, seeSettings));
   }
   return values;
 }

@@ -1,47 +1,21 @@
+import { hostless, lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
+import type { AcpAgent } from "../../backends/acp/process/agent.ts";
+import { agentOfModel } from "../../backends/agent-backend.ts";
+import type { OpenBackends } from "../../backends/open-backend.ts";
+import { deadline } from "../../base/async.ts";
+import { isMillraceError } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
-import type { LimitsSnapshot } from "../../usage/limits.ts";
-import type { PlanAnswer } from "../../usage/plan-answer.ts";
-import { snapshotOfAnswer } from "../../usage/plan-answer.ts";
+import type { Models } from "../../models/model.ts";
+import { type PlanAnswer, snapshotOfAnswer } from "../../usage/plan-answer.ts";
+import { hostsFolder, spellHost } from "../agents/agent-spec.ts";
+import type { ComposedAgents } from "../agents/compose-agents.ts";
+import { type BackendInUse, backendInUse, spellTarget } from "../gateway-process/health-details.ts";
+import { type Finding, finding } from "./finding.ts";
+import { spellBytes, spellCount } from "./spell.ts";
 
-/** An app of the vendor, an agent program and a data folder as the report shows them. No key is in them. */
-export interface AgentsCheck {
-  readonly apps: readonly {
-    readonly variant: string;
-    readonly product: string;
-    readonly version: string | null;
-    readonly path: string;
-    readonly running: boolean;
-  }[];
-  /** Databases that were looked at, which one was taken and why. */
-  readonly data_folders: readonly { readonly file: string; readonly taken: boolean; readonly why: string }[];
-  readonly agents: readonly {
-    readonly product: string;
-    readonly path: string;
-    readonly from: "app" | "cli";
-    readonly version: string | null;
-    readonly signed_in: "own" | "editor" | "no";
-    /** Whether prompts over ACP go to this one. */
-    readonly chosen: boolean;
-    readonly why: string | null;
-  }[];
-  /** Whether the CLI's own credentials file exists; its content is not read. */
-  readonly cli_credentials: { readonly found: boolean; readonly file: string | null };
-  /** Where the plan comes from. */
-  readonly plans: readonly PlanSourceReport[];
-}
-
-export interface PlanSourceReport {
-  readonly variant: string;
-  readonly source: LimitsSnapshot["source"] | "none";
-  /** ISO; of a saved plan, when the app wrote it. */
-  readonly read_at: string | null;
-  /** Why there is no agent. */
-  readonly problem?: string;
-}
-
-/** Installed programs, their accounts, and the source of the plan. Starts nothing. */
-export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswer[], nowMs: number): AgentsCheck {
+/** Installed programs, their accounts, and the source of the plan. Starts nothing. No key is in the report. */
+export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswer[], nowMs: number) {
   const { apps = [], agents, trace } = result;
   const chosen = chooseAgent(result);
   const credentials = trace.filter(({ rule }) => rule === "cli-credentials");
@@ -55,6 +29,7 @@ export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswe
       running,
     })),
     data_folders: dataFolders(trace),
+    // The chosen one gets the prompts over ACP.
     agents: agents.map((agent) => ({
       product: agent.product,
       path: agent.path,
@@ -64,12 +39,14 @@ export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswe
       chosen: agent === chosen?.agent,
       why: agent === chosen?.agent ? chosen.why : null,
     })),
+    // The file is not read.
     cli_credentials: { found: found !== undefined, file: (found ?? credentials[0])?.subject ?? null },
     plans: planSources(answers, nowMs),
   };
 }
 
-function dataFolders(trace: DiscoveryResult["trace"]): AgentsCheck["data_folders"] {
+/** Databases that were looked at, which one was taken and why. */
+function dataFolders(trace: DiscoveryResult["trace"]) {
   const entries = trace.filter(({ stage, rule }) => stage === "credentials" && rule === "state-db");
   const byFile = Map.groupBy(
     entries.filter(({ subject }) => /[\\/]/.test(subject)),
@@ -81,27 +58,125 @@ function dataFolders(trace: DiscoveryResult["trace"]): AgentsCheck["data_folders
   });
 }
 
-function planSources(answers: readonly PlanAnswer[], nowMs: number): readonly PlanSourceReport[] {
+function planSources(answers: readonly PlanAnswer[], nowMs: number) {
   const reports = answers.map((answer) => planSource(answer, nowMs));
   const told = new Set(reports.filter(({ source }) => source !== "none").map(({ variant }) => variant));
   return reports.filter(({ source, variant }) => source !== "none" || !told.has(variant));
 }
 
-function planSource(answer: PlanAnswer, nowMs: number): PlanSourceReport {
-  if (answer.type === "failed") return none(answer.ide, answer.error);
+/** `read_at` of a saved plan: when the app wrote it. */
+function planSource(answer: PlanAnswer, nowMs: number) {
   try {
+    if (answer.type === "failed") throw answer.error;
     const { source, readAtMs } = snapshotOfAnswer(answer, nowMs);
     return { variant: answer.ide, source, read_at: new Date(readAtMs).toISOString() };
   } catch (error) {
-    return none(answer.ide, error);
+    const problem = error instanceof Error ? error.message : "it is not known";
+    return { variant: answer.ide, source: "none" as const, read_at: null, problem };
   }
 }
 
-function none(variant: string, error: unknown): PlanSourceReport {
+const askLimitMs = 30_000;
+
+/**
+ * Reports where prompts go and why. Starts each agent that would be asked, to measure its start and its memory. A session is opened
+ * for the list of models; no prompt is sent. `editor`: the editor that is asked where no agent is, with its plan.
+ */
+export async function checkBackend(
+  backends: Pick<OpenBackends, "chosen">,
+  agents: Pick<ComposedAgents, "all" | "vendor">,
+  { models, editor }: { readonly models: Pick<Models, "list">; readonly editor: string | undefined },
+  signal: AbortSignal,
+) {
+  const backend = await backendInUse(backends, signal);
+  const { kind, beside } = backend;
+  const vendor = kind === "acp" || beside !== undefined ? [(await agents.vendor(signal)).agent] : [];
+  const checked = await Promise.all([...vendor, ...agents.all].map((agent) => checkAgent(agent, signal)));
+  const moreModels = beside === undefined ? [] : [await ofModelsBeside(beside, models, signal)];
   return {
-    variant,
-    source: "none",
-    read_at: null,
-    problem: error instanceof Error ? error.message : "it is not known",
+    backend,
+    agents: checked.map(({ report }) => report),
+    findings: [...ofBackend(backend, editor), ...moreModels, ...checked.map(({ finding }) => finding)],
   };
 }
+
+/** The models that go to the agent although other prompts go to the language server. */
+async function ofModelsBeside(product: string, models: Pick<Models, "list">, signal: AbortSignal): Promise<Finding> {
+  const ok = (what: string) => finding("agent", "ok", what);
+  try {
+    const listed = await models.list({ refresh: true }, signal);
+    const only = listed.filter(({ uid, backend }) => backend === "acp" && agentOfModel(uid) === undefined);
+    if (only.length === 0) return ok(`${product} offers no model that the language server lacks`);
+    const names = only.map(({ name }) => name);
+    const shown =
+      names.length <= 8 ? names.join(", ") : `${names.slice(0, 8).join(", ")}, and ${names.length - 8} more`;
+    return ok(`Prompts to models that only ${product} offers go to it, over ACP: ${shown}`);
+  } catch (error) {
+    if (signal.aborted || !isMillraceError(error)) throw error;
+    return ok(`Prompts to models that only ${product} offers go to it, over ACP`);
+  }
+}
+
+/** Memory in bytes, times in ms; `version` is the agent's own text, such as "affogato 3000.11.3". */
+async function checkAgent(agent: AcpAgent, signal: AbortSignal) {
+  let models = 0;
+  let problem: string | undefined;
+  let hint: string | undefined;
+  try {
+    models = (await agent.models(deadline(signal, askLimitMs))).length;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isMillraceError(error)) ({ message: problem, hint } = error);
+    else problem = "It did not answer in time.";
+  }
+  const { processes, agentVersion: version = null } = await agent.stats();
+  const { startupMs = null, rssBytes: memory = null } = processes.at(-1) ?? {};
+  const report = { name: agent.name, version, startup_ms: startupMs, memory_bytes: memory, models };
+  if (problem !== undefined) {
+    const what = `The agent ${agent.name} cannot be asked: ${problem}`;
+    return { report: { ...report, problem }, finding: finding("agent", "error", what, hint ?? todo) };
+  }
+  const facts = [
+    version ?? "no version",
+    spellCount(models, "model"),
+    ...(startupMs === null ? [] : [`started in ${(startupMs / 1000).toFixed(1)} s`]),
+    ...(memory === null ? [] : [`${spellBytes(memory)} of memory`]),
+  ];
+  return { report, finding: finding("agent", "ok", `The agent ${agent.name} answers: ${facts.join(", ")}`) };
+}
+
+const todo = "Start the program by hand to see what it says, and look at its entry in config.toml.";
+
+/** Where nothing can be asked, the checks of the IDEs say why; an agent may say more. */
+function ofBackend(backend: BackendInUse, editor: string | undefined): readonly Finding[] {
+  const { kind, why, hint } = backend;
+  if (kind === "none") return [finding("agent", "error", why, hint)];
+  return [finding("agent", "ok", `Prompts go to ${spellTarget(backend, editor)}: ${why}`)];
+}
+
+/** Findings of the IDEs once prompts go to an agent: that no language server can be asked is then only worth a note. */
+export function besideAgent(findings: readonly Finding[], { kind }: BackendInUse): readonly Finding[] {
+  if (kind !== "acp") return findings;
+  return findings.map((finding) => {
+    if ((finding.area !== "ide" && finding.area !== "account") || finding.level !== "error") return finding;
+    const { todo: _needless, ...rest } = finding;
+    return { ...rest, level: "note" };
+  });
+}
+
+/** The agents that wait for a gateway, why there can be none, and what an agent's end leaves on this system. */
+export async function checkHosts(folder: string, platform: NodeJS.Platform): Promise<readonly Finding[]> {
+  const strays = platform === "linux" ? [] : [finding("agent", "note", strayPrograms)];
+  const why = hostless(hostsFolder(folder), platform);
+  if (why !== undefined)
+    return [finding("agent", "note", `Agents end with the gateway, and their answers too: ${why}`), ...strays];
+  const left = (await lookAtHosts(hostsFolder(folder))).filter(({ served }) => !served);
+  if (left.length === 0) return strays;
+  const what = `${spellCount(left.length, "agent")} of an earlier gateway ${left.length === 1 ? "waits" : "wait"} for the next one: ${left.map(spellHost).join("; ")}`;
+  const todo = "Start the gateway to read their answers, or run `millrace stop --agents` to end them.";
+  return [finding("agent", "note", what, todo), ...strays];
+}
+
+/** Linux alone shows the environment of a process, by which such a program is found. */
+const strayPrograms =
+  "A program that an agent starts and detaches from itself may go on after the agent's end: this system does not tell whose it is";

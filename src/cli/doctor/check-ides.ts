@@ -1,6 +1,8 @@
+import { stat } from "node:fs/promises";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
+import { joinPath } from "../../ide/apps/layouts.ts";
 import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
 import { byServer, isFound, nearestMiss } from "../../ide/process/near-miss.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
@@ -8,7 +10,6 @@ import type { Capabilities, LanguageServer } from "../../language-server/languag
 import { productToday } from "../../language-server/product-name.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 import { nameOfRunning, signedOutHere } from "../serve/servers.ts";
-import { checkSchema, type SchemaReport } from "./check-schema.ts";
 import { type Finding, finding } from "./finding.ts";
 
 /** One IDE as the report shows it. */
@@ -36,13 +37,6 @@ export interface IdeReport {
   readonly problem?: string;
 }
 
-export interface IdeCheck {
-  readonly ides: readonly IdeReport[];
-  readonly rejected: readonly Pick<TraceEntry, "stage" | "subject" | "rule" | "why">[];
-  readonly trace: readonly TraceEntry[];
-  readonly findings: readonly Finding[];
-}
-
 /** `asksPlan`: whether each IDE is asked for the name of its plan. */
 interface IdeQuestion {
   readonly nowMs: number;
@@ -57,7 +51,7 @@ export async function checkIdes(
   schemas: Schemas,
   { nowMs, asksPlan }: IdeQuestion,
   signal: AbortSignal,
-): Promise<IdeCheck> {
+) {
   const result = await finder.find(signal);
   const ides = await Promise.all(result.ides.map((ide) => report({ finder, schemas, nowMs, asksPlan }, ide, signal)));
   const rejected = rejectionsThatMatter(result.trace).map(({ stage, subject, rule, why }) => ({
@@ -155,14 +149,8 @@ function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readon
     return [finding("ide", "error", what, miss.todo)];
   }
   if (ides.length > 0) {
-    return [
-      finding(
-        "ide",
-        "error",
-        "Only Antigravity runs; it is metered, never prompted",
-        `Start ${productToday} and open a folder.`,
-      ),
-    ];
+    const what = "Only Antigravity runs; it is metered, never prompted";
+    return [finding("ide", "error", what, `Start ${productToday} and open a folder.`)];
   }
   const installed = signedOutHere(result);
   if (installed !== undefined) {
@@ -199,15 +187,12 @@ function problemsOf(
     );
   }
   if (capabilities !== undefined && !capabilities.cascade && !capabilities.rawChat) {
+    const todo =
+      "Cascade was removed from it, and no agent program that is signed in was found. Sign in inside the IDE, or run `devin auth login`.";
     findings.push(
       hasAgent
         ? finding("ide", "note", `${name} takes no prompts itself; its agent is asked over ACP`)
-        : finding(
-            "ide",
-            "error",
-            `${name} offers no way to send a prompt`,
-            "Cascade was removed from it, and no agent program that is signed in was found. Sign in inside the IDE, or run `devin auth login`.",
-          ),
+        : finding("ide", "error", `${name} offers no way to send a prompt`, todo),
     );
   }
   if (capabilities?.cascade === true && denied === true) {
@@ -237,27 +222,44 @@ function schemaFindings(name: string, schema: SchemaReport | undefined): readonl
       const what = `${name} speaks a schema without what Millrace needs: ${schema.load_bearing.join(", ")}`;
       return [finding(area, "error", what, "Update Millrace; `millrace schema` has all of it.")];
     }
-    case "unreadable":
-      return [
-        finding(
-          area,
-          "warning",
-          `${name}: its schema cannot be read. ${schema.why ?? ""}`,
-          "Nothing, as long as answers come; please report it.",
-        ),
-      ];
-    case "moved":
-      return [
-        finding(
-          area,
-          "note",
-          `${name} numbers ${schema.differences} fields otherwise than Millrace; its own numbers are used`,
-        ),
-      ];
+    case "unreadable": {
+      const what = `${name}: its schema cannot be read. ${schema.why}`;
+      return [finding(area, "warning", what, "Nothing, as long as answers come; please report it.")];
+    }
+    case "moved": {
+      const what = `${name} numbers ${schema.differences} fields otherwise than Millrace; its own numbers are used`;
+      return [finding(area, "note", what)];
+    }
     case "same":
     case "not_found":
       return [];
     default:
-      return schema.verdict satisfies never;
+      return schema satisfies never;
   }
+}
+
+/** How the schema of an IDE's build stands to ours. */
+type SchemaReport = Awaited<ReturnType<typeof checkSchema>>;
+
+/** Reads the build's own `extension.js`, as the gateway does before its first call: once for each content, then from the cache. */
+export async function checkSchema(schemas: Schemas, extensionPath: string, signal: AbortSignal) {
+  const file = joinPath(extensionPath, "dist", "extension.js");
+  const none = { differences: 0, load_bearing: [] as string[] };
+  if (extensionPath === "" || !(await isThere(file))) return { verdict: "not_found" as const, ...none };
+  try {
+    const { verdict, differences } = (await schemas.read(file, signal)).reconciliation;
+    const bearing = differences.filter((difference) => difference.loadBearing).map(({ where }) => where);
+    // What Millrace cannot work without, and is missing or changed.
+    return { verdict, differences: differences.length, load_bearing: bearing.slice(0, 10) };
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    return { verdict: "unreadable" as const, ...none, why: error.message };
+  }
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return stat(file).then(
+    (info) => info.isFile(),
+    () => false, // not there, or inside a sandbox
+  );
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { install, layoutOf, profiles } from "../../../simulator/parts.ts";
 import { openSchemas } from "../../schema/open-schemas.ts";
-import { checkSchema } from "./check-schema.ts";
+import { checkSchema } from "./check-ides.ts";
 
 const { signal } = new AbortController();
 let folder: string;

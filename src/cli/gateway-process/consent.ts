@@ -8,8 +8,8 @@ import type { ConsentBook } from "../../gateway/options.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { CommandContext } from "../command.ts";
-import { composeIdeFinder } from "../compose/compose-ide.ts";
-import { type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
+import { withFinder } from "../compose/compose-ide.ts";
+import { type IdeOptions } from "../serve/gateway-options.ts";
 import { foundByItself, promptable } from "../serve/servers.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 
@@ -71,12 +71,6 @@ export function promptedHere(result: DiscoveryResult): readonly PromptedIde[] {
   return real.filter(({ variant }, at) => real.findIndex((other) => other.variant === variant) === at);
 }
 
-/** Runs one discovery on this machine. */
-export async function discoverHere(options: IdeOptions, { io, signal }: CommandContext): Promise<DiscoveryResult> {
-  const finder = composeIdeFinder(io, overridesOf(io, options));
-  return finder.find(signal).finally(() => finder.close());
-}
-
 /**
  * Asks the user on a terminal, once, whether prompts may go to the IDE that is found here; with `accept` the answer is yes. Off a
  * terminal nothing is asked: the first prompt is refused then, and the error contains the next step.
@@ -85,10 +79,11 @@ export async function askConsent(
   { accept, ...options }: IdeOptions & { readonly accept?: boolean | undefined },
   context: CommandContext,
 ): Promise<void> {
-  const { io, out, settings } = context;
+  const { io, out, settings, signal } = context;
   const hasAgreed = existsSync(join(settings.folder, "consent")); // for any IDE
   if (accept !== true && (hasAgreed || !canAsk(context))) return;
-  for (const ide of unconsented(await discoverHere(options, context), settings.folder)) {
+  const found = await withFinder(io, options, (finder) => finder.find(signal));
+  for (const ide of unconsented(found, settings.folder)) {
     if (accept !== true) {
       out.note(spellConsent(ide.product));
       if (!(await askYes("Do you agree?", io))) {

@@ -31,6 +31,15 @@ export async function lookForGateway(
   return listener === "stranger" ? "stranger" : undefined;
 }
 
+/** The running gateway of a command that needs one; `lacks` says what there is none of. Throws `ide_not_running`, and as `findGateway`. */
+export async function needGateway(lacks: string, settings: Settings, signal: AbortSignal): Promise<GatewayClient> {
+  const gateway = await findGateway(settings, signal);
+  if (gateway !== undefined) return gateway;
+  throw new MillraceError("ide_not_running", `${lacks}, because no gateway is running.`, {
+    hint: "Type `millrace serve --background`, then this again.",
+  });
+}
+
 /**
  * The running gateway of this user, if there is one.
  *
@@ -91,6 +100,21 @@ export async function callGateway(
   }
   if (!response.ok) throw await readError(response);
   return response;
+}
+
+/** The JSON that the gateway answers. Throws as `callGateway` does, and `upstream_failed` for an answer in another version's form. */
+export async function askGateway<T>(
+  gateway: GatewayClient,
+  path: string,
+  schema: z.ZodType<T>,
+  init: Parameters<typeof callGateway>[2],
+): Promise<T> {
+  const answer = schema.safeParse(await (await callGateway(gateway, path, init)).json());
+  if (answer.success) return answer.data;
+  throw new MillraceError("upstream_failed", "This command does not understand the gateway's answer.", {
+    hint: "The gateway has another version. Stop it and start it again with `millrace serve`.",
+    cause: answer.error,
+  });
 }
 
 async function readError(response: Response): Promise<MillraceError> {
@@ -220,7 +244,6 @@ const healthSchema = z.looseObject({
 });
 
 /** The answer of `/health` of a running gateway, as its owner gets it. */
-export async function readHealth(gateway: GatewayClient, signal: AbortSignal): Promise<z.output<typeof healthSchema>> {
-  const response = await callGateway(gateway, "/health", { signal });
-  return healthSchema.parse(await response.json());
+export function readHealth(gateway: GatewayClient, signal: AbortSignal): Promise<z.output<typeof healthSchema>> {
+  return askGateway(gateway, "/health", healthSchema, { signal });
 }

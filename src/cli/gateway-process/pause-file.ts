@@ -2,22 +2,17 @@ import { readFileSync, statSync } from "node:fs";
 import { MillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
+import type { PauseState } from "../../gateway/options.ts";
 import type { AdmissionPolicy } from "../../turns/options.ts";
 
-/** Since when no prompt may be sent. */
-export interface Pause {
-  /** Undefined where the file does not say. */
-  readonly sinceMs: number | undefined;
-}
-
-/** The pause that the user asked for; undefined if there is none. A file that cannot be read counts as a pause too. */
-export function readPause(file: string): Pause | undefined {
+/** The pause that the user asked for, and since when, where the file says it; undefined if there is none. A file that cannot be read counts as a pause too. */
+export function readPause(file: string): PauseState | undefined {
   if (statSync(file, { throwIfNoEntry: false }) === undefined) return undefined;
   try {
     const sinceMs = Date.parse(readFileSync(file, "utf8").trim());
-    return { sinceMs: Number.isNaN(sinceMs) ? undefined : sinceMs };
+    return { since: Number.isNaN(sinceMs) ? null : new Date(sinceMs).toISOString() };
   } catch {
-    return { sinceMs: undefined };
+    return { since: null };
   }
 }
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { openSessions } from "../../gateway/dashboard/dashboard-sessions.ts";
-import { linkFileIn, sessionFile } from "./session-file.ts";
+import { linkFileIn, sessionFile } from "./gateway-file.ts";
 
 const headersOf = (session: string) => new Headers({ "x-millrace-session": session });
 const open = (clock: FakeClock, file: string) =>

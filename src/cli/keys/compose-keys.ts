@@ -20,34 +20,30 @@ import {
   unknownLimits,
 } from "./key-record.ts";
 
-/** The keys of a gateway: their callers, names and limits. */
-export interface ComposedKeys extends IssuedKeys {
-  readonly admission: AdmissionPolicy;
-  /** The name of a caller's key; undefined if unknown. */
-  nameOf(caller: string): string | undefined;
-  /** Every key as the dashboard shows it. */
-  shown(): readonly IssuedKey[];
-}
-
-interface KeyParts {
+/** The keys of a gateway: their callers, names and limits. `modelName`: the name of a model's UID. */
+export function composeKeys({
+  key,
+  keysFile: file,
+  clock,
+  log,
+  nameOf: modelName,
+}: {
   readonly key: Secret;
   readonly keysFile: string;
   readonly clock: Clock;
   readonly log: GatewayLog;
-  /** The name of a model's UID. */
   readonly nameOf: (uid: string) => string;
-}
-
-export function composeKeys(parts: KeyParts): ComposedKeys {
-  const { key, keysFile: file, clock, log, nameOf } = parts;
+}) {
   const onProblem = ({ message }: Error) => log.write("error", "keys_unusable", { why: message });
   const keys = openIssuedKeys({ file, clock, onProblem });
   const owner = callerDigest(key);
   return {
     ...keys,
-    admission: keyAdmission({ keys, owner, file, clock, nameOf }),
+    admission: keyAdmission({ keys, owner, file, clock, nameOf: modelName }),
+    /** Every key as the dashboard shows it. */
     shown: () => [...keys.all()].map(([caller, key]) => shownKey(caller, key, clock.now())),
-    nameOf: (caller) => (caller === owner ? "owner" : keys.keyOf(caller)?.name),
+    /** The name of a caller's key; undefined if unknown. */
+    nameOf: (caller: string) => (caller === owner ? "owner" : keys.keyOf(caller)?.name),
   };
 }
 
@@ -67,16 +63,6 @@ function shownKey(caller: string, key: KeyRecord, nowMs: number): IssuedKey {
   };
 }
 
-/** The keys that `millrace keys` made, as a running gateway sees them: each change of their file counts from the next request on. */
-export interface IssuedKeys {
-  /** The caller of this key; undefined if the key is unknown, revoked or expired. Compares every key. */
-  callerOf(key: Secret): Caller | undefined;
-  /** The key of a caller, also after it was revoked. */
-  keyOf(caller: string): KeyRecord | undefined;
-  /** Every key by its caller, also those that open nothing any more. */
-  all(): ReadonlyMap<string, KeyRecord>;
-}
-
 interface IssuedKeysOptions {
   readonly file: string;
   readonly clock: Pick<Clock, "now">;
@@ -84,7 +70,10 @@ interface IssuedKeysOptions {
   readonly onProblem: (error: Error) => void;
 }
 
-export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions): IssuedKeys {
+type IssuedKeys = ReturnType<typeof openIssuedKeys>;
+
+/** The keys that `millrace keys` made, as a running gateway sees them: each change of their file counts from the next request on. */
+export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions) {
   let seen: string | undefined;
   let keys: ReadonlyMap<string, KeyRecord> = new Map();
   const current = () => {
@@ -101,7 +90,8 @@ export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions): I
     return keys;
   };
   return {
-    callerOf(given) {
+    /** The caller of this key; undefined if the key is unknown, revoked or expired. Compares every key. */
+    callerOf(given: Secret): Caller | undefined {
       let found: Caller | undefined;
       for (const [caller, { salt, hash, name, revokedAtMs, expiresAtMs = Infinity }] of current()) {
         const isRight = new Secret(hashKey(given, salt)).equals(new Secret(hash));
@@ -110,7 +100,9 @@ export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions): I
       }
       return found;
     },
-    keyOf: (caller) => current().get(caller),
+    /** The key of a caller, also after it was revoked. */
+    keyOf: (caller: string) => current().get(caller),
+    /** Every key by its caller, also those that open nothing any more. */
     all: current,
   };
 }

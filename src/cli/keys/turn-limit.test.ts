@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { KeyRecord } from "./key-record.ts";
-import { spellTurnLimit, turnLimit } from "./turn-limit.ts";
+import { type KeyRecord, spellTurnLimit, turnLimit } from "./key-record.ts";
 
 const key: KeyRecord = {
   id: "1",

@@ -1,5 +1,7 @@
 import { z } from "zod";
-import { MillraceError } from "../../base/errors.ts";
+import { modelSchema } from "../../gateway/dashboard/inventory.ts";
+import { parseOverrides } from "../../ide/discover/overrides.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { nameOfUid } from "../../models/model-name.ts";
 import {
@@ -17,7 +19,8 @@ import type { SpendDimension, UsageHistory } from "../../usage/history/history.t
 import type { Meter } from "../../usage/meter.ts";
 import { usageReport } from "../../usage/usage-report.ts";
 import type { CommandContext } from "../command.ts";
-import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { askGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { devinRecords, openOwnHistory } from "./open-own-history.ts";
 
 /** Where a command has limits and history from: the running gateway, or the IDEs and the store themselves. */
 export interface LimitsSource {
@@ -45,7 +48,9 @@ export interface LocalMeter {
 export type OpenLimitsSource = (context: CommandContext) => Promise<LimitsSource>;
 
 /** The running gateway's meter if there is a gateway, else one that `openLocal` opens. */
-export function limitsSource(openLocal: (context: CommandContext) => LocalMeter): OpenLimitsSource {
+export function limitsSource(
+  openLocal: (context: CommandContext) => LocalMeter = (context) => openLocalMeter(context),
+): OpenLimitsSource {
   return async (context) => {
     const gateway = await findGateway(context.settings, context.signal);
     return gateway === undefined ? ofMeter(openLocal(context), context) : ofGateway(gateway);
@@ -53,20 +58,18 @@ export function limitsSource(openLocal: (context: CommandContext) => LocalMeter)
 }
 
 function ofGateway(gateway: GatewayClient): LimitsSource {
-  const read = async (path: string, signal: AbortSignal): Promise<unknown> =>
-    (await callGateway(gateway, path, { signal })).json();
   return {
-    limits: async (signal) => understood(limitsSchema.safeParse(await read("/v1/limits", signal))),
-    async usage({ sinceMs, by, timeZone }, signal) {
+    limits: (signal) => askGateway(gateway, "/v1/limits", limitsSchema, { signal }),
+    usage({ sinceMs, by, timeZone }, signal) {
       const query = new URLSearchParams({ since: new Date(sinceMs).toISOString(), by, time_zone: timeZone });
-      return understood(usageSchema.safeParse(await read(`/v1/usage?${query.toString()}`, signal)));
+      return askGateway(gateway, `/v1/usage?${query.toString()}`, usageSchema, { signal });
     },
-    async toolCalls(sinceMs, signal) {
+    toolCalls(sinceMs, signal) {
       const query = new URLSearchParams({ since: new Date(sinceMs).toISOString() });
-      return understood(toolCallsSchema.safeParse(await read(`/v1/usage/tools?${query.toString()}`, signal)));
+      return askGateway(gateway, `/v1/usage/tools?${query.toString()}`, toolCallsSchema, { signal });
     },
     async lastUses(_, signal) {
-      const { data } = understood(lastUsesSchema.safeParse(await read("/dashboard/api/models", signal)));
+      const { data } = await askGateway(gateway, "/dashboard/api/models", lastUsesSchema, { signal });
       return new Map(
         data.flatMap(({ uid, last_used_at: at }) => (at === null ? [] : [[uid, Date.parse(at)] as const])),
       );
@@ -75,9 +78,7 @@ function ofGateway(gateway: GatewayClient): LimitsSource {
   };
 }
 
-const lastUsesSchema = z.object({
-  data: z.array(z.object({ uid: z.string(), last_used_at: z.string().nullable() })),
-});
+const lastUsesSchema = z.object({ data: z.array(modelSchema.pick({ uid: true, last_used_at: true })) });
 
 function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
   const { history } = local;
@@ -98,12 +99,29 @@ function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
   };
 }
 
-function understood<T>(
-  result: { readonly success: true; readonly data: T } | { readonly success: false; readonly error: unknown },
-): T {
-  if (result.success) return result.data;
-  throw new MillraceError("upstream_failed", "This command does not understand the gateway's answer.", {
-    hint: "The gateway has another version. Stop it and start it again with `millrace serve`.",
-    cause: result.error,
-  });
+/**
+ * For one command, when no gateway runs: it asks the IDEs itself, and reads and adds to the same history. `shared`: a finder of the
+ * caller, who closes it.
+ */
+export function openLocalMeter({ io, settings }: CommandContext, shared?: IdeFinder): LocalMeter {
+  const overrides = parseOverrides(io.env);
+  const history = openOwnHistory(settings.storeFile);
+  let finder: IdeFinder | undefined;
+  const records = devinRecords(io, overrides.onlyHome);
+  return {
+    history,
+    elsewhere: (query) => records.elsewhere(query, (...asked) => history.sessions(...asked)),
+    async meter() {
+      const [{ composeIdeFinder }, { meterOver }] = await Promise.all([
+        import("../compose/compose-ide.ts"),
+        import("../compose/compose-meter.ts"),
+      ]);
+      const used = shared ?? (finder ??= composeIdeFinder(io, overrides));
+      return meterOver(history, { io, finder: used, folder: settings.folder, onlyHome: overrides.onlyHome });
+    },
+    close() {
+      finder?.close();
+      history.close();
+    },
+  };
 }

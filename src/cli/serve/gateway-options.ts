@@ -5,7 +5,7 @@ import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.
 import { defaultRetention, type Retention } from "../../log/retention.ts";
 import type { OptionValues } from "../command.ts";
 import { logLevels } from "../gateway-process/gateway-log.ts";
-import { sharedMost } from "../keys/turn-limit.ts";
+import { sharedMost } from "../keys/key-record.ts";
 import { choice, commandLine, duration, flag, ideChoice, integer, ofServe, redisAddress, text } from "../options.ts";
 import type { Io } from "../terminal/output.ts";
 
@@ -100,6 +100,10 @@ export const gatewayOptions = {
 const { port: _port, ...unlistened } = gatewayOptions;
 export const ownGatewayOptions = ofServe(unlistened);
 
+const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
+/** The options that say which IDE is meant, for a command that runs no gateway. */
+export const ideOptions = { ide, home, pid, endpoint, tokenFile };
+
 /** The parsed options of a gateway command. */
 export type GatewayCommandOptions = OptionValues<typeof unlistened>;
 
@@ -113,8 +117,9 @@ export function environmentOptions(env: Io["env"]): GatewayCommandOptions {
 }
 
 /** Options that say which IDE to use. */
-export type IdeOptions = Pick<GatewayCommandOptions, "endpoint" | "tokenFile"> &
-  Partial<Pick<GatewayCommandOptions, "home" | "pid">> & { readonly ide: string | undefined };
+export type IdeOptions = Partial<Pick<GatewayCommandOptions, "endpoint" | "tokenFile" | "home" | "pid">> & {
+  readonly ide?: string | undefined;
+};
 
 /** The user's choice of IDE, from the options of a command and the environment; options win. Throws `invalid_request`. */
 export function overridesOf(io: Pick<Io, "env">, options: IdeOptions): IdeOverrides {

@@ -73,8 +73,7 @@ export async function listenSomewhere(
     return await gateway.listen(where);
   } catch (error) {
     if (!isPortTaken(error)) throw error;
-    if (fixedBy !== undefined)
-      throw portTaken(where.port, await findPortHolder(where.port, io.platform, signal), fixedBy);
+    if (fixedBy !== undefined) throw portTaken(where.port, await findPortHolder(where.port, io, signal), fixedBy);
     const listening = await gateway.listen({ ...where, port: 0 });
     out.note(`Port ${where.port} is in use by another program. Millrace uses port ${listening.port}.`);
     return listening;

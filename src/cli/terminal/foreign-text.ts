@@ -32,17 +32,10 @@ const [firstMark, markLength] = [0xfdd0, 16];
 const styles: readonly Style[] = ["bold", "dim", "red", "green", "yellow", "cyan"];
 
 /**
- * Styles as marks in a text, which take no room. Only the writer turns marks into codes of the terminal, after it has made foreign text
- * visible. A mark begins with a random word, so foreign text cannot hold one.
+ * Styles as marks in a text, which take no room. Only the writer turns marks into codes of the terminal (`toTerminal`), after it has made
+ * foreign text visible. A mark begins with a random word, so foreign text cannot hold one.
  */
-interface StyleMarks {
-  readonly mark: (names: Style | readonly Style[], text: string) => string;
-  /** The text for a terminal: foreign controls visible, our marks as codes. */
-  readonly toTerminal: (text: string) => string;
-}
-
-/** Marks with a word of their own. */
-export function openStyleMarks(): StyleMarks {
+export function openStyleMarks() {
   const random = [...crypto.getRandomValues(new Uint8Array(markLength))];
   const word = String.fromCharCode(...random.map((byte) => firstMark + (byte & 31)));
   const codes = new Map<string, string>();
@@ -54,12 +47,12 @@ export function openStyleMarks(): StyleMarks {
   }
   const ours = new RegExp(`${word}.`, "g");
   return {
-    mark: (names, text) =>
+    mark: (names: Style | readonly Style[], text: string) =>
       [names].flat().reduceRight((inner, name) => {
         const [begin, end] = marks.get(name) ?? ["", ""];
         return begin + inner + end;
       }, text),
-    toTerminal: (text) =>
+    toTerminal: (text: string) =>
       visible(text)
         .replace(ours, (mark) => codes.get(mark) ?? "")
         .replace(noncharacters, ""),

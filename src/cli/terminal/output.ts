@@ -46,15 +46,13 @@ export interface Output {
   readonly rows: number | undefined;
 }
 
-interface Stream extends Writable {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-  readonly rows?: number;
-}
-
-export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<string, string | undefined>>): Output {
+export function openOutput(
+  stdout: Io["stdout"],
+  stderr: Io["stderr"],
+  env: Readonly<Record<string, string | undefined>>,
+): Output {
   const isTerminal = stdout.isTTY === true;
-  const colours = (stream: Stream) =>
+  const colours = (stream: Io["stderr"]) =>
     (stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb") || Boolean(env["FORCE_COLOR"]);
   const hasColour = colours(stdout);
   const columns = () => stdout.columns || 80;
@@ -89,7 +87,7 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
     stderr.write(toTerminal(text));
     isUnfinished.stderr = !text.endsWith("\n");
   };
-  const proseFor = (stream: Stream, text: string) =>
+  const proseFor = (stream: Io["stderr"], text: string) =>
     stream.isTTY === true ? wrapProse(text, stream.columns || 80).join("\n") : text;
   const note = (text: string) => {
     if (isUnfinished.stderr) talk("\n");

@@ -1,14 +1,19 @@
-import { z } from "zod";
+import { existsSync } from "node:fs";
+import type { z } from "zod";
 import { defaultHints, type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
-import { shortened } from "../chat/chat-streams.ts";
-import { listOwnStreams, type OwnStream, turnOfStream } from "../chat/own-streams.ts";
+import { openFileRecordStore } from "../../client/node/file-record-store.ts";
+import type { RecordStore } from "../../client/records/record-store.ts";
+import { observe } from "../../client/stream/observe.ts";
+import type { StreamPass } from "../../client/stream/stream.ts";
+import type { ConnectionChange } from "../../client/stream/stream-options.ts";
+import { turnDetailSchema } from "../../gateway/dashboard/turn-summary.ts";
+import { turnListSchema, turnSchema } from "../../gateway/routes/answer-schemas.ts";
+import { linkTo, openPastChats, readStreamNote, shortened } from "../chat/chat-streams.ts";
 import type { CommandContext } from "../command.ts";
 import { spellAge, spellCount } from "../doctor/spell.ts";
-import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { nothingHere } from "./exit-codes.ts";
 import { type Column, printTable } from "./table.ts";
-
-const summarySchema = z.object({ reason: z.string().nullable() });
 
 /** How many turns a list shows, and how far back the search for the newest readable one goes. */
 export const mostTurns = 20;
@@ -68,8 +73,8 @@ async function wholeId(end: string, gateway: GatewayClient, signal: AbortSignal)
 
 /** Why a turn failed, as a code: the gateway knows it of an encrypted turn too. */
 export async function failureOf(id: string, gateway: GatewayClient, signal: AbortSignal): Promise<string | undefined> {
-  const response = await callGateway(gateway, `/dashboard/api/turns/${encodeURIComponent(id)}/summary`, { signal });
-  return summarySchema.parse(await response.json()).reason ?? undefined;
+  const path = `/dashboard/api/turns/${encodeURIComponent(id)}/summary`;
+  return (await askGateway(gateway, path, turnDetailSchema.pick({ reason: true }), { signal })).reason ?? undefined;
 }
 
 /** The newest turns, the newest first. */
@@ -122,20 +127,8 @@ async function chatOf(start: string, context: CommandContext): Promise<OwnStream
   });
 }
 
-const turnSchema = z.looseObject({
-  id: z.string(),
-  status: z.string(),
-  model: z.string(),
-  client: z.string().nullable(),
-  dialect: z.string().optional(),
-  created_at: z.string(),
-  last_event_id: z.string(),
-  sealed: z.boolean().optional(),
-});
-const listSchema = z.object({ data: z.array(turnSchema) });
-
 /** A turn as the gateway lists it. */
-export type Turn = z.output<typeof turnSchema>;
+export type Turn = z.output<typeof turnListSchema>["data"][number];
 
 /** The newest turns of the gateway, the newest first, sealed ones too. Throws as `callGateway` does. */
 export async function newestTurns(
@@ -143,15 +136,13 @@ export async function newestTurns(
   limit: number,
   signal: AbortSignal,
 ): Promise<readonly Turn[]> {
-  const response = await callGateway(gateway, `/v1/turns?limit=${limit}`, { signal });
-  return listSchema.parse(await response.json()).data;
+  return (await askGateway(gateway, `/v1/turns?limit=${limit}`, turnListSchema, { signal })).data;
 }
 
 /** One turn. Throws `invalid_request` for an unknown one. */
 async function turnOf(gateway: GatewayClient, id: string, signal: AbortSignal): Promise<Turn> {
   try {
-    const response = await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, { signal });
-    return turnSchema.parse(await response.json());
+    return await askGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, turnSchema, { signal });
   } catch (error) {
     if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
     throw new MillraceError("invalid_request", `The gateway has no turn ${id}.`, {
@@ -183,4 +174,67 @@ export function showTurns(
     return [turn.id, age, turn.status, turn.model, turn.client ?? "", question];
   });
   printTable(columns, rows, out, wide);
+}
+
+/** A stream of one of this user's chats, by its record. */
+export interface OwnStream {
+  readonly pass: StreamPass;
+  readonly question: string;
+  readonly createdAtMs: number;
+}
+
+/**
+ * The streams whose keys are at hand, newest first: those that have not ended, also of other processes, and those whose answers have
+ * arrived. Unreadable records are skipped.
+ */
+export async function listOwnStreams(context: CommandContext): Promise<readonly OwnStream[]> {
+  const { settings, io } = context;
+  const folder = settings.streamsFolder;
+  if (!existsSync(folder)) return []; // there was no chat yet
+  const stores = [await openFileRecordStore({ folder, clock: io.clock }), await openPastChats(context)];
+  const found = (await Promise.all(stores.map(streamsIn))).flat();
+  return found.sort((a, b) => b.createdAtMs - a.createdAtMs);
+}
+
+async function streamsIn(store: RecordStore): Promise<readonly OwnStream[]> {
+  const found: OwnStream[] = [];
+  for (const streamKey of await store.list()) {
+    try {
+      const record = await store.peek(streamKey);
+      if (record === undefined) continue; // it has ended meanwhile
+      const { encryptionKey, createdAtMs, label } = record;
+      found.push({ pass: { streamKey, encryptionKey }, question: readStreamNote(label).question, createdAtMs });
+    } catch (error) {
+      if (!isMillraceError(error)) throw error; // its owner gets the error
+    }
+  }
+  return found;
+}
+
+/** The turn that a stream is at, as the gateway lists it; undefined where it knows none of this stream. */
+export async function turnOfStream(
+  { pass }: OwnStream,
+  gateway: GatewayClient,
+  context: CommandContext,
+): Promise<string | undefined> {
+  const enough = new AbortController();
+  let turnId: string | undefined;
+  const options = {
+    gateway: linkTo(gateway, "millrace-tail", context),
+    clock: context.io.clock,
+    follow: false,
+    backoff: { baseMs: 250, capMs: 1000, budget: 5 },
+    onConnection: (change: ConnectionChange) => {
+      if (change.state !== "attached") return;
+      turnId = change.turnId;
+      enough.abort(); // the welcome said it
+    },
+  };
+  try {
+    for await (const _ of observe(pass, options, AbortSignal.any([context.signal, enough.signal])));
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (!enough.signal.aborted && !(isMillraceError(error) && error.code === "expired")) throw error;
+  }
+  return turnId;
 }

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { UsageEnvelope } from "../../usage/envelope.ts";
 import { fakeIo } from "./io.fake.ts";
 import { openOutput } from "./output.ts";
-import { printSpend } from "./spend-table.ts";
+import { printSpend } from "./usage-table.ts";
 
 it.each([
   [0, "at_least", "Devin Desktop lost 2 credits of prompt-credits."],

@@ -2,7 +2,7 @@ import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
 import type { Host, HostResult, ListeningSocket, ProcessList, ProcessRow } from "../host/host.ts";
 import type { CommandOutput, RunCommand } from "../host/run-command.ts";
 import { holdings } from "../process/shared-ports.ts";
-import { type PsRow, parseLsof, parsePs, parsePsEnvironment, psColumns } from "./parse.ts";
+import { type LsofRow, type PsRow, parseLsof, parsePs, parsePsEnvironment, psColumns } from "./parse.ts";
 
 export interface DarwinHostOptions extends CommonHostOptions {
   /** The user who runs us, as `process.getuid()` says. */
@@ -52,6 +52,19 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
     };
   }
 
+  /** All listeners at once, because another holder of the same port matters as much as our own. */
+  async function listeners(signal: AbortSignal): Promise<HostResult<readonly LsofRow[]>> {
+    const args = ["-nP", "-w", "-iTCP", "-sTCP:LISTEN", "-Fpn"];
+    const answer = await run(lsofProgram, args, askLimitMs, signal);
+    return answer.ok ? { ok: true, value: parseLsof(answer.value.stdout) } : answer;
+  }
+
+  async function readProcess(pid: number, signal: AbortSignal): Promise<ProcessRow | undefined> {
+    const answer = await ps(["-ww", ...psColumns, "-p", String(pid)], askLimitMs, signal);
+    const row = answer.ok ? parsePs(answer.value.stdout).find((other) => other.pid === pid) : undefined;
+    return row === undefined ? undefined : rowOf(row);
+  }
+
   return {
     ...commonHost(options),
     platform: "darwin",
@@ -66,11 +79,7 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
       return { ok: true, value: { processes, looked: rows.length, source: "ps" } };
     },
 
-    async readProcess(pid, signal) {
-      const answer = await ps(["-ww", ...psColumns, "-p", String(pid)], askLimitMs, signal);
-      const row = answer.ok ? parsePs(answer.value.stdout).find((other) => other.pid === pid) : undefined;
-      return row === undefined ? undefined : rowOf(row);
-    },
+    readProcess,
 
     async readEnvironment(process, signal): Promise<HostResult<ReadonlyMap<string, string>>> {
       const answer = await ps(["-E", "-ww", "-o", "command=", "-p", String(process.pid)], askLimitMs, signal);
@@ -80,11 +89,15 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
       return { ok: true, value: variables };
     },
 
-    /** All listeners at once, because another holder of the same port matters as much as our own. */
     async listListening(pid, signal): Promise<HostResult<readonly ListeningSocket[]>> {
-      const args = ["-nP", "-w", "-iTCP", "-sTCP:LISTEN", "-Fpn"];
-      const answer = await run(lsofProgram, args, askLimitMs, signal);
-      return answer.ok ? { ok: true, value: holdings(parseLsof(answer.value.stdout), pid) } : answer;
+      const answer = await listeners(signal);
+      return answer.ok ? { ok: true, value: holdings(answer.value, pid) } : answer;
+    },
+
+    async holderOf(port, signal) {
+      const answer = await listeners(signal);
+      const holder = answer.ok ? answer.value.find((row) => row.port === port) : undefined;
+      return holder && readProcess(holder.pid, signal);
     },
 
     surroundings: async () => [],

@@ -184,6 +184,15 @@ export function describeHost(
       expect(list.ok && list.value.processes.some(({ pid }) => pid === short.pid)).toBe(false);
     });
 
+    test("tells who listens on a port", async () => {
+      const [{ port } = { port: 0 }] = await portsOf(windsurf);
+      expect(await host.holderOf(port, never)).toMatchObject({
+        pid: windsurf.pid,
+        command: { args: expect.anything() },
+      });
+      expect(await host.holderOf(1, never)).toBeUndefined();
+    });
+
     test("reads a text of at most so many bytes, and nothing else", async () => {
       const path = await harness.writeText("eight by");
       expect(await host.readText(path, 8, never)).toBe("eight by");

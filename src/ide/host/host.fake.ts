@@ -59,6 +59,11 @@ export class FakeHost implements Host {
   }
 
   /** Shared if a test says so, or if another process here listens on the same port. */
+  async holderOf(port: number, signal: AbortSignal): Promise<ProcessRow | undefined> {
+    signal.throwIfAborted();
+    return [...this.processes.values()].find(({ listening = [] }) => listening.some((one) => one.port === port))?.row;
+  }
+
   async listListening(pid: number, signal: AbortSignal): ReturnType<Host["listListening"]> {
     signal.throwIfAborted();
     this.socketQuestions++;

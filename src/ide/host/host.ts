@@ -92,6 +92,8 @@ export interface Host {
   readEnvironment(process: ProcessRow, signal: AbortSignal): Promise<HostResult<ReadonlyMap<string, string>>>;
   /** TCP sockets this process listens on. */
   listListening(pid: number, signal: AbortSignal): Promise<HostResult<readonly ListeningSocket[]>>;
+  /** The process that listens on this TCP port; undefined where there is none, or the system does not say (one of another user). */
+  holderOf(port: number, signal: AbortSignal): Promise<ProcessRow | undefined>;
   /** A process and its sockets at one port, in a look that waits for nothing; missing where the system allows none. */
   readonly lookNow?: (pid: number, port: number) => HolderLook;
   /** Where we run; empty on an ordinary machine. */

@@ -106,6 +106,17 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
 
     listListening: (pid, outer) => withOwnTime(outer, askLimitMs, late, (signal) => listListening(pid, signal)),
 
+    holderOf: (port, outer) =>
+      withOwnTime(outer, scanLimitMs, undefined, async (signal) => {
+        const boot = await bootTime(signal);
+        const names = (await readProcFolder(proc, signal)) ?? [];
+        for (const pid of names.filter((name) => /^[1-9]\d{0,9}$/.test(name)).map(Number)) {
+          const { row, sockets } = lookNow(proc, { pid, port, uid: options.uid, bootTime: () => boot });
+          if (row?.elsewhere === undefined && sockets.ok && sockets.value.length > 0) return readRow(pid, boot, signal);
+        }
+        return undefined;
+      }),
+
     lookNow(pid, port) {
       const boot = () => {
         firstBootTime ??= readBootTime(proc);

@@ -1,8 +1,15 @@
 import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
-import type { Host, HostResult, ListeningSocket, ProcessList } from "../host/host.ts";
+import type { Host, HostResult, ListeningSocket, ProcessList, ProcessRow } from "../host/host.ts";
 import type { RunCommand } from "../host/run-command.ts";
 import { holdings } from "../process/shared-ports.ts";
-import { parseConnections, parseEnvironment, parseNetstat, parsePowerShellJson, parseProcesses } from "./parse.ts";
+import {
+  parseConnections,
+  parseEnvironment,
+  parseNetstat,
+  parsePowerShellJson,
+  parseProcesses,
+  type SocketRow,
+} from "./parse.ts";
 import { encodedArguments, environmentScript, listeningScript, listScript, processScript } from "./scripts.ts";
 
 export interface WindowsHostOptions extends CommonHostOptions {
@@ -33,6 +40,20 @@ export function openWindowsHost(options: WindowsHostOptions): Host {
       : { ok: true, value: json };
   }
 
+  async function listeners(signal: AbortSignal): Promise<HostResult<readonly SocketRow[]>> {
+    const answer = await runScript(listeningScript, signal);
+    const rows = answer.ok ? parseConnections(answer.value) : [];
+    if (rows.length > 0) return { ok: true, value: rows };
+    const printed = await options.run(netstat, ["-ano"], { limitMs: netstatLimitMs }, signal);
+    if (!printed.ok) return answer.ok ? { ok: true, value: [] } : printed;
+    return { ok: true, value: parseNetstat(printed.value.stdout) };
+  }
+
+  async function readProcess(pid: number, signal: AbortSignal): Promise<ProcessRow | undefined> {
+    const answer = await runScript(processScript(pid), signal);
+    return answer.ok ? parseProcesses(answer.value)?.processes.find((row) => row.pid === pid) : undefined;
+  }
+
   return {
     ...commonHost(options),
     platform: "windows",
@@ -47,10 +68,7 @@ export function openWindowsHost(options: WindowsHostOptions): Host {
       return { ok: true, value: { processes, looked: list.looked, source: "CIM" } };
     },
 
-    async readProcess(pid, signal) {
-      const answer = await runScript(processScript(pid), signal);
-      return answer.ok ? parseProcesses(answer.value)?.processes.find((row) => row.pid === pid) : undefined;
-    },
+    readProcess,
 
     async readEnvironment(process, signal): Promise<HostResult<ReadonlyMap<string, string>>> {
       const answer = await runScript(environmentScript(process.pid), signal);
@@ -62,12 +80,14 @@ export function openWindowsHost(options: WindowsHostOptions): Host {
     },
 
     async listListening(pid, signal): Promise<HostResult<readonly ListeningSocket[]>> {
-      const answer = await runScript(listeningScript, signal);
-      const rows = answer.ok ? parseConnections(answer.value) : [];
-      if (rows.length > 0) return { ok: true, value: holdings(rows, pid) };
-      const printed = await options.run(netstat, ["-ano"], { limitMs: netstatLimitMs }, signal);
-      if (!printed.ok) return answer.ok ? { ok: true, value: [] } : printed;
-      return { ok: true, value: holdings(parseNetstat(printed.value.stdout), pid) };
+      const answer = await listeners(signal);
+      return answer.ok ? { ok: true, value: holdings(answer.value, pid) } : answer;
+    },
+
+    async holderOf(port, signal) {
+      const answer = await listeners(signal);
+      const holder = answer.ok ? answer.value.find((row) => row.port === port) : undefined;
+      return holder && readProcess(holder.pid, signal);
     },
 
     surroundings: async () => [],

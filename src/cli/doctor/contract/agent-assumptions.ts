@@ -10,6 +10,7 @@ export interface AgentObservation {
 }
 
 const sessions = "acp.md, Sessions";
+const inSessions = { source: sessions, certainty: "several sources" } as const;
 /** Source: docs/wire/acp.md, "Errors". */
 const noSuchSession = -32016;
 
@@ -18,8 +19,7 @@ export const agentAssumptions: readonly Assumption<AgentObservation>[] = [
   {
     id: "agent.initialize",
     sentence: "The agent answers initialize with protocol version 1.",
-    source: sessions,
-    certainty: "several sources",
+    ...inSessions,
     check: ({ agent }) =>
       ofAnswer(agent.initialize, (result) => {
         const { protocolVersion } = membersOf(result);
@@ -29,8 +29,7 @@ export const agentAssumptions: readonly Assumption<AgentObservation>[] = [
   {
     id: "agent.name",
     sentence: "The agent calls itself affogato.",
-    source: sessions,
-    certainty: "several sources",
+    ...inSessions,
     check: ({ agent }) =>
       whereAnswered(agent.initialize, (result) => {
         const { name = "no name", version = "without a version" } = readAbilities(result);
@@ -48,16 +47,14 @@ export const agentAssumptions: readonly Assumption<AgentObservation>[] = [
   {
     id: "agent.load",
     sentence: "The agent can load a stored session.",
-    source: sessions,
-    certainty: "several sources",
+    ...inSessions,
     check: ({ agent }) =>
       whereAnswered(agent.initialize, (result) => yes(readAbilities(result).canLoad, "loadSession")),
   },
   {
     id: "agent.images",
     sentence: "The agent takes images in a prompt.",
-    source: sessions,
-    certainty: "several sources",
+    ...inSessions,
     check: ({ agent }) => whereAnswered(agent.initialize, (result) => yes(readAbilities(result).takesImages, "image")),
   },
   {
@@ -70,8 +67,7 @@ export const agentAssumptions: readonly Assumption<AgentObservation>[] = [
   {
     id: "agent.session-id",
     sentence: "The id of a session is two words with a hyphen.",
-    source: sessions,
-    certainty: "several sources",
+    ...inSessions,
     check: ({ agent }) =>
       whereAnswered(agent.newSession, (result) => {
         const id = repliedSessionId(result);
@@ -82,8 +78,7 @@ export const agentAssumptions: readonly Assumption<AgentObservation>[] = [
   {
     id: "agent.modes",
     sentence: "A session has the modes accept-edits, ask and plan, and accept-edits is the default.",
-    source: sessions,
-    certainty: "several sources",
+    ...inSessions,
     check: ({ agent }) =>
       ofOptions(agent.newSession, ({ mode }) =>
         mode === undefined
@@ -97,8 +92,7 @@ export const agentAssumptions: readonly Assumption<AgentObservation>[] = [
   {
     id: "agent.model-option",
     sentence: "A session has an option for the model.",
-    source: sessions,
-    certainty: "several sources",
+    ...inSessions,
     check: ({ agent }) =>
       ofOptions(agent.newSession, ({ model }) =>
         model === undefined
@@ -109,8 +103,7 @@ export const agentAssumptions: readonly Assumption<AgentObservation>[] = [
   {
     id: "agent.list",
     sentence: "session/list answers a list of sessions.",
-    source: sessions,
-    certainty: "several sources",
+    ...inSessions,
     check: ({ agent }) =>
       ofAnswer(agent.list, (result) => {
         const listed = listedIds(result);
@@ -133,8 +126,7 @@ export const agentAssumptions: readonly Assumption<AgentObservation>[] = [
     id: "agent.delete",
     sentence:
       "The agent offers session/delete. For a session without a prompt it succeeds, or says that there is no such session.",
-    source: sessions,
-    certainty: "several sources",
+    ...inSessions,
     check: ({ agent: { initialize, discard } }) => {
       if (!initialize.ok) return unknown(initialize.why);
       if (!readAbilities(initialize.result).canDelete) return differs("not offered");

@@ -18,22 +18,11 @@ const mostCalls = 10;
 const limitMs = 300_000;
 
 /** What an agent did with a tool of its client, in a loop of five calls. */
-export interface ToolsObservation {
-  /** It asked for the tools of its session. */
-  readonly listed: boolean;
-  readonly calls: number;
-  readonly prompts: number;
-  /** How often it asked whether it may call the client's tool. */
-  readonly permissions: number;
-  /** The kinds of the tools of its own that it used. */
-  readonly own: readonly string[];
-  /** Whether the call that waited was still waited for at its end; undefined where none waited. */
-  readonly held: boolean | undefined;
-  /** Why the loop ended before its answer. */
-  readonly problem: string | undefined;
-}
+type ToolsObservation = Awaited<ReturnType<typeof useTools>>;
 
 const server = "acp-tools.md, The server of a session";
+
+const unsettled = { source: server, certainty: "not settled" } as const;
 
 /** The assumptions about a client's tools as an agent's own. */
 export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
@@ -48,8 +37,7 @@ export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
   {
     id: "agent.tools-own",
     sentence: "The agent calls the tools of the client, and none of its own.",
-    source: server,
-    certainty: "not settled",
+    ...unsettled,
     check: ({ calls, own, problem }) => {
       if (calls === 0 && own.length === 0) return unknown(problem ?? "it used no tool");
       return judged(
@@ -61,8 +49,7 @@ export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
   {
     id: "agent.tools-permission",
     sentence: "The agent asks for no permission to call the tools of the client.",
-    source: server,
-    certainty: "not settled",
+    ...unsettled,
     check: ({ calls, permissions, problem }) =>
       calls === 0 && permissions === 0
         ? unknown(problem ?? "it made no call")
@@ -71,8 +58,7 @@ export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
   {
     id: "agent.tools-held",
     sentence: "A call may wait for more than a minute, with a sign of life every 5 s.",
-    source: server,
-    certainty: "not settled",
+    ...unsettled,
     check: ({ held, problem }) =>
       held === undefined
         ? unknown(problem ?? "it made fewer calls than it was asked for")
@@ -81,8 +67,7 @@ export const toolAssumptions: readonly Assumption<ToolsObservation>[] = [
   {
     id: "agent.tools-loop",
     sentence: "A loop of five calls is one prompt.",
-    source: server,
-    certainty: "not settled",
+    ...unsettled,
     check: ({ calls, prompts, problem }) =>
       calls < wantedCalls || problem !== undefined
         ? unknown(problem ?? `it made ${calls} calls`)
@@ -105,12 +90,15 @@ const question =
   `Call the tool next_number ${wantedCalls} times, one call after the other: first with 1, then each time with the number that the ` +
   "result before names. Then answer with the last number.";
 
-/** Asks an agent for a loop of five calls, with one prompt at most, and keeps the last call waiting. Throws only the signal's reason. */
+/**
+ * Asks an agent for a loop of five calls, with one prompt at most, and keeps the last call waiting: `held` tells whether it was waited
+ * for to its end, if it came to that. `own`: the kinds of the agent's own tools. Throws only the signal's reason.
+ */
 export async function useTools(
   agent: Pick<AcpAgent, "stats">,
   { backend, model, clock }: { readonly backend: Backend; readonly model: string | undefined; readonly clock: Clock },
   signal: AbortSignal,
-): Promise<ToolsObservation> {
+) {
   const uid = (model ?? "default") as ModelUid; // "default" is the agent's own choice
   const request = { ...askedFor(question), tools: [step] };
   const { prompt } = layoutPrompt(request, { uid, number: undefined, contextTokens: undefined });

@@ -4,14 +4,7 @@ import type { Output } from "../../terminal/output.ts";
 import { spellLines } from "../spell.ts";
 
 /** One assumption and the evidence for it. */
-export interface CheckedAssumption {
-  readonly id: string;
-  readonly sentence: string;
-  readonly source: string;
-  readonly certainty: string;
-  readonly verdict: AssumptionVerdict;
-  readonly seen: string;
-}
+export type CheckedAssumption = Observation & Readonly<Record<"id" | "sentence" | "source" | "certainty", string>>;
 
 /** One product that was looked at. */
 export interface ContractPart {
@@ -37,10 +30,7 @@ export interface ContractReport {
 
 /** Compares every assumption with the evidence. */
 export function checkAll<S>(assumptions: readonly Assumption<S>[], seen: S): readonly CheckedAssumption[] {
-  return assumptions.map((assumption) => {
-    const { id, sentence, source, certainty } = assumption;
-    return { id, sentence, source, certainty, ...assumption.check(seen) };
-  });
+  return assumptions.map(({ check, ...assumption }) => ({ ...assumption, ...check(seen) }));
 }
 
 /** All verdicts of a report, the prompts' included. */
@@ -68,7 +58,7 @@ export function withoutSecrets(report: ContractReport, redact: (text: string) =>
 type Certainty = "several sources" | "one source" | "inferred" | "not settled";
 
 /** `unknown`: it could not be seen here. */
-export type AssumptionVerdict = "ok" | "differs" | "unknown";
+type AssumptionVerdict = "ok" | "differs" | "unknown";
 
 /** The evidence for one assumption, in a few words. Holds no secret, no name of an account and no session. */
 export interface Observation {
@@ -84,7 +74,7 @@ export interface Assumption<S> {
   /** A page of docs/wire and its heading. */
   readonly source: string;
   readonly certainty: Certainty;
-  check(seen: S): Observation;
+  readonly check: (seen: S) => Observation;
 }
 
 export const ok = (seen: string): Observation => ({ verdict: "ok", seen });
@@ -174,11 +164,9 @@ function table(rows: readonly (readonly string[])[], width: number): readonly (r
 }
 
 /** The results of one prompt. Times in ms since it was sent. */
-export interface StyleResult {
+export interface StyleResult extends Observation {
   readonly style: AcpStyle | "cascade";
   readonly form: PromptForm;
-  readonly verdict: AssumptionVerdict;
-  readonly seen: string;
   readonly first_text_ms: number | null;
   readonly whole_ms: number | null;
   readonly prompt_tokens: number | null;

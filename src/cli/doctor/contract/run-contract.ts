@@ -9,7 +9,6 @@ import { defaultPace } from "../../../backends/cascade/poll-schedule.ts";
 import { deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
-import type { ModelUid } from "../../../base/ids.ts";
 import type { Ide, IdeFinder } from "../../../ide/ide.ts";
 import { isWithoutCascade } from "../../../language-server/product-name.ts";
 import { agentIdOf } from "../../../models/agent-models.ts";
@@ -17,20 +16,13 @@ import { createCatalogue } from "../../../models/catalogue.ts";
 import { namedVendorSpec, type SpecParts, vendorSpec } from "../../agents/agent-spec.ts";
 import { journalled, vendorProgram } from "../../agents/compose-agents.ts";
 import type { CommandContext } from "../../command.ts";
-import { openOwnJournal } from "../../compose/own-cascades.ts";
-import { ownerName } from "../../gateway-process/owner.ts";
+import { openOwnJournal, ownerName } from "../../compose/own-cascades.ts";
 import { version } from "../../package-files.ts";
 import { nameWithKind, promptable } from "../../serve/servers.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
 import { toolAssumptions, useTools } from "./agent-tools.ts";
 import { type AskedWay, askStyles, promptCount } from "./prompt-cases.ts";
-import {
-  type CheckedAssumption,
-  type ContractPart,
-  type ContractReport,
-  checkAll,
-  type StyleResult,
-} from "./report.ts";
+import { type ContractPart, type ContractReport, checkAll, type StyleResult } from "./report.ts";
 import { observeServer, serverAssumptions } from "./server-assumptions.ts";
 
 interface ContractOptions {
@@ -40,19 +32,11 @@ interface ContractOptions {
   readonly model: string | undefined;
 }
 
-/** A report, and the values that must not be in it when it leaves the machine. */
-interface Contract {
-  readonly report: ContractReport;
-  /** Names and addresses of accounts, and home folders that are not the user's own. */
-  readonly personal: readonly string[];
-}
-
-/** Compares the assumptions about the vendor's software with the software that runs here. Sends a prompt only with `spend`. */
-export async function runContract(
-  options: ContractOptions,
-  finder: IdeFinder,
-  context: CommandContext,
-): Promise<Contract> {
+/**
+ * Compares the assumptions about the vendor's software with the software that runs here. Sends a prompt only with `spend`. `personal`
+ * must not be in a report that leaves the machine: names and addresses of accounts, and home folders that are not the user's own.
+ */
+export async function runContract(options: ContractOptions, finder: IdeFinder, context: CommandContext) {
   const { io, signal } = context;
   const found = await finder.find(signal);
   const missing: string[] = [];
@@ -70,7 +54,8 @@ export async function runContract(
   if (spent?.tools !== undefined) parts.push(spent.tools);
   const prompts = spent?.prompts ?? null;
   const at = new Date(io.clock.now()).toISOString();
-  return { report: { millrace: version(), platform: io.platform, at, data: parts, missing, prompts }, personal };
+  const report: ContractReport = { millrace: version(), platform: io.platform, at, data: parts, missing, prompts };
+  return { report, personal };
 }
 
 async function ofServer(finder: IdeFinder, ide: Ide, personal: string[], signal: AbortSignal): Promise<ContractPart> {
@@ -120,8 +105,7 @@ async function ofAgent({ product, version: said, spec }: Program, context: Comma
   const names = [spec.clientName ?? "millrace", "windsurf"];
   const look = (style: AcpStyle) => lookAtAgent(spec, { style, names, clock: io.clock }, signal);
   const seen = { agent: await look("ask"), summarizer: await look("summarizer") };
-  const checks: readonly CheckedAssumption[] = checkAll(agentAssumptions, seen);
-  return { product, what: "agent program", version: said, checks };
+  return { product, what: "agent program", version: said, checks: checkAll(agentAssumptions, seen) };
 }
 
 /**
@@ -155,8 +139,7 @@ async function spend(
     const ways: AskedWay[] = agents.map((one) => ({ style: one.style, backend: noted(one.agent.backend), model: id }));
     for (const ide of ides) {
       const cascade = await cascadeToAsk({ finder, clock }, ide, model, signal);
-      if (cascade === undefined) continue;
-      ways.push({ style: "cascade", backend: noted(cascade.backend), model: cascade.model });
+      if (cascade !== undefined) ways.push({ ...cascade, backend: noted(cascade.backend) });
     }
     if (ways.length === 0) return undefined;
     const loops = caller === undefined ? 0 : 1;
@@ -181,12 +164,6 @@ async function idOf(agent: AcpAgent, model: string, signal: AbortSignal): Promis
   });
 }
 
-/** Cascade of a running editor, and the model of the prompts to it. */
-interface CascadeToAsk {
-  readonly backend: Backend;
-  readonly model: ModelUid;
-}
-
 const callLimitMs = 20_000;
 
 /**
@@ -199,7 +176,7 @@ async function cascadeToAsk(
   ide: Ide,
   wanted: string | undefined,
   signal: AbortSignal,
-): Promise<CascadeToAsk | undefined> {
+): Promise<AskedWay | undefined> {
   if (ide.build === "" || isWithoutCascade(ide.build)) return undefined;
   const limited = deadline(signal, callLimitMs);
   const server = await finder.connect(ide, limited);
@@ -224,8 +201,5 @@ async function cascadeToAsk(
     acceptGraceMs: 3_000,
     ideTools: "read" as const,
   };
-  return {
-    backend: cascadeBackend(source, server, capabilities, settings),
-    model: chosen.modelUid as ModelUid, // this is where they come from
-  };
+  return { style: "cascade", backend: cascadeBackend(source, server, capabilities, settings), model: chosen.modelUid };
 }

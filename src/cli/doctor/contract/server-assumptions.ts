@@ -4,12 +4,12 @@ import type { ModelUid } from "../../../base/ids.ts";
 import type { Ide, IdeFinder } from "../../../ide/ide.ts";
 import type { UpstreamReason } from "../../../language-server/errors/error-table.ts";
 import { upstreamReason } from "../../../language-server/errors/errors.ts";
-import type { Capabilities } from "../../../language-server/language-server.ts";
-import type { MessageLimit } from "../../../language-server/message-limit.ts";
-import { type ProbeResult, probePort } from "../../../language-server/probe/probe.ts";
+import type { LanguageServer } from "../../../language-server/language-server.ts";
+import { probePort } from "../../../language-server/probe/probe.ts";
 import { isWithoutCascade } from "../../../language-server/product-name.ts";
-import type { UserStatus } from "../../../proto/windsurf/exa/codeium_common_pb.ts";
 import { type Assumption, differs, judged, type Observation, ok, unknown } from "./report.ts";
+
+const inNewBuilds = { source: "acp.md, What became of Cascade", certainty: "not settled" } as const;
 
 /** The assumptions about the language server of a running editor. */
 export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
@@ -37,15 +37,13 @@ export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
   {
     id: "server.user-status",
     sentence: "GetUserStatus answers, and its answer can be decoded.",
-    source: "acp.md, What became of Cascade",
-    certainty: "not settled",
+    ...inNewBuilds,
     check: ({ status }) => ofCall(status, () => ok("decoded")),
   },
   {
     id: "server.models",
     sentence: "The user status lists the models of the account.",
-    source: "acp.md, What became of Cascade",
-    certainty: "not settled",
+    ...inNewBuilds,
     check: ({ status }) =>
       whereAnswered(status, ({ cascadeModelConfigData: data }) => {
         const count = data?.clientModelConfigs.length ?? 0;
@@ -55,8 +53,7 @@ export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
   {
     id: "server.plan",
     sentence: "The user status names the plan of the account.",
-    source: "acp.md, What became of Cascade",
-    certainty: "not settled",
+    ...inNewBuilds,
     check: ({ status }) =>
       whereAnswered(status, ({ planStatus }) => {
         const name = planStatus?.planInfo?.planName ?? "";
@@ -135,47 +132,30 @@ type CallResult<T> =
   | { readonly ok: false; readonly why: string; readonly reason: UpstreamReason | undefined };
 
 /** The answers of one language server to calls that start nothing. */
-interface ServerObservation {
-  readonly build: string;
-  /** The empty request of the discovery. */
-  readonly probe: CallResult<ProbeResult>;
-  /** `GetUnleashData` with our metadata and the account's key. */
-  readonly ping: CallResult<true>;
-  readonly status: CallResult<UserStatus>;
-  /** Both calls for the limit of a model of the account. */
-  readonly limit: CallResult<MessageLimit | undefined>;
-  /** Asked with requests that the server cannot read, so that it never runs them. */
-  readonly capabilities: CallResult<Capabilities>;
-}
+type ServerObservation = Awaited<ReturnType<typeof observeServer>>;
 
 const callLimitMs = 20_000;
 
 /** Asks a server, one call after the other. Throws only the signal's reason. */
-export async function observeServer(finder: IdeFinder, ide: Ide, signal: AbortSignal): Promise<ServerObservation> {
-  const connected = await called(() => finder.connect(ide, deadline(signal, callLimitMs)), signal);
-  const { build } = ide;
-  if (!connected.ok) {
-    return {
-      build,
-      probe: connected,
-      ping: connected,
-      status: connected,
-      limit: connected,
-      capabilities: connected,
-    };
-  }
-  const server = connected.value;
+export async function observeServer(finder: IdeFinder, ide: Ide, signal: AbortSignal) {
   const limited = () => deadline(signal, callLimitMs);
-  const status = await called(() => server.getUserStatus(limited()), signal);
+  const connected = await called(() => finder.connect(ide, limited()), signal);
+  const ask = <T>(call: (server: LanguageServer) => Promise<T>): Promise<CallResult<T>> | CallResult<T> =>
+    connected.ok ? called(() => call(connected.value), signal) : connected;
+  const status = await ask((server) => server.getUserStatus(limited()));
   const listed = status.ok ? (status.value.cascadeModelConfigData?.clientModelConfigs ?? []) : [];
   const model = (listed.find(({ disabled }) => !disabled)?.modelUid ?? "") as ModelUid; // this is where they come from
   return {
-    build,
-    probe: await called(() => probePort({ ...ide.endpoint }, limited()), signal),
-    ping: await called(() => server.ping(limited()).then(() => true as const), signal),
+    build: ide.build,
+    // The empty request of the discovery.
+    probe: await ask(() => probePort({ ...ide.endpoint }, limited())),
+    // `GetUnleashData` with our metadata and the account's key.
+    ping: await ask((server) => server.ping(limited()).then(() => true as const)),
     status,
-    limit: await called(() => server.messageLimit(model, limited()), signal),
-    capabilities: await called(() => server.capabilities(limited()), signal),
+    // Both calls for the limit of a model of the account.
+    limit: await ask((server) => server.messageLimit(model, limited())),
+    // Asked with requests that the server cannot read, so that it never runs them.
+    capabilities: await ask((server) => server.capabilities(limited())),
   };
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { defineCommand } from "./command.ts";
+import { buildProgram } from "./dispatch.ts";
 import { flag } from "./options.ts";
-import { buildProgram } from "./parser.ts";
 
 async function parsed(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const command = defineCommand({
@@ -14,7 +14,7 @@ async function parsed(args: readonly string[], env: Readonly<Record<string, stri
   });
   let options: unknown;
   const ignore = () => undefined;
-  const found = ({ input }: { readonly input: { readonly options: unknown } }) => {
+  const found = (_: unknown, input: { readonly options: unknown }) => {
     options = input.options;
     return Promise.resolve();
   };

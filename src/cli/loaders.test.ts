@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commandsFor } from "./commands.ts";
+import { commandsFor } from "./main.ts";
 import { outlines } from "./outlines.ts";
 
 const names = Object.keys(outlines);

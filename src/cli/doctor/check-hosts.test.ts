@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { checkHosts } from "./hosted-agents.ts";
+import { checkHosts } from "./check-agents.ts";
 
 test("doctor says what an agent's end may leave, where the system does not tell whose a process is", async () => {
   const folder = join(import.meta.dirname, "no-such-folder");

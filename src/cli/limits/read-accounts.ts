@@ -2,7 +2,7 @@ import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
 import { type KeyForm, parseApiKey } from "../../ide/account/api-key.ts";
-import type { AgentProgram, DiscoveryResult, Ide, IdeFinder, InstalledApp, SavedPlan } from "../../ide/ide.ts";
+import type { AgentProgram, DiscoveryResult, Ide, IdeFinder, SavedPlan } from "../../ide/ide.ts";
 import { isCascadeDenied } from "../../language-server/cascade-access.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
@@ -47,100 +47,84 @@ export async function readAccounts(finder: IdeFinder, signal: AbortSignal): Prom
   return [...editors, ...apps, ...agents];
 }
 
+/** An account before anything is asked; `by` null where no account is signed in. */
+function entryOf(
+  what: AccountEntry["what"],
+  { product, standIn }: Pick<Ide, "product" | "standIn">,
+  by: AccountEntry["signed_in_by"],
+  key: Secret | undefined,
+): AccountEntry {
+  const form = key === undefined ? null : (parseApiKey(key.reveal())?.form ?? null);
+  const where = what === "editor" ? `inside ${product}` : "inside Devin Desktop, or run `devin auth login`";
+  return {
+    product,
+    what,
+    stand_in: standIn === true,
+    pid: null,
+    signed_in: by !== null,
+    signed_in_by: by,
+    name: null,
+    plan: null,
+    cascade_denied: false,
+    server: null,
+    key_form: form,
+    key_refused: null,
+    todo: by === null ? `Sign in ${where}.` : renewing(form, product, by === "own"),
+  };
+}
+
 async function ofRunning(
   finder: IdeFinder,
   ide: Ide,
   found: DiscoveryResult,
   signal: AbortSignal,
 ): Promise<AccountEntry> {
-  const { product, signedIn, identity } = ide;
-  const form = formOf(identity.apiKey);
-  const entry = {
-    ...nobody,
-    product,
-    what: "editor",
-    stand_in: ide.standIn === true,
-    pid: ide.pid ?? null,
-    signed_in: signedIn,
-    signed_in_by: signedIn ? "editor" : null,
-    server: ide.apiServer ?? null,
-    key_form: form,
-    todo: renewing(form, product),
-  } as const;
-  if (!signedIn) return { ...entry, todo: `Sign in inside ${product}.` };
+  const known = entryOf("editor", ide, ide.signedIn ? "editor" : null, ide.identity.apiKey);
+  const entry = { ...known, pid: ide.pid ?? null, server: ide.apiServer ?? null };
+  if (!ide.signedIn) return entry;
   try {
     const server = await finder.connect(ide, deadline(signal, askLimitMs));
     const status = await server.getUserStatus(deadline(signal, askLimitMs));
     return { ...entry, ...personOf(status) };
   } catch (error) {
     signal.throwIfAborted();
-    if (!isMillraceError(error) || !refusals.has(upstreamReason(error))) {
-      const saved = (await found.readSavedPlans?.(signal)) ?? []; // some builds lack the call
-      return { ...entry, ...savedPerson(saved, ide.variant) };
-    }
-    return { ...entry, key_refused: error.message, todo: error.hint };
+    if (isMillraceError(error) && refusals.has(upstreamReason(error)))
+      return { ...entry, key_refused: error.message, todo: error.hint };
+    const saved = (await found.readSavedPlans?.(signal)) ?? []; // some builds lack the call
+    return { ...entry, ...savedPerson(saved, ide.variant) };
   }
 }
 
 const refusals: ReadonlySet<unknown> = new Set(["api_key_refused", "api_key_missing"]);
-const nobody = { pid: null, name: null, plan: null, cascade_denied: false, server: null, key_refused: null } as const;
 
 /** The accounts of apps that do not run, from their files. */
 async function ofApps(found: DiscoveryResult, signal: AbortSignal): Promise<readonly AccountEntry[]> {
   const idle = (found.apps ?? []).filter(({ running }) => !running);
   if (idle.length === 0) return [];
   const saved = (await found.readSavedPlans?.(signal)) ?? [];
-  return Promise.all(idle.map((app) => ofApp(app, found.agents, saved, signal)));
+  return Promise.all(
+    idle.map(async (app) => {
+      const { variant } = app;
+      const agent = found.agents.find((one) => one.variant === variant && one.signedIn === "editor");
+      const isIn = agent !== undefined || saved.some((one) => one.variant === variant);
+      const entry = entryOf("editor", app, isIn ? "editor" : null, await agent?.readApiKey(signal));
+      return { ...entry, ...savedPerson(saved, variant) };
+    }),
+  );
 }
 
-async function ofApp(
-  { variant, product, standIn }: InstalledApp,
-  agents: readonly AgentProgram[],
-  saved: readonly SavedPlan[],
-  signal: AbortSignal,
-): Promise<AccountEntry> {
-  const isSaved = saved.some((one) => one.variant === variant);
-  const agent = agents.find((one) => one.variant === variant && one.signedIn === "editor");
-  const form = formOf(await agent?.readApiKey(signal));
-  const signedIn = isSaved || agent !== undefined;
-  return {
-    product,
-    what: "editor",
-    ...nobody,
-    stand_in: standIn === true,
-    signed_in: signedIn,
-    signed_in_by: signedIn ? "editor" : null,
-    ...savedPerson(saved, variant),
-    key_form: form,
-    todo: signedIn ? renewing(form, product) : `Sign in inside ${product}.`,
-  };
-}
-
+/** `known`: the accounts of running editors, by their keys. An agent with the key of one has its account. */
 async function ofAgent(
   agent: AgentProgram,
   known: ReadonlyMap<string, AccountEntry | undefined>,
   signal: AbortSignal,
 ): Promise<AccountEntry> {
-  const { product, signedIn } = agent;
   const key = await agent.readApiKey(signal);
   const same = key === undefined ? undefined : known.get(key.reveal());
-  const form = formOf(key);
-  const isIn = signedIn !== "no";
-  return {
-    ...nobody,
-    ...same,
-    product,
-    what: "agent program",
-    pid: null,
-    stand_in: agent.standIn === true,
-    signed_in: isIn,
-    signed_in_by: isIn ? signedIn : null,
-    server: agent.apiServer ?? same?.server ?? null,
-    key_form: form,
-    todo: isIn
-      ? (same?.todo ?? renewing(form, product, signedIn === "own"))
-      : "Sign in inside Devin Desktop, or run `devin auth login`.",
-  };
+  const entry = entryOf("agent program", agent, agent.signedIn === "no" ? null : agent.signedIn, key);
+  const { name, plan, cascade_denied, key_refused } = same ?? entry;
+  const todo = entry.signed_in ? (same?.todo ?? entry.todo) : entry.todo;
+  return { ...entry, name, plan, cascade_denied, key_refused, server: agent.apiServer ?? same?.server ?? null, todo };
 }
 
 /** The account that is signed in to the app, from the plan that the app saved. */
@@ -159,12 +143,8 @@ function personOf(status: UserStatus): Pick<AccountEntry, "name" | "plan" | "cas
   };
 }
 
-function formOf(key: Secret | undefined): KeyForm | null {
-  return key === undefined ? null : (parseApiKey(key.reveal())?.form ?? null);
-}
-
 /** Keys of the oldest form still work in places; new sign-ins get another one. */
-function renewing(form: KeyForm | null, product: string, own = false): string | null {
+function renewing(form: KeyForm | null, product: string, own: boolean): string | null {
   if (form !== "uuid") return null;
   const how = own ? "Run `devin auth login`" : `Sign out and in again inside ${product}`;
   return `This key has the oldest form. ${how} to get a new one.`;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Emitter } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
-import { type GatewayLifecycle, logLifecycle } from "./log-lifecycle.ts";
+import { type GatewayLifecycle, logLifecycle } from "./gateway-log.ts";
 
 test("events of a gateway's life become log lines, with a stack only for unexpected errors", () => {
   const lines: (readonly [string, string, Readonly<Record<string, unknown>>])[] = [];

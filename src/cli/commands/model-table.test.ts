@@ -4,8 +4,8 @@ import { modelsOf } from "../../models/account-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { fakeModelOf } from "../../models/models.fake.ts";
 import { resolveModel } from "../../models/resolve.ts";
-import { familiesOf, familyColumns, familyRow, modelRow } from "./model-table.ts";
-import { printTable } from "./table.ts";
+import { printTable } from "../terminal/table.ts";
+import { familiesOf, familyColumns, familyRow, modelRow } from "./models.ts";
 
 const models = modelsOf(fakeStatus(fakeModels, "claude-opus-4-7-high"), createCatalogue());
 

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
-import { ownerIsGone, ownerName } from "./owner.ts";
+import { ownerIsGone, ownerName } from "./own-cascades.ts";
 
 const self = ownerName("a");
 

@@ -1,0 +1,237 @@
+import { once } from "node:events";
+import { access, constants, readdir, stat, statfs } from "node:fs/promises";
+import { connect } from "node:net";
+import { release } from "node:os";
+import { basename, dirname } from "node:path";
+import { deadline } from "../../base/async.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import { fileProblem } from "../../base/node/file-problem.ts";
+import { openRedisRows } from "../../log/redis.ts";
+import { inspectLogFile, type LogFileState } from "../../log/sqlite/open-file.ts";
+import type { Settings } from "../compose/settings.ts";
+import { lookForGateway } from "../gateway-process/gateway-client.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { readKey } from "../gateway-process/key-file.ts";
+import type { RedisAddress } from "../options.ts";
+import { version } from "../package-files.ts";
+import { type Finding, finding } from "./finding.ts";
+import { spellBytes, spellCount } from "./spell.ts";
+
+const fewBytes = 1024 ** 3;
+const tooFewBytes = 100 * 1024 ** 2;
+
+/** Size and soundness of the event log, and the room it has. */
+export async function checkStore(settings: Settings) {
+  const file = settings.storeFile;
+  const state = await inspectLogFile(file);
+  const freeBytes = await freeAt(dirname(file));
+  const problem = await writeProblem(dirname(file));
+  const bytes = state.kind === "missing" ? 0 : state.bytes;
+  return {
+    file,
+    state: state.kind,
+    bytes,
+    free_bytes: freeBytes ?? null,
+    findings:
+      problem === undefined ? [findingOf(file, state), ...(await copiesOf(file)), ...roomOf(freeBytes)] : [problem],
+  };
+}
+
+/** Why nothing can be written to the folder, or to the nearest one above it that is there. Writes nothing. */
+export async function writeProblem(folder: string): Promise<Finding | undefined> {
+  try {
+    await access(folder, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    const parent = dirname(folder);
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" && parent !== folder) return writeProblem(parent); // fs throws nothing else
+    const problem = fileProblem(error);
+    return problem && finding("store", "error", problem.message.replace(/\.$/, ""), problem.hint);
+  }
+}
+
+function findingOf(file: string, state: LogFileState): Finding {
+  switch (state.kind) {
+    case "missing":
+      return finding("store", "note", "There is no store yet; the first start makes one");
+    case "sound":
+      return finding(
+        "store",
+        "ok",
+        `The store is sound: ${spellBytes(state.bytes)}, ${spellCount(state.turns, "turn")}${state.openTurns > 0 ? `, ${state.openTurns} open` : ""}`,
+      );
+    case "damaged":
+      return finding(
+        "store",
+        "error",
+        `The store ${file} is damaged: ${state.why}`,
+        "Restart the gateway. It renames the damaged files and begins a new log.",
+      );
+    case "foreign":
+      return finding(
+        "store",
+        "error",
+        `${file} ${state.why}`,
+        "Set MILLRACE_HOME to a folder of Millrace's own. Leave that file as it is.",
+      );
+    case "unreadable":
+      return finding(
+        "store",
+        "error",
+        `The store ${file} cannot be read (${state.why})`,
+        "Check its permissions; `millrace serve --store memory` works without it.",
+      );
+    default:
+      return state satisfies never;
+  }
+}
+
+/** Damaged files that a gateway kept. */
+async function copiesOf(file: string): Promise<readonly Finding[]> {
+  const names = await readdir(dirname(file)).catch(() => []);
+  const copies = names.filter((name) => name.startsWith(`${basename(file)}.damaged-`) && !/-(?:wal|shm)$/.test(name));
+  if (copies.length === 0) return [];
+  const what = `The store was damaged before. What stood there was kept as ${copies.join(", ")}`;
+  return [finding("store", "note", what)];
+}
+
+function roomOf(freeBytes: number | undefined): readonly Finding[] {
+  if (freeBytes === undefined || freeBytes >= fewBytes) return [];
+  const what = `Only ${spellBytes(freeBytes)} are free where the store is`;
+  const todo =
+    "Free some space. Until then answers still work, but cannot be resumed. `millrace cascades clean` deletes the conversations that old turns left in the IDE.";
+  return [finding("store", freeBytes < tooFewBytes ? "error" : "warning", what, todo)];
+}
+
+/** Bytes that this user may still write at the nearest folder that is there. */
+async function freeAt(folder: string): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  } catch {
+    const parent = dirname(folder);
+    return parent === folder ? undefined : freeAt(parent);
+  }
+}
+
+/** Whether the Redis server that gateways share their turns in answers. It reads nothing there. */
+export async function checkRedis({ url, shown }: RedisAddress) {
+  const seen = { file: shown, bytes: 0, free_bytes: null };
+  try {
+    const rows = await openRedisRows({ url: url.reveal() });
+    await rows.close();
+    return { ...seen, state: "sound", findings: [finding("store", "ok", `The store ${shown} answers`)] };
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    const what = `${error.message} (${shown})`;
+    return { ...seen, state: "unreadable", findings: [finding("store", "error", what, error.hint)] };
+  }
+}
+
+/** No clock is right that is before this; epoch ms. */
+const notBeforeMs = Date.UTC(2026, 0, 1);
+
+/** Versions and the clock. `bin.ts` has refused a Node that is too old. */
+export function checkMachine(nowMs: number) {
+  const late = finding(
+    "clock",
+    "error",
+    "The clock of this machine is before this version of Millrace was made",
+    "Set the clock: resets, expiries and the ages of turns go by it.",
+  );
+  return {
+    millrace: version(),
+    node: process.version,
+    system: `${process.platform} ${release()} ${process.arch}`,
+    clock: new Date(nowMs).toISOString(),
+    findings: nowMs < notBeforeMs ? [late] : [],
+  };
+}
+
+/** Whether the gateway's key can be used, by this user only. `mode` is octal, as for `chmod`; null on Windows and without a file. */
+export async function checkKey(settings: Settings, platform: NodeJS.Platform) {
+  const file = settings.keyFile;
+  const mode = platform === "win32" ? undefined : await modeOf(file);
+  const found = { file, exists: true, mode: mode?.toString(8) ?? null };
+  try {
+    if (readKey(file) === undefined) {
+      const canBeMade = (await writeProblem(dirname(file))) === undefined; // else the store's finding says why not
+      const findings = canBeMade ? [finding("key", "note", "There is no key yet; the first start makes one")] : [];
+      return { file, exists: false, mode: null, findings };
+    }
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    return { ...found, findings: [finding("key", "error", error.message, error.hint)] };
+  }
+  const folderMode = platform === "win32" ? undefined : await modeOf(settings.folder);
+  const good = finding("key", "ok", `The key is in ${file}, readable by this user alone`);
+  if (folderMode === undefined || (folderMode & 0o022) === 0) return { ...found, findings: [good] };
+  const open = `Others may write to ${settings.folder} (mode ${folderMode.toString(8)})`;
+  return { ...found, findings: [good, finding("key", "warning", open, `Run \`chmod 700 ${settings.folder}\`.`)] };
+}
+
+async function modeOf(path: string): Promise<number | undefined> {
+  return stat(path).then(
+    ({ mode }) => mode & 0o777,
+    () => undefined, // not there
+  );
+}
+
+const connectLimitMs = 1_000;
+
+/** Whether a gateway of this user runs, and whether its usual port is free for one. */
+export async function checkGateway(settings: Settings, usualPort: number, ownVersion: string, signal: AbortSignal) {
+  const written = readGatewayFile(settings.gatewayFile);
+  const found = await runningGateway(settings, signal);
+  const running = found === "stranger" ? undefined : found?.url;
+  if (running === undefined || written === undefined) {
+    const left =
+      written === undefined
+        ? []
+        : found === "stranger"
+          ? [
+              finding(
+                "gateway",
+                "warning",
+                `Another program answers at ${written.url}, where your gateway was. It gets no key from Millrace`,
+                "Run `millrace serve`. Other clients cannot check who answers: stop that program, or set them up again.",
+              ),
+            ]
+          : [finding("gateway", "note", `${settings.gatewayFile} is left over from a gateway that ended`)];
+    const taken = `Port ${usualPort} is taken by another program`;
+    const findings = [
+      finding("gateway", "note", "No gateway runs", "Start it with `millrace serve`."),
+      ...left,
+      ...((await listens(usualPort, signal))
+        ? [finding("gateway", "note", taken, "`millrace serve` takes another one and says which.")]
+        : []),
+    ];
+    return { running: false, url: null, version: null, pid: null, findings };
+  }
+  const good = finding("gateway", "ok", `A gateway runs at ${running}`);
+  const other = `The gateway that runs is of version ${written.version}, this command of ${ownVersion}`;
+  const isOther = written.version !== ownVersion;
+  const findings = [good, ...(isOther ? [finding("gateway", "warning", other, "Stop it and start it again.")] : [])];
+  return { running: true, url: running, version: written.version, pid: written.pid, findings };
+}
+
+async function runningGateway(settings: Settings, signal: AbortSignal): ReturnType<typeof lookForGateway> {
+  try {
+    return await lookForGateway(settings, signal);
+  } catch (error) {
+    if (isMillraceError(error)) return undefined; // its key file cannot be used: the check of the key says so
+    throw error;
+  }
+}
+
+async function listens(port: number, signal: AbortSignal): Promise<boolean> {
+  const socket = connect({ host: "127.0.0.1", port });
+  try {
+    await once(socket, "connect", { signal: deadline(signal, connectLimitMs) });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
