@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../log/event.ts";
-import type { Backends, Prompt, StopReason } from "./backend.ts";
-import { eventsOf } from "./batches.ts";
+import { type Backends, eventsOf, type Prompt, type StopReason } from "./backend.ts";
 import { promptFor } from "./prompt.fake.ts";
 import { replay } from "./replay.fake.ts";
 

@@ -154,3 +154,8 @@ export interface TurnOrigin {
   readonly backend: BackendKind;
   readonly cascadeId: CascadeId | undefined;
 }
+
+/** The events of batches, one by one; asks for a batch when the one before is used up. */
+export async function* eventsOf(batches: AsyncIterable<Batch>): AsyncGenerator<TurnEventBody, void> {
+  for await (const batch of batches) yield* batch;
+}

@@ -1,7 +1,7 @@
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { callFailure } from "../language-server/errors/call-failure.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
-import type { PromptedIde } from "./agents.ts";
+import type { PromptedIde } from "./agent-backend.ts";
 
 /** How a backend gets at the server of the IDE that runs now. */
 export interface ServerSource {

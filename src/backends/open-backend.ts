@@ -6,18 +6,20 @@ import type { Capabilities } from "../language-server/language-server.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 import type { AcpModel } from "./acp/process/agent.ts";
 import {
+  type Agents,
   agentOfConversation,
   agentOfModel,
   configuredBackend,
   ownConversations,
+  type PromptedIde,
+  type VendorAgent,
   withModelIds,
 } from "./agent-backend.ts";
-import type { Agents, PromptedIde, VendorAgent } from "./agents.ts";
 import type { Backend, Backends, Batch, Prompt, RunOptions } from "./backend.ts";
 import { cascadeBackend } from "./cascade/backend.ts";
+import type { IdeTools } from "./cascade/follower.ts";
 import { PollPacer } from "./cascade/poll-pacer.ts";
 import { defaultPace, type PollPace } from "./cascade/poll-schedule.ts";
-import type { IdeTools } from "./cascade/settings.ts";
 import { type BackendChoice, type BackendMode, chooseBackend } from "./choose-backend.ts";
 import { CurrentServer, type ServerSource } from "./current-server.ts";
 import { rawChatBackend } from "./raw-chat/run.ts";

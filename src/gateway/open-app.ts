@@ -1,8 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { type Gateway, GatewayContext, respondError } from "./http/context.ts";
-import { corsHeaders, preflight } from "./http/cors.ts";
-import { authenticate, type GuardPolicy, ownerOf, refuseForeign, unauthenticated } from "./http/guard.ts";
+import {
+  authenticate,
+  corsHeaders,
+  type GuardPolicy,
+  ownerOf,
+  preflight,
+  refuseForeign,
+  unauthenticated,
+} from "./http/guard.ts";
 import { callerHeaders, type Reply, send } from "./http/reply.ts";
 import { headerSafe } from "./http/request-headers.ts";
 import { unservedApi } from "./routes/not-served.ts";

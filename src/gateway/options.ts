@@ -13,8 +13,7 @@ import type { Caller, GatewayKey } from "./http/guard.ts";
 import type { GatewayLog } from "./http/log.ts";
 import type { OpenRpc } from "./http/rpc-handler.ts";
 import type { Timing } from "./http/timing.ts";
-import type { AgentStats } from "./metrics/agent-metrics.ts";
-import type { GatewayMetrics } from "./metrics/metrics.ts";
+import type { AgentStats, GatewayMetrics } from "./metrics/metrics.ts";
 
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<

@@ -12,8 +12,8 @@ import {
   type TurnEvent,
   type TurnEventBody,
 } from "../log/event.ts";
-import { unknownTurn } from "../log/log-errors.ts";
 import { eachOf, type NextEvents } from "../log/read-turn.ts";
+import { unknownTurn } from "../log/rows.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { QueuePlace } from "../turns/queue.ts";

@@ -4,15 +4,15 @@ import { Notifier } from "../base/notifier.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, isTerminal, seqOf, type TurnEvent, type TurnEventBody } from "./event.ts";
 import { LiveEvents } from "./live-events.ts";
-import { notStored, pastTheEnd } from "./log-errors.ts";
-import { expiryOf, type Retention } from "./retention.ts";
 import type { RowWriter } from "./row-writer.ts";
-import type { Row } from "./rows.ts";
+import { notStored, pastTheEnd, type Row } from "./rows.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import {
   type AppendOutcome,
+  expiryOf,
   type LogWriter,
   type NewTurn,
+  type Retention,
   type TurnFilter,
   type TurnLookup,
   type TurnRecord,

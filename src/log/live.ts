@@ -8,9 +8,7 @@ import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf, type TurnEve
 import { followLease, leases, renewLease } from "./lease.ts";
 import { LiveTurn } from "./live-turn.ts";
 import { type CancelFollower, LiveTurns } from "./live-turns.ts";
-import { notStored, unknownTurn } from "./log-errors.ts";
-import { defaultRetention, type Retention } from "./retention.ts";
-import type { Rows, RowsAbilities } from "./rows.ts";
+import { notStored, type Rows, type RowsAbilities, unknownTurn } from "./rows.ts";
 import { encodeKey, keyBytes } from "./sealing/keys.ts";
 import { Sealer } from "./sealing/sealer.ts";
 import { openSqliteRows } from "./sqlite.ts";
@@ -19,11 +17,13 @@ import {
   type AttachIntent,
   type CreateOptions,
   type CreateResult,
+  defaultRetention,
   type LogStore,
   type MessageAdmission,
   type NewTurn,
   type ReadLimit,
   type ReadRight,
+  type Retention,
   type StartingTurn,
   type StreamHolder,
   type StreamMessage,

@@ -1,11 +1,10 @@
 import type { Clock } from "../base/clock.ts";
 import type { Secret } from "../base/secret.ts";
 import { Live, type LiveLog, openLog } from "./live.ts";
-import type { Retention } from "./retention.ts";
 import type { Rows, RowsAbilities } from "./rows.ts";
 import { encodeKey } from "./sealing/keys.ts";
 import { openSqliteRows } from "./sqlite.ts";
-import type { LogStore } from "./store.ts";
+import type { LogStore, Retention } from "./store.ts";
 
 /** The gateway's key of every test. */
 export const testKey = encodeKey(new Uint8Array(32).fill(1));

@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnEventBody } from "./event.ts";
 import { openMemoryLog } from "./live.ts";
-import { expiryOf } from "./retention.ts";
-import { type LogStore } from "./store.ts";
+import { expiryOf, type LogStore } from "./store.ts";
 import { newTurn, SettableClock } from "./turn.fake.ts";
 
 const minuteMs = 60_000;

@@ -1,9 +1,8 @@
 import type { TurnId } from "../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "./event.ts";
-import { expiryOf, type Retention } from "./retention.ts";
 import type { Row, Rows } from "./rows.ts";
 import { type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
-import { type AppendOutcome } from "./store.ts";
+import { type AppendOutcome, expiryOf, type Retention } from "./store.ts";
 
 /** The content of an entry of a turn. `atMs` is epoch ms. */
 export interface StoredEvent {

@@ -3,8 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../base/errors.ts";
 import { Waiters } from "../base/notifier.ts";
 import type { Entry, Op, Outcome, PageLimit, Row, RowFilter, RowKind, Rows, RowsAbilities } from "./rows.ts";
-import { loadSqlite } from "./sqlite/load-sqlite.ts";
-import { identityOf, openFile, type SqliteFileOptions } from "./sqlite/open-file.ts";
+import { identityOf, loadSqlite, openFile, type SqliteFileOptions } from "./sqlite/open-file.ts";
 import { RowStatements } from "./sqlite/row-statements.ts";
 import { WriteQueue } from "./sqlite/write-queue.ts";
 

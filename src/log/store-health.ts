@@ -4,8 +4,8 @@ import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, MillraceError, toMillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { StoreLifecycle } from "./lifecycle.ts";
-import type { Retention } from "./retention.ts";
 import type { Rows, RowsAbilities } from "./rows.ts";
+import type { Retention } from "./store.ts";
 
 /** How a log opens its medium, and what it keeps there. */
 export interface LogOptions {

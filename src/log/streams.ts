@@ -3,14 +3,13 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
-import { damagedLog } from "./log-errors.ts";
-import type { Retention } from "./retention.ts";
-import { type Op, type Row, type Rows, untilRow } from "./rows.ts";
+import { damagedLog, type Op, type Row, type Rows, untilRow } from "./rows.ts";
 import { noTag, type RowBox, type Sealer } from "./sealing/sealer.ts";
 import type {
   AcceptedMessage,
   AttachedStream,
   AttachIntent,
+  Retention,
   StreamHolder,
   StreamMessage,
   StreamName,

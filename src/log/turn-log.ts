@@ -5,12 +5,28 @@ import type { TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, type TurnEvent } from "./event.ts";
 import { messageTo } from "./lease.ts";
-import { damagedLog, expiredTurn, pastTheEnd, unknownTurn } from "./log-errors.ts";
-import { expiryOf, type Retention } from "./retention.ts";
 import { RowWriter, type StoredEvent } from "./row-writer.ts";
-import { type Op, type Row, type RowChange, type Rows, untilRow } from "./rows.ts";
+import {
+  damagedLog,
+  expiredTurn,
+  type Op,
+  pastTheEnd,
+  type Row,
+  type RowChange,
+  type Rows,
+  unknownTurn,
+  untilRow,
+} from "./rows.ts";
 import { type Access, noTag, type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
-import { type CreateOptions, type NewTurn, type TurnFilter, type TurnLookup, type TurnRecord } from "./store.ts";
+import {
+  type CreateOptions,
+  expiryOf,
+  type NewTurn,
+  type Retention,
+  type TurnFilter,
+  type TurnLookup,
+  type TurnRecord,
+} from "./store.ts";
 import { decodeTurn, encodeTurn, graceOf, labelOf, metaOf, recordOf, storedGrace } from "./turn-row.ts";
 
 /** The most that a reader holds at a time, for deltas of any size: this bounds the memory of slow readers. */

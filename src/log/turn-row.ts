@@ -1,8 +1,7 @@
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import { type CancelledBy, eventIdOf, type TerminalEventType } from "./event.ts";
-import { expiryOf, type Retention } from "./retention.ts";
 import type { Row } from "./rows.ts";
-import { type NewTurn, type TurnRecord } from "./store.ts";
+import { expiryOf, type NewTurn, type Retention, type TurnRecord } from "./store.ts";
 
 /** What a turn's row holds beside its columns, in `meta`. */
 export interface TurnMeta {

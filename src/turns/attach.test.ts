@@ -5,7 +5,7 @@ import { startOfLog } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 import { idle, until } from "../base/wait.fake.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
-import { defaultRetention } from "../log/retention.ts";
+import { defaultRetention } from "../log/store.ts";
 import { asking, bound, fakeTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;

@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
-import { superseded } from "../log/log-errors.ts";
+import { superseded } from "../log/rows.ts";
 import type {
   AttachedStream,
   AttachIntent,

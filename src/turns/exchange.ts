@@ -2,7 +2,7 @@ import type { Backend, Batch, Prompt, ResumePoint, RunOptions, StopReason } from
 import { bestEffort, deadline } from "../base/async.ts";
 import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
-import type { Conversation } from "./continuity/conversation.ts";
+import type { Conversation } from "./continuity/continuity.ts";
 import { type End, PlainAnswer, through } from "./event-stage.ts";
 import type { AnswerPlan } from "./tools/answer-plan.ts";
 import { type AnswerReport, type AnswerVerdict, type ArrivedAnswer, judge } from "./tools/judge.ts";

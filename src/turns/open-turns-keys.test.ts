@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError, unsentPrompt } from "../base/errors.ts";
 import { idle } from "../base/wait.fake.ts";
-import { unknownTurn } from "../log/log-errors.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
+import { unknownTurn } from "../log/rows.ts";
 import { asking, bound, FakeReader, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;

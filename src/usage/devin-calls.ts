@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as othersTurn } from "node:timers/promises";
-import { loadSqlite } from "../log/sqlite/load-sqlite.ts";
+import { loadSqlite } from "../log/sqlite/open-file.ts";
 import { compared, type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
 import type { SpendDimension, SpendQuery, UsageHistory } from "./history/history.ts";
 

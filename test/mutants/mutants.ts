@@ -188,7 +188,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G9: a box has the same nonce every time",
-    file: "src/log/sealing/box.ts",
+    file: "src/log/sealing/keys.ts",
     in: "newNonce",
     code: "randomBytes(nonceBytes * noncesDrawn)",
     becomes: "$&.fill(0)",
@@ -204,7 +204,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G9: a nonce is given twice",
-    file: "src/log/sealing/box.ts",
+    file: "src/log/sealing/keys.ts",
     in: "newNonce",
     code: "used += nonceBytes",
     becomes: "used = nonceBytes",
@@ -428,7 +428,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G12: retention has no cap",
-    file: "src/log/retention.ts",
+    file: "src/log/store.ts",
     in: "expiryOf",
     code: "Math.min(Math.max(endedAtMs, attachedAtMs) + windowMs, endedAtMs + capMs)",
     becomes: "Math.max(endedAtMs, attachedAtMs) + windowMs",

@@ -1,7 +1,7 @@
 import process from "node:process";
 import { systemClock } from "../../base/clock.ts";
 import type { ModelUid } from "../../base/ids.ts";
-import { eventsOf } from "../batches.ts";
+import { eventsOf } from "../backend.ts";
 import { type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
 import { spawnChild, spawnRelayedChild } from "./process/spawn-child.ts";
 

@@ -3,7 +3,7 @@ import { Emitter } from "../../base/emitter.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type BackendHarness, describeBackend } from "../backend.conformance.ts";
-import { eventsOf } from "../batches.ts";
+import { eventsOf } from "../backend.ts";
 import type { BackendLifecycle } from "../lifecycle.ts";
 import { promptFor } from "../prompt.fake.ts";
 import { ScriptedHarness } from "./scripted-harness.fake.ts";

@@ -1,9 +1,9 @@
 import type { CascadeId } from "../../base/ids.ts";
 import type { Backend } from "../backend.ts";
 import { isUnknownSession, turnFailure } from "./errors.ts";
+import { launchFor } from "./process/prepare-launch.ts";
 import { discardSession } from "./session/held-session.ts";
 import { sessionIdOf } from "./session/session-notes.ts";
-import { launchFor } from "./style.ts";
 import { elsewhereMessage, resumeTurn, runTurn } from "./turn.ts";
 import type { AgentParts } from "./turn-parts.ts";
 

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import type { Prompt, ResumePoint } from "../backend.ts";
-import { eventsOf } from "../batches.ts";
+import { eventsOf, type Prompt, type ResumePoint } from "../backend.ts";
 import { promptFor } from "../prompt.fake.ts";
 import { replay } from "../replay.fake.ts";
 import type { AcpAgent, AcpAgentOptions, AcpAgentSpec } from "./process/agent.ts";

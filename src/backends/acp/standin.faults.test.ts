@@ -7,8 +7,7 @@ import { systemClock } from "../../base/clock.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type BackendHarness, describeBackend } from "../backend.conformance.ts";
-import type { Prompt } from "../backend.ts";
-import { eventsOf } from "../batches.ts";
+import { eventsOf, type Prompt } from "../backend.ts";
 import { replay } from "../replay.fake.ts";
 import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
 

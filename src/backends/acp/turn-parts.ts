@@ -7,13 +7,13 @@ import { type AgentErrorContext, actsFreely, startedUnnamed, titlesFreely } from
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./process/agent-spec.ts";
 import { actsForTitles, hasOwnSettings } from "./process/own-settings.ts";
+import { type AgentLaunch, launchFor, promptBlocks, rulesOf } from "./process/prepare-launch.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
 import type { SessionNotes } from "./session/session-notes.ts";
 import { quietMode, splitEffort } from "./session/session-options.ts";
-import { type AgentLaunch, launchFor, promptBlocks, rulesOf } from "./style.ts";
-import type { NativeKnowledge } from "./tools/native-knowledge.ts";
 import type { ParkedPrompts } from "./tools/parked-prompts.ts";
 import type { RelayHub } from "./tools/relay-hub.ts";
+import type { NativeKnowledge } from "./tools/session-tools.ts";
 
 /** The parts that all turns of one agent share. Times in ms. */
 export interface AgentParts {

@@ -4,8 +4,8 @@ import type { Capabilities, LanguageServer } from "../../language-server/languag
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Backend, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import type { ServerSource } from "../current-server.ts";
+import type { CascadeSettings } from "./follower.ts";
 import { runCascade } from "./run.ts";
-import type { CascadeSettings } from "./settings.ts";
 import { stepsFollower } from "./steps-follower.ts";
 import { transcriptFollower } from "./transcript-follower.ts";
 

@@ -3,7 +3,7 @@ import { lostPrompt, MillraceError, unsentPrompt } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
-import { eventsOf } from "../batches.ts";
+import { eventsOf } from "../backend.ts";
 import { FakeLanguageServer, type Script } from "../language-server.fake.ts";
 import { replay } from "../replay.fake.ts";
 import { answer, finished, prompt, setUp, successor } from "./set-up-cascade.fake.ts";

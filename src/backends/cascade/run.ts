@@ -11,9 +11,8 @@ import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { CurrentServer, type ServerSource } from "../current-server.ts";
 import { estimatedUsage, summedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
-import type { FollowedTurn, Follower, FollowerState, StartPoint } from "./follower.ts";
+import type { CascadeSettings, FollowedTurn, Follower, FollowerState, StartPoint } from "./follower.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
-import type { CascadeSettings } from "./settings.ts";
 
 export interface CascadeParts {
   readonly source: ServerSource;

@@ -1,8 +1,7 @@
 import { expect } from "vitest";
 import type { ModelUid } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import type { Prompt, ResumePoint } from "../backend.ts";
-import { eventsOf } from "../batches.ts";
+import { eventsOf, type Prompt, type ResumePoint } from "../backend.ts";
 import { InstantClock } from "../instant-clock.fake.ts";
 import { FakeLanguageServer, type Script } from "../language-server.fake.ts";
 import { type BackendsOptions, openBackends } from "../open-backend.ts";

@@ -1,6 +1,6 @@
 import { type AnswerSoFar, emptyAnswer } from "../answer-diff.ts";
 import { type AnswerPart, joinParts } from "./answer-parts.ts";
-import type { IdeTools } from "./settings.ts";
+import type { IdeTools } from "./follower.ts";
 import type { StepKind } from "./step-kinds.ts";
 import { type AnswerPhase, emptyView, type ShownError, type TurnView } from "./turn-view.ts";
 

@@ -5,7 +5,7 @@ import type { TurnEventBody } from "../../log/event.ts";
 import { RawChatMessageSchema } from "../../proto/windsurf/exa/chat_pb.ts";
 import { ChatMessageSource } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import { replay } from "../replay.fake.ts";
-import { followStream, startStream } from "./stream-follower.ts";
+import { followStream, startStream } from "./run.ts";
 
 type WireMessage = { text: string; inProgress?: boolean; messageId?: string; source?: ChatMessageSource };
 

@@ -6,7 +6,7 @@ import { waitBefore } from "../../client/link/backoff.ts";
 import { untilSilent } from "../../client/link/until-silent.ts";
 import { type ObservedEvent, observe } from "../../client/stream/observe.ts";
 import type { EndEvent } from "../../client/stream/stream-event.ts";
-import { EventChain } from "../../gateway/dashboard/turn-events.ts";
+import { EventChain } from "../../gateway/dashboard/turn-timeline.ts";
 import { isTerminal, type TurnEvent, type TurnEventBody } from "../../log/event.ts";
 import { linkTo } from "../chat/chat-streams.ts";
 import { tellConnection } from "../chat/show-answer.ts";

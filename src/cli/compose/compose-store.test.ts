@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Emitter } from "../../base/emitter.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
-import { defaultRetention } from "../../log/retention.ts";
+import { defaultRetention } from "../../log/store.ts";
 import { newTurn } from "../../log/turn.fake.ts";
 import { openStore } from "./compose-store.ts";
 

@@ -5,11 +5,11 @@ import type { Secret } from "../../base/secret.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import { type LiveLog, openLog, openMemoryLog } from "../../log/live.ts";
 import { openRedisRows } from "../../log/redis.ts";
-import type { Retention } from "../../log/retention.ts";
 import type { Rows } from "../../log/rows.ts";
-import { openLogKey } from "../../log/sealing/log-key.ts";
+import { openLogKey } from "../../log/sealing/keys.ts";
 import { inspectLogFile } from "../../log/sqlite/open-file.ts";
 import { openSqliteRows } from "../../log/sqlite.ts";
+import type { Retention } from "../../log/store.ts";
 import type { RedisAddress } from "../options.ts";
 
 export interface StoreOptions {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { PromptedIde } from "../../backends/agents.ts";
+import type { PromptedIde } from "../../backends/agent-backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { ideName, variantOf } from "../../base/ide-name.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
@@ -9,7 +9,7 @@ import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { CommandContext } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
-import { type IdeOptions } from "../serve/gateway-options.ts";
+import type { IdeOptions } from "../serve/gateway-options.ts";
 import { foundByItself, promptable } from "../serve/servers.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 

@@ -1,8 +1,8 @@
-import { toolWays } from "../../backends/acp/tools/native-knowledge.ts";
+import { toolWays } from "../../backends/acp/tools/session-tools.ts";
 import { backendModes } from "../../backends/choose-backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.ts";
-import { defaultRetention, type Retention } from "../../log/retention.ts";
+import { defaultRetention, type Retention } from "../../log/store.ts";
 import type { OptionValues } from "../command.ts";
 import { logLevels } from "../gateway-process/gateway-log.ts";
 import { sharedMost } from "../keys/key-record.ts";

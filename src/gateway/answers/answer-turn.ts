@@ -3,8 +3,8 @@ import { type ErrorRecord, isMillraceError, MillraceError } from "../../base/err
 import { ideName } from "../../base/ide-name.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { IdeToolNames, TurnEvent } from "../../log/event.ts";
-import { isUnknownTurn } from "../../log/log-errors.ts";
 import type { TurnRequest } from "../../log/request.ts";
+import { isUnknownTurn } from "../../log/rows.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Model } from "../../models/model.ts";
 import { waitAfterFirst } from "../../turns/back-off.ts";

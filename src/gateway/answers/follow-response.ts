@@ -7,9 +7,8 @@ import { ResponseSnapshot } from "../dialects/openai-responses/snapshot.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
 import { keptHeaders } from "../routes/route-headers.ts";
-import { cursorPastEnd, handedOut, parseCursor, type WireCursor } from "./cursor.ts";
 import { noteResumption, storedContext } from "./start-turn.ts";
-import { streamTurn } from "./stream-turn.ts";
+import { cursorPastEnd, handedOut, parseCursor, streamTurn, type WireCursor } from "./stream-turn.ts";
 
 /** A reader's position in a response's events, and the snapshot that it needs first at that position. */
 interface ReadFrom {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Message } from "../../log/request.ts";
-import { questionOf } from "./turn-question.ts";
+import { questionOf } from "./turn-summary.ts";
 
 const user = (...texts: readonly string[]): Message => ({
   role: "user",

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
+import type { Part } from "../../log/request.ts";
 
 type Path = readonly PropertyKey[];
 
@@ -74,4 +75,76 @@ function describe(issue: z.core.$ZodIssue): string {
       if (inner.code === "invalid_type" && inner.path.length === 0) expected.add(inner.expected);
   }
   return expected.size > 0 ? `Invalid input: expected ${[...expected].join(" or ")}` : issue.message;
+}
+
+/** A tool of a request that the caller does not run itself: its type, and where in the body it stands (`tools[2]`). */
+export interface HostedTool {
+  readonly type: string;
+  readonly path: string;
+}
+
+/**
+ * Hosted tool types that agents offer by default beside their own tools. The agents work without them, so a refusal would
+ * break the client because of a tool that it does not need. Source: docs/wire/clients.md, "Hosted tools".
+ */
+const offeredByDefault = /^(?:web_search|local_shell|tool_search|image_generation|advisor_\d+)$/;
+
+/**
+ * The hosted types to leave out of a request, each once: those that clients offer by default, if the request also has the client's own
+ * tools (`own`: their number). Any other hosted tool is refused, because the answer would lack its result.
+ *
+ * @throws MillraceError `invalid_request` that names the first type and its place.
+ */
+export function leaveOutHosted(hosted: readonly HostedTool[], own: number): readonly string[] {
+  const needed = hosted.find(({ type }) => own === 0 || !offeredByDefault.test(type));
+  if (needed !== undefined) throw hostedRefusal(needed);
+  return [...new Set(hosted.map(({ type }) => type))];
+}
+
+/** The error for a hosted tool that is not available here, with the alternative. */
+export function hostedRefusal({ type, path }: HostedTool) {
+  return refuse(
+    path,
+    `\`${type.slice(0, 60)}\` is a hosted tool: the API's vendor would run it, and nothing runs it here.`,
+    "Take it out, or offer a tool of your own with a JSON Schema, which your program runs.",
+  );
+}
+
+/** What stands before the data. Matched apart from them: an expression over 40 MB of data takes 130 ms. */
+const dataUrlStart = /^data:(image\/[a-z0-9.+-]+)(?:;[^,;]+)*;base64$/i;
+const longestStart = 1_000;
+
+/** Texts as parts; empty ones are no part. */
+export function textParts(texts: readonly string[]): Part[] {
+  return texts.filter((text) => text !== "").map((text) => ({ type: "text", text }));
+}
+
+/**
+ * An image that the caller sent inside the request.
+ *
+ * @throws MillraceError `invalid_request` for an address that would have to be fetched: the gateway fetches nothing.
+ */
+export function imageFromUrl(url: string, param: string): Part {
+  const comma = url.slice(0, longestStart).indexOf(",");
+  const match = comma < 0 ? null : dataUrlStart.exec(url.slice(0, comma));
+  if (match === null) {
+    if (url.startsWith("data:"))
+      throw refuse(param, "This data URL is not a base64 image (`data:image/png;base64,...`).");
+    throw refuse(
+      param,
+      "Remote images are not fetched.",
+      "Send the image inside the request, as a data URL (`data:image/png;base64,...`).",
+    );
+  }
+  const [, mimeType = ""] = match;
+  return imageFromBase64(mimeType, url.slice(comma + 1), param);
+}
+
+/** An image given as base64, standard or URL-safe, with or without line breaks. */
+export function imageFromBase64(mimeType: string, data: string, param: string): Part {
+  const base64 = data.replaceAll(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) throw refuse(param, "The image is empty or not base64.");
+  if (!/^image\/[a-z0-9.+-]+$/i.test(mimeType))
+    throw refuse(param, `\`${mimeType.slice(0, 60)}\` is not an image type.`);
+  return { type: "image", mimeType: mimeType.toLowerCase(), base64 };
 }

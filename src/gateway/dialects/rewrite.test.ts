@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { afterRewrite } from "./rewrite.ts";
+import { afterRewrite } from "./answer.ts";
 
 describe("afterRewrite", () => {
   it("continues behind the place that the client has, when something earlier changed", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { corsHeaders, preflight } from "./cors.ts";
+import { corsHeaders, preflight } from "./guard.ts";
 import { clientOf, graceMsOf, idempotencyKeyOf, projectOf, sessionOf } from "./request-headers.ts";
 
 describe("what a request is for", () => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { encodeIssuedKey, encodeModel, keySchema, modelSchema } from "../dashboard/inventory.ts";
 import { jsonResponse } from "../http/reply.ts";
-import { modelsInOrder } from "./model-list.ts";
+import { modelsInOrder } from "./models-routes.ts";
 import { defineOwnerRoute } from "./route.ts";
 
 /** The inventory besides turns and limits: keys and models, as the dashboard shows them. */

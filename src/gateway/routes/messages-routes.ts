@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { answerTurn } from "../answers/answer-turn.ts";
 import { anthropicMessages } from "../dialects/anthropic-messages/encode.ts";
-import { answerQuotaProbe } from "../dialects/anthropic-messages/quota-probe.ts";
-import { messagesBody } from "../dialects/anthropic-messages/request.ts";
+import { answerQuotaProbe, messagesBody } from "../dialects/anthropic-messages/request.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { messageSchema } from "./answer-schemas.ts";
 import { countTokens } from "./count-tokens.ts";

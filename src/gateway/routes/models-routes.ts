@@ -1,16 +1,167 @@
-import { MillraceError } from "../../base/errors.ts";
-import { asksInAnthropic, type GatewayContext } from "../http/context.ts";
+import { isDegraded, MillraceError } from "../../base/errors.ts";
+import type { JsonObject } from "../../base/json.ts";
+import type { Model } from "../../models/model.ts";
+import { inOrder } from "../../models/model-order.ts";
+import { asksInAnthropic, type Gateway, type GatewayContext } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { modelAnswerSchema, modelListSchema } from "./answer-schemas.ts";
-import {
-  anthropicModel,
-  anthropicModelList,
-  fromAnthropicId,
-  modelsInOrder,
-  openAiModel,
-  openAiModelList,
-} from "./model-list.ts";
-import { defineRoute } from "./route.ts";
+import { defineRoute, limitIn } from "./route.ts";
+
+/**
+ * The live list has no dates; clients compare polls, so every model has this one.
+ * Source: docs/wire/clients.md, "HTTP and model lists".
+ */
+const created = Date.UTC(2025, 0, 1) / 1000;
+
+/** The same as a time. */
+const createdAt = new Date(created * 1000).toISOString();
+
+/** Claude Code shows only ids that begin with `claude` or `anthropic`. Source: docs/wire/clients.md, "HTTP and model lists". */
+const anthropicPrefix = "anthropic/";
+
+/** Every model in the one order, and when it was used last (epoch ms by UID). Throws as listing them does. */
+export async function modelsInOrder(
+  { models, meter }: Pick<Gateway, "models" | "meter">,
+  options: { readonly refresh: boolean },
+  signal: AbortSignal,
+): Promise<{ readonly models: readonly Model[]; readonly lastUses: ReadonlyMap<string, number> }> {
+  const all = await models.list(options, signal);
+  const lastUses = lastUsesOf(meter, all);
+  return { models: inOrder(all, lastUses), lastUses };
+}
+
+/** Without a history that can be read, no last use is known. */
+function lastUsesOf(meter: Gateway["meter"], models: readonly Model[]): ReadonlyMap<string, number> {
+  try {
+    return meter?.lastUses(models.map(({ uid }) => uid)) ?? new Map();
+  } catch (error) {
+    if (isDegraded(error)) return new Map();
+    throw error;
+  }
+}
+
+/** Models that can be called, each name once. */
+export function listed(models: readonly Model[]): readonly Model[] {
+  const byName = new Map<string, Model>();
+  for (const model of models) if (model.disabledReason === undefined) byName.set(model.name, model);
+  return [...byName.values()];
+}
+
+/** `GET /v1/models` as OpenAI answers it, with limits beside for clients that look. */
+export function openAiModelList(models: readonly Model[]): unknown {
+  return { object: "list", data: listed(models).map(openAiModel) };
+}
+
+export function openAiModel(model: Model): unknown {
+  return {
+    id: model.name,
+    object: "model",
+    created,
+    owned_by: model.vendor,
+    ...(model.isDefault ? { default: true } : {}),
+    display_name: model.label,
+    ...limits(model),
+  };
+}
+
+/** `GET /v1/models` as Anthropic answers it: one page, as long as asked. */
+export function anthropicModelList(models: readonly Model[], query: URLSearchParams): unknown {
+  const all = listed(models).map(anthropicModel);
+  const { page, more } = pageOf(all, query);
+  return { data: page, has_more: more, first_id: page[0]?.id ?? null, last_id: page.at(-1)?.id ?? null };
+}
+
+export function anthropicModel(model: Model) {
+  return {
+    type: "model",
+    id: anthropicId(model.name),
+    display_name: model.label,
+    created_at: createdAt,
+    ...limits(model),
+  };
+}
+
+/** A name as Claude Code accepts it. */
+export function anthropicId(name: string): string {
+  return /^(claude|anthropic)/.test(name) ? name : anthropicPrefix + name;
+}
+
+/** The name behind an id that `anthropicId` made. */
+export function fromAnthropicId(id: string): string {
+  return id.startsWith(anthropicPrefix) ? id.slice(anthropicPrefix.length) : id;
+}
+
+function limits(model: Model): Readonly<Record<string, unknown>> {
+  return {
+    ...(model.contextTokens === undefined
+      ? {}
+      : {
+          context_length: model.contextTokens,
+          context_window: model.contextTokens,
+          max_input_tokens: model.contextTokens,
+        }),
+    ...(model.maxOutputTokens === undefined
+      ? {}
+      : { max_output_tokens: model.maxOutputTokens, max_tokens: model.maxOutputTokens }),
+    modalities: { input: model.supportsImages ? ["text", "image"] : ["text"], output: ["text"] },
+    millrace: {
+      uid: model.uid,
+      backend: model.backend ?? null,
+      cost_tier: model.costTier ?? null,
+      credit_multiplier: model.creditMultiplier ?? null,
+    },
+  };
+}
+
+/** `limit`, `after_id`, `before_id`; a limit that is no number is none. */
+function pageOf<T extends { readonly id: string }>(all: readonly T[], query: URLSearchParams) {
+  const limit = limitIn(query, 1000, 1000);
+  const after = all.findIndex((model) => model.id === query.get("after_id"));
+  const before = all.findIndex((model) => model.id === query.get("before_id"));
+  if (before >= 0) {
+    const start = Math.max(0, before - limit);
+    return { page: all.slice(start, before), more: start > 0 };
+  }
+  return { page: all.slice(after + 1, after + 1 + limit), more: after + 1 + limit < all.length };
+}
+
+/** The version whose API this is: editors ask for it and need a new one. */
+export const ollamaVersion = "0.13.0";
+
+/** A model as `GET /api/tags` lists it. */
+export function ollamaTag(model: Model): JsonObject {
+  return {
+    name: model.name,
+    model: model.name,
+    modified_at: createdAt,
+    size: 0,
+    digest: model.uid,
+    details: detailsOf(model),
+  };
+}
+
+/** A model as `POST /api/show` describes it. */
+export function ollamaShow(model: Model): JsonObject {
+  const { vendor, contextTokens, supportsImages } = model;
+  return {
+    modelfile: "",
+    parameters: "",
+    template: "",
+    details: detailsOf(model),
+    model_info: {
+      "general.architecture": vendor,
+      "general.basename": model.name,
+      ...(contextTokens === undefined ? {} : { [`${vendor}.context_length`]: contextTokens }),
+    },
+    capabilities: ["completion", "tools", "thinking", ...(supportsImages ? ["vision"] : [])],
+    modified_at: createdAt,
+  };
+}
+
+function detailsOf({ vendor, family }: Model): JsonObject {
+  const own = family ?? vendor;
+  return { parent_model: "", format: "", family: own, families: [own], parameter_size: "", quantization_level: "" };
+}
 
 const prefix = "/v1/models/";
 

@@ -5,7 +5,7 @@ import { answerLoad, ollamaChatBody, ollamaGenerateBody } from "../dialects/olla
 import { refuse } from "../dialects/parse-body.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
-import { listed, modelsInOrder, ollamaShow, ollamaTag, ollamaVersion } from "./model-list.ts";
+import { listed, modelsInOrder, ollamaShow, ollamaTag, ollamaVersion } from "./models-routes.ts";
 import { defineRoute, type RouteInput } from "./route.ts";
 import { startsTurn } from "./route-headers.ts";
 

@@ -8,9 +8,10 @@ import { answerOpenTurn, answerTurn, parseNamed, readAnswer } from "../answers/a
 import { followResponse } from "../answers/follow-response.ts";
 import { startTurn, storedContext } from "../answers/start-turn.ts";
 import { type Answer, AnswerFold, answerMessage } from "../dialects/answer.ts";
+import { turnIdOf, wireId } from "../dialects/dialect.ts";
 import { compaction } from "../dialects/openai-responses/compaction.ts";
 import { openAiResponses } from "../dialects/openai-responses/encode.ts";
-import { inputItems } from "../dialects/openai-responses/items.ts";
+import { inputItems } from "../dialects/openai-responses/input.ts";
 import {
   parseResponsesRequest,
   previousIdOf,
@@ -18,15 +19,13 @@ import {
   responsesBody,
 } from "../dialects/openai-responses/request.ts";
 import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
-import { turnIdOf, wireId } from "../dialects/wire-id.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
 import { compactionSchema, inputItemsSchema, responseSchema } from "./answer-schemas.ts";
 import { countTokens } from "./count-tokens.ts";
-import { limitIn } from "./query.ts";
-import { defineRoute, type RouteInput } from "./route.ts";
+import { defineRoute, limitIn, type RouteInput } from "./route.ts";
 import { keptHeaders, resumesTurn, startsTurn, tellsOfTurn } from "./route-headers.ts";
 import { ownTurn } from "./turns-routes.ts";
 

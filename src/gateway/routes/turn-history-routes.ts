@@ -2,11 +2,10 @@ import type { TurnId } from "../../base/ids.ts";
 import { turnOrders } from "../../usage/history/turn-page-query.ts";
 import { parseSince } from "../../usage/since.ts";
 import { encodeTurnPage, type TurnRowEnvelope, turnPageSchema } from "../../usage/turn-page-envelope.ts";
-import { questionOf } from "../dashboard/turn-question.ts";
+import { questionOf } from "../dashboard/turn-summary.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
-import { oneOf } from "./query.ts";
-import { defineOwnerRoute } from "./route.ts";
+import { defineOwnerRoute, oneOf } from "./route.ts";
 import { metered } from "./usage-routes.ts";
 
 const outcomes = ["finished", "failed", "cancelled"] as const;

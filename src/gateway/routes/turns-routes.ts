@@ -1,16 +1,14 @@
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { handedOut } from "../answers/cursor.ts";
 import { noteResumption } from "../answers/start-turn.ts";
-import { streamTurn } from "../answers/stream-turn.ts";
-import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-events.ts";
+import { handedOut, streamTurn } from "../answers/stream-turn.ts";
+import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-timeline.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
 import { notServed, Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
 import { turnListSchema, turnSchema } from "./answer-schemas.ts";
-import { limitIn } from "./query.ts";
-import { defineRoute, type RouteInput } from "./route.ts";
+import { defineRoute, limitIn, type RouteInput } from "./route.ts";
 import { keptHeaders, resumesTurn, tellsOfTurn } from "./route-headers.ts";
 
 const mostListed = 1000;

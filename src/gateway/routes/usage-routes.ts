@@ -14,8 +14,7 @@ import type { Gateway, GatewayContext } from "../http/context.ts";
 import { notServed } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import type { GatewayMeter } from "../options.ts";
-import { oneOf } from "./query.ts";
-import { defineOwnerRoute, defineRoute, type Route } from "./route.ts";
+import { defineOwnerRoute, defineRoute, oneOf, type Route } from "./route.ts";
 
 const defaultSince = "7d";
 const [defaultToolsSince, defaultDaysSince] = ["30d", "30d"];

@@ -12,10 +12,9 @@ import { defaultTiming } from "../http/timing.ts";
 import { GatewayMetrics } from "../metrics/metrics.ts";
 import { parseAttach } from "./attach-headers.ts";
 import { brokenPromises, type Heard } from "./broken-promises.fake.ts";
-import { carry } from "./carriers/carrier.ts";
 import { defaultQuotas, Quotas } from "./quotas.ts";
 import { detailsOf, type MessageInit, RawAttach } from "./raw-client.fake.ts";
-import { runSession, type StreamParts } from "./session.ts";
+import { carry, runSession, type StreamParts } from "./session.ts";
 import { headersOf, newNames } from "./stream-world.fake.ts";
 
 /** The actions of one client on its connection, in this order: it sends messages, and may leave. */

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
-import { superseded } from "../../log/log-errors.ts";
+import { superseded } from "../../log/rows.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { SendResult } from "../../turns/attach.ts";
 import type { StartTurn } from "../../turns/turns.ts";

@@ -17,12 +17,11 @@ import type { Caller } from "../http/guard.ts";
 import type { Refusal } from "../http/refusal.ts";
 import type { OpenRpc, RpcHandler, RpcRequest, RpcResponse } from "../http/rpc-handler.ts";
 import { Appends } from "./carriers/appends.ts";
-import { type Carrier, carry } from "./carriers/carrier.ts";
 import { type PollAnswer, PolledAttach } from "./carriers/poll.ts";
 import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
 import { encodeAny, isCallPath, unreadable, writeRefusal } from "./rpc/refuse-call.ts";
 import { rpcServer } from "./rpc/rpc-server.ts";
-import { runSession, type StreamParts } from "./session.ts";
+import { type Carrier, carry, runSession, type StreamParts } from "./session.ts";
 
 const callerKey = createContextKey("", { description: "digest of the caller's API key" });
 

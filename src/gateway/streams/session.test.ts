@@ -10,9 +10,8 @@ import {
 import { FakeBackend } from "../../turns/backend.fake.ts";
 import { parseAttach } from "./attach-headers.ts";
 import { gatewayOver } from "./attachers.fake.ts";
-import { carry } from "./carriers/carrier.ts";
 import { type MessageInit, say } from "./raw-client.fake.ts";
-import { runSession } from "./session.ts";
+import { carry, runSession } from "./session.ts";
 import { headersOf, newNames } from "./stream-world.fake.ts";
 
 /** An attach whose messages come, and end, at the test's command. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
-import { openLogKey } from "./log-key.ts";
+import { openLogKey } from "./keys.ts";
 
 let folder: string;
 let path: string;

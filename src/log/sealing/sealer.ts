@@ -1,14 +1,15 @@
 import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Secret } from "../../base/secret.ts";
-import { damagedLog } from "../log-errors.ts";
-import type { Entry, Row } from "../rows.ts";
-import { open, seal, tagBytes } from "./box.ts";
+import { damagedLog, type Entry, type Row } from "../rows.ts";
 import {
   cipherKey,
   closeWrappedKey,
   deriveKey,
   keyBytes,
+  open,
   parseKey,
+  seal,
+  tagBytes,
   unwrapForClient,
   unwrapForGateway,
   wrapKey,

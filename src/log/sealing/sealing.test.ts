@@ -6,8 +6,7 @@ import { Secret } from "../../base/secret.ts";
 import { readAll } from "../read-turn.ts";
 import type { Entry, Row } from "../rows.ts";
 import { newTurn } from "../turn.fake.ts";
-import { open, seal } from "./box.ts";
-import { cipherKey, deriveKey, encodeKey, parseKey } from "./keys.ts";
+import { cipherKey, deriveKey, encodeKey, open, parseKey, seal } from "./keys.ts";
 import { noTag, Sealer, tagOf } from "./sealer.ts";
 import { gatewayKey, otherKey, smallLog, tamperable } from "./tamperable.fake.ts";
 

@@ -3,7 +3,6 @@ import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import { loadSqlite } from "./load-sqlite.ts";
 import { isDamaged, lockTimeoutMs, translateSqliteError } from "./sqlite-errors.ts";
 
 /** Marks a file as Millrace's ("MilR"), so that another program's database is never mistaken for a log or a usage history. */
@@ -236,3 +235,18 @@ export async function inspectLogFile(path: string): Promise<LogFileState> {
 }
 
 const countTurns = "SELECT count(*) AS turns, coalesce(sum(open), 0) AS open FROM logs WHERE kind = 'turn'";
+
+/** `node:sqlite`, without the warning that Node 22 prints for it; every other warning passes. Loaded when first needed. */
+export async function loadSqlite(): Promise<typeof Sqlite> {
+  const emit: unknown = Reflect.get(process, "emitWarning");
+  const quiet = (warning: string | Error, ...rest: unknown[]) => {
+    if (String(warning).includes("SQLite is an experimental feature")) return;
+    if (typeof emit === "function") Reflect.apply(emit, process, [warning, ...rest]);
+  };
+  process.emitWarning = quiet;
+  try {
+    return await import("node:sqlite");
+  } finally {
+    Reflect.set(process, "emitWarning", emit);
+  }
+}

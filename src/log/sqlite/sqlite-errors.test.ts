@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it, onTestFinished } from "vitest";
-import { loadSqlite } from "./load-sqlite.ts";
-import { openFile } from "./open-file.ts";
+import { loadSqlite, openFile } from "./open-file.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import { WriteQueue } from "./write-queue.ts";
 

@@ -7,8 +7,7 @@ import { modeOf } from "../../../test/support/file-mode.ts";
 import { bytes, insert, rowFake } from "../rows.conformance.ts";
 import type { Op, Rows } from "../rows.ts";
 import { openSqliteRows } from "../sqlite.ts";
-import { loadSqlite } from "./load-sqlite.ts";
-import type { SqliteFileOptions } from "./open-file.ts";
+import { loadSqlite, type SqliteFileOptions } from "./open-file.ts";
 
 let folder: string;
 let path: string;

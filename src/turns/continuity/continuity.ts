@@ -1,6 +1,8 @@
+import type { Prompt } from "../../backends/backend.ts";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import { readAll } from "../../log/read-turn.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { LogReads } from "../../log/store.ts";
@@ -176,4 +178,70 @@ export function openRecall({ store, continuity, clock, ownerIsGone }: RecallOpti
       if (continuity.knows(asker)) return;
     }
   };
+}
+
+export interface ConversationOptions {
+  readonly continuity: Continuity;
+  readonly asker: Asker;
+  readonly choice: Continuation;
+  /** The prompt for the trajectory that the choice names; undefined where the layout cannot say it. */
+  readonly continued: Prompt | undefined;
+}
+
+/**
+ * The conversation of one turn: the choice of its trajectory, and that trajectory's end. The trajectory of a whole answer is kept for
+ * the next turn. A chosen trajectory that is not kept again is released.
+ */
+export class Conversation {
+  readonly #options: ConversationOptions;
+  readonly #calls: TurnEventBody[] = [];
+  #chosen: CascadeId | undefined;
+  #travelled: string | undefined;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+    this.#chosen = options.choice.type === "reuse" ? options.choice.cascadeId : undefined;
+  }
+
+  /** How the prompt travelled, once that is known: `reused`, `rebuilt(reason)`. */
+  get travelled(): string | undefined {
+    return this.#travelled;
+  }
+
+  get continued(): Prompt | undefined {
+    return this.#options.continued;
+  }
+
+  /** The prompt goes into the trajectory that holds its history. */
+  reuse(): void {
+    this.#travelled = "reused";
+  }
+
+  /** The prompt goes into a fresh trajectory, with its whole history. */
+  rebuild(): void {
+    const { choice } = this.#options;
+    this.close();
+    this.#travelled = `rebuilt(${choice.type === "reuse" ? (choice.without ?? "trajectory_gone") : choice.reason})`;
+  }
+
+  /** Notes the visible parts of the answer that are not text. */
+  note(events: readonly TurnEventBody[]): void {
+    this.#calls.push(...events.filter(({ type }) => type === "tool_call"));
+  }
+
+  /** Keeps the trajectory for the next turn, unless the answer is not whole. */
+  keep(cascadeId: CascadeId, end: { readonly reason: FinishReason; readonly text: string }): boolean {
+    const { reason } = end;
+    if (reason.unified !== "stop" && reason.unified !== "tool_calls") return false;
+    const { continuity, asker } = this.#options;
+    continuity.keep(asker, cascadeId, visibleAnswer(this.#calls, end));
+    if (cascadeId === this.#chosen) this.#chosen = undefined;
+    return true;
+  }
+
+  /** Releases the trajectory that was chosen, unless it is kept. */
+  close(): void {
+    if (this.#chosen !== undefined) this.#options.continuity.release(this.#chosen);
+    this.#chosen = undefined;
+  }
 }

@@ -6,9 +6,15 @@ import type { TurnRequest } from "../../log/request.ts";
 import { callTag, markOf } from "../tools/grammar.ts";
 import { mapToolNames } from "../tools/names.ts";
 import { nativeResults, nativeRules, nativeTools } from "../tools/native-tools.ts";
-import { type CompactionStep, compactionSteps, describeTool } from "./compaction.ts";
 import { asTurns, type WrittenMessage, writeMessages } from "./conversation.ts";
-import { formatInstructions, splitSystem, toolInstructions } from "./instructions.ts";
+import {
+  type CompactionStep,
+  compactionSteps,
+  describeTool,
+  formatInstructions,
+  splitSystem,
+  toolInstructions,
+} from "./instructions.ts";
 
 /** The facts of a model that a layout needs. `contextTokens` is undefined if the list of models does not give it. */
 export interface LayoutModel {

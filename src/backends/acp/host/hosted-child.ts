@@ -9,8 +9,7 @@ import { orAborted, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from "../process/agent-child.ts";
 import { TextLines } from "../process/lines.ts";
-import { residentMemory } from "../process/resident-memory.ts";
-import { spawnChild } from "../process/spawn-child.ts";
+import { residentMemory, spawnChild } from "../process/spawn-child.ts";
 import { shortPath, socketAddress } from "./socket-address.ts";
 import {
   type GatewayRole,

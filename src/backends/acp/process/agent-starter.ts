@@ -3,13 +3,12 @@ import { isMillraceError, MillraceError } from "../../../base/errors.ts";
 import { agentError, clean, slowStart } from "../errors.ts";
 import { freeHosts, type HostedChild, type HostsOptions, hostedStart, hostHolding } from "../host/hosted-child.ts";
 import { type KeptProcess, readKept } from "../host/kept-process.ts";
-import type { AgentLaunch } from "../style.ts";
 import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import { AgentProcess } from "./agent-process.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
 import type { OwnSettings } from "./own-settings.ts";
-import { agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
+import { type AgentLaunch, agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 import { ProcessLoss } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
 

@@ -10,16 +10,15 @@ import type { HostsOptions } from "../host/hosted-child.ts";
 import { waitForResults } from "../session/held-session.ts";
 import { SessionNotes } from "../session/session-notes.ts";
 import { withEfforts } from "../session/session-options.ts";
-import { launchFor } from "../style.ts";
-import { NativeKnowledge, type ToolWay } from "../tools/native-knowledge.ts";
 import { ParkedPrompts } from "../tools/parked-prompts.ts";
 import { RelayHub } from "../tools/relay-hub.ts";
+import { NativeKnowledge, type ToolWay } from "../tools/session-tools.ts";
 import { type AgentParts, errorContext } from "../turn-parts.ts";
 import type { StartChild } from "./agent-child.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
 import { type AdoptedProcess, type AgentSigns, AgentStarter, untilSlow } from "./agent-starter.ts";
-import { agentFolder } from "./prepare-launch.ts";
+import { agentFolder, launchFor } from "./prepare-launch.ts";
 import { ProcessPool } from "./process-pool.ts";
 
 export type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";

@@ -3,10 +3,9 @@ import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError } from "../../../base/errors.ts";
 import { isObject } from "../../../base/json.ts";
 import { clean } from "../errors.ts";
-import { launchFor } from "../style.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
-import { prepareLaunch } from "./prepare-launch.ts";
+import { launchFor, prepareLaunch } from "./prepare-launch.ts";
 import { type PeerHandlers, PipePeer, ProcessLoss, RpcError, type RpcPeer } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
 

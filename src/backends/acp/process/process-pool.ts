@@ -3,10 +3,10 @@ import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { Notifier } from "../../../base/notifier.ts";
 import type { Abilities } from "../abilities.ts";
-import type { AgentLaunch } from "../style.ts";
 import type { AgentChild } from "./agent-child.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import type { AdoptedProcess } from "./agent-starter.ts";
+import type { AgentLaunch } from "./prepare-launch.ts";
 
 export interface PoolOptions {
   readonly clock: Clock;

@@ -1,13 +1,72 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import process from "node:process";
 import type { Readable, Writable } from "node:stream";
 import { within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
+import { startable } from "../../../base/node/startable.ts";
 import type { AgentChild, ChildLaunch, StartChild } from "./agent-child.ts";
-import { type SpawnedProcess, spawnBelowRelay } from "./relay.ts";
-import { residentMemory } from "./resident-memory.ts";
+
+/**
+ * The program of the relay. It starts the agent on its own standard streams, so that no byte passes through it, and waits. The gateway
+ * holds the other end of the relay's channel. Once that end closes, the relay gives the agent a second to exit and then kills it; on
+ * Windows also every process that the agent started. The relay is the agent's parent, so the system cannot give the agent's process id
+ * to another process meanwhile.
+ */
+const program = `
+const { spawn } = require("node:child_process");
+const { command, args, windowsVerbatimArguments } = JSON.parse(process.argv[1]);
+const agent = spawn(command, args, { stdio: "inherit", windowsHide: true, windowsVerbatimArguments });
+const kill = () => {
+  if (process.platform !== "win32") return agent.kill("SIGKILL");
+  const taskkill = (process.env.SystemRoot || "C:\\\\Windows") + "\\\\System32\\\\taskkill.exe";
+  const killing = spawn(taskkill, ["/T", "/F", "/PID", String(agent.pid)], { stdio: "ignore", windowsHide: true });
+  killing.on("error", () => agent.kill("SIGKILL"));
+};
+process.on("message", kill);
+process.on("disconnect", () => setTimeout(kill, 1000));
+agent.on("spawn", () => process.connected && process.send(agent.pid, () => {}));
+agent.on("error", () => process.exit(127));
+agent.on("exit", (code, signal) => (signal === null ? process.exit(code) : process.kill(process.pid, signal)));
+`;
+
+/** An agent's process. It may differ from the process that was started, which can be a relay. */
+export interface SpawnedProcess {
+  readonly child: ChildProcess;
+  /** The agent's own process id; the relay's id until the relay has reported the agent's. */
+  readonly pid: () => number | undefined;
+  /** Ends the agent and what it started: at once, or as the agent takes the signal. */
+  readonly kill: (signal: "SIGTERM" | "SIGKILL") => void;
+}
+
+/**
+ * Starts an agent below a relay that ends it when this process is gone, however this process ended: a way that needs no POSIX shell.
+ *
+ * @throws MillraceError `invalid_request` for an argument that `startable` refuses.
+ */
+export function spawnBelowRelay({ command, args, cwd, environment }: ChildLaunch): SpawnedProcess {
+  const agent = startable(command, args, { env: environment });
+  const child = spawn(process.execPath, ["-e", program, "--", JSON.stringify(agent)], {
+    cwd,
+    env: { ...environment },
+    windowsHide: true,
+    stdio: ["pipe", "pipe", "pipe", "ipc"],
+  });
+  let pid = child.pid;
+  child.once("message", (told) => {
+    if (typeof told === "number") pid = told;
+  });
+  return {
+    child,
+    pid: () => pid,
+    kill: (signal) => {
+      if (signal === "SIGKILL" && child.connected) child.send("kill", () => {});
+    },
+  };
+}
 
 /** Marks an agent and all that it starts: a process that leaves the group keeps it in its environment. */
 const markName = "MILLRACE_AGENT";
@@ -168,4 +227,57 @@ export class SpawnedChild implements AgentChild {
       // it has ended meanwhile
     }
   }
+}
+
+/**
+ * Resident memory of a process in bytes, with that of the other processes in its process group where the system has groups. Undefined
+ * where the system does not say.
+ */
+export async function residentMemory(pid: number): Promise<number | undefined> {
+  if (process.platform === "win32") {
+    return parseTasklist(await output("tasklist", ["/FI", `PID eq ${pid}`, "/FO", "CSV", "/NH"]));
+  }
+  const rows = existsSync("/proc/self/stat") ? await fromProc() : await fromPs();
+  const ofGroup = rows.filter(([id, group]) => id === pid || group === pid);
+  return ofGroup.some(([id]) => id === pid) ? ofGroup.reduce((sum, [, , bytes]) => sum + bytes, 0) : undefined;
+}
+
+/** Process id, process group and bytes of each process. */
+type Row = readonly [pid: number, group: number, bytes: number];
+
+/** In `/proc/<pid>/stat` the group is the third field after the name, and the pages are the 22nd. */
+async function fromProc(): Promise<readonly Row[]> {
+  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const rows = names.map(async (name): Promise<Row> => {
+    const stat = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return [stat === "" ? 0 : Number(name), Number(fields[2]), Number(fields[21]) * pageBytes];
+  });
+  return Promise.all(rows);
+}
+
+const pageBytes = 4_096;
+
+async function fromPs(): Promise<readonly Row[]> {
+  const lines = (await output("ps", ["-A", "-o", "pid=,pgid=,rss="])).split("\n");
+  return lines.map((line): Row => {
+    const [pid = 0, group = 0, kib = 0] = line.trim().split(/\s+/).map(Number);
+    return [pid, group, kib * 1024];
+  });
+}
+
+/**
+ * The last cell of a line of `tasklist /FO CSV /NH`: `"devin.exe","4242","Console","1","123,456 K"`. The separator between the digits
+ * depends on the system's language.
+ */
+export function parseTasklist(text: string): number | undefined {
+  const cell = /,"([\d.,\s\u00a0\u202f']+)\s*K"\s*$/m.exec(text)?.[1];
+  return cell === undefined ? undefined : Number(cell.replaceAll(/\D/g, "")) * 1024;
+}
+
+/** Empty where the program fails. */
+function output(program: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve) => {
+    execFile(program, [...args], { windowsHide: true }, (error, stdout) => resolve(error === null ? stdout : ""));
+  });
 }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import type { CascadeId } from "../../../base/ids.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
-import { eventsOf } from "../../batches.ts";
+import { eventsOf } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
 import type { AcpAgent } from "../process/agent.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";

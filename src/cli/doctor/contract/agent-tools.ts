@@ -1,6 +1,5 @@
 import type { AcpAgent } from "../../../backends/acp/process/agent.ts";
-import type { Backend, Prompt } from "../../../backends/backend.ts";
-import { eventsOf } from "../../../backends/batches.ts";
+import { type Backend, eventsOf, type Prompt } from "../../../backends/backend.ts";
 import { bestEffort, deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { CascadeId, ModelUid } from "../../../base/ids.ts";

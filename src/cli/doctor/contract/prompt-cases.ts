@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
-import type { Backend, PromptForm } from "../../../backends/backend.ts";
-import { eventsOf } from "../../../backends/batches.ts";
+import { type Backend, eventsOf, type PromptForm } from "../../../backends/backend.ts";
 import { deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { ModelUid } from "../../../base/ids.ts";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Part } from "../../../log/request.ts";
-import { imageFromBase64, imageFromUrl, textParts } from "../content.ts";
-import { parseAt, refuse } from "../parse-body.ts";
+import { imageFromBase64, imageFromUrl, parseAt, refuse, textParts } from "../parse-body.ts";
 
 const base64Source = z.object({ type: z.literal("base64"), media_type: z.string(), data: z.string() });
 const imageSource = z.discriminatedUnion("type", [

@@ -11,10 +11,9 @@ import {
   type Block,
   millraceEnd,
 } from "../answer.ts";
-import type { Dialect, EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import { type Dialect, type EncodeContext, type Encoder, type WireEvent, wireId } from "../dialect.ts";
 import { anthropicErrorBody, encodeAnthropicError, failureOf } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
-import { wireId } from "../wire-id.ts";
 import { type MessagesWire, parseMessagesRequest } from "./request.ts";
 
 /**

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
-import { textParts } from "../content.ts";
-import { parseAt } from "../parse-body.ts";
+import { parseAt, textParts } from "../parse-body.ts";
 import { anyBlock, parsePartBlock } from "./blocks.ts";
 
 const content = z.union([z.string(), z.array(anyBlock)]);

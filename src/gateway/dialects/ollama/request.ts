@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
-import { imageFromBase64, imageFromUrl, textParts } from "../content.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { parseTools, toolsSchema } from "../openai-chat/tools.ts";
-import { parseBody, refuse } from "../parse-body.ts";
+import { imageFromBase64, imageFromUrl, parseBody, refuse, textParts } from "../parse-body.ts";
 
 const images = z.array(z.string()).nullish();
 const toolCall = z.object({

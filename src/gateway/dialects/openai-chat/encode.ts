@@ -9,10 +9,9 @@ import {
   type ToolCallBlock,
   textOf,
 } from "../answer.ts";
-import type { Dialect, EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import { type Dialect, type EncodeContext, type Encoder, type WireEvent, wireId } from "../dialect.ts";
 import { encodeOpenAiError, failureOf, openAiErrorBody } from "../errors.ts";
 import { openAiUsage, reportedUsage } from "../openai-usage.ts";
-import { wireId } from "../wire-id.ts";
 import { type ChatWire, parseChatRequest } from "./request.ts";
 
 type Delta = Readonly<Record<string, unknown>>;

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
-import { imageFromUrl, textParts } from "../content.ts";
-import { refuse } from "../parse-body.ts";
+import { imageFromUrl, refuse, textParts } from "../parse-body.ts";
 
 const textPart = z.object({ type: z.literal("text"), text: z.string() });
 const refusalPart = z.object({ type: z.literal("refusal"), refusal: z.string() });

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
-import { hostedRefusal } from "../hosted-tools.ts";
-import { parseBody, refuse } from "../parse-body.ts";
+import { hostedRefusal, parseBody, refuse } from "../parse-body.ts";
 import { messagesSchema, parseMessages } from "./messages.ts";
 import {
   functionCallSchema,

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
-import { hostedRefusal } from "../hosted-tools.ts";
-import { refuse } from "../parse-body.ts";
+import { hostedRefusal, refuse } from "../parse-body.ts";
 
 export const functionDefinition = z.object({
   name: z.string().min(1),

@@ -1,11 +1,10 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Message } from "../../../log/request.ts";
 import { type Answer, textOf } from "../answer.ts";
-import { textParts } from "../content.ts";
-import type { Dialect, EncodeContext } from "../dialect.ts";
-import { wireId } from "../wire-id.ts";
+import { type Dialect, type EncodeContext, wireId } from "../dialect.ts";
+import { textParts } from "../parse-body.ts";
 import { openAiResponses } from "./encode.ts";
-import { packNotes } from "./notes.ts";
+import { packNotes } from "./input.ts";
 import { parseResponsesRequest } from "./request.ts";
 import { responseObject, responsePrefix } from "./response-object.ts";
 

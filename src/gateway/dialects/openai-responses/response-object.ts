@@ -2,10 +2,9 @@ import type { ErrorRecord } from "../../../base/errors.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Usage } from "../../../log/event.ts";
 import { type Answer, type Block, millraceEnd } from "../answer.ts";
-import type { EncodeContext } from "../dialect.ts";
+import { type EncodeContext, wireId } from "../dialect.ts";
 import { failureOf, openAiErrorBody } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
-import { wireId } from "../wire-id.ts";
 import type { ResponsesWire } from "./request.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";

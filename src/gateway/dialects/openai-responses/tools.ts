@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
-import { type HostedTool, hostedRefusal, leaveOutHosted } from "../hosted-tools.ts";
 import {
   allowTools,
   customDefinition,
@@ -9,7 +8,7 @@ import {
   functionToolOf,
   named,
 } from "../openai-chat/tools.ts";
-import { parseAt, refuse } from "../parse-body.ts";
+import { type HostedTool, hostedRefusal, leaveOutHosted, parseAt, refuse } from "../parse-body.ts";
 
 const namespaceTool = z.object({
   name: z.string().min(1),
