@@ -57,15 +57,23 @@ export function someIdes(nowMs: number): IdeVerdicts {
     object: "ides",
     looked_at: new Date(nowMs).toISOString(),
     data: [
-      { variant: "devin", product: "Windsurf 2.3", build: "2.3.15", pid: 4711, state: "ready" },
+      { variant: "devin", product: "Windsurf 2.3", stand_in: false, build: "2.3.15", pid: 4711, state: "ready" },
       {
         variant: "devin-next",
         product: "Windsurf Next 2.4",
+        stand_in: true,
         build: "2.4.0+next.1",
         pid: 4712,
         state: "not signed in",
       },
-      { variant: "antigravity", product: "Antigravity 1.14", build: "1.14.2", pid: 4713, state: "metered only" },
+      {
+        variant: "antigravity",
+        product: "Antigravity 1.14",
+        stand_in: false,
+        build: "1.14.2",
+        pid: 4713,
+        state: "metered only",
+      },
     ],
     findings: [
       { area: "ide", level: "ok", what: "An IDE can be used" },
@@ -87,6 +95,7 @@ export function withoutUsableIde(nowMs: number, isSignedOut: boolean): IdeVerdic
   const here = {
     variant: "devin",
     product: "Windsurf 2.3",
+    stand_in: false,
     build: "2.3.15",
     pid: 4711,
     state: "not signed in",

@@ -20,7 +20,7 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
     await ides.getByText("metered only").waitFor();
     expect(await ides.locator(".rows li").allInnerTexts()).toEqual([
       expect.stringMatching(/^Devin Desktop\s+2\.3\.15, process 4711\s+ready$/),
-      expect.stringMatching(/^Devin Desktop Next\s+2\.4\.0\+next\.1, process 4712\s+not signed in$/),
+      expect.stringMatching(/^Devin Desktop Next stand-in\s+2\.4\.0\+next\.1, process 4712\s+not signed in$/),
       expect.stringMatching(/^Antigravity\s+1\.14\.2, process 4713\s+metered only$/),
     ]);
     expect(await ides.locator(".findings .warning").innerText()).toContain("please report it");

@@ -58,6 +58,7 @@ export interface LimitsHistory {
 export interface IdesFound {
   readonly data: readonly {
     readonly variant: string;
+    readonly stand_in: boolean;
     readonly build: string;
     readonly pid: number | null;
     readonly state: "ready" | "not signed in" | "metered only" | "not answering";

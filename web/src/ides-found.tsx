@@ -17,7 +17,9 @@ export function IdesFound({ ides }: { readonly ides: DataState<Found> }) {
               {data.data.map((ide) => (
                 <li key={`${ide.variant} ${ide.build} ${ide.pid}`}>
                   <div class="what">
-                    <span>{ideName(ide.variant)}</span>
+                    <span>
+                      {ideName(ide.variant)} {ide.stand_in && <span class="badge warn">stand-in</span>}
+                    </span>
                     <span class="muted">
                       {[ide.build, ide.pid === null ? "" : `process ${ide.pid}`]
                         .filter((part) => part !== "")

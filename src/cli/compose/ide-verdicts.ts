@@ -27,8 +27,8 @@ async function look(finder: IdeFinder, schemas: Schemas, nowMs: number) {
     object: "ides",
     looked_at: new Date(nowMs).toISOString(),
     data: checked.ides.map((ide) => {
-      const { variant, product, build, pid } = ide;
-      return { variant: ideName(variant), product, build, pid, state: stateOf(ide) };
+      const { variant, product, stand_in, build, pid } = ide;
+      return { variant: ideName(variant), product, stand_in, build, pid, state: stateOf(ide) };
     }),
     findings: checked.findings,
     // Processes that looked like an IDE and were not taken, each with the reason.

@@ -129,6 +129,7 @@ export const idesSchema = z.object({
     z.object({
       variant: z.string(),
       product: z.string(),
+      stand_in: z.boolean(),
       build: z.string(),
       pid: maybe(z.int()),
       state: z.enum(["ready", "not signed in", "metered only", "not answering"]),

@@ -42,7 +42,7 @@ function wholeGateway() {
     ides: async () => ({
       object: "ides",
       looked_at: "2025-06-01T00:00:00.000Z",
-      data: [{ variant: "devin", product: "Windsurf", build: "2.3", pid: null, state: "ready" }],
+      data: [{ variant: "devin", product: "Windsurf", stand_in: false, build: "2.3", pid: null, state: "ready" }],
       findings: [],
       rejected: [],
     }),
