@@ -4,6 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { ideName } from "../../base/ide-name.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
+import { nameWithKind } from "../serve/servers.ts";
 
 /** How long an answer of `/health` waits for news of the IDE; ms. */
 const freshMs = 50;
@@ -64,7 +65,8 @@ export interface BackendInUse {
 export async function backendInUse(backends: Pick<OpenBackends, "chosen">, signal: AbortSignal): Promise<BackendInUse> {
   try {
     const { kind, why, agent, beside } = await backends.chosen(signal);
-    return { kind, why, product: agent?.product, beside: beside?.product };
+    const product = agent && nameWithKind({ ...agent.program, product: agent.product });
+    return { kind, why, product, beside: beside?.product };
   } catch (error) {
     if (!isMillraceError(error)) throw error;
     return { kind: "none", why: error.message, hint: error.hint };
