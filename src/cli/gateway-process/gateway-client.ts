@@ -236,6 +236,7 @@ const healthSchema = z.looseObject({
         kind: z.string(),
         why: z.string(),
         product: z.string().optional(),
+        stand_in: z.boolean().optional(),
         beside: z.string().optional(),
         hint: z.string().optional(),
       }),

@@ -54,8 +54,9 @@ export interface BackendInUse {
   /** `acp`, `cascade`, `raw_chat`, `none`, or a word of another version's gateway. */
   readonly kind: string;
   readonly why: string;
-  /** The vendor's agent, where it is asked. */
+  /** The vendor's agent, where it is asked; `stand_in`: it is a stand-in's. */
   readonly product?: string | undefined;
+  readonly stand_in?: boolean | undefined;
   /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
   readonly beside?: string | undefined;
   readonly hint?: string | undefined;
@@ -65,8 +66,8 @@ export interface BackendInUse {
 export async function backendInUse(backends: Pick<OpenBackends, "chosen">, signal: AbortSignal): Promise<BackendInUse> {
   try {
     const { kind, why, agent, beside } = await backends.chosen(signal);
-    const product = agent && nameWithKind({ ...agent.program, product: agent.product });
-    return { kind, why, product, beside: beside?.product };
+    const isStandIn = agent?.program?.standIn === true;
+    return { kind, why, product: agent?.product, ...(isStandIn ? { stand_in: true } : {}), beside: beside?.product };
   } catch (error) {
     if (!isMillraceError(error)) throw error;
     return { kind: "none", why: error.message, hint: error.hint };
@@ -88,8 +89,12 @@ export function spellEditor(product: string, plan: string | null | undefined): s
 /** Where prompts go, for a newcomer: the product where all is well; `editor` where a language server answers. `doctor` has the reason. */
 export function spellTarget(backend: BackendInUse, editor: string | undefined): string {
   if (backend.kind === "none") return spellBackend(backend);
-  const to = backend.kind === "acp" ? backend.product : editor;
+  const to = backend.kind === "acp" ? productOf(backend) : editor;
   return `${to ?? names[backend.kind] ?? backend.kind}${spellBeside(backend)}`;
+}
+
+function productOf({ product, stand_in }: BackendInUse): string | undefined {
+  return product === undefined ? undefined : nameWithKind({ product, ...(stand_in === true ? { standIn: true } : {}) });
 }
 
 function spellBeside({ beside }: BackendInUse): string {
@@ -98,7 +103,7 @@ function spellBeside({ beside }: BackendInUse): string {
 
 /** Says in words where prompts go, why, and what to do if they go nowhere. */
 export function spellBackend(backend: BackendInUse): string {
-  const { kind, why, product, hint } = backend;
-  const to = `${product ?? names[kind] ?? kind}${kind === "acp" ? " (ACP)" : ""}`;
+  const { kind, why, hint } = backend;
+  const to = `${productOf(backend) ?? names[kind] ?? kind}${kind === "acp" ? " (ACP)" : ""}`;
   return `${to}: ${why}${hint === undefined ? "" : ` ${hint}`}${spellBeside(backend)}`;
 }
