@@ -90,7 +90,7 @@ interface ParserPort {
 /** Builds the command line's grammar from the commands' own data. */
 export function buildProgram(commands: readonly Command[], port: ParserPort): Program {
   const program = new Program("millrace")
-    .description("Serves the models of your AI IDE on 127.0.0.1, through the OpenAI and Anthropic APIs.")
+    .description("Serves the models of your AI IDE on 127.0.0.1, through the APIs of OpenAI, Anthropic and Ollama.")
     .version(port.version, "-v, --version", "print the version")
     .helpOption("-h, --help", "print this help, or that of a command")
     .option("--debug", "print the stack of an error")
