@@ -20,6 +20,7 @@ import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { failureOf, newestTurns } from "../terminal/pick-turn.ts";
+import { amount } from "../terminal/usage-table.ts";
 
 /** Everything that `millrace status` knows, read at one moment. */
 type Status = Awaited<ReturnType<typeof readStatus>>;
@@ -110,10 +111,11 @@ function spellAccounts(accounts: readonly AccountEntry[]): string {
 
 function spellLeft({ limits, atMs }: Status): string {
   const windows = (limits?.data ?? []).flatMap((of) => of.windows.filter(({ scope }) => scope !== "model"));
-  const parts = windows.flatMap(({ label, state, utilization, remaining, unit, resets_at: reset }) => {
+  const parts = windows.flatMap((window) => {
+    const { label, state, utilization, remaining, resets_at: reset } = window;
     if (state === "unlimited") return [`${label}: unlimited`];
     if (utilization === null && remaining === null) return [];
-    const left = utilization === null ? `${remaining ?? 0} ${unit}` : `${Math.floor((1 - utilization) * 100)} %`;
+    const left = utilization === null ? amount(window) : `${Math.floor((1 - utilization) * 100)} %`;
     const inMs = reset === null ? 0 : Date.parse(reset) - atMs;
     return [`${label}: ${left}${inMs > 60_000 ? `, resets in ${durationInWords(inMs)}` : ""}`];
   });

@@ -119,7 +119,8 @@ function colourOf(window: LimitsWindowEnvelope): "green" | "yellow" | "red" {
   return verdict === "tight" || (window.utilization ?? 0) >= 0.9 ? "yellow" : "green";
 }
 
-function amount(window: LimitsWindowEnvelope): string {
+/** What is left of a limit or used of it, in its own unit: `12.50 USD left`. */
+export function amount(window: LimitsWindowEnvelope): string {
   if (window.state === "unknown") return "unknown";
   if (window.kind === "balance") {
     const left = window.remaining ?? 0;
