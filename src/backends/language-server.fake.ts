@@ -103,7 +103,7 @@ export class FakeLanguageServer implements LanguageServer {
     return this.#serve("getTranscript", signal, () => {
       const trajectory = this.#play(cascadeId);
       const transcript = trajectory.transcript(stepOffset, this.transcriptLimit);
-      return { transcript, totalSteps: trajectory.steps.length };
+      return { transcript, numTotalSteps: trajectory.steps.length };
     });
   }
 

@@ -53,9 +53,32 @@ export class Calls {
     });
   }
 
-  /** For calls that change nothing: done again, a few times, when the connection broke. A row of docs/retries.md. */
-  read<T>(rpc: (options: CallOptions) => Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
-    return this.again(() => this.once(rpc, timeoutMs, signal), connectionMayReturn, readPolicy, signal);
+  /**
+   * For calls that change nothing: done again, a few times, when the connection broke. A row of docs/retries.md. `onFailure` hears of the
+   * last error.
+   */
+  read<T>(
+    rpc: (options: CallOptions) => Promise<T>,
+    timeoutMs: number,
+    signal: AbortSignal,
+    onFailure?: (error: unknown) => void,
+  ): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError());
+    // one promise where the first attempt succeeds: every poll comes through here
+    return rpc({ signal, timeoutMs }).catch(async (cause: unknown) => {
+      let first: Promise<T> | undefined = Promise.reject(this.translate(cause, signal));
+      const work = () => {
+        const attempt = first ?? this.once(rpc, timeoutMs, signal);
+        first = undefined;
+        return attempt;
+      };
+      try {
+        return await this.again(work, connectionMayReturn, readPolicy, signal);
+      } catch (error) {
+        onFailure?.(error);
+        throw error;
+      }
+    });
   }
 
   again<T>(

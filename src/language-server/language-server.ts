@@ -53,7 +53,7 @@ export interface LanguageServer {
     cascadeId: CascadeId,
     stepOffset: number,
     signal: AbortSignal,
-  ): Promise<{ readonly transcript: string; readonly totalSteps: number }>;
+  ): Promise<{ readonly transcript: string; readonly numTotalSteps: number }>;
   getGeneratorMetadata(
     cascadeId: CascadeId,
     offset: number,

@@ -198,7 +198,7 @@ class RpcLanguageServer implements LanguageServer {
       "getCascadeTranscriptForTrajectoryId",
       (call) => this.#client.getCascadeTranscriptForTrajectoryId({ cascadeId, stepOffset }, call),
       signal,
-    ).then(({ transcript, numTotalSteps: totalSteps }) => ({ transcript, totalSteps }));
+    );
   }
 
   async getGeneratorMetadata(cascadeId: CascadeId, offset: number, signal: AbortSignal) {
@@ -317,9 +317,8 @@ class RpcLanguageServer implements LanguageServer {
   #readIfThere<T>(name: string, rpc: (call: CallOptions) => Promise<T>, signal: AbortSignal): Promise<T> {
     const missing = this.#missing.get(name);
     if (missing !== undefined) return Promise.reject(missing);
-    return this.#calls.read(rpc, this.#deadlines.read, signal).catch((error: unknown) => {
+    return this.#calls.read(rpc, this.#deadlines.read, signal, (error) => {
       if (upstreamReason(error) === "not_implemented") this.#missing.set(name, error);
-      throw error;
     });
   }
 

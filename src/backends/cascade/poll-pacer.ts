@@ -124,13 +124,14 @@ export class PollPacer {
       if (slot.size === 0) this.#slots.delete(atMs);
       else if (atMs < firstMs) firstMs = atMs;
     }
-    if (firstMs < this.#sleepsUntilMs) void this.#sleepUntil(firstMs);
+    if (firstMs < this.#sleepsUntilMs) this.#sleepUntil(firstMs);
   }
 
-  async #sleepUntil(atMs: number): Promise<void> {
+  #sleepUntil(atMs: number): void {
     this.#sleepsUntilMs = atMs;
-    await this.#clock.sleep(Math.max(0, atMs - this.#clock.monotonic()), this.#always);
-    if (this.#sleepsUntilMs === atMs) this.#fire(atMs);
+    void this.#clock.sleep(Math.max(0, atMs - this.#clock.monotonic()), this.#always).then(() => {
+      if (this.#sleepsUntilMs === atMs) this.#fire(atMs);
+    });
   }
 
   #fire(atMs: number): void {

@@ -205,7 +205,7 @@ async function stepsOfIdle(server: LanguageServer, cascadeId: CascadeId, signal:
 
 async function countSteps(server: LanguageServer, cascadeId: CascadeId, signal: AbortSignal): Promise<number> {
   try {
-    return (await server.getTranscript(cascadeId, 0, signal)).totalSteps;
+    return (await server.getTranscript(cascadeId, 0, signal)).numTotalSteps;
   } catch (error) {
     if (callFailure(error) !== "unimplemented") throw error;
     return (await server.getSteps(cascadeId, 0, signal)).length;

@@ -126,9 +126,13 @@ export const transcriptFollower: Follower<TranscriptState, TranscriptSnapshot> =
   start: startTranscript,
   follow: followTranscript,
   read(server, { cascadeId, state: { offset }, now }, signal) {
-    return server
-      .getTranscript(cascadeId, offset, signal)
-      .then((answer) => ({ kind: "transcript", atMs: now(), offset, ...answer }));
+    return server.getTranscript(cascadeId, offset, signal).then(({ transcript, numTotalSteps: totalSteps }) => ({
+      kind: "transcript",
+      atMs: now(),
+      offset,
+      transcript,
+      totalSteps,
+    }));
   },
 };
 
