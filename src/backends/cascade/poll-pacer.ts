@@ -129,9 +129,10 @@ export class PollPacer {
 
   #sleepUntil(atMs: number): void {
     this.#sleepsUntilMs = atMs;
-    void this.#clock.sleep(Math.max(0, atMs - this.#clock.monotonic()), this.#always).then(() => {
+    const wake = () => {
       if (this.#sleepsUntilMs === atMs) this.#fire(atMs);
-    });
+    };
+    void this.#clock.sleep(Math.max(0, atMs - this.#clock.monotonic()), this.#always).then(wake);
   }
 
   #fire(atMs: number): void {
