@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type CascadeId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
@@ -38,6 +38,18 @@ describeLogStore("in a SQLite file", inFile, async () => {
   };
 });
 
+test("a client's message is on the disk before it is acknowledged", async () => {
+  const rows = await openSqliteRows({ path: ":memory:" });
+  const commit = vi.spyOn(rows, "commit");
+  const log = await openLog({ open: async () => ({ rows, gatewayKey }), abilities: alone, clock: new FakeClock() });
+  const name = { caller: "caller-1", name: "stream", clientKey: undefined };
+  const stream = await log.attachStream(name, "create");
+  commit.mockClear();
+  expect(await log.admit(stream, { seqno: 0, payload: new Uint8Array(1) })).toMatchObject({ outcome: "admitted" });
+  expect(commit.mock.calls.map(([, flushes]) => flushes)).toEqual([true]);
+  await log.close();
+});
+
 describe("a store that fails", () => {
   test.each(["full", "gone"] as const)(
     "because it is %s leaves a new turn without a key in memory, and says so once",
@@ -48,6 +60,7 @@ describe("a store that fails", () => {
       await created(log);
       expect(record.degraded).toBe(true);
       await writer.append([started, text("a"), finished], now);
+      expect(await writer.append([text("late")], now)).toBe("ended");
       expect(await readAll(log, turnId)).toHaveLength(3);
       expect(await log.get(turnId)).toMatchObject({ degraded: true, ended: true, outcome: "finished" });
       expect(await log.list({ limit: 9 })).toMatchObject([{ degraded: true }, { turnId }]);

@@ -44,7 +44,8 @@ export function foreign(dials: readonly Dial[], ports?: ReadonlySet<number>): re
     if (kind === "name") return what !== "localhost" && what !== "127.0.0.1" && what !== "::1";
     if (kind === "unix")
       return (
-        what !== "/var/run/nscd/socket" && !/\/\.millrace\/(?:agents\/[\w.-]+|acp\/[\w.-]+\/relay\.sock)$/.test(what)
+        what !== "/var/run/nscd/socket" &&
+        !/\/\.millrace\/(?:agents\/[\w.-]+|acp\/[\w.-]+\/relay-[\w-]+\.sock)$/.test(what)
       );
     const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(what) ?? [];
     return !["127.0.0.1", "::1", "localhost"].includes(host) || ports?.has(Number(port)) === false;

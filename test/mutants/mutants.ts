@@ -103,7 +103,7 @@ export const mutants: readonly Mutant[] = [
     in: "Streams.admit",
     code: "start.insert], true)",
     becomes: "start.insert], false)",
-    tests: ["test/faults/power-loss.test.ts"],
+    tests: [...log, "test/faults/power-loss.test.ts"],
   },
   {
     name: "G4: a message's turn is not stored with it",
@@ -183,7 +183,8 @@ export const mutants: readonly Mutant[] = [
     file: "src/backends/cascade/run.ts",
     in: "runCascade",
     code: "yield [startedEvent(prompt, begun, current)];",
-    becomes: "await sendPrompt(current, cascadeId, prompt, signal); $&",
+    becomes:
+      "await send({ follower, start: startPoint(sending, current, { fromStep, sent: emptyAnswer }), cascadeId, current }, sending, signal); $&",
     tests: ["src/backends"],
   },
   {

@@ -93,6 +93,7 @@ describe("updates", () => {
 
   test.each([
     "Model metadata for `mock-m1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.",
+    "Warning: Model metadata for `mock-m1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.",
     "[MODE_UPDATE] plan",
   ])("a line that the agent writes about itself is no text, but is kept: %s", (line) => {
     const reader = new UpdateReader();

@@ -42,7 +42,7 @@ interface Tool {
 }
 
 /** Lines that an agent writes about itself where the answer belongs, each alone in its chunk and without any mark. Source: docs/wire/acp-measured.md, "Notices". */
-const notices = [/^Model metadata for `[^`\n]+` not found\. [^\n]*$/, /^\[MODE_UPDATE\] [\w-]+$/];
+const notices = [/^(?:Warning: )?Model metadata for `[^`\n]+` not found\. [^\n]*$/, /^\[MODE_UPDATE\] [\w-]+$/];
 
 /**
  * Reads the `session/update`s of one turn, live or replayed. Text on both sides of a tool step is joined by an empty line.
