@@ -6,8 +6,8 @@ import { gateway, patience, patienceMs, world } from "../support/world.ts";
 import { ask } from "./acp-machine.ts";
 
 /*
- * Gateways of one home share the log and the agents' hosts. Whoever goes on with a dead one's turns needs their agent, which serves one
- * gateway at a time.
+ * Gateways of one home share the log and the agents' hosts. The gateway that takes over a dead one's turns needs their agent, and an
+ * agent serves one gateway at a time.
  */
 
 /** `MILLRACE_THREE_GATEWAYS=30` kills at thirty moments; else at three. */

@@ -80,7 +80,7 @@ export function wrongWith(
   return undefined;
 }
 
-/** When the words stood in one of the streams that it wrote, whatever the lines; escape sequences do not count. */
+/** The piece with which the words were complete on standard output or standard error. Line breaks and escape sequences do not count. */
 function firstShown({ pieces }: Ran, words: RegExp): Ran["pieces"][number] | undefined {
   const written = { stdout: "", stderr: "" };
   return pieces.find((piece) => {
