@@ -180,10 +180,10 @@ const ways = [
 const grep = "[CORTEX_STEP_TYPE_GREP_SEARCH]";
 const checkpoint = "[CORTEX_STEP_TYPE_CHECKPOINT]";
 
-type Polled = Pick<Poller, "poll">;
+type PollSource = Pick<Poller, "poll">;
 
 /** One answer to its last word. */
-function oneAnswer(server: LooseServer, poller: Polled): void {
+function oneAnswer(server: LooseServer, poller: PollSource): void {
   const answer = server.add(1, "Assistant");
   for (let i = 0; i < 30; i++) {
     answer.body += words(i, 1);
@@ -192,7 +192,7 @@ function oneAnswer(server: LooseServer, poller: Polled): void {
 }
 
 /** Message 5 grows first; then message 3 appears and grows, while 5 goes on now and then. */
-function insertedAnswer(server: LooseServer, poller: Polled): void {
+function insertedAnswer(server: LooseServer, poller: PollSource): void {
   server.add(1, "Tool", grep);
   const later = server.add(5, "Assistant");
   for (let i = 0; i < 20; i++) {
@@ -209,7 +209,7 @@ function insertedAnswer(server: LooseServer, poller: Polled): void {
 
 interface Trajectory {
   readonly server?: Partial<Pick<LooseServer, "order" | "copies">>;
-  readonly grow: (server: LooseServer, poller: Polled) => void;
+  readonly grow: (server: LooseServer, poller: PollSource) => void;
   /** How it ends; with a checkpoint if unset. */
   readonly close?: (server: LooseServer) => void;
   /** What was streamed first is not first in the end. */
