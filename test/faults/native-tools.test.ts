@@ -1,4 +1,9 @@
-import { expect, it } from "vitest";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { doorKinds } from "../../src/backends/acp/host/door.fake.ts";
+import { defaultDoors } from "../../src/backends/acp/host/door.ts";
+import { withLimits } from "../support/gateway-process.ts";
 import { agentLoop, chatLoop } from "../support/tool-loop.ts";
 import { gateway, patienceMs, world } from "../support/world.ts";
 
@@ -7,62 +12,68 @@ import { gateway, patienceMs, world } from "../support/world.ts";
 const { model, tool, commands, text } = agentLoop;
 const asked = { model, tool, question: agentLoop.question };
 
-const open = () => world({ simulator: { profile: "devin-3", turn: { rate: "instant" } } });
+describe.each(doorKinds)("over $kind", ({ doors }) => {
+  const program = doors === defaultDoors ? {} : withLimits(doors);
+  const open = () => world({ ...program, simulator: { profile: "devin-3", turn: { rate: "instant" } } });
 
-it("a gateway killed before the agent calls its tools: the next one gets the calls of the same prompt, and goes on with it", async () => {
-  const { home, ide, served } = await open();
-  const question = { role: "user", content: `${asked.question} [[sim: first-ms=3000 think-ms=3000]]` };
-  const lost = chatLoop.ask(served, model, [question], tool).catch(() => "lost");
-  await ide.untilAgent(({ prompts }) => prompts.length === 1, AbortSignal.timeout(patienceMs));
-  await served.kill();
-  expect(await lost).toBe("lost");
-  const next = await gateway({ home });
-  const { calls, messages } = await chatLoop.ask(next, model, [question], tool);
-  expect(calls.map(({ args }) => args)).toEqual(commands.slice(0, 2));
-  const results = chatLoop.results(calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
-  const { calls: more } = await chatLoop.ask(next, model, [question, ...messages, ...results], tool);
-  expect(more.map(({ args }) => args)).toEqual(commands.slice(2));
-  expect(ide.prompts()).toHaveLength(1);
-});
-
-it("a gateway killed beside another one of its home: that one, which has agents of its own, gets the calls of the same prompt", async () => {
-  const { home, ide, served } = await open();
-  const other = await gateway({ home });
-  const before = await chatLoop.ask(other, model, [{ role: "user", content: asked.question }], tool);
-  expect(before.calls).toHaveLength(2);
-  const question = { role: "user", content: `${asked.question} [[sim: first-ms=3000 think-ms=3000]]` };
-  const lost = chatLoop.ask(served, model, [question], tool).catch(() => "lost");
-  await ide.untilAgent(({ prompts }) => prompts.length === 2, AbortSignal.timeout(patienceMs));
-  await served.kill();
-  expect(await lost).toBe("lost");
-  const { calls, messages } = await chatLoop.ask(other, model, [question], tool);
-  expect(calls.map(({ args }) => args)).toEqual(commands.slice(0, 2));
-  const results = chatLoop.results(calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
-  const { calls: more } = await chatLoop.ask(other, model, [question, ...messages, ...results], tool);
-  expect(more.map(({ args }) => args)).toEqual(commands.slice(2));
-  expect(ide.prompts()).toHaveLength(2);
-});
-
-it.each(["killed", "stopped"] as const)(
-  "a loop goes on after its gateway was %s between a call and its result, each time, and is one prompt",
-  async (how) => {
+  it("a gateway killed before the agent calls its tools: the next one gets the calls of the same prompt, and goes on with it", async () => {
     const { home, ide, served } = await open();
-    let current = served;
-    const next = async () => {
-      await (how === "killed" ? current.kill() : current.stop());
-      current = await gateway({ home });
-    };
-    const question = { role: "user", content: asked.question };
-    const first = await chatLoop.ask(current, model, [question], tool);
-    await next();
-    const results = chatLoop.results(first.calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
-    const history = [question, ...first.messages, ...results];
-    const second = await chatLoop.ask(current, model, history, tool);
-    await next();
-    const last = chatLoop.results(second.calls.map(({ id }) => ({ id, text: "r3" })));
-    const third = await chatLoop.ask(current, model, [...history, ...second.messages, ...last], tool);
-    expect(third.text).toBe(text);
+    const question = { role: "user", content: `${asked.question} [[sim: first-ms=3000 think-ms=3000]]` };
+    const lost = chatLoop.ask(served, model, [question], tool).catch(() => "lost");
+    await ide.untilAgent(({ prompts }) => prompts.length === 1, AbortSignal.timeout(patienceMs));
+    await served.kill();
+    expect(await lost).toBe("lost");
+    const agents = join(home, ".millrace", "agents");
+    const areSockets = readdirSync(agents).map((name) => statSync(join(agents, name)).isSocket());
+    expect(areSockets).toEqual([doors.pipes === undefined]);
+    const next = await gateway({ home, ...program });
+    const { calls, messages } = await chatLoop.ask(next, model, [question], tool);
+    expect(calls.map(({ args }) => args)).toEqual(commands.slice(0, 2));
+    const results = chatLoop.results(calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
+    const { calls: more } = await chatLoop.ask(next, model, [question, ...messages, ...results], tool);
+    expect(more.map(({ args }) => args)).toEqual(commands.slice(2));
     expect(ide.prompts()).toHaveLength(1);
-    expect(ide.agentReport().cancels).toHaveLength(0);
-  },
-);
+  });
+
+  it("a gateway killed beside another one of its home: that one, which has agents of its own, gets the calls of the same prompt", async () => {
+    const { home, ide, served } = await open();
+    const other = await gateway({ home, ...program });
+    const before = await chatLoop.ask(other, model, [{ role: "user", content: asked.question }], tool);
+    expect(before.calls).toHaveLength(2);
+    const question = { role: "user", content: `${asked.question} [[sim: first-ms=3000 think-ms=3000]]` };
+    const lost = chatLoop.ask(served, model, [question], tool).catch(() => "lost");
+    await ide.untilAgent(({ prompts }) => prompts.length === 2, AbortSignal.timeout(patienceMs));
+    await served.kill();
+    expect(await lost).toBe("lost");
+    const { calls, messages } = await chatLoop.ask(other, model, [question], tool);
+    expect(calls.map(({ args }) => args)).toEqual(commands.slice(0, 2));
+    const results = chatLoop.results(calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
+    const { calls: more } = await chatLoop.ask(other, model, [question, ...messages, ...results], tool);
+    expect(more.map(({ args }) => args)).toEqual(commands.slice(2));
+    expect(ide.prompts()).toHaveLength(2);
+  });
+
+  it.each(["killed", "stopped"] as const)(
+    "a loop goes on after its gateway was %s between a call and its result, each time, and is one prompt",
+    async (how) => {
+      const { home, ide, served } = await open();
+      let current = served;
+      const next = async () => {
+        await (how === "killed" ? current.kill() : current.stop());
+        current = await gateway({ home, ...program });
+      };
+      const question = { role: "user", content: asked.question };
+      const first = await chatLoop.ask(current, model, [question], tool);
+      await next();
+      const results = chatLoop.results(first.calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
+      const history = [question, ...first.messages, ...results];
+      const second = await chatLoop.ask(current, model, history, tool);
+      await next();
+      const last = chatLoop.results(second.calls.map(({ id }) => ({ id, text: "r3" })));
+      const third = await chatLoop.ask(current, model, [...history, ...second.messages, ...last], tool);
+      expect(third.text).toBe(text);
+      expect(ide.prompts()).toHaveLength(1);
+      expect(ide.agentReport().cancels).toHaveLength(0);
+    },
+  );
+});

@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Doors } from "../../src/backends/acp/host/door.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -41,8 +42,8 @@ export interface GatewayProcessOptions {
   readonly under?: readonly string[];
 }
 
-/** The options of a gateway process with limits that no user sets (`other-limits.ts`). */
-export function withLimits(limits: Readonly<Record<string, number>>) {
+/** The options of a gateway process with limits, or a kind of doors, that no user sets (`other-limits.ts`). */
+export function withLimits(limits: Readonly<Record<string, number>> | Doors) {
   return {
     bin: join(import.meta.dirname, "other-limits.ts"),
     env: { MILLRACE_TEST_LIMITS: JSON.stringify(limits) },

@@ -2,21 +2,22 @@ import process from "node:process";
 import { systemClock } from "../../base/clock.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import { eventsOf } from "../backend.ts";
+import type { Doors } from "./host/door.ts";
 import { type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
 import { spawnChild, spawnRelayedChild } from "./process/spawn-child.ts";
 
 /*
  * A gateway that asks an agent, prints the conversation's id and each text, and then stays until it is killed. Its second argument is
- * `relay`, to start the agent below one, or the folder for hosts.
+ * `relay`, to start the agent below one, or the folder for hosts, followed by the kind of their doors.
  */
 
 const spec = JSON.parse(process.argv[2] ?? "") as AcpAgentSpec; // the test gives it
-const way = process.argv[3] ?? "";
+const [way = "", doors] = process.argv.slice(3);
 const agent = openAcpAgent(spec, {
   clock: systemClock,
-  ...(way.startsWith("/")
-    ? { hosts: { folder: way } }
-    : { startChild: way === "relay" ? spawnRelayedChild : spawnChild }),
+  ...(doors === undefined
+    ? { startChild: way === "relay" ? spawnRelayedChild : spawnChild }
+    : { hosts: { folder: way }, doors: JSON.parse(doors) as Doors }), // as the test spells it
 });
 const prompt = {
   modelUid: `${spec.name}/default` as ModelUid, // as a catalogue would give it

@@ -120,7 +120,7 @@ export function agentEnvironment(
   return chosen;
 }
 
-/** Where the sockets of agents are that outlive a gateway, below Millrace's own folder. */
+/** Where the doors of agents are that outlive a gateway, below Millrace's own folder. */
 export function hostsFolder(folder: string): string {
   return join(folder, "agents");
 }

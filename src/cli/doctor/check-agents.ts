@@ -167,7 +167,7 @@ export function besideAgent(findings: readonly Finding[], { kind }: BackendInUse
 /** The agents that wait for a gateway, why there can be none, and what an agent's end leaves on this system. */
 export async function checkHosts(folder: string, platform: NodeJS.Platform): Promise<readonly Finding[]> {
   const strays = platform === "linux" ? [] : [finding("agent", "note", strayPrograms)];
-  const why = hostless(hostsFolder(folder), platform);
+  const why = hostless({ folder: hostsFolder(folder) });
   if (why !== undefined)
     return [finding("agent", "note", `Agents end with the gateway, and their answers too: ${why}`), ...strays];
   const left = (await lookAtHosts(hostsFolder(folder))).filter(({ served }) => !served);

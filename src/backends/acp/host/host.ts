@@ -1,11 +1,12 @@
-import { existsSync, rmSync } from "node:fs";
-import { createServer, type Server, type Socket } from "node:net";
+import { existsSync } from "node:fs";
+import type { Socket } from "node:net";
 import process from "node:process";
 import { bestEffort, notNeeded } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { HostNote } from "../process/agent-child.ts";
 import { longestLine, TextLines } from "../process/lines.ts";
 import type { SpawnedChild } from "../process/spawn-child.ts";
+import { type Door, openDoor } from "./door.ts";
 import type { LineLog } from "./line-log.ts";
 import {
   type HostLook,
@@ -32,7 +33,7 @@ interface HostParts {
   readonly child: Pick<SpawnedChild, "pid" | "write" | "onText" | "onErrors" | "errorTail" | "hold" | "end" | "exited">;
   readonly log: LineLog;
   readonly clock: Clock;
-  /** Called once nobody needs the host any more: its socket is gone. */
+  /** Called once nobody needs the host any more: its door is gone. */
   readonly onOver: () => void;
   /** As the constant of that name. */
   readonly mostBytes?: number;
@@ -49,7 +50,7 @@ export class AgentHost {
   readonly #clock: Clock;
   readonly #onOver: () => void;
   readonly #mostBytes: number;
-  readonly #server: Server;
+  #door: Door | undefined;
   readonly #lines = new TextLines(longestLine);
   readonly #running = new Set<number>();
   #sessions: readonly string[] = [];
@@ -76,7 +77,6 @@ export class AgentHost {
     this.#sinceMs = clock.now();
     this.#aloneSinceMs = clock.monotonic();
     this.#idleSinceMs = this.#aloneSinceMs;
-    this.#server = createServer((socket) => this.#connected(socket));
     child.onText((text) => this.#heard(text));
     child.onErrors((errors) => this.#connection?.tell({ errors }));
     void child.exited.then((how) => this.#exited(how));
@@ -85,10 +85,8 @@ export class AgentHost {
 
   /** Resolves once gateways can connect. Rejects as the system does. */
   listen(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(this.#orders.socket, resolve);
-    });
+    this.#door = openDoor(this.#orders.door, this.#orders.doors, (socket) => this.#connected(socket));
+    return this.#door.opened;
   }
 
   /** Ends the agent; this process ends once a gateway that is connected knows it. */
@@ -103,7 +101,6 @@ export class AgentHost {
     const left = () => {
       if (this.#connection?.socket === socket) this.#left();
     };
-    socket.on("error", () => {}); // `close` follows
     socket.on("data", (text: string) => {
       for (const line of lines.feed(text)) this.#ordered(socket, JSON.parse(line) as Order); // a gateway's, of this user
     });
@@ -264,7 +261,7 @@ export class AgentHost {
     const nowMs = this.#clock.monotonic();
     const works = this.#running.size > 0 && this.#ended === undefined;
     const isAwaited = works || nowMs - this.#idleSinceMs <= this.#orders.aloneMs;
-    if (isAwaited && nowMs - this.#aloneSinceMs <= longestAloneMs && existsSync(this.#orders.socket)) return;
+    if (isAwaited && nowMs - this.#aloneSinceMs <= longestAloneMs && existsSync(this.#orders.door)) return;
     if (this.#ended !== undefined) this.#exit();
     else void this.end(endGraceMs);
   }
@@ -272,7 +269,7 @@ export class AgentHost {
   #exit(): void {
     if (this.#over.signal.aborted) return;
     this.#over.abort(notNeeded);
-    rmSync(this.#orders.socket, { force: true });
+    this.#door?.close();
     this.#onOver();
   }
 }

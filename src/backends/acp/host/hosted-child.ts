@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
-import { createConnection, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,8 @@ import type { Clock } from "../../../base/clock.ts";
 import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from "../process/agent-child.ts";
 import { TextLines } from "../process/lines.ts";
 import { residentMemory, spawnChild } from "../process/spawn-child.ts";
-import { shortPath, socketAddress } from "./socket-address.ts";
+import { type Doors, defaultDoors, dial } from "./door.ts";
+import { shortPath } from "./socket-address.ts";
 import {
   type GatewayRole,
   type HostLook,
@@ -39,17 +40,17 @@ const errorTailChars = 8_192;
 const idsEach = 1_000_000;
 
 export interface HostsOptions {
-  /** Where the sockets of all hosts are. */
+  /** Where the doors of all hosts are. */
   readonly folder: string;
   readonly agent: string;
   /** How long a host waits for the next gateway where no prompt runs; 10 min by default. */
   readonly aloneMs?: number;
+  readonly doors?: Doors | undefined;
 }
 
 /** Why no host can be started here; undefined where one can. */
-export function hostless(folder: string, platform: NodeJS.Platform): string | undefined {
-  if (platform === "win32") return "this system has no Unix sockets";
-  return shortPath(socketIn(folder, "", "00000000")).address === undefined
+export function hostless({ folder, doors = defaultDoors }: Omit<HostsOptions, "agent">): string | undefined {
+  return doors.pipes === undefined && shortPath(doorIn(folder, "00000000", "00000000")).address === undefined
     ? `the path of ${folder} is too long for a socket, and so is the one of the folder for temporary files`
     : undefined;
 }
@@ -57,7 +58,7 @@ export function hostless(folder: string, platform: NodeJS.Platform): string | un
 /** Starts agents in hosts, which outlive this process. An agent whose host cannot be started ends with this process. */
 export function hostedStart(options: HostsOptions): StartChild {
   return async (launch, clock) => {
-    if (hostless(options.folder, process.platform) === undefined) {
+    if (hostless(options) === undefined) {
       const child = await startHost(options, launch, clock).catch(() => undefined);
       if (child !== undefined) return child;
     }
@@ -67,9 +68,9 @@ export function hostedStart(options: HostsOptions): StartChild {
 
 /** Connects to the hosts of this agent that no gateway has, for a gateway that starts. */
 export async function freeHosts({ folder, agent }: HostsOptions, clock: Clock): Promise<readonly HostedChild[]> {
-  const sockets = await socketsIn(folder, markOf(agent));
-  const open = (socket: string) => HostedChild.open(socket, { role: "successor" }, clock).catch(() => undefined);
-  const children = await Promise.all(sockets.map(open));
+  const doors = await doorsIn(folder, markOf(agent));
+  const open = (door: string) => HostedChild.open(door, { role: "successor" }, clock).catch(() => undefined);
+  const children = await Promise.all(doors.map(open));
   return children.filter((child) => child !== undefined);
 }
 
@@ -82,16 +83,16 @@ export async function hostHolding(
   session: string,
   clock: Clock,
 ): Promise<HostedChild | "busy" | undefined> {
-  const sockets = await socketsIn(folder, markOf(agent));
-  const open = async (socket: string) => {
+  const doors = await doorsIn(folder, markOf(agent));
+  const open = async (door: string) => {
     try {
-      return await HostedChild.open(socket, { role: "finder", session }, clock);
+      return await HostedChild.open(door, { role: "finder", session }, clock);
     } catch (error) {
       const isWithout = (error instanceof HostRefusal && error.why === "stranger") || isGone(error);
       return isWithout ? undefined : "busy";
     }
   };
-  const found = await Promise.all(sockets.map(open));
+  const found = await Promise.all(doors.map(open));
   return found.find((each) => each !== undefined && each !== "busy") ?? found.find((each) => each === "busy");
 }
 
@@ -105,29 +106,30 @@ class HostRefusal extends Error {
   }
 }
 
-/** What each host of this folder says of itself. A socket without a host is removed. */
+/** What each host of this folder says of itself. A door without a host is removed. */
 export async function lookAtHosts(folder: string): Promise<readonly HostLook[]> {
-  const looks = await Promise.all((await socketsIn(folder)).map((socket) => ask(socket, { type: "look" })));
+  const looks = await Promise.all((await doorsIn(folder)).map((door) => ask(door, { type: "look" })));
   return looks.filter((look) => look !== undefined);
 }
 
 /** Ends every host of this folder, and its agent. Resolves once all of them are gone, with what they said before. */
 export async function endHosts(folder: string): Promise<readonly HostLook[]> {
   const looks = await lookAtHosts(folder);
-  await Promise.all((await socketsIn(folder)).map((socket) => ask(socket, { type: "end", graceMs: 1_500 })));
+  await Promise.all((await doorsIn(folder)).map((door) => ask(door, { type: "end", graceMs: 1_500 })));
   return looks;
 }
 
 async function startHost(
-  { folder, agent, aloneMs = 600_000 }: HostsOptions,
+  { folder, agent, aloneMs = 600_000, doors = defaultDoors }: HostsOptions,
   launch: ChildLaunch,
   clock: Clock,
 ): Promise<HostedChild> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const socket = socketIn(folder, markOf(agent), randomUUID().slice(0, 8));
-  const orders: HostOrders = { launch, agent, socket, aloneMs };
+  const door = doorIn(folder, markOf(agent), randomUUID().slice(0, 8));
+  const orders: HostOrders = { launch, agent, door, doors, aloneMs };
   const host = spawn(process.execPath, [...nodeFlags, program], {
     detached: true,
+    windowsHide: true,
     stdio: ["pipe", "pipe", "ignore"],
     env: {},
   });
@@ -144,7 +146,7 @@ async function startHost(
     );
     host.unref();
     host.stdout.destroy();
-    return await HostedChild.open(socket, { role: "starter" }, clock);
+    return await HostedChild.open(door, { role: "starter" }, clock);
   } catch (error) {
     host.kill("SIGKILL");
     throw error;
@@ -186,17 +188,15 @@ export class HostedChild implements AgentChild, ChildHost {
   }
 
   /** Rejects where no host listens or the host is of another version; with a `HostRefusal` where it refuses. */
-  static async open(path: string, role: GatewayRole, clock: Clock): Promise<HostedChild> {
-    const socket = createConnection(socketAddress(path));
+  static async open(door: string, role: GatewayRole, clock: Clock): Promise<HostedChild> {
+    const { socket, first } = await answered(door, { type: "hello", ...role });
     try {
-      const first = await orAborted(firstLine(socket, { type: "hello", ...role }), AbortSignal.timeout(helloMs));
       const welcome = JSON.parse(first) as Welcome | Refusal; // a host's
       if ("refused" in welcome) throw new HostRefusal(welcome.refused);
       if (welcome.version !== wireVersion) throw new Error("the host is of another version");
       return new HostedChild(socket, welcome, clock);
     } catch (error) {
       socket.destroy();
-      await removeDead(path, error);
       throw error;
     }
   }
@@ -321,22 +321,28 @@ async function firstLine(socket: Socket, order: Order): Promise<string> {
   });
 }
 
-/** A host's answer; undefined where it gives none. */
-async function ask(path: string, order: Order): Promise<HostLook | undefined> {
-  const socket = createConnection(socketAddress(path));
+/** A connection to a host, with its answer to the first order. The door of a host that was killed is removed. */
+async function answered(door: string, order: Order): Promise<{ readonly socket: Socket; readonly first: string }> {
+  let socket: Socket | undefined;
   try {
-    return JSON.parse(await orAborted(firstLine(socket, order), AbortSignal.timeout(helloMs))) as HostLook; // a host's
+    socket = await dial(door);
+    return { socket, first: await orAborted(firstLine(socket, order), AbortSignal.timeout(helloMs)) };
   } catch (error) {
-    await removeDead(path, error);
-    return undefined;
-  } finally {
-    socket.destroy();
+    socket?.destroy();
+    if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") await rm(door, { force: true });
+    throw error;
   }
 }
 
-/** A host that was killed leaves its socket. */
-async function removeDead(path: string, error: unknown): Promise<void> {
-  if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") await rm(path, { force: true });
+/** A host's answer; undefined where it gives none. */
+async function ask(door: string, order: Order): Promise<HostLook | undefined> {
+  try {
+    const { socket, first } = await answered(door, order);
+    socket.destroy();
+    return JSON.parse(first) as HostLook; // a host's
+  } catch {
+    return undefined;
+  }
 }
 
 /** No host listens there any more, or it ended before it answered. */
@@ -347,7 +353,7 @@ function isGone(error: unknown): boolean {
 
 const silentEnd = "the host ended before it answered";
 
-async function socketsIn(folder: string, mark = ""): Promise<readonly string[]> {
+async function doorsIn(folder: string, mark = ""): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => []);
   return names.filter((name) => name.startsWith(mark) && name.endsWith(".agent")).map((name) => join(folder, name));
 }
@@ -357,6 +363,6 @@ function markOf(agent: string): string {
   return createHash("sha256").update(agent).digest("hex").slice(0, 8);
 }
 
-function socketIn(folder: string, mark: string, id: string): string {
-  return join(folder, `${mark === "" ? "00000000" : mark}-${id}.agent`);
+function doorIn(folder: string, mark: string, id: string): string {
+  return join(folder, `${mark}-${id}.agent`);
 }

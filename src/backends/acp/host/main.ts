@@ -14,12 +14,12 @@ import { type HostOrders, readyWord } from "./wire.ts";
 
 const orders = JSON.parse(readFileSync(0, "utf8")) as HostOrders; // written by hosted-child.ts
 process.umask(0o077);
-process.chdir(dirname(orders.socket)); // no folder of the user's is held, and the path of the socket may be long
-const socket = basename(orders.socket);
-const log = new LineLog(`${socket}.lines`);
+process.chdir(dirname(orders.door)); // no folder of the user's is held, and the path of the door may be long
+const door = basename(orders.door);
+const log = new LineLog(`${door}.lines`);
 const child = await startChild(orders.launch, systemClock);
 const host = new AgentHost({
-  orders: { ...orders, socket },
+  orders: { ...orders, door },
   child,
   log,
   clock: systemClock,

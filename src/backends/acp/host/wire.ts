@@ -1,4 +1,5 @@
 import type { ChildLaunch, HostNote } from "../process/agent-child.ts";
+import type { Doors } from "./door.ts";
 
 /** Of this page's messages. A gateway leaves a host of another version alone. */
 export const wireVersion = 2;
@@ -8,8 +9,9 @@ export interface HostOrders {
   readonly launch: ChildLaunch;
   /** The agent's name, for people. */
   readonly agent: string;
-  /** The socket to listen on. */
-  readonly socket: string;
+  /** The file of the door to listen at. */
+  readonly door: string;
+  readonly doors: Doors;
   /** Ends the host where no gateway came for so long and no prompt runs; ms. */
   readonly aloneMs: number;
 }

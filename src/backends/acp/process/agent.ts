@@ -6,6 +6,7 @@ import type { Backend } from "../../backend.ts";
 import type { BackendLifecycle } from "../../lifecycle.ts";
 import { acpBackend } from "../backend.ts";
 import { agentError } from "../errors.ts";
+import type { Doors } from "../host/door.ts";
 import type { HostsOptions } from "../host/hosted-child.ts";
 import { waitForResults } from "../session/held-session.ts";
 import { SessionNotes } from "../session/session-notes.ts";
@@ -40,7 +41,9 @@ export interface AcpAgentOptions {
   /** Starts a process; a real one by default. */
   readonly startChild?: StartChild;
   /** Where its processes outlive this one; undefined: they end with it. */
-  readonly hosts?: Omit<HostsOptions, "agent">;
+  readonly hosts?: Omit<HostsOptions, "agent" | "doors">;
+  /** How its hosts and its relays are found; as the system allows by default. */
+  readonly doors?: Doors;
   readonly events?: EventSink<BackendLifecycle> | undefined;
 }
 
@@ -93,9 +96,9 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     lockedMs = defaultLockedMs,
     restartMs = defaultRestartMs,
   } = options;
-  const { startChild } = options;
-  const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name };
-  const hub = new RelayHub(agentFolder(spec), clock);
+  const { startChild, doors } = options;
+  const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name, doors };
+  const hub = new RelayHub(agentFolder(spec), clock, doors);
   const starter = new AgentStarter(spec, { clock, startChild, hosts, restore: (tools) => hub.restore(tools) });
   const pool = new ProcessPool({
     clock,

@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
-import { createServer, type Server, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { bestEffort } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { removeIfThere } from "../../../base/node/replace-file.ts";
 import type { ToolSpec } from "../../backend.ts";
+import { type Doors, defaultDoors, openDoor } from "../host/door.ts";
 import { socketAddress } from "../host/socket-address.ts";
 import { JsonLines } from "../process/lines.ts";
 import { type FromRelay, type KeptTools, type RelayAddress, SessionTools, serverName } from "./session-tools.ts";
@@ -30,7 +32,7 @@ interface NativeSession {
   readonly server: StdioServer;
 }
 
-/** Tools for an agent, and how a session with them is prepared. Throws where no socket can be made. */
+/** Tools for an agent, and how a session with them is prepared. Throws where no door can be made. */
 export interface NativeTools {
   readonly offered: readonly ToolSpec[];
   readonly open: () => Promise<NativeSession>;
@@ -39,23 +41,25 @@ export interface NativeTools {
 /** Names of the variables in the relay's environment. */
 const relayVariables = { socket: "MILLRACE_RELAY_SOCKET", secret: "MILLRACE_RELAY_SECRET" } as const;
 
-/** Sockets that a killed gateway left are removed after so long, ms: until then another one may take up their sessions. */
+/** Doors that a killed gateway left are removed after so long, ms: until then another one may take up their sessions. */
 const oldMs = 24 * 3_600_000;
 
 /**
- * The gateway's end of the relays. Each session has a socket of its own, because it goes from gateway to gateway with its agent. A
+ * The gateway's end of the relays. Each session has a door of its own, because it goes from gateway to gateway with its agent. A
  * connection belongs to the session once it has said that session's secret, and is closed otherwise.
  */
 export class RelayHub {
   readonly #folder: string;
   readonly #clock: Clock;
+  readonly #doors: Doors;
   readonly #sessions = new Set<SessionTools>();
   #isSwept = false;
 
   /** @param folder of the agent, which only its user may read. */
-  constructor(folder: string, clock: Clock) {
+  constructor(folder: string, clock: Clock, doors: Doors = defaultDoors) {
     this.#folder = folder;
     this.#clock = clock;
+    this.#doors = doors;
   }
 
   /** These tools, for a session of their own. */
@@ -75,7 +79,7 @@ export class RelayHub {
     return { tools, server: { name: serverName, command: process.execPath, args: [program], env } };
   }
 
-  /** The tools of a session that another gateway opened. Its relay comes back by itself, to the socket that it knows. */
+  /** The tools of a session that another gateway opened. Its relay comes back by itself, to the door that it knows. */
   restore(kept: KeptTools): SessionTools {
     const { tools, listening } = this.#add(kept, kept);
     void bestEffort(listening); // without it the relay does not come back, and its calls are given up
@@ -88,22 +92,23 @@ export class RelayHub {
   }
 
   #add(address: RelayAddress, kept?: KeptTools): { readonly tools: SessionTools; readonly listening: Promise<void> } {
-    const server = createServer((socket) => serve(socket, tools));
+    removeIfThere(address.socket); // of the gateway before
+    const door = openDoor(address.socket, this.#doors, (socket) => serve(socket, tools));
+    door.server.unref();
     const onClose = () => {
       this.#sessions.delete(tools);
-      server.close();
+      door.close();
     };
     const tools = new SessionTools({ socket: address.socket, secret: address.secret }, onClose, kept);
     this.#sessions.add(tools);
-    return { tools, listening: listen(server, address.socket) };
+    return { tools, listening: door.opened };
   }
 
   #newPath(): string {
-    const id = randomBytes(6).toString("hex");
-    if (process.platform === "win32") return `\\\\.\\pipe\\millrace-${id}${randomBytes(8).toString("hex")}`;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     this.#sweep();
-    return socketAddress(join(this.#folder, `relay-${id}.sock`));
+    const path = join(this.#folder, `relay-${randomBytes(6).toString("hex")}.sock`);
+    return this.#doors.pipes === undefined ? socketAddress(path) : path;
   }
 
   #sweep(): void {
@@ -112,19 +117,9 @@ export class RelayHub {
     for (const name of readdirSync(this.#folder)) {
       const path = join(this.#folder, name);
       const stats = name.startsWith("relay-") ? statSync(path, { throwIfNoEntry: false }) : undefined;
-      if (stats?.isSocket() === true && stats.mtimeMs < this.#clock.now() - oldMs) rmSync(path, { force: true });
+      if (stats !== undefined && stats.mtimeMs < this.#clock.now() - oldMs) rmSync(path, { force: true });
     }
   }
-}
-
-/** Rejects as the system does. */
-async function listen(server: Server, path: string): Promise<void> {
-  if (process.platform !== "win32") rmSync(path, { force: true }); // of the gateway before
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path, resolve);
-  });
-  server.unref();
 }
 
 function serve(socket: Socket, tools: SessionTools): void {
@@ -132,7 +127,6 @@ function serve(socket: Socket, tools: SessionTools): void {
   let isKnown = false;
   socket.unref();
   socket.setEncoding("utf8");
-  socket.on("error", () => {}); // `close` follows
   socket.on("close", () => tools.disconnected(socket));
   socket.on("data", (chunk: string) => {
     try {

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { connect, type Socket } from "node:net";
+import { once } from "node:events";
+import type { Socket } from "node:net";
 import process from "node:process";
+import { dial } from "../host/door.ts";
 import { JsonLines } from "../process/lines.ts";
 import type { FromRelay, RelayedCall, ToRelay } from "./session-tools.ts";
 
@@ -19,7 +21,7 @@ interface HeldCall {
   readonly call: RelayedCall;
 }
 
-const { MILLRACE_RELAY_SOCKET: socketPath = "", MILLRACE_RELAY_SECRET: secret = "" } = process.env;
+const { MILLRACE_RELAY_SOCKET: door = "", MILLRACE_RELAY_SECRET: secret = "" } = process.env;
 const revisions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /** Agents end a call without a sign of life after 30 to 60 s. */
 const progressMs = 5_000;
@@ -49,21 +51,21 @@ function toGateway(message: FromRelay): void {
   gateway?.write(`${JSON.stringify(message)}\n`);
 }
 
-function dial(): void {
-  const socket = connect(socketPath).setEncoding("utf8");
-  socket.on("connect", () => {
-    gateway = socket;
+async function connect(): Promise<void> {
+  try {
+    const socket = await dial(door);
+    gateway = socket.setEncoding("utf8");
     toGateway({ type: "hello", secret, listed, calls: [...waiting.values()].map(({ call }) => call) });
-  });
-  socket.on(
-    "data",
-    reader((message) => fromGateway(message as unknown as ToRelay)), // the hub of this release, or of the next one
-  );
-  socket.on("error", () => {}); // `close` follows
-  socket.on("close", () => {
-    gateway = undefined;
-    setTimeout(dial, againMs);
-  });
+    socket.on(
+      "data",
+      reader((message) => fromGateway(message as unknown as ToRelay)), // the hub of this release, or of the next one
+    );
+    await once(socket, "close");
+  } catch {
+    // no gateway is there yet
+  }
+  gateway = undefined;
+  setTimeout(() => void connect(), againMs);
 }
 
 function fromGateway(message: ToRelay): void {
@@ -146,4 +148,4 @@ function holdUp(callId: string, seconds: number): void {
 process.stdin.setEncoding("utf8").on("data", reader(fromAgent));
 process.stdin.on("end", () => process.exit(0)); // the agent ended, or closed the session
 process.stdout.on("error", () => process.exit(0));
-dial();
+void connect();

@@ -1,23 +1,26 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
+import { mkdtempSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../base/clock.ts";
+import { doorKinds } from "../host/door.fake.ts";
+import { type Doors, dial, openDoor } from "../host/door.ts";
 import { shortPath } from "../host/socket-address.ts";
 import { RelayHub, type StdioServer } from "./relay-hub.ts";
 
 const tool = { name: "step", description: "A step.", inputSchema: { type: "object" } };
 
-function hubs(): { readonly open: () => RelayHub } {
+/** Gateways of one home, with this kind of doors. */
+function hubs(doors: Doors): { readonly open: () => RelayHub } {
   const folder = mkdtempSync(join(tmpdir(), "relay-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return {
     open() {
-      const hub = new RelayHub(folder, systemClock);
+      const hub = new RelayHub(folder, systemClock, doors);
       onTestFinished(() => hub.close());
       return hub;
     },
@@ -52,73 +55,118 @@ class Relay {
   }
 }
 
-/** A socket that passes its connections on to another one until they are cut. */
-function cuttable(target: string): { readonly path: string; readonly cut: () => void } {
+/** A door that passes its connections on to another one until they are cut. */
+async function cuttable(target: string, doors: Doors): Promise<{ readonly path: string; readonly cut: () => void }> {
   const path = `${target}.between`;
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    const onward = connect(target);
-    for (const each of [socket, onward]) sockets.add(each.on("error", () => {}));
+  const passOn = async (socket: Socket) => {
+    const onward = await dial(target);
+    for (const each of [socket, onward]) sockets.add(each);
     socket.pipe(onward).pipe(socket);
-  }).listen(path);
-  onTestFinished(() => void server.close());
+  };
+  const door = openDoor(path, doors, (socket) => void passOn(socket));
+  onTestFinished(() => door.close());
+  await door.opened;
   return { path, cut: () => sockets.forEach((socket) => void socket.destroy()) };
 }
 
-test("the relay lists the tools, passes a call on, and its answer back; it ends with its agent", async () => {
-  const { tools, server } = await hubs().open().offering([tool]).open();
-  const relay = new Relay(server);
-  const asked = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
-  expect(await relay.ask("initialize", asked)).toMatchObject({ result: { protocolVersion: "2025-11-25" } });
-  expect(await relay.ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
-  await tools.listed;
-  const called = relay.ask("tools/call", { name: "step", arguments: { n: 1 } });
-  await expect.poll(() => tools.fresh).toMatchObject([{ name: "step", arguments: { n: 1 } }]);
-  const { fresh } = tools;
-  tools.give(fresh);
-  expect([tools.fresh, tools.given]).toEqual([[], fresh.map(({ callId }) => callId)]);
-  const content = [{ type: "text" as const, text: "done" }];
-  const result = { callId: fresh[0]?.callId ?? "", content, isError: false };
-  tools.answer([result, result]);
-  expect(await called).toMatchObject({ result: { content, isError: false } });
-  expect(await relay.ask("tools/call", { name: "other" })).toMatchObject({ result: { isError: true } });
-  relay.child.stdin.end();
-  await once(relay.child, "exit");
-});
-
-test("a call that waits is announced again after a lost connection, and an answer that was lost with it is given again", async () => {
-  const { tools, server } = await hubs().open().offering([tool]).open();
-  const [address, secret] = server.env;
-  const between = cuttable(address?.value ?? "");
-  const relay = new Relay({
-    ...server,
-    env: [{ name: address?.name ?? "", value: between.path }, ...(secret ? [secret] : [])],
+describe.each(doorKinds)("over $kind", ({ doors }) => {
+  test("the relay lists the tools, passes a call on, and its answer back; it ends with its agent", async () => {
+    const { tools, server } = await hubs(doors).open().offering([tool]).open();
+    const relay = new Relay(server);
+    const asked = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+    expect(await relay.ask("initialize", asked)).toMatchObject({ result: { protocolVersion: "2025-11-25" } });
+    expect(await relay.ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
+    await tools.listed;
+    const called = relay.ask("tools/call", { name: "step", arguments: { n: 1 } });
+    await expect.poll(() => tools.fresh).toMatchObject([{ name: "step", arguments: { n: 1 } }]);
+    const { fresh } = tools;
+    tools.give(fresh);
+    expect([tools.fresh, tools.given]).toEqual([[], fresh.map(({ callId }) => callId)]);
+    const content = [{ type: "text" as const, text: "done" }];
+    const result = { callId: fresh[0]?.callId ?? "", content, isError: false };
+    tools.answer([result, result]);
+    expect(await called).toMatchObject({ result: { content, isError: false } });
+    expect(await relay.ask("tools/call", { name: "other" })).toMatchObject({ result: { isError: true } });
+    relay.child.stdin.end();
+    await once(relay.child, "exit");
   });
-  const called = relay.ask("tools/call", { name: "step" });
-  await expect.poll(() => tools.fresh.length).toBe(1);
-  tools.give(tools.fresh);
-  between.cut();
-  tools.answer([{ callId: tools.given[0] ?? "", content: [], isError: false }]);
-  expect(await called).toMatchObject({ result: { content: [] } });
-  expect(tools.fresh).toEqual([]);
-});
 
-test("a relay finds its gateway in a folder whose path is too long for a socket", async () => {
-  const folder = join(mkdtempSync(join(tmpdir(), "relay-")), "x".repeat(100));
-  const hub = new RelayHub(folder, systemClock);
-  onTestFinished(() => {
-    hub.close();
-    for (const path of [dirname(folder), shortPath(join(folder, "any")).link ?? ""])
-      rmSync(path, { recursive: true, force: true });
+  test("a call that waits is announced again after a lost connection, and an answer that was lost with it is given again", async () => {
+    const { tools, server } = await hubs(doors).open().offering([tool]).open();
+    const [address, secret] = server.env;
+    const between = await cuttable(address?.value ?? "", doors);
+    const relay = new Relay({
+      ...server,
+      env: [{ name: address?.name ?? "", value: between.path }, ...(secret ? [secret] : [])],
+    });
+    const called = relay.ask("tools/call", { name: "step" });
+    await expect.poll(() => tools.fresh.length).toBe(1);
+    tools.give(tools.fresh);
+    between.cut();
+    tools.answer([{ callId: tools.given[0] ?? "", content: [], isError: false }]);
+    expect(await called).toMatchObject({ result: { content: [] } });
+    expect(tools.fresh).toEqual([]);
   });
-  const { tools, server } = await hub.offering([tool]).open();
-  expect(await new Relay(server).ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
-  await tools.listed;
-});
 
-test("a connection without a session's secret is closed", async () => {
-  const { server } = await hubs().open().offering([]).open();
-  const socket = connect(server.env[0]?.value ?? "");
-  socket.write(`${JSON.stringify({ type: "hello", secret: "guessed", listed: true, calls: [] })}\n`);
-  expect(await once(socket, "close")).toEqual([false]);
+  test("a call that waits when its gateway leaves goes to the next one, which listens behind the same file", async () => {
+    const gateways = hubs(doors);
+    const first = gateways.open();
+    const { tools, server } = await first.offering([tool]).open();
+    const relay = new Relay(server);
+    const called = relay.ask("tools/call", { name: "step" });
+    await expect.poll(() => tools.fresh.length).toBe(1);
+    const kept = tools.kept([]);
+    first.close();
+    const next = gateways.open().restore(kept);
+    await expect.poll(() => next.fresh.length).toBe(1);
+    next.answer([{ callId: next.fresh[0]?.callId ?? "", content: [], isError: false }]);
+    expect(await called).toMatchObject({ result: { content: [] } });
+  });
+
+  test("the door of a gateway that was killed is removed after a day, and not before", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "relay-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const left = async (name: string, ageMs: number) => {
+      const path = join(folder, name);
+      const door = openDoor(path, doors, () => {});
+      await door.opened;
+      renameSync(path, `${path}.kept`);
+      door.close();
+      renameSync(`${path}.kept`, path);
+      const at = (systemClock.now() - ageMs) / 1000;
+      utimesSync(path, at, at);
+    };
+    await left("relay-old.sock", 25 * 3_600_000);
+    await left("relay-new.sock", 23 * 3_600_000);
+    const hub = new RelayHub(folder, systemClock, doors);
+    onTestFinished(() => hub.close());
+    await hub.offering([tool]).open();
+    const names = readdirSync(folder);
+    expect([names.includes("relay-old.sock"), names.includes("relay-new.sock"), names.length]).toEqual([
+      false,
+      true,
+      2,
+    ]);
+  });
+
+  test("a relay finds its gateway in a folder whose path is too long for a socket", async () => {
+    const folder = join(mkdtempSync(join(tmpdir(), "relay-")), "x".repeat(100));
+    const hub = new RelayHub(folder, systemClock, doors);
+    onTestFinished(() => {
+      hub.close();
+      for (const path of [dirname(folder), shortPath(join(folder, "any")).link ?? ""])
+        rmSync(path, { recursive: true, force: true });
+    });
+    const { tools, server } = await hub.offering([tool]).open();
+    expect(await new Relay(server).ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
+    await tools.listed;
+  });
+
+  test("a connection without a session's secret is closed", async () => {
+    const { server } = await hubs(doors).open().offering([]).open();
+    const socket = await dial(server.env[0]?.value ?? "");
+    socket.write(`${JSON.stringify({ type: "hello", secret: "guessed", listed: true, calls: [] })}\n`);
+    expect(await once(socket, "close")).toEqual([false]);
+  });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 import type { ToolResult, ToolSpec } from "../../backend.ts";
 
-/** How the relay of a session finds a gateway: the socket that it dials, and the secret that it says there. */
+/** How the relay of a session finds a gateway: the file of the door that it dials, and the secret that it says there. */
 export interface RelayAddress {
   readonly socket: string;
   readonly secret: string;
@@ -232,7 +232,7 @@ function forms(tool: string): readonly string[] {
   ];
 }
 
-/* What the relay and the gateway say to each other: one JSON object a line, over the socket of `RelayHub`. */
+/* What the relay and the gateway say to each other: one JSON object a line, over a door of `RelayHub`. */
 
 /** A call of the agent. The relay gives the id: it is the same on every connection, and the client sees it. */
 export interface RelayedCall {

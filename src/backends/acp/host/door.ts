@@ -1,0 +1,153 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync, rmSync, statSync } from "node:fs";
+import { createConnection, createServer, type Server, type Socket } from "node:net";
+import process from "node:process";
+import { orAborted } from "../../../base/async.ts";
+import { replaceFileSync } from "../../../base/node/replace-file.ts";
+import { socketAddress } from "./socket-address.ts";
+
+/*
+ * A door is a file in a private folder, by which two programs of one user find each other. It is a Unix socket, and its folder's mode
+ * keeps other users out. Node has no such sockets on Windows, and no folder protects a pipe: anybody may list the names of pipes, connect
+ * to one, and listen under the name of one that is gone. There the file holds a pipe's name and a secret, and both sides prove that they
+ * know the secret before they say anything else. Source: docs/wire/pipes.md, "The handshake".
+ */
+
+/** How this system's doors are made. */
+export interface Doors {
+  /** How the names of its pipes begin; undefined where doors are Unix sockets. */
+  readonly pipes?: string | undefined;
+}
+
+export const defaultDoors: Doors = { pipes: process.platform === "win32" ? "\\\\.\\pipe\\" : undefined };
+
+/** A door that this process listens at. */
+export interface Door {
+  readonly server: Server;
+  /** Resolves once others can dial. Rejects as the system does. */
+  readonly opened: Promise<void>;
+  /** Takes the file away. Connections stay. */
+  readonly close: () => void;
+}
+
+/** What the file of a door says that is no socket. */
+interface Pipe {
+  readonly name: string;
+  readonly secret: string;
+}
+
+const nonceBytes = 32;
+const proofBytes = 32;
+const dialMs = 5_000;
+/** Longer than a dialler waits, here and then for its first answer. So none takes a listener for gone that only found it slow. */
+const admitMs = 20_000;
+
+/** Makes a door in a folder that is there. `onDialled` gets each connection of a program that may read the file. */
+export function openDoor(file: string, { pipes }: Doors, onDialled: (socket: Socket) => void): Door {
+  const pipe = pipes === undefined ? undefined : newPipe(pipes);
+  const server = createServer((socket) => {
+    socket.on("error", () => {}); // `close` follows
+    if (pipe === undefined) return onDialled(socket);
+    const admitted = orAborted(admit(socket, pipe.secret), AbortSignal.timeout(admitMs));
+    return void admitted.then(
+      () => onDialled(socket),
+      () => socket.destroy(),
+    );
+  });
+  const close = () => {
+    server.close();
+    rmSync(file, { force: true });
+  };
+  return { server, opened: listen(server, file, pipe), close };
+}
+
+/** The file comes last: who reads it finds a listener. */
+async function listen(server: Server, file: string, pipe: Pipe | undefined): Promise<void> {
+  server.listen(pipe?.name ?? socketAddress(file));
+  await once(server, "listening");
+  if (pipe !== undefined) replaceFileSync(file, JSON.stringify(pipe));
+}
+
+function newPipe(root: string): Pipe {
+  const name = `${root}millrace-${randomBytes(16).toString("hex")}`;
+  return { name, secret: randomBytes(32).toString("base64url") };
+}
+
+/**
+ * Connects to the listener of a door.
+ *
+ * @throws as the system does: `ENOENT` without the file, `ECONNREFUSED` where its listener is gone, also if another program listens in its
+ * place. Another error where the listener does not prove itself in 5 s, or ends the connection: it may be busy, or about to end.
+ */
+export async function dial(file: string): Promise<Socket> {
+  const pipe = statSync(file).isSocket() ? undefined : readPipe(file);
+  const socket = createConnection(pipe?.name ?? socketAddress(file));
+  socket.on("error", () => {}); // `close` follows
+  try {
+    await orAborted(reach(socket, pipe), AbortSignal.timeout(dialMs));
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+function readPipe(file: string): Pipe {
+  const text = readFileSync(file, "utf8");
+  try {
+    return JSON.parse(text) as Pipe; // `listen` wrote it
+  } catch {
+    throw gone(); // a loss of power may empty a file
+  }
+}
+
+async function reach(socket: Socket, pipe: Pipe | undefined): Promise<void> {
+  try {
+    await once(socket, "connect");
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === "ENOENT" ? gone() : error; // so Windows says that no pipe has this name
+  }
+  if (pipe !== undefined) await meet(socket, pipe.secret);
+}
+
+function gone(): Error {
+  return Object.assign(new Error("the listener of the door is gone"), { code: "ECONNREFUSED" });
+}
+
+/* The handshake: the dialler's nonce; the listener's nonce and proof; the dialler's proof. */
+
+async function meet(socket: Socket, secret: string): Promise<void> {
+  const nonce = randomBytes(nonceBytes);
+  socket.write(nonce);
+  const answer = await take(socket, nonceBytes + proofBytes);
+  const nonces = Buffer.concat([nonce, answer.subarray(0, nonceBytes)]);
+  if (!timingSafeEqual(answer.subarray(nonceBytes), proof(secret, "listener", nonces))) throw gone();
+  socket.write(proof(secret, "dialler", nonces));
+}
+
+async function admit(socket: Socket, secret: string): Promise<void> {
+  const nonce = randomBytes(nonceBytes);
+  const nonces = Buffer.concat([await take(socket, nonceBytes), nonce]);
+  socket.write(Buffer.concat([nonce, proof(secret, "listener", nonces)]));
+  if (!timingSafeEqual(await take(socket, proofBytes), proof(secret, "dialler", nonces)))
+    throw new Error("the dialler does not know the secret");
+}
+
+function proof(secret: string, side: "listener" | "dialler", nonces: Buffer): Buffer {
+  return createHmac("sha256", secret).update(side).update(nonces).digest();
+}
+
+/** Exactly so many bytes. Those after them stay in the socket, which holds no more than one read of the system. */
+function take(socket: Socket, count: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      const taken = socket.read(count) as Buffer | null; // it has no encoding yet
+      if (taken?.length !== count) return; // the last bytes of a connection may be fewer: `close` follows
+      socket.off("readable", look).off("close", end);
+      resolve(taken);
+    };
+    const end = () => reject(new Error("the connection ended before its proof"));
+    socket.on("readable", look).on("close", end);
+  });
+}
