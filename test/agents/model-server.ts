@@ -14,7 +14,7 @@ interface Asked {
 export interface ModelServer {
   /** Without a path: OpenAI's APIs are below `/v1`, Anthropic's and Google's at their usual places. */
   readonly url: string;
-  /** Requests whose conversation holds this text, without those that only ask for a title. */
+  /** Requests whose conversation holds this text. */
   asked(part: string): readonly Asked[];
   /** Resolves when a held answer waits to go on. */
   held(): Promise<void>;
@@ -101,7 +101,7 @@ function responses(): Wire {
       const item =
         name === "apply_patch"
           ? { type: "custom_tool_call", id: "f1", call_id: id, name, input: String(JSON.parse(json).input) }
-          : { type: "function_call", id: "f1", call_id: id, name, arguments: json };
+          : { type: "function_call", id: "f1", call_id: id, ...withNamespace(name), arguments: json };
       items.push(item);
       return [{ type: "response.output_item.done", output_index: 0, item }];
     },
@@ -186,6 +186,11 @@ export async function startModelServer(): Promise<ModelServer> {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? "", "http://127.0.0.1");
+    if (pathname.endsWith(":generateContent")) {
+      // Gemini CLI asks whether a long loop makes progress, and waits for that
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(part({ text: "{}" }, "STOP")));
+      return;
+    }
     const wire = wires.find(([path]) => path.test(pathname))?.[1]();
     if (wire === undefined) {
       response.writeHead(404).end();
@@ -194,8 +199,7 @@ export async function startModelServer(): Promise<ModelServer> {
     const body = JSON.parse(await text(request)) as JsonObject;
     const model = typeof body["model"] === "string" ? body["model"] : (/models\/([^:]+)/.exec(pathname)?.[1] ?? "");
     const said = ["messages", "input", "contents"].flatMap((key) => body[key] ?? []);
-    const isTitle = /title generator|generate a (?:short |concise )?title/i.test(JSON.stringify(body).slice(0, 20_000));
-    if (!isTitle) requests.push({ model, text: JSON.stringify(said) });
+    requests.push({ model, text: JSON.stringify(said) });
     const question = JSON.stringify(said.findLast(isQuestion) ?? "")
       .replaceAll('\\"', '"')
       .replaceAll("\\\\", "\\");
@@ -215,12 +219,12 @@ export async function startModelServer(): Promise<ModelServer> {
     const isDue = times === undefined ? !hasResult : rounds < Number(times);
     const name = times === undefined ? asked : offeredAs(asked, body);
     const call =
-      json === "" || isTitle || !isDue
+      json === "" || !isDue
         ? undefined
         : { id: `call_${requests.length}`, name, json: json.replace("#", String(rounds)) };
     send(wire.begin(model));
     if (call !== undefined) send(wire.call(call, model));
-    else await say(isTitle ? ["A title"] : wordsFor(question), question, (word) => send(wire.text(word, model)));
+    else await say(wordsFor(question), question, (word) => send(wire.text(word, model)));
     send(wire.end(call !== undefined, model));
     response.end();
   }
@@ -258,8 +262,17 @@ function resultsIn(said: readonly unknown[]): number {
   return JSON.stringify(said).match(kinds)?.length ?? 0;
 }
 
+/** Codex offers the tools of a server as the members of a namespace, whose name stands before theirs here. */
+function withNamespace(name: string): object {
+  const [namespace, member] = name.split("/");
+  return member === undefined ? { name } : { namespace, name: member };
+}
+
 /** The whole name of the offered tool whose name ends so. */
 function offeredAs(name: string, { tools }: JsonObject): string {
+  const spaces = Array.isArray(tools) ? tools.filter((tool) => isObject(tool) && tool["type"] === "namespace") : [];
+  const space: unknown = spaces.find(({ tools: members }) => JSON.stringify(members).includes(`"name":"${name}"`));
+  if (isObject(space)) return `${String(space["name"])}/${name}`;
   return new RegExp(`"name":"([^"]*${name})"`).exec(JSON.stringify(tools ?? []))?.[1] ?? name;
 }
 

@@ -17,7 +17,7 @@ import { startModelServer } from "./model-server.ts";
 const packages = await installPackages(join(import.meta.dirname, "package.json"));
 const home = mkdtempSync(join(tmpdir(), "millrace-agents-"));
 const model = await startModelServer();
-const patience = () => AbortSignal.timeout(120_000);
+const patience = () => AbortSignal.timeout(40_000);
 let failed = 0;
 
 /** A real agent, and the configuration of an owner who allowed it everything. */
@@ -34,10 +34,13 @@ interface AgentPackage {
   /** Its tool that runs a command, and the tool's input. */
   readonly tool: string;
   readonly input: (command: string) => object;
-  /** Its models call the tools of a server that its session got; the others learn a client's tools in prose. */
-  readonly takesTools?: true;
 }
 
+/** An MCP server of the owner, which each agent is configured to start and to allow. */
+const ownerServer = (agent: string) => ({
+  command: process.execPath,
+  args: [join(import.meta.dirname, "owner-server.ts"), join(home, `served-by-${agent}.txt`)],
+});
 const command = (line: string) => ({ command: line });
 const owned: readonly AgentPackage[] = [
   {
@@ -46,7 +49,6 @@ const owned: readonly AgentPackage[] = [
     bin: "opencode",
     args: ["acp"],
     model: "mock/m1",
-    takesTools: true,
     tool: "bash",
     set: { OPENCODE_CONFIG: join(home, "opencode.json"), OPENCODE_DISABLE_MODELS_FETCH: "1" },
     files: {
@@ -56,7 +58,8 @@ const owned: readonly AgentPackage[] = [
         enabled_providers: ["mock"],
         model: "mock/m1",
         small_model: "mock/m1",
-        permission: { edit: "allow", bash: "allow" },
+        permission: { edit: "allow", bash: "allow", "owner_*": "allow" },
+        mcp: { owner: { type: "local", command: Object.values(ownerServer("opencode")).flat(), enabled: true } },
         agent: { plan: { permission: { edit: "allow", bash: "allow" } } },
         provider: {
           mock: {
@@ -89,6 +92,10 @@ const owned: readonly AgentPackage[] = [
         `base_url = "${model.url}/v1"`,
         'wire_api = "responses"',
         'env_key = "OPENAI_API_KEY"',
+        "[mcp_servers.owner]",
+        `command = ${JSON.stringify(ownerServer("codex").command)}`,
+        `args = ${JSON.stringify(ownerServer("codex").args)}`,
+        'default_tools_approval_mode = "approve"',
       ].join("\n"),
     },
   },
@@ -98,14 +105,14 @@ const owned: readonly AgentPackage[] = [
     bin: "claude-agent-acp",
     args: [],
     model: "default",
-    takesTools: true,
     tool: "Bash",
     input: command,
     set: { ANTHROPIC_API_KEY: "local", ANTHROPIC_BASE_URL: model.url, IS_SANDBOX: "1" },
     files: {
       ".claude/settings.json": JSON.stringify({
-        permissions: { defaultMode: "bypassPermissions", allow: ["Bash(*)", "Write(*)"] },
+        permissions: { defaultMode: "bypassPermissions", allow: ["Bash(*)", "Write(*)", "mcp__owner"] },
       }),
+      ".claude.json": JSON.stringify({ mcpServers: { owner: { type: "stdio", ...ownerServer("claude") } } }),
     },
   },
   {
@@ -121,6 +128,7 @@ const owned: readonly AgentPackage[] = [
       ".gemini/settings.json": JSON.stringify({
         general: { defaultApprovalMode: "auto_edit" },
         tools: { allowed: ["run_shell_command", "write_file"] },
+        mcpServers: { owner: { ...ownerServer("gemini"), trust: true } },
         security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
       }),
       ".gemini/policies/all.toml": '[[rule]]\ntoolName = "*"\ndecision = "allow"\npriority = 999\n',
@@ -137,7 +145,8 @@ const owned: readonly AgentPackage[] = [
     set: { OPENAI_API_KEY: "local", OPENAI_BASE_URL: `${model.url}/v1`, OPENAI_MODEL: "m1" },
     files: {
       ".qwen/settings.json": JSON.stringify({
-        permissions: { allow: ["run_shell_command", "write_file"] },
+        permissions: { allow: ["run_shell_command", "write_file", "mcp__owner"] },
+        mcpServers: { owner: { ...ownerServer("qwen"), trust: true } },
         tools: { approvalMode: "yolo" },
         security: { auth: { selectedType: "openai" }, folderTrust: { enabled: false } },
       }),
@@ -185,11 +194,8 @@ function writeTable(): void {
     "30 rounds of a tool loop are one prompt, in three APIs",
   ];
   const today = new Date().toISOString().slice(0, 10);
-  const rows = owned.map(({ name, npm, takesTools }) => {
-    const cells = headings.map((heading, at) => {
-      if (at === 2 && takesTools !== true) return "tools are taught in prose";
-      return outcomes.get(name)?.get(heading) === true ? "yes" : "**no**";
-    });
+  const rows = owned.map(({ name, npm }) => {
+    const cells = headings.map((heading) => (outcomes.get(name)?.get(heading) === true ? "yes" : "**no**"));
     return line([npm, versionOf(packages, npm), ...cells, today]);
   });
   const head = line(["package", "version", ...headings, "date"]);
@@ -242,7 +248,7 @@ let gateway = await startGatewayProcess({ home });
 try {
   await check("its models are listed as opencode/<model>", async () => {
     // the first start of OpenCode on a machine takes longer than the gateway waits: its models come with a later list
-    const patience = AbortSignal.timeout(120_000);
+    const patience = AbortSignal.timeout(40_000);
     let listed: string[] = [];
     while (listed.length === 0 && !patience.aborted) {
       const { data } = await clientOf(gateway).models.list();
@@ -284,8 +290,10 @@ try {
     const plain = await check(
       `${agent.name}: a plain answer, although its owner's settings are not in force`,
       async () => {
-        const answer = await clientOf(gateway).chat.completions.create(ask("Please count to 5.", await modelOf(agent)));
+        const question = `Please count to 5 for ${agent.name}.`;
+        const answer = await clientOf(gateway).chat.completions.create(ask(question, await modelOf(agent)));
         assert.equal(answer.choices[0]?.message.content, "1, 2, 3, 4, 5");
+        assert.equal(model.asked(question).length, 1);
       },
     );
     const isTame = await check(
@@ -300,21 +308,26 @@ try {
         assert.equal(existsSync(file), false);
       },
     );
-    await check(
-      `${agent.name}: a client's tools are ${agent.takesTools ? "the agent's own" : "taught in prose"}`,
-      async () => {
-        const question = `Please count to 3 for tools of ${agent.name}.`;
-        const tools = [
-          { type: "function" as const, function: { name: step.name, parameters: { ...step.parameters } } },
-        ];
-        await clientOf(gateway).chat.completions.create({ ...ask(question, await modelOf(agent)), tools });
-        const [asked] = model.asked(question);
-        assert.equal(asked?.text.includes("# Tools"), agent.takesTools !== true);
-      },
-    );
-    outcomes.get(agent.name)?.set("plain answer", plain).set("its own tools do nothing", isTame);
+    const isServed = await check(`${agent.name}: nor does a server of its owner`, async () => {
+      const question = ask("Please use the tool leave_mark with {} 1 times, then count to 3.", await modelOf(agent));
+      await clientOf(gateway)
+        .chat.completions.create(question)
+        .catch((error: unknown) => assert(error instanceof APIError));
+      assert.equal(existsSync(join(home, `served-by-${agent.name}.txt`)), false);
+    });
+    await check(`${agent.name}: a client's tools are the agent's own`, async () => {
+      const question = `Please count to 3 for tools of ${agent.name}.`;
+      const tools = [{ type: "function" as const, function: { name: step.name, parameters: { ...step.parameters } } }];
+      await clientOf(gateway).chat.completions.create({ ...ask(question, await modelOf(agent)), tools });
+      const [asked] = model.asked(question);
+      assert.equal(asked?.text.includes("# Tools"), false);
+    });
+    outcomes
+      .get(agent.name)
+      ?.set("plain answer", plain)
+      .set("its own tools do nothing", isTame && isServed);
   }
-  for (const agent of owned.filter(({ takesTools }) => takesTools)) {
+  for (const agent of owned) {
     const held: boolean[] = [];
     for (const api of loopApis) {
       const isHeld = await check(`${agent.name}: a loop of 30 rounds over ${api.name} is one prompt`, async () => {

@@ -4,7 +4,7 @@ import { untilQuiet } from "./drain.ts";
 import { turnFailure, twiceIfKilled } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import { untilSlow } from "./process/agent-starter.ts";
-import { refusesServers } from "./process/own-settings.ts";
+import { servesTools } from "./process/own-settings.ts";
 import type { RunningPrompt } from "./running-prompt.ts";
 import { type AcpTurn, settle } from "./session/held-session.ts";
 import { sessionIdOf } from "./session/session-notes.ts";
@@ -240,7 +240,7 @@ export async function beginNatively(turn: AcpTurn, native: NativePrompt): Promis
   const { process } = lease;
   const version = versionOf(parts, process);
   held.hold(lease, undefined);
-  if (refusesServers(parts.spec) || !knowledge.mayOffer(version)) return undefined;
+  if (!servesTools(parts.spec, process.abilities) || !knowledge.mayOffer(version)) return undefined;
   const session = await process.newSession(signal, hub.offering(native.tools));
   const listed = session.tools?.listed.then(() => true) ?? Promise.resolve(false);
   const isListed = (await within(listed, listMs, parts.clock)) === true;

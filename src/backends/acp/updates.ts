@@ -35,6 +35,7 @@ const asksUser = /\bask[_ ](?:the[_ ])?user/i;
 interface Tool {
   kind: unknown;
   title: string;
+  input: unknown;
   status: unknown;
   refused: boolean;
   /** A call of the client's tools. */
@@ -208,6 +209,7 @@ export class UpdateReader {
     const tool = this.#tools.get(id) ?? {
       kind: undefined,
       title: "",
+      input: undefined,
       status: undefined,
       refused: false,
       isOurs: false,
@@ -216,8 +218,9 @@ export class UpdateReader {
     this.#afterTool = true;
     if (update["kind"] !== undefined && update["kind"] !== null) tool.kind = update["kind"];
     if (typeof update["title"] === "string" && update["title"] !== "") tool.title = update["title"];
+    if (isObject(update["rawInput"])) tool.input = update["rawInput"];
     if (update["status"] !== undefined && update["status"] !== null) tool.status = update["status"];
-    tool.isOurs = tool.isOurs ? !isActing(tool.kind) : this.#owner?.owns(tool) === true; // a title may change, as it goes on
+    tool.isOurs = this.#owner?.owns(tool) === true || (tool.isOurs && !isActing(tool.kind)); // a title may change, as it goes on
     const asks = !tool.isOurs && asksUser.test(tool.title);
     return { tool, event: asks ? this.readQuestion(questionIn(update["rawInput"])) : undefined };
   }

@@ -1,5 +1,8 @@
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
 import { basename, join } from "node:path";
+import { parse } from "smol-toml";
 import { MillraceError } from "../../../base/errors.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Abilities } from "../abilities.ts";
@@ -16,16 +19,19 @@ export interface OwnSettings {
   readonly isKnown: boolean;
 }
 
+/** The environment that the agent's user gives it. */
+type Variables = Readonly<Record<string, string>>;
+
 interface KnownAgent {
   /** In a word of the command, and in `agentInfo.name`. */
   readonly name: RegExp;
-  readonly args?: (file: string) => readonly string[];
-  readonly environment?: (file: string, given: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
+  readonly args?: (file: string, given: Variables) => readonly string[];
+  readonly environment?: (file: string, given: Variables) => Variables;
   /** The content of the file that `args` or `environment` name. */
   readonly file?: string;
   readonly meta?: object;
-  /** Under these settings no model gets to call the tools of a session's server, although the agent lists them: the client's are taught in prose. */
-  readonly refusesServers?: true;
+  /** The version from which on a model was seen to call the tools of a session's server under these settings. Older ones list them and call none. */
+  readonly servesSince?: string;
 }
 
 /** The client's tools are named after our server, and stay allowed. */
@@ -34,8 +40,14 @@ const deny = { "*": "deny", [clientTools]: "allow" };
 const openCode: JsonObject = {
   permission: deny,
   tools: { "*": false, [clientTools]: true },
-  agent: { plan: { permission: deny } },
+  agent: { plan: { permission: deny }, title: { disable: true } },
 };
+
+/** Tools of Qwen Code that `tools.core` does not take away. */
+const qwenTools =
+  "agent ask_user_question enter_plan_mode enter_worktree exit_plan_mode exit_worktree record_artifact send_message skill task_stop".split(
+    " ",
+  );
 
 /**
  * The agents whose own tools can be taken away, and how. A mode alone does not do it: where the owner allowed a tool, each of them but
@@ -44,35 +56,42 @@ const openCode: JsonObject = {
 const table: readonly KnownAgent[] = [
   {
     name: /codex-acp/,
-    args: () => ["-c", 'approval_policy="on-request"', "-c", 'sandbox_mode="read-only"'],
-    refusesServers: true,
+    servesSince: "2.6",
+    args: (_, given) =>
+      Object.entries(codexSettings(given)).flatMap(([key, value]) => ["-c", `${key}=${JSON.stringify(value)}`]),
+    environment: (_, given) => ({
+      CODEX_CONFIG: JSON.stringify({ ...parsedObject(given, "CODEX_CONFIG"), ...codexSettings(given) }),
+    }),
   },
   {
     name: /claude-(?:agent|code)-acp/,
     meta: {
       disableBuiltInTools: true,
-      claudeCode: { options: { tools: [], settingSources: ["user"], strictMcpConfig: true } },
+      claudeCode: { options: { title: "Millrace", tools: [], settingSources: ["user"], strictMcpConfig: true } },
     },
   },
   {
     name: /gemini/,
-    refusesServers: true,
-    args: (file) => ["--admin-policy", file],
-    file: `[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n\n[[rule]]\nmcpName = "${serverName}"\ntoolName = "*"\ndecision = "allow"\npriority = 999\n`,
+    servesSince: "0.61",
+    // it checks a call of a server a second time under another name of the server, so a rule cannot name ours
+    args: (file) => ["--admin-policy", file, "--allowed-mcp-server-names", serverName],
+    file: `[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n\n[[rule]]\nmcpName = "*"\ntoolName = "*"\ndecision = "allow"\npriority = 999\n`,
   },
   {
     name: /qwen/,
-    refusesServers: true,
+    servesSince: "0.24",
     environment: (file) => ({ QWEN_CODE_SYSTEM_SETTINGS_PATH: file }),
     file: JSON.stringify({
-      tools: { core: ["none"], approvalMode: "plan" },
+      tools: { core: ["none"], approvalMode: "plan", toolSearch: { enabled: false }, disabled: qwenTools },
+      memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false, enableAutoSkill: false },
+      permissions: { allow: [`mcp__${serverName}`] },
       mcp: { allowed: [serverName] },
       disableAllHooks: true,
     }),
   },
   {
     name: /opencode/,
-    environment: (_, { OPENCODE_CONFIG_CONTENT: own = "{}" }) => ({ OPENCODE_CONFIG_CONTENT: withoutTools(own) }),
+    environment: (_, given) => ({ OPENCODE_CONFIG_CONTENT: withoutTools(given) }),
   },
 ];
 
@@ -94,16 +113,17 @@ export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<O
     await writeFile(file, known.file, { mode: 0o600 });
   }
   return {
-    args: known.args?.(file) ?? [],
+    args: known.args?.(file, spec.environment) ?? [],
     environment: known.environment?.(file, spec.environment) ?? {},
     meta: known.meta,
     isKnown: true,
   };
 }
 
-/** Whether the agent's models cannot call the tools of a server that its session gets. */
-export function refusesServers(spec: AcpAgentSpec): boolean {
-  return spec.vendor !== "devin" && spec.allowsActions !== true && knownAgent(spec)?.refusesServers === true;
+/** Whether a model of this agent can call the tools of a server that its session gets. */
+export function servesTools(spec: AcpAgentSpec, { version = "0" }: Abilities): boolean {
+  const since = spec.vendor === "devin" || spec.allowsActions === true ? undefined : knownAgent(spec)?.servesSince;
+  return since === undefined || version.localeCompare(since, "en", { numeric: true }) >= 0;
 }
 
 function knownAgent({ command, args }: AcpAgentSpec): KnownAgent | undefined {
@@ -125,17 +145,58 @@ export function actsForTitles({ name, version, canTitle }: Abilities): boolean {
 }
 
 /** The user's configuration with ours over it: OpenCode reads this variable last. */
-function withoutTools(own: string): string {
+function withoutTools(given: Variables): string {
+  const parsed = parsedObject(given, "OPENCODE_CONFIG_CONTENT");
+  const agents = isObject(parsed["agent"]) ? parsed["agent"] : {};
+  return JSON.stringify({ ...parsed, ...openCode, agent: { ...agents, ...(openCode["agent"] as object) } }); // an object, above
+}
+
+function parsedObject(given: Variables, name: string): JsonObject {
   try {
-    const parsed: unknown = JSON.parse(own);
-    if (isObject(parsed)) {
-      const agents = isObject(parsed["agent"]) ? parsed["agent"] : {};
-      return JSON.stringify({ ...parsed, ...openCode, agent: { ...agents, ...(openCode["agent"] as object) } }); // an object, above
-    }
+    const parsed: unknown = JSON.parse(given[name] ?? "{}");
+    if (isObject(parsed)) return parsed;
   } catch {
     // refused below
   }
-  throw new MillraceError("invalid_request", "OPENCODE_CONFIG_CONTENT of an agent is not a JSON object.", {
-    hint: "Correct the variable in config.toml, or put the settings into a file and name that in OPENCODE_CONFIG.",
+  throw new MillraceError("invalid_request", `${name} of an agent is not a JSON object.`, {
+    hint: "Correct the variable in config.toml, or put the settings into a file of the agent's.",
   });
+}
+
+/**
+ * A tool of a server that Codex' owner approved runs without a question in every mode, and servers can only be disabled one by one, by
+ * their names. Source: docs/wire/acp-measured.md, "Modes and what they prevent".
+ *
+ * @throws MillraceError `invalid_request` where a configuration of its owner cannot be read.
+ */
+function codexSettings(given: Variables): JsonObject {
+  const own = given["CODEX_HOME"] ?? join(given["HOME"] ?? homedir(), ".codex");
+  const files = [join(own, "config.toml"), "/etc/codex/config.toml"].filter((file) => existsSync(file));
+  const servers = [parsedObject(given, "CODEX_CONFIG"), ...files.map(parsedToml)].flatMap(serversIn);
+  return {
+    approval_policy: "on-request",
+    sandbox_mode: "read-only",
+    "features.apps": false,
+    "features.plugins": false,
+    ...Object.fromEntries(servers.map((server) => [`mcp_servers.${server}.enabled`, false])),
+  };
+}
+
+function parsedToml(file: string): JsonObject {
+  try {
+    return parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new MillraceError("invalid_request", `The settings of Codex in ${file} cannot be read.`, {
+      hint: "Correct the file. Millrace disables the MCP servers that it names.",
+      cause: error,
+    });
+  }
+}
+
+/** The names of servers; also those of dotted keys and of profiles, which are settings over the others. */
+function serversIn(config: JsonObject): readonly string[] {
+  const { mcp_servers: servers, profiles } = config;
+  const dotted = Object.keys(config).flatMap((key) => /^mcp_servers\.([\w-]+)/.exec(key)?.[1] ?? []);
+  const inProfiles = isObject(profiles) ? Object.values(profiles).filter(isObject).flatMap(serversIn) : [];
+  return [...(isObject(servers) ? Object.keys(servers) : []), ...dotted, ...inProfiles];
 }

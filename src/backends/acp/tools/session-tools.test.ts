@@ -12,5 +12,17 @@ test.each([
   ["rm -rf millrace_get_weather", "other", false],
   ["millrace_get_weather; rm -rf .", "other", false],
 ] as const)("a step titled %j of the kind %j is a call of the client's tool: %j", (title, kind, isOwn) => {
-  expect(isOwnTool({ title, kind }, ["get_weather"])).toBe(isOwn);
+  expect(isOwnTool({ title, kind, input: undefined }, ["get_weather"])).toBe(isOwn);
+});
+
+const call = { server: "millrace", tool: "get_weather", arguments: {} };
+test.each([
+  ["Codex' words for it, its input and its kind", "mcp.millrace.get_weather", call, true],
+  ["an input that a command could have too", "mcp.millrace.get_weather", { ...call, command: "ls" }, false],
+  ["another server", "mcp.millrace.get_weather", { ...call, server: "other" }, false],
+  ["another tool", "mcp.millrace.get_weather", { ...call, tool: "other" }, false],
+  ["no input", "mcp.millrace.get_weather", undefined, false],
+  ["other words", "cat mcp.millrace.get_weather", call, false],
+] as const)("a step that executes, with %s", (_, title, input, isOwn) => {
+  expect(isOwnTool({ title, kind: "execute", input }, ["get_weather"])).toBe(isOwn);
 });

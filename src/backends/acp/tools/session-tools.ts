@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
+import { isObject } from "../../../base/json.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 import type { ToolResult, ToolSpec } from "../../backend.ts";
 
@@ -81,7 +82,7 @@ export class SessionTools {
   }
 
   /** Whether a tool step that the agent reports is a call of one of these tools. */
-  owns(step: { readonly title: string; readonly kind: unknown }): boolean {
+  owns(step: ToolStep): boolean {
     return isOwnTool(
       step,
       this.#offered.map(({ name }) => name),
@@ -210,13 +211,27 @@ export function isActing(kind: unknown): boolean {
   return acting.has(kind);
 }
 
+/** A step as an agent reports it: `kind`, `title` and `rawInput` of a `tool_call`. */
+interface ToolStep {
+  readonly title: string;
+  readonly kind: unknown;
+  readonly input: unknown;
+}
+
 /**
  * Whether an agent's tool step is a call of one of the client's tools. The whole title has to be a name that agents give such a tool,
  * because a title may be words of the model (a command line). Source: docs/wire/acp-tools.md, "Names".
  */
-export function isOwnTool(step: { readonly title: string; readonly kind: unknown }, tools: readonly string[]): boolean {
-  if (acting.has(step.kind)) return false;
-  return tools.some((tool) => forms(tool).includes(step.title.trim()));
+export function isOwnTool({ title, kind, input }: ToolStep, tools: readonly string[]): boolean {
+  const name = title.trim();
+  if (acting.has(kind)) return tools.some((tool) => name === `mcp.${serverName}.${tool}` && isServerCall(input, tool));
+  return tools.some((tool) => forms(tool).includes(name));
+}
+
+/** Codex reports every call of a server as `execute`, with an input of its own making. A tool that acts needs other members than these. */
+function isServerCall(input: unknown, tool: string): boolean {
+  if (!isObject(input) || input["server"] !== serverName || input["tool"] !== tool) return false;
+  return Object.keys(input).every((key) => ["server", "tool", "arguments"].includes(key));
 }
 
 function forms(tool: string): readonly string[] {
