@@ -58,6 +58,20 @@ describe("Continuity", () => {
     expect(continuity.choose(second)).toMatchObject({ type: "reuse", heldMessages: 2 });
   });
 
+  it("continues where a client shows one answer as several messages, as an answer that paused to think has several items", () => {
+    const { continuity } = fakeContinuity();
+    const first = asker({ messages: [user("Look")], tools: [bash] });
+    const call = { name: "bash", arguments: '{"command":"ls"}' };
+    continuity.keep(first, id(1), { text: "One. Two.", calls: [{ callId: "a", ...call }] });
+    const items = [
+      assistant("One. "),
+      assistant("Two."),
+      assistant("", [{ id: "a", ...call, arguments: { command: "ls" } }]),
+    ];
+    const second = asker({ messages: [user("Look"), ...items, toolResult("a", "a.txt")], tools: [bash] });
+    expect(continuity.choose(second)).toMatchObject({ type: "reuse", heldMessages: 4 });
+  });
+
   it("says what differs when it does not continue", () => {
     const history = [system("Be brief."), user("Hello")];
     const next = [...history, assistant("Hi."), user("Bye")];
