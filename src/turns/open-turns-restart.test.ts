@@ -52,6 +52,21 @@ describe("a stop of the gateway", () => {
     expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
   });
 
+  test("hands over a turn whose slow request came before the stop and is stored after it", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { turns, backend } = begin({ store, clock });
+    const found = Promise.withResolvers<void>();
+    const choose = backend.choose.bind(backend);
+    backend.choose = () => found.promise.then(choose);
+    const starting = turns.start(asking(), never);
+    await turns.stop();
+    found.resolve();
+    const { turnId } = await starting;
+    await until(() => backend.last.closed);
+    expect([backend.last.stoppedBy, (await store.get(turnId))?.ended]).toEqual(["detach", false]);
+  });
+
   test("hands over turns that a durable log holds; the next process adopts them and adds what is missing", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
