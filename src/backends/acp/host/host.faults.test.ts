@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs
 import { join } from "node:path";
 import process from "node:process";
 import { afterEach, expect, test } from "vitest";
+import { FakeClock } from "../../../base/clock.fake.ts";
 import type { CascadeId } from "../../../base/ids.ts";
 import { processRuns } from "../../../base/node/process-exists.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
@@ -123,6 +124,23 @@ test("a gateway that is closed in order leaves an agent that works, and ends one
   expect(await harness.count("cancel")).toBe(1);
   await second.close();
   await expect.poll(() => readdirSync(folder()), { timeout: 10_000 }).toEqual([]);
+});
+
+test("a gateway that stops while an answer may have late parts leaves the whole answer to the next one", async () => {
+  harness = await ScriptedHarness.open({ text });
+  const first = harness.agent({ hosts: { folder: folder() }, clock: new FakeClock() }); // the wait for late parts is not over
+  const stop = new AbortController();
+  const turn = eventsOf(first.backend.run(prompt, options, stop.signal));
+  const started = (await turn.next()).value as TurnEventBody & { readonly type: "started" }; // it is the first event
+  for (let said = ""; said !== text; ) said += textOf([(await turn.next()).value as TurnEventBody]);
+  const rest = turn.next();
+  await expect.poll(() => first.stats()).toMatchObject({ processes: [{ runningTurns: 0 }] });
+  stop.abort("detach");
+  expect(await rest).toMatchObject({ done: true });
+  await first.close();
+  const events = await resumed(next(), started.cascadeId as CascadeId);
+  expect(events.at(-1)).toMatchObject({ type: "finished", text });
+  expect([await harness.count("start"), await harness.count("accepted")]).toEqual([1, 1]);
 });
 
 test("a turn that was begun and whose prompt was not sent is prompted once, in its own session", async () => {
