@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { access } from "node:fs/promises";
+import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -20,11 +21,17 @@ const replies = {
   "session/prompt": { stopReason: "end_turn" },
 };
 
+interface Asked {
+  readonly id: number;
+  readonly method: string;
+  readonly params?: { readonly mcpServers?: readonly { readonly env: readonly { readonly value: string }[] }[] };
+}
+
 /** An agent whose process a test plays. It answers by itself what is not in `mute`. */
 class PlayedAgent implements AgentChild {
   readonly clock = new FakeClock();
   readonly mute: Set<string>;
-  readonly asked: { readonly id: number; readonly method: string }[] = [];
+  readonly asked: Asked[] = [];
   readonly pid = 1;
   readonly exited: Promise<string>;
   heardMs = 0;
@@ -37,7 +44,7 @@ class PlayedAgent implements AgentChild {
   }
 
   write(text: string): void {
-    const message = JSON.parse(text) as { readonly id: number; readonly method: string };
+    const message = JSON.parse(text) as Asked;
     this.asked.push(message);
     if (!this.mute.has(message.method)) this.#answer(message);
   }
@@ -69,6 +76,7 @@ class PlayedAgent implements AgentChild {
     this.#hear = listener;
   }
 
+  caughtUp = async () => {};
   errorTail = () => "";
   rssBytes = async () => undefined;
   end = async () => this.#exit("exit code 0");
@@ -79,8 +87,14 @@ class PlayedAgent implements AgentChild {
   }
 }
 
-/** Turns of a gateway with this agent. */
+/** Turns of a gateway with this agent; answers the first event. */
 function asking(child: PlayedAgent) {
+  const all = askingAll(child);
+  return async (more: Partial<Prompt> = {}): Promise<TurnEventBody | undefined> => (await all(more))[0];
+}
+
+/** Turns of a gateway with this agent. */
+function askingAll(child: PlayedAgent) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
   const spec = {
     name: "slow",
@@ -96,11 +110,11 @@ function asking(child: PlayedAgent) {
     await agent.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  return async (more: Partial<Prompt> = {}): Promise<TurnEventBody | undefined> => {
+  return async (more: Partial<Prompt> = {}): Promise<readonly TurnEventBody[]> => {
     const batches = agent.backend.run({ ...promptFor("default"), ...more }, options, new AbortController().signal);
     const events: TurnEventBody[] = [];
     for await (const event of eventsOf(batches)) events.push(event);
-    return events[0];
+    return events;
   };
 }
 
@@ -161,6 +175,27 @@ test("an agent that writes something is waited for, for a minute at most", async
   }
   await child.clock.advance(6_000);
   expect(await failed).toMatchObject(gaveUp("session/new", "within a minute"));
+});
+
+test("the text before a call is in the answer that ends with the call, also where the call comes faster", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Looking." } };
+  child.caughtUp = async () => {
+    child.caughtUp = async () => {};
+    child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+  };
+  const answer = child.whileTimePasses(askingAll(child)({ native }));
+  await until(() => child.count("session/new") > 0);
+  const [server] = child.asked.find(({ method }) => method === "session/new")?.params?.mcpServers ?? [];
+  const [socket, secret] = server?.env.map(({ value }) => value) ?? [];
+  const relay = createConnection(socket ?? "");
+  onTestFinished(() => void relay.destroy());
+  relay.write(`${JSON.stringify({ type: "hello", secret, listed: true, calls: [] })}\n`);
+  await until(() => child.count("session/prompt") > 0);
+  relay.write(`${JSON.stringify({ type: "call", call: { callId: "call-1", name: "step", arguments: {} } })}\n`);
+  const events = await answer;
+  expect(events.map(({ type }) => type)).toEqual(["started", "text", "tool_call", "usage", "finished"]);
+  expect(events.at(-1)).toMatchObject({ text: "Looking." });
 });
 
 const waits = { isRunning: true, given: ["a", "b"], lost: 0, takesTools: true };

@@ -1,4 +1,4 @@
-import { bestEffort, notNeeded, within } from "../../base/async.ts";
+import { bestEffort, notNeeded, orAborted, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 import type { Batch } from "../backend.ts";
@@ -41,6 +41,8 @@ export async function* drain(
       const end = isOurs ? stoppedByUs : running.end;
       const tools = held.session?.tools;
       if (end === undefined && tools !== undefined && tools.fresh.length > 0) {
+        await orAborted(held.process?.child.caughtUp() ?? Promise.resolve(), signal); // the text before a call belongs before it
+        if (running.hasNews) continue;
         if (await areAll(running, tools, parts.clock, signal))
           return { end: { type: "parked", calls: tools.fresh }, sent: { text, thinking } };
       } else if (end === undefined) await running.changed(signal);

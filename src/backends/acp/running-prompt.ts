@@ -87,6 +87,11 @@ export class RunningPrompt {
     await this.#news.wait(signal);
   }
 
+  /** Whether there are events to take. */
+  get hasNews(): boolean {
+    return this.#pending.length > 0;
+  }
+
   /** The events since the last call; neighbours of one kind are one event. */
   take(): readonly TurnEventBody[] {
     const taken = this.#pending;

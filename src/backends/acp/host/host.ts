@@ -29,7 +29,10 @@ const endGraceMs = 1_500;
 interface HostParts {
   readonly orders: HostOrders;
   /** The agent's process. */
-  readonly child: Pick<SpawnedChild, "pid" | "write" | "onText" | "onErrors" | "errorTail" | "hold" | "end" | "exited">;
+  readonly child: Pick<
+    SpawnedChild,
+    "pid" | "write" | "onText" | "caughtUp" | "onErrors" | "errorTail" | "hold" | "end" | "exited"
+  >;
   readonly log: LineLog;
   readonly clock: Clock;
   /** Called once nobody needs the host any more: its socket is gone. */
@@ -121,6 +124,11 @@ export class AgentHost {
         break;
       case "look":
         socket.end(`${JSON.stringify(this.#seen)}\n`);
+        break;
+      case "catch_up":
+        void this.#child.caughtUp().then(() => {
+          if (this.#connection?.socket === socket) this.#connection.tell({ caughtUp: true });
+        });
         break;
       case "end":
         void this.end(order.graceMs);
