@@ -1,3 +1,4 @@
+import process from "node:process";
 import { expect, it } from "vitest";
 import { agentLoop, chatLoop } from "../support/tool-loop.ts";
 import { gateway, patienceMs, world } from "../support/world.ts";
@@ -41,6 +42,18 @@ it("a gateway killed beside another one of its home: that one, which has agents 
   const { calls: more } = await chatLoop.ask(other, model, [question, ...messages, ...results], tool);
   expect(more.map(({ args }) => args)).toEqual(commands.slice(2));
   expect(ide.prompts()).toHaveLength(2);
+});
+
+it("an agent killed while it waits for results: the whole history goes into one new prompt, with the tools as its own", async () => {
+  const { ide, served } = await open();
+  const question = { role: "user", content: asked.question };
+  const first = await chatLoop.ask(served, model, [question], tool);
+  for (const { pid, running } of ide.agentReport().processes) if (running) process.kill(pid, "SIGKILL");
+  const results = chatLoop.results(first.calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
+  const { way } = await chatLoop.ask(served, model, [question, ...first.messages, ...results], tool);
+  expect(way).toBe("native");
+  expect(ide.prompts()).toHaveLength(2);
+  expect(ide.prompts()[1]?.text).toContain(asked.question);
 });
 
 it.each(["killed", "stopped"] as const)(

@@ -221,11 +221,11 @@ async function* askAnew(turn: AcpTurn, begun: BegunTurn): AsyncGenerator<Batch, 
 }
 
 /** The end of a turn whose agent called tools: the prompt waits for their results. */
-function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], { reader }: RunningPrompt): Batch {
+function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], running: RunningPrompt): Batch {
   const { process, session } = held;
   const handed = prompt.native?.parallel === false ? calls.slice(0, 1) : calls;
-  const { answer, tokens, looked } = reader;
-  reader.begin();
+  const { answer, tokens, looked } = running.reader;
+  running.begin();
   if (process !== undefined && session !== undefined) {
     session.parkedAt = process.child.host?.read;
     session.tools?.give(handed);
