@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { access } from "node:fs/promises";
-import { createConnection } from "node:net";
+import { createConnection, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -94,8 +94,7 @@ function asking(child: PlayedAgent) {
 }
 
 /** Turns of a gateway with this agent. */
-function askingAll(child: PlayedAgent) {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+function askingAll(child: PlayedAgent, folder = mkdtempSync(join(tmpdir(), "millrace-begin-"))) {
   const spec = {
     name: "slow",
     ide: "slow",
@@ -118,7 +117,7 @@ function askingAll(child: PlayedAgent) {
   };
 }
 
-const options = { keep: false, onAlive: () => {} };
+const options = { keep: true, onAlive: () => {} };
 const tools = [{ name: "step", description: "", inputSchema: { type: "object" } }];
 const native = { tools, instructions: "", text: "Hello?", parallel: true, results: undefined };
 const continued = { continues: "acp:slow:s" as CascadeId };
@@ -177,6 +176,38 @@ test("an agent that writes something is waited for, for a minute at most", async
   expect(await failed).toMatchObject(gaveUp("session/new", "within a minute"));
 });
 
+/** The relay of a session that the agent opens, once its prompt was sent. */
+async function relayOf(child: PlayedAgent): Promise<Socket> {
+  await until(() => child.count("session/new") > 0);
+  const [server] = child.asked.find(({ method }) => method === "session/new")?.params?.mcpServers ?? [];
+  const [socket, secret] = server?.env.map(({ value }) => value) ?? [];
+  const relay = createConnection(socket ?? "");
+  onTestFinished(() => void relay.destroy());
+  relay.write(`${JSON.stringify({ type: "hello", secret, listed: true, calls: [] })}\n`);
+  await until(() => child.count("session/prompt") > 0);
+  return relay;
+}
+
+test("an agent that shows its calls of the client's tools under titles of its own keeps these tools", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+  const ask = askingAll(child, folder);
+  const first = child.whileTimePasses(ask({ native }));
+  const relay = await relayOf(child);
+  const update = { sessionUpdate: "tool_call", toolCallId: "t", title: "One step", kind: "other" };
+  child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+  relay.write(`${JSON.stringify({ type: "call", call: { callId: "call-1", name: "step", arguments: {} } })}\n`);
+  expect((await first).at(-1)).toMatchObject({ reason: { unified: "tool_calls" } });
+  const results = [{ callId: "call-1", content: [{ type: "text" as const, text: "ok" }], isError: false }];
+  let told = "";
+  relay.on("data", (text) => (told += String(text)));
+  const second = child.whileTimePasses(ask({ ...continued, native: { ...native, results } }));
+  await until(() => told.includes('"answer"'));
+  await child.speak("session/prompt");
+  expect((await second)[0]).toMatchObject({ type: "started", goesOn: true });
+  expect(readFileSync(join(folder, "slow", "native-tools.json"), "utf8")).toBe('{"slow":true}\n');
+});
+
 test("the text before a call is in the answer that ends with the call, also where the call comes faster", async () => {
   const child = new PlayedAgent("session/prompt");
   const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Looking." } };
@@ -185,13 +216,7 @@ test("the text before a call is in the answer that ends with the call, also wher
     child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
   };
   const answer = child.whileTimePasses(askingAll(child)({ native }));
-  await until(() => child.count("session/new") > 0);
-  const [server] = child.asked.find(({ method }) => method === "session/new")?.params?.mcpServers ?? [];
-  const [socket, secret] = server?.env.map(({ value }) => value) ?? [];
-  const relay = createConnection(socket ?? "");
-  onTestFinished(() => void relay.destroy());
-  relay.write(`${JSON.stringify({ type: "hello", secret, listed: true, calls: [] })}\n`);
-  await until(() => child.count("session/prompt") > 0);
+  const relay = await relayOf(child);
   relay.write(`${JSON.stringify({ type: "call", call: { callId: "call-1", name: "step", arguments: {} } })}\n`);
   const events = await answer;
   expect(events.map(({ type }) => type)).toEqual(["started", "text", "tool_call", "usage", "finished"]);

@@ -271,7 +271,7 @@ async function* conclusion(
   const last = conclude(end, reader, errorContext(parts));
   const notices = [...reader.notices].map(clean);
   if (notices.length > 0) parts.events?.emit("agent_noted", { agent: parts.spec.name, notices });
-  if (held.session?.tools !== undefined && reader.prefersOwnTools && held.process !== undefined)
+  if (held.session?.tools?.isUsed === false && reader.prefersOwnTools && held.process !== undefined)
     await bestEffort(parts.native.knowledge.note(versionOf(parts, held.process), false));
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
   const usage: TurnEventBody[] =
