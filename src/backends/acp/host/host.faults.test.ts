@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { afterEach, expect, test } from "vitest";
@@ -207,6 +207,22 @@ test("an agent in a host that stops in the middle of a line is told from one tha
   for await (const event of eventsOf(agent.backend.run(prompt, options, new AbortController().signal)))
     events.push(event);
   expect(events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("in the middle of a message") } });
+});
+
+test.runIf(process.platform === "linux")("a host waits for its orders, however late they come", async () => {
+  harness = await ScriptedHarness.open({});
+  mkdirSync(folder(), { recursive: true, mode: 0o700 });
+  const host = spawn(process.execPath, ["--no-warnings", join(import.meta.dirname, "main.ts")], { env: {} });
+  gateways.push(host);
+  const fdinfo = `/proc/${host.pid}/fdinfo`;
+  const isListening = () =>
+    readdirSync(fdinfo).some((fd) => /^tfd:\s+0 /m.test(readFileSync(join(fdinfo, fd), "utf8")));
+  await expect.poll(() => host.exitCode ?? isListening(), { timeout: 60_000 }).toBe(true);
+  const launch = { command: process.execPath, args: ["-e", "process.stdin.resume()"], environment: {}, cwd: folder() };
+  const socket = join(folder(), "00000000-00000001.agent");
+  host.stdin.end(JSON.stringify({ launch, agent: "late", socket, aloneMs: 60_000 }));
+  expect(String((await once(host.stdout, "data"))[0])).toBe("ready\n");
+  expect(await lookAtHosts(folder())).toMatchObject([{ agent: "late" }]);
 });
 
 test("every host ends with its agent when it is told to", async () => {
