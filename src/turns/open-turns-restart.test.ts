@@ -32,7 +32,7 @@ const calling = [
 const parked = { unified: "tool_calls", raw: waitsForResults } as const;
 
 /** The last message as the prompt, also for a conversation that goes on. */
-const continuedLayout: TurnsOptions["layout"] = (request, model, { continues } = {}) => ({
+const continuedLayout: TurnsOptions["layout"] = (request, model, { continues }) => ({
   ...plainLayout(request, model),
   continues: continues?.cascadeId,
 });

@@ -126,9 +126,7 @@ export class AgentHost {
         socket.end(`${JSON.stringify(this.#seen)}\n`);
         break;
       case "catch_up":
-        void this.#child.caughtUp().then(() => {
-          if (this.#connection?.socket === socket) this.#connection.tell({ caughtUp: true });
-        });
+        void this.#catchUp(socket);
         break;
       case "end":
         void this.end(order.graceMs);
@@ -139,6 +137,11 @@ export class AgentHost {
       default:
         order satisfies never;
     }
+  }
+
+  async #catchUp(socket: Socket): Promise<void> {
+    await this.#child.caughtUp();
+    if (this.#connection?.socket === socket) this.#connection.tell({ caughtUp: true });
   }
 
   get #seen(): HostLook {
