@@ -1,16 +1,17 @@
 import type { Backend, Batch, Prompt, StopReason } from "../backends/backend.ts";
+import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, isWithoutIde, MillraceError, toMillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import type { BackendKind, TurnEvent, TurnEventBody } from "../log/event.ts";
 import type { TurnClaim, TurnRecord } from "../log/store.ts";
-import { type Continuity, Conversation } from "./continuity/continuity.ts";
+import { type Asker, type Continuity, Conversation } from "./continuity/continuity.ts";
 import { stateAfter } from "./decide.ts";
 import type { Exchange } from "./exchange.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
-import { continuedPromptOf, exchangeOf, promptOf, stagesOf } from "./plan.ts";
+import { continuedPromptOf, exchangeOf, newTurnExchange, promptOf, stagesOf } from "./plan.ts";
 import type { TurnQueue } from "./queue.ts";
 import { loggedAnswer, reconcile } from "./reconcile.ts";
 import { Runner } from "./run.ts";
@@ -33,6 +34,8 @@ interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
   readonly events: EventSink<TurnLifecycle>;
   readonly queue: TurnQueue;
   readonly continuity: Continuity | undefined;
+  /** Looks for a conversation that an earlier process left with a prompt that waits. */
+  readonly recall: ((asker: Asker) => Promise<void>) | undefined;
   readonly running: RunningTurns;
 }
 
@@ -140,7 +143,7 @@ async function goOnWith(claimed: TurnClaim, parts: Parts): Promise<Adoption> {
 }
 
 /**
- * A runner that continues a turn whose process ended. If no prompt was sent yet, it sends the prompt. Otherwise it asks the
+ * A runner that continues a turn whose process ended. If no prompt was sent yet, it begins as a new turn does. Otherwise it asks the
  * backend for the whole answer again and appends what the log lacks. A turn that was cancelled, before it was taken over or
  * while its backend is being found, ends; `cleanUp` then makes the backend stop its work.
  */
@@ -157,7 +160,10 @@ function adopt({ record, writer }: TurnClaim, events: readonly TurnEvent[], part
     const backend = await whenThere(find, clock, signal);
     begun = true;
     const input = { backend, prompt: prompt(), run };
-    if (started === undefined) return queue.gate(record, exchangeOf(parts, record, input), "left");
+    if (started === undefined) {
+      if (parts.recall !== undefined) await bestEffort(parts.recall(record)); // else it is laid out anew
+      return queue.gate(record, newTurnExchange(parts, parts.continuity, record, input).exchange, "left");
+    }
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
     // the whole answer again: stages have changed what the log holds, so only they can say where it stands
     const { cascadeId, fromStep, tools, goesOn } = started;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { waitsForResults } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { Emitter } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
@@ -11,9 +12,31 @@ import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
-import { asking, durable, FakeReader, record, stoppedTurns } from "./turns.fake.ts";
+import type { TurnsOptions } from "./options.ts";
+import { assistant, fakeRequest, toolResult, user } from "./prompt/request.fake.ts";
+import { asking, durable, FakeReader, plainLayout, record, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
+/** A call of the client's tools, for whose result the agent waits. */
+const call = { id: "call_1", name: "bash", arguments: { command: "ls" } };
+const waiting = {
+  type: "started",
+  modelUid: "m" as never,
+  backend: "acp",
+  cascadeId: fakeCascade,
+  tools: "native",
+} as const;
+const calling = [
+  { type: "tool_call", callId: call.id, name: "bash", argumentsDelta: JSON.stringify(call.arguments), done: true },
+] as const;
+const parked = { unified: "tool_calls", raw: waitsForResults } as const;
+
+/** The last message as the prompt, also for a conversation that goes on. */
+const continuedLayout: TurnsOptions["layout"] = (request, model, { continues }) => ({
+  ...plainLayout(request, model),
+  continues: continues?.cascadeId,
+});
+
 /** Turns that are stopped after the test. */
 const begin = stoppedTurns();
 
@@ -27,6 +50,21 @@ describe("a stop of the gateway", () => {
     await reader.done;
     expect(reader.events.at(-1)).toMatchObject({ type: "cancelled", by: "shutdown" });
     expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
+  });
+
+  test("hands over a turn whose slow request came before the stop and is stored after it", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { turns, backend } = begin({ store, clock });
+    const found = Promise.withResolvers<void>();
+    const choose = backend.choose.bind(backend);
+    backend.choose = () => found.promise.then(choose);
+    const starting = turns.start(asking(), never);
+    await turns.stop();
+    found.resolve();
+    const { turnId } = await starting;
+    await until(() => backend.last.closed);
+    expect([backend.last.stoppedBy, (await store.get(turnId))?.ended]).toEqual(["detach", false]);
   });
 
   test("hands over turns that a durable log holds; the next process adopts them and adds what is missing", async () => {
@@ -108,6 +146,35 @@ describe("a stop of the gateway", () => {
     backend.last.finish("x");
     await turns.untilEnded(crashed.record.turnId, never);
     expect(await turns.get(crashed.record.turnId)).toMatchObject({ outcome: "finished" });
+  });
+
+  test("hands results that were stored and not passed on to the prompt that waits for them", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const [question, called, results] = [user("Look"), assistant("", [call]), toolResult(call.id, "a.txt")];
+    const waits = { ...record(clock), request: fakeRequest({ messages: [question] }), turnId: "turn_first" as TurnId };
+    const { writer } = await store.create(waits, "gone");
+    await writer?.append([waiting, ...calling, { type: "finished", reason: parked, text: "" }], clock.now());
+    await store.create({ ...record(clock), request: fakeRequest({ messages: [question, called, results] }) }, "gone");
+    const ownerIsGone = (owner: string) => owner === "gone";
+    const { backend } = begin({ store, clock, ownerIsGone, layout: continuedLayout, continuity: { idleMs: 60_000 } });
+    await backend.prompted();
+    expect(backend.last.prompt.continues).toBe(fakeCascade);
+  });
+
+  test("keeps the conversation of a turn that had not begun for the next one", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const request = fakeRequest({ messages: [user("Look")] });
+    const { record: left } = await store.create({ ...record(clock), request }, "gone");
+    const { backend, turns } = begin({ store, clock, layout: continuedLayout, continuity: { idleMs: 60_000 } });
+    await backend.prompted();
+    backend.last.emit(...calling, { type: "finished", reason: parked, text: "" });
+    backend.last.end();
+    await turns.untilEnded(left.turnId, never);
+    const next = fakeRequest({ messages: [...request.messages, assistant("", [call]), toolResult(call.id, "a.txt")] });
+    await turns.start(asking({ request: next, fingerprint: "body-2" }), never);
+    expect(backend.last.prompt.continues).toBe(fakeCascade);
   });
 
   test("with a thousand running turns leaves none behind: each continues once, and adds what its log lacked", async () => {

@@ -144,6 +144,14 @@ describe("a runner that is stopped before its backend was found", () => {
 });
 
 describe("a runner in the middle of an answer", () => {
+  test("by a hand-over, tells its backend before that goes on past an end that was not stored", async () => {
+    const { world, run } = await streaming();
+    world.runner.stop({ type: "detach" });
+    world.emit({ type: "finished", reason: { unified: "stop", raw: undefined }, text: "" });
+    expect(await run).toBe("handed_over");
+    expect(world.happened[0]).toBe("told detach");
+  });
+
   test("obeys the first of two stops", async () => {
     const { world, run } = await streaming();
     world.runner.stop({ type: "detach" });

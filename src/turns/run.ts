@@ -143,6 +143,7 @@ export class Runner {
         return false;
       }
     }
+    if (this.#stopping?.type === "detach") this.#tell("detach"); // before the backend goes on: its batch was not taken
     if (this.#stopping !== undefined || isOver(this.#state)) return false;
     this.#upstreamEnded ||= batch.some(isTerminal);
     try {

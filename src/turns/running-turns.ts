@@ -90,6 +90,7 @@ export class RunningTurns {
       }
     })();
     this.#runs.set(turnId, { runner, done });
+    if (this.#stopping.signal.aborted) this.#stopAll(); // its request came before the stop, and was slow
     void (async () => {
       await bestEffort(done, (error) => events.emit("turn_problem", { event: "turn_run_failed", turnId, error }));
       await bestEffort(afterwards());

@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { doorKinds } from "../../src/backends/acp/host/door.fake.ts";
 import { defaultDoors } from "../../src/backends/acp/host/door.ts";
@@ -51,6 +52,18 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const { calls: more } = await chatLoop.ask(other, model, [question, ...messages, ...results], tool);
     expect(more.map(({ args }) => args)).toEqual(commands.slice(2));
     expect(ide.prompts()).toHaveLength(2);
+  });
+
+  it("an agent killed while it waits for results: the whole history goes into one new prompt, with the tools as its own", async () => {
+    const { ide, served } = await open();
+    const question = { role: "user", content: asked.question };
+    const first = await chatLoop.ask(served, model, [question], tool);
+    for (const { pid, running } of ide.agentReport().processes) if (running) process.kill(pid, "SIGKILL");
+    const results = chatLoop.results(first.calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
+    const { way } = await chatLoop.ask(served, model, [question, ...first.messages, ...results], tool);
+    expect(way).toBe("native");
+    expect(ide.prompts()).toHaveLength(2);
+    expect(ide.prompts()[1]?.text).toContain(asked.question);
   });
 
   it.each(["killed", "stopped"] as const)(

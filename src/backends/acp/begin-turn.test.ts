@@ -1,5 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { access } from "node:fs/promises";
+import { createConnection, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -20,11 +21,17 @@ const replies = {
   "session/prompt": { stopReason: "end_turn" },
 };
 
+interface Asked {
+  readonly id: number;
+  readonly method: string;
+  readonly params?: { readonly mcpServers?: readonly { readonly env: readonly { readonly value: string }[] }[] };
+}
+
 /** An agent whose process a test plays. It answers by itself what is not in `mute`. */
 class PlayedAgent implements AgentChild {
   readonly clock = new FakeClock();
   readonly mute: Set<string>;
-  readonly asked: { readonly id: number; readonly method: string }[] = [];
+  readonly asked: Asked[] = [];
   readonly pid = 1;
   readonly exited: Promise<string>;
   heardMs = 0;
@@ -37,7 +44,7 @@ class PlayedAgent implements AgentChild {
   }
 
   write(text: string): void {
-    const message = JSON.parse(text) as { readonly id: number; readonly method: string };
+    const message = JSON.parse(text) as Asked;
     this.asked.push(message);
     if (!this.mute.has(message.method)) this.#answer(message);
   }
@@ -69,6 +76,7 @@ class PlayedAgent implements AgentChild {
     this.#hear = listener;
   }
 
+  caughtUp = async () => {};
   errorTail = () => "";
   rssBytes = async () => undefined;
   end = async () => this.#exit("exit code 0");
@@ -79,9 +87,14 @@ class PlayedAgent implements AgentChild {
   }
 }
 
-/** Turns of a gateway with this agent. */
+/** Turns of a gateway with this agent; answers the first event. */
 function asking(child: PlayedAgent) {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+  const all = askingAll(child);
+  return async (more: Partial<Prompt> = {}): Promise<TurnEventBody | undefined> => (await all(more))[0];
+}
+
+/** Turns of a gateway with this agent. */
+function askingAll(child: PlayedAgent, folder = mkdtempSync(join(tmpdir(), "millrace-begin-"))) {
   const spec = {
     name: "slow",
     ide: "slow",
@@ -96,15 +109,15 @@ function asking(child: PlayedAgent) {
     await agent.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  return async (more: Partial<Prompt> = {}): Promise<TurnEventBody | undefined> => {
+  return async (more: Partial<Prompt> = {}): Promise<readonly TurnEventBody[]> => {
     const batches = agent.backend.run({ ...promptFor("default"), ...more }, options, new AbortController().signal);
     const events: TurnEventBody[] = [];
     for await (const event of eventsOf(batches)) events.push(event);
-    return events[0];
+    return events;
   };
 }
 
-const options = { keep: false, onAlive: () => {} };
+const options = { keep: true, onAlive: () => {} };
 const tools = [{ name: "step", description: "", inputSchema: { type: "object" } }];
 const native = { tools, instructions: "", text: "Hello?", parallel: true, results: undefined };
 const continued = { continues: "acp:slow:s" as CascadeId };
@@ -161,6 +174,53 @@ test("an agent that writes something is waited for, for a minute at most", async
   }
   await child.clock.advance(6_000);
   expect(await failed).toMatchObject(gaveUp("session/new", "within a minute"));
+});
+
+/** The relay of a session that the agent opens, once its prompt was sent. */
+async function relayOf(child: PlayedAgent): Promise<Socket> {
+  await until(() => child.count("session/new") > 0);
+  const [server] = child.asked.find(({ method }) => method === "session/new")?.params?.mcpServers ?? [];
+  const [socket, secret] = server?.env.map(({ value }) => value) ?? [];
+  const relay = createConnection(socket ?? "");
+  onTestFinished(() => void relay.destroy());
+  relay.write(`${JSON.stringify({ type: "hello", secret, listed: true, calls: [] })}\n`);
+  await until(() => child.count("session/prompt") > 0);
+  return relay;
+}
+
+test("an agent that shows its calls of the client's tools under titles of its own keeps these tools", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+  const ask = askingAll(child, folder);
+  const first = child.whileTimePasses(ask({ native }));
+  const relay = await relayOf(child);
+  const update = { sessionUpdate: "tool_call", toolCallId: "t", title: "One step", kind: "other" };
+  child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+  relay.write(`${JSON.stringify({ type: "call", call: { callId: "call-1", name: "step", arguments: {} } })}\n`);
+  expect((await first).at(-1)).toMatchObject({ reason: { unified: "tool_calls" } });
+  const results = [{ callId: "call-1", content: [{ type: "text" as const, text: "ok" }], isError: false }];
+  let told = "";
+  relay.on("data", (text) => (told += String(text)));
+  const second = child.whileTimePasses(ask({ ...continued, native: { ...native, results } }));
+  await until(() => told.includes('"answer"'));
+  await child.speak("session/prompt");
+  expect((await second)[0]).toMatchObject({ type: "started", goesOn: true });
+  expect(readFileSync(join(folder, "slow", "native-tools.json"), "utf8")).toBe('{"slow":true}\n');
+});
+
+test("the text before a call is in the answer that ends with the call, also where the call comes faster", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Looking." } };
+  child.caughtUp = async () => {
+    child.caughtUp = async () => {};
+    child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+  };
+  const answer = child.whileTimePasses(askingAll(child)({ native }));
+  const relay = await relayOf(child);
+  relay.write(`${JSON.stringify({ type: "call", call: { callId: "call-1", name: "step", arguments: {} } })}\n`);
+  const events = await answer;
+  expect(events.map(({ type }) => type)).toEqual(["started", "text", "tool_call", "usage", "finished"]);
+  expect(events.at(-1)).toMatchObject({ text: "Looking." });
 });
 
 const waits = { isRunning: true, given: ["a", "b"], lost: 0, takesTools: true };

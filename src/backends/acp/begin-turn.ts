@@ -87,7 +87,9 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
     const lease = await parts.pool.lease(launchOf(parts, prompt), patient.signal);
     held.hold(lease, undefined);
     const { process } = lease;
-    if (!process.abilities.canLoad) throw turnFailure(goneMessage);
+    // a session that is loaded has no tools of the client, so an agent that takes them gets the whole history in a new one
+    if (!process.abilities.canLoad || (turn.prompt.native !== undefined && mayTakeTools(parts, process)))
+      throw turnFailure(goneMessage);
     const { session: loaded, replay } = await process.loadSession(id, patient.signal);
     loaded.userMessages = readReplay(replay, 0).userMessages;
     if (loaded.userMessages === 0) throw turnFailure(goneMessage);
@@ -138,7 +140,7 @@ async function takeUp(
   if (tools === undefined || running === undefined || stored.length === 0 || tools.given.length > 0) return;
   await untilQuiet(running, parts.clock, signal);
   running.skip();
-  running.reader.begin();
+  running.begin();
   tools.give(stored);
   session.parkedAt = process.child.host?.read;
   settle(session);
@@ -217,6 +219,10 @@ export async function takesTools(
   return takes;
 }
 
+function mayTakeTools(parts: AgentParts, process: AgentProcess): boolean {
+  return servesTools(parts.spec, process.abilities) && parts.native.knowledge.mayOffer(versionOf(parts, process));
+}
+
 /** What is known of an agent's tools is known of this. */
 export function versionOf({ spec }: AgentParts, { abilities }: AgentProcess): string {
   return `${abilities.name ?? spec.name} ${abilities.version ?? ""}`.trim();
@@ -240,7 +246,7 @@ export async function beginNatively(turn: AcpTurn, native: NativePrompt): Promis
   const { process } = lease;
   const version = versionOf(parts, process);
   held.hold(lease, undefined);
-  if (!servesTools(parts.spec, process.abilities) || !knowledge.mayOffer(version)) return undefined;
+  if (!mayTakeTools(parts, process)) return undefined;
   const session = await process.newSession(signal, hub.offering(native.tools));
   const listed = session.tools?.listed.then(() => true) ?? Promise.resolve(false);
   const isListed = (await within(listed, listMs, parts.clock)) === true;

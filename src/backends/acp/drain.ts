@@ -1,4 +1,4 @@
-import { bestEffort, notNeeded, within } from "../../base/async.ts";
+import { bestEffort, notNeeded, orAborted, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 import type { Batch } from "../backend.ts";
@@ -41,6 +41,8 @@ export async function* drain(
       const end = isOurs ? stoppedByUs : running.end;
       const tools = held.session?.tools;
       if (end === undefined && tools !== undefined && tools.fresh.length > 0) {
+        await orAborted(held.process?.child.caughtUp() ?? Promise.resolve(), signal); // the text before a call belongs before it
+        if (running.hasNews) continue;
         if (await areAll(running, tools, parts.clock, signal))
           return { end: { type: "parked", calls: tools.fresh }, sent: { text, thinking } };
       } else if (end === undefined) await running.changed(signal);
@@ -93,18 +95,19 @@ async function isQuiet(running: RunningPrompt, clock: Clock, signal: AbortSignal
 
 /** Resolves once the agent has written nothing for a moment. Rejects with the signal's reason. */
 export async function untilQuiet(running: RunningPrompt, clock: Clock, signal: AbortSignal): Promise<void> {
-  for (let heard = -1; heard !== running.heard; signal.throwIfAborted()) {
+  for (let heard = -1; heard !== running.heard; ) {
     ({ heard } = running);
     await quiet(running, lateMs, clock, signal);
   }
 }
 
-/** Waits for news of the prompt, for so long at most. */
+/** Waits for news of the prompt, for so long at most. Rejects with the signal's reason: a stop is no sign that an answer is whole. */
 async function quiet(running: RunningPrompt, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const enough = new AbortController();
   const news = bestEffort(running.changed(AbortSignal.any([signal, enough.signal])));
   await within(news, ms, clock);
   enough.abort(notNeeded);
+  signal.throwIfAborted();
 }
 
 /** The end that the agent would report for a turn that a tool step ends; the reader adds the step's name. */

@@ -29,7 +29,7 @@ export class RunningPrompt {
   readonly #news = new Notifier();
   /** How many pieces of output the agent has sent for this prompt; grows while it lives. */
   heard = 0;
-  /** Whether the agent certainly has the prompt. ACP 1 has no message for that: its first sign of work on the prompt says it. */
+  /** Whether the agent certainly has the prompt, or the results. ACP 1 has no message for that: its first sign of work says it. */
   isAccepted = false;
 
   /** `tools`: the client's, of a session that has them. */
@@ -76,6 +76,12 @@ export class RunningPrompt {
     this.reader.readVendor(method, params);
   }
 
+  /** The answer begins anew: the next turn goes on with this prompt. */
+  begin(): void {
+    this.reader.begin();
+    this.isAccepted = false;
+  }
+
   finish(end: PromptEnd): void {
     this.#end ??= end;
     this.#resolveEnded();
@@ -85,6 +91,11 @@ export class RunningPrompt {
   /** Resolves at the next news from the agent. Rejects with the signal's reason. */
   async changed(signal: AbortSignal): Promise<void> {
     await this.#news.wait(signal);
+  }
+
+  /** Whether there are events to take. */
+  get hasNews(): boolean {
+    return this.#pending.length > 0;
   }
 
   /** The events since the last call; neighbours of one kind are one event. */

@@ -221,11 +221,11 @@ async function* askAnew(turn: AcpTurn, begun: BegunTurn): AsyncGenerator<Batch, 
 }
 
 /** The end of a turn whose agent called tools: the prompt waits for their results. */
-function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], { reader }: RunningPrompt): Batch {
+function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], running: RunningPrompt): Batch {
   const { process, session } = held;
   const handed = prompt.native?.parallel === false ? calls.slice(0, 1) : calls;
-  const { answer, tokens, looked } = reader;
-  reader.begin();
+  const { answer, tokens, looked } = running.reader;
+  running.begin();
   if (process !== undefined && session !== undefined) {
     session.parkedAt = process.child.host?.read;
     session.tools?.give(handed);
@@ -271,7 +271,7 @@ async function* conclusion(
   const last = conclude(end, reader, errorContext(parts));
   const notices = [...reader.notices].map(clean);
   if (notices.length > 0) parts.events?.emit("agent_noted", { agent: parts.spec.name, notices });
-  if (held.session?.tools !== undefined && reader.prefersOwnTools && held.process !== undefined)
+  if (held.session?.tools?.isUsed === false && reader.prefersOwnTools && held.process !== undefined)
     await bestEffort(parts.native.knowledge.note(versionOf(parts, held.process), false));
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
   const usage: TurnEventBody[] =

@@ -58,6 +58,20 @@ describe("Continuity", () => {
     expect(continuity.choose(second)).toMatchObject({ type: "reuse", heldMessages: 2 });
   });
 
+  it("continues where a client shows one answer as several messages, as an answer that paused to think has several items", () => {
+    const { continuity } = fakeContinuity();
+    const first = asker({ messages: [user("Look")], tools: [bash] });
+    const call = { name: "bash", arguments: '{"command":"ls"}' };
+    continuity.keep(first, id(1), { text: "One. Two.", calls: [{ callId: "a", ...call }] });
+    const items = [
+      assistant("One. "),
+      assistant("Two."),
+      assistant("", [{ id: "a", ...call, arguments: { command: "ls" } }]),
+    ];
+    const second = asker({ messages: [user("Look"), ...items, toolResult("a", "a.txt")], tools: [bash] });
+    expect(continuity.choose(second)).toMatchObject({ type: "reuse", heldMessages: 4 });
+  });
+
   it("says what differs when it does not continue", () => {
     const history = [system("Be brief."), user("Hello")];
     const next = [...history, assistant("Hi."), user("Bye")];
@@ -212,25 +226,39 @@ const first = fakeRequest({ messages: [user("Look")], tools: [bash] });
 const called = assistant("Looking.", [{ id: "call-1", name: "bash", arguments: { command: "ls" } }]);
 
 /** A log with a turn that ended like that, and a gateway that knows nothing of it. */
-async function left(raw: string, owner = "gone") {
+async function left(raw: string, owner = "gone", told: (continuity: Continuity) => void = () => {}) {
   const clock = new FakeClock();
   const store = openMemoryLog({ clock });
   const { writer } = await store.create(newTurn({ request: first, modelUid: "m", caller: "me", session: "s" }), owner);
   await writer?.append([started, { type: "text", delta: "Looking." }, call, ended(raw)], clock.now());
   const continuity = new Continuity({ clock, idleMs: 60_000, archive: async () => {} });
+  told(continuity);
   const recall = openRecall({ store, continuity, clock, ownerIsGone: (name) => name === "gone" });
   const choose = async (messages = [user("Look"), called, toolResult("call-1", "a.txt")], caller = "me") => {
     const asker = { request: fakeRequest({ messages, tools: [bash] }), modelUid: "m", caller, session: "s" };
     await recall(asker);
     return continuity.choose(asker);
   };
-  return { clock, choose };
+  return { clock, choose, continuity };
 }
 
 it("results go to the prompt that an ended process left waiting for them, once", async () => {
   const { choose } = await left("parked");
   expect(await choose()).toMatchObject({ type: "reuse", cascadeId });
   expect(await choose()).toMatchObject({ type: "rebuild", reason: "busy" });
+});
+
+it("a conversation that has gone on here is not set back by the turn that an ended process left", async () => {
+  const results = [user("Look"), called, toolResult("call-1", "a.txt")];
+  const later = asker({ messages: results, tools: [bash] });
+  for (const other of [user("Look"), user("Listen")]) {
+    const { choose, continuity } = await left("parked", "gone", (known) =>
+      known.keep(later, cascadeId, { text: "Done.", calls: [] }),
+    );
+    expect(await choose([other, called, toolResult("call-1", "a.txt")])).toMatchObject({ type: "rebuild" });
+    const next = asker({ messages: [...results, assistant("Done."), user("Bye")], tools: [bash] });
+    expect(continuity.choose(next)).toMatchObject({ type: "reuse", cascadeId });
+  }
 });
 
 it("every other request is laid out anew", async () => {

@@ -12,9 +12,11 @@ import {
   expire,
   give,
   type HistoryChoice,
+  has,
   holds,
   type LiveTrajectories,
   noTrajectories,
+  sameButTools,
   take,
 } from "./live-trajectories.ts";
 import { heldPart, historyAfter, type VisibleAnswer, visibleAnswer } from "./visible-history.ts";
@@ -73,6 +75,11 @@ export class Continuity {
   knows(asker: Asker): boolean {
     const held = heldPart(asker.request, asker.modelUid);
     return held !== undefined && holds(this.#state, ownerOf(asker), held.history);
+  }
+
+  /** Whether this trajectory is known here, in use or not. */
+  has(cascadeId: CascadeId): boolean {
+    return has(this.#state, cascadeId);
   }
 
   /** The turn is over and its trajectory holds the request and this answer. */
@@ -173,9 +180,11 @@ export function openRecall({ store, continuity, clock, ownerIsGone }: RecallOpti
       const end = events.at(-1);
       if (begun?.type !== "started" || begun.cascadeId === undefined || end?.type !== "finished") continue;
       const answer = visibleAnswer(events, end);
-      if (!answer.waits || continuity.knows(asker)) continue;
+      const history = historyAfter(turn.request, turn.modelUid, answer);
+      const isIts = answer.waits === true && sameButTools(history, held.history);
+      if (!isIts || continuity.has(begun.cascadeId)) continue; // what is known of a trajectory here is newer than this turn
       continuity.keep(turn, begun.cascadeId, answer);
-      if (continuity.knows(asker)) return;
+      return;
     }
   };
 }

@@ -54,8 +54,7 @@ export function take(
   });
   const found = state.idle.findLast((each) => own(each) && same(each.history, history));
   if (found !== undefined) return reuse(found, {});
-  const { tools } = history;
-  const waits = state.idle.findLast((each) => own(each) && each.waits && same({ ...each.history, tools }, history));
+  const waits = state.idle.findLast((each) => own(each) && each.waits && sameButTools(each.history, history));
   if (waits !== undefined) return reuse(waits, { without: "tools_changed" });
   if (state.busy.some((each) => own(each) && same(each.history, history))) return rebuild("busy");
   const newest = state.idle.findLast(own);
@@ -82,6 +81,11 @@ export function holds({ idle, busy }: LiveTrajectories, owner: string, history: 
   return [...idle, ...busy].some((each) => each.owner === owner && same(each.history, history));
 }
 
+/** Whether this trajectory is known, idle or busy. */
+export function has({ idle, busy }: LiveTrajectories, cascadeId: CascadeId): boolean {
+  return [...idle, ...busy].some((each) => each.cascadeId === cascadeId);
+}
+
 /** Forgets a trajectory, idle or busy. */
 export function drop(state: LiveTrajectories, cascadeId: CascadeId): LiveTrajectories {
   const other = (each: LiveTrajectory) => each.cascadeId !== cascadeId;
@@ -101,6 +105,11 @@ export function expire(
 
 function same(a: VisibleHistory, b: VisibleHistory): boolean {
   return a.model === b.model && a.instructions === b.instructions && a.tools === b.tools && a.messages === b.messages;
+}
+
+/** Whether a prompt that waits with the one history may go on with the other: an agent may take other tools. */
+export function sameButTools(a: VisibleHistory, b: VisibleHistory): boolean {
+  return same({ ...a, tools: b.tools }, b);
 }
 
 function difference(held: VisibleHistory, wanted: VisibleHistory): RebuildReason {

@@ -82,7 +82,7 @@ function digest(request: TurnRequest, modelUid: string, messages: readonly Messa
   const { system, rest } = splitSystem(messages);
   const calls = new Map<string, string>();
   let answers = 0;
-  const lines = rest.map((message) => {
+  const lines = joinAnswers(rest).map((message) => {
     if (message.role === "assistant") {
       answers++;
       message.toolCalls.forEach((call, index) => calls.set(call.callId, `${answers}.${index}`));
@@ -95,6 +95,19 @@ function digest(request: TurnRequest, modelUid: string, messages: readonly Messa
     tools: hash(request.tools),
     messages: hash(lines),
   };
+}
+
+/** One message for each answer: a client of Responses sends back one for each item, and an answer that pauses to think has several. */
+function joinAnswers(messages: readonly Message[]): readonly Message[] {
+  const joined: Message[] = [];
+  for (const message of messages) {
+    const last = joined.at(-1);
+    if (message.role === "assistant" && last?.role === "assistant") {
+      const parts = [...last.parts, ...message.parts];
+      joined[joined.length - 1] = { ...last, parts, toolCalls: [...last.toolCalls, ...message.toolCalls] };
+    } else joined.push(message);
+  }
+  return joined;
 }
 
 /** Call ids are the client's own affair: results are tied to calls by their place. Thinking may be dropped by clients. */

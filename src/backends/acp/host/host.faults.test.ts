@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { afterEach, describe, expect, test } from "vitest";
+import { FakeClock } from "../../../base/clock.fake.ts";
 import type { CascadeId } from "../../../base/ids.ts";
 import { processRuns } from "../../../base/node/process-exists.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
@@ -132,6 +133,23 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     await expect.poll(() => readdirSync(folder()), { timeout: 10_000 }).toEqual([]);
   });
 
+  test("a gateway that stops while an answer may have late parts leaves the whole answer to the next one", async () => {
+    harness = await ScriptedHarness.open({ text });
+    const first = harness.agent({ hosts: { folder: folder() }, doors, clock: new FakeClock() }); // the wait for late parts is not over
+    const stop = new AbortController();
+    const turn = eventsOf(first.backend.run(prompt, options, stop.signal));
+    const started = (await turn.next()).value as TurnEventBody & { readonly type: "started" }; // it is the first event
+    for (let said = ""; said !== text; ) said += textOf([(await turn.next()).value as TurnEventBody]);
+    const rest = turn.next();
+    await expect.poll(() => first.stats()).toMatchObject({ processes: [{ runningTurns: 0 }] });
+    stop.abort("detach");
+    expect(await rest).toMatchObject({ done: true });
+    await first.close();
+    const events = await resumed(next(), started.cascadeId as CascadeId);
+    expect(events.at(-1)).toMatchObject({ type: "finished", text });
+    expect([await harness.count("start"), await harness.count("accepted")]).toEqual([1, 1]);
+  });
+
   test("a turn that was begun and whose prompt was not sent is prompted once, in its own session", async () => {
     harness = await ScriptedHarness.open({ text });
     const first = next();
@@ -203,6 +221,27 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     for await (const event of eventsOf(agent.backend.run(prompt, options, new AbortController().signal)))
       events.push(event);
     expect(events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("in the middle of a message") } });
+  });
+
+  test.runIf(process.platform === "linux")("a host waits for its orders, however late they come", async () => {
+    harness = await ScriptedHarness.open({});
+    mkdirSync(folder(), { recursive: true, mode: 0o700 });
+    const host = spawn(process.execPath, ["--no-warnings", join(import.meta.dirname, "main.ts")], { env: {} });
+    gateways.push(host);
+    const fdinfo = `/proc/${host.pid}/fdinfo`;
+    const isListening = () =>
+      readdirSync(fdinfo).some((fd) => /^tfd:\s+0 /m.test(readFileSync(join(fdinfo, fd), "utf8")));
+    await expect.poll(() => host.exitCode ?? isListening(), { timeout: 60_000 }).toBe(true);
+    const launch = {
+      command: process.execPath,
+      args: ["-e", "process.stdin.resume()"],
+      environment: {},
+      cwd: folder(),
+    };
+    const door = join(folder(), "00000000-00000001.agent");
+    host.stdin.end(JSON.stringify({ launch, agent: "late", door, doors, aloneMs: 60_000 }));
+    expect(String((await once(host.stdout, "data"))[0])).toBe("ready\n");
+    expect(await lookAtHosts(folder())).toMatchObject([{ agent: "late" }]);
   });
 
   test("every host ends with its agent when it is told to", async () => {

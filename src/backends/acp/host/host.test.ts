@@ -26,11 +26,12 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const door = join(folder, "00000000-00000001.agent");
     const clock = new FakeClock();
     const exited = Promise.withResolvers<string>();
-    const state = { over: false, held: false, say: (_text: string) => {} };
+    const state = { over: false, held: false, say: (_text: string) => {}, reads: Promise.withResolvers<void>() };
     const child = {
       pid: 1,
       write: () => {},
       onText: (listener: (text: string) => void) => (state.say = listener),
+      caughtUp: () => state.reads.promise,
       onErrors: () => {},
       errorTail: () => "",
       hold: (isHeld: boolean) => void (state.held = isHeld),
@@ -118,6 +119,19 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     await expect.poll(() => read).toBe(text.repeat(kept + 50));
     await leave(child);
     expect([state.held, log.next]).toEqual([false, kept + 50]);
+  });
+
+  test("a gateway that catches up has read all that the agent wrote before, also what the host had not read", async () => {
+    const { state, gateway } = await hosting();
+    const child = await gateway();
+    let read = "";
+    child.onText((part) => (read += part));
+    const caughtUp = child.caughtUp().then(() => read);
+    state.say("first\n");
+    await expect.poll(() => read).toBe("first\n");
+    state.say("second\n");
+    state.reads.resolve();
+    expect(await caughtUp).toBe("first\nsecond\n");
   });
 
   test("a gateway that needs a session gets the agent from one that does not need it, and from no other", async () => {

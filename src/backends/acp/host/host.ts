@@ -30,7 +30,10 @@ const endGraceMs = 1_500;
 interface HostParts {
   readonly orders: HostOrders;
   /** The agent's process. */
-  readonly child: Pick<SpawnedChild, "pid" | "write" | "onText" | "onErrors" | "errorTail" | "hold" | "end" | "exited">;
+  readonly child: Pick<
+    SpawnedChild,
+    "pid" | "write" | "onText" | "caughtUp" | "onErrors" | "errorTail" | "hold" | "end" | "exited"
+  >;
   readonly log: LineLog;
   readonly clock: Clock;
   /** Called once nobody needs the host any more: its door is gone. */
@@ -119,6 +122,9 @@ export class AgentHost {
       case "look":
         socket.end(`${JSON.stringify(this.#seen)}\n`);
         break;
+      case "catch_up":
+        void this.#catchUp(socket);
+        break;
       case "end":
         void this.end(order.graceMs);
         break;
@@ -128,6 +134,11 @@ export class AgentHost {
       default:
         order satisfies never;
     }
+  }
+
+  async #catchUp(socket: Socket): Promise<void> {
+    await this.#child.caughtUp();
+    if (this.#connection?.socket === socket) this.#connection.tell({ caughtUp: true });
   }
 
   get #seen(): HostLook {

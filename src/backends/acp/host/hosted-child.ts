@@ -166,6 +166,8 @@ export class HostedChild implements AgentChild, ChildHost {
   #note: HostNote | undefined;
   #errors: string;
   #isGone = false;
+  /** Calls of `caughtUp` that the host has not answered; it answers in order. */
+  readonly #catchingUp: (() => void)[] = [];
   onWanted = () => false;
   heardMs: number;
 
@@ -181,6 +183,7 @@ export class HostedChild implements AgentChild, ChildHost {
         this.#tell({}); // all lines were read: the host may end
         this.#isGone = true;
         socket.end();
+        for (const done of this.#catchingUp.splice(0)) done();
         resolve(how);
       };
     });
@@ -247,6 +250,14 @@ export class HostedChild implements AgentChild, ChildHost {
     this.#socket.resume();
   }
 
+  caughtUp(): Promise<void> {
+    if (this.#isGone) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#catchingUp.push(resolve);
+      this.#send({ type: "catch_up" });
+    });
+  }
+
   errorTail(): string {
     return this.#errors;
   }
@@ -272,6 +283,7 @@ export class HostedChild implements AgentChild, ChildHost {
     const news = JSON.parse(line) as News; // a host's
     if ("half" in news)
       listener(" "); // begins a line, and changes none
+    else if ("caughtUp" in news) this.#catchingUp.shift()?.();
     else if ("wanted" in news) {
       if (!this.onWanted() && !this.#isGone) this.#send({ type: "keep" });
     } else if ("errors" in news) this.#errors = (this.#errors + news.errors).slice(-errorTailChars);

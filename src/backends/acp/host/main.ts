@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import process from "node:process";
 import { systemClock } from "../../../base/clock.ts";
@@ -12,7 +11,10 @@ import { type HostOrders, readyWord } from "./wire.ts";
  * runs beside each agent.
  */
 
-const orders = JSON.parse(readFileSync(0, "utf8")) as HostOrders; // written by hosted-child.ts
+let written = "";
+process.stdin.setEncoding("utf8");
+for await (const text of process.stdin) written += text; // on a busy machine they come later than this program
+const orders = JSON.parse(written) as HostOrders; // written by hosted-child.ts
 process.umask(0o077);
 process.chdir(dirname(orders.door)); // no folder of the user's is held, and the path of the door may be long
 const door = basename(orders.door);

@@ -2,7 +2,7 @@ import type { ChildLaunch, HostNote } from "../process/agent-child.ts";
 import type { Doors } from "./door.ts";
 
 /** Of this page's messages. A gateway leaves a host of another version alone. */
-export const wireVersion = 2;
+export const wireVersion = 3;
 
 /** What a host is started with, as JSON on its standard input. */
 export interface HostOrders {
@@ -27,6 +27,8 @@ export type Order =
   | { readonly type: "keep" }
   /** Answered by `HostLook`. */
   | { readonly type: "look" }
+  /** Answered by `caughtUp`, after all lines that the agent wrote before. */
+  | { readonly type: "catch_up" }
   /** Ends the agent, and the host after it. */
   | { readonly type: "end"; readonly graceMs: number }
   /** `write` goes to the agent, and `note` replaces the one before; both or none happen. `read`: lines that this gateway has read. */
@@ -63,6 +65,7 @@ export interface Refusal {
 
 /** `half`: the agent has written a part of a line. `wanted`: another gateway needs a session. `ended`: how its process ended. */
 export type News =
+  | { readonly caughtUp: true }
   | { readonly half: true }
   | { readonly wanted: true }
   | { readonly errors: string }

@@ -6,6 +6,8 @@ export interface AgentChild {
   write(text: string): void;
   /** Called with each piece of standard output, as one read of the pipe gave it. */
   onText(listener: (text: string) => void): void;
+  /** Resolves once `onText` got all that was written to the pipe before this call: a pipe and a relay's socket are read in any order. */
+  caughtUp(): Promise<void>;
   errorTail(): string;
   /** When it last wrote anything, to standard error too, or was started here; ms of the monotonic clock. */
   readonly heardMs: number;

@@ -194,6 +194,11 @@ export class SpawnedChild implements AgentChild {
     });
   }
 
+  /** Two rounds of the event loop: this round may have begun before the text was there, and the next one reads it. */
+  async caughtUp(): Promise<void> {
+    for (let round = 0; round < 2; round++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
   errorTail(): string {
     return this.#errorTail;
   }

@@ -76,10 +76,14 @@ export class HeldSession {
         await discardSession(this.#parts, lease.process, this.#session.id);
         if (this.told && this.replaced !== undefined) await this.#parts.notes.forget(this.replaced);
       } else if (this.#session !== undefined) {
-        this.#session.isHeld = false;
-        this.#session.isLeft = this.ended === "no";
-        if (this.ended === "finished") settle(this.#session);
-        if (this.ended === "finished") await bestEffort(saveMemory(lease.process));
+        const session = this.#session;
+        this.#session = undefined; // from here on the next turn may hold it
+        session.isHeld = false;
+        session.isLeft = isDetached(signal) || this.ended === "no";
+        if (session.isLeft) return;
+        settle(session);
+        lease.process.note();
+        await bestEffort(saveMemory(lease.process));
       }
     } catch {
       options.onLeft?.(); // the note could not be written, or the agent died: the session stays, and is deleted later
@@ -92,9 +96,14 @@ export class HeldSession {
   }
 
   #stays(options: RunOptions, signal: AbortSignal): boolean {
-    if (signal.aborted && signal.reason === "detach" && this.named) return true;
+    if (isDetached(signal) && this.named) return true;
     return options.keep && this.ended === "finished";
   }
+}
+
+/** Whether the turn is left to the next gateway, also where its end came: that end was not stored. */
+function isDetached(signal: AbortSignal): boolean {
+  return signal.aborted && signal.reason === "detach";
 }
 
 /** The end of a turn with calls is stored: the next turn begins here, with the results of these calls. */

@@ -39,6 +39,8 @@ export class SessionTools {
   #refused = 0;
   /** Called when a call came, or one that waited is gone. */
   onChange: () => void = () => {};
+  /** Whether the agent has called one of these tools, under whatever title it shows that. */
+  isUsed = false;
   /** Whether the agent makes the calls of one answer at once; false once it was seen to make them one by one. */
   isTogether = true;
 
@@ -172,6 +174,7 @@ export class SessionTools {
   }
 
   #take(call: RelayedCall): void {
+    this.isUsed = true;
     this.#waiting.set(call.callId, call);
     const tool = this.#offered.find(({ name }) => name === call.name);
     const misfit = this.#refused < mostRefused ? tool?.check?.(call.arguments) : undefined;
