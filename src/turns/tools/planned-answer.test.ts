@@ -22,6 +22,21 @@ describe("a backend whose answers are read by a plan", () => {
     expect(events.filter((event) => event.type === "tool_call")).toMatchObject([{ done: true }]);
   });
 
+  it("reads a long text in pieces, and other work goes on between them", async () => {
+    let rounds = 0;
+    const count = () => {
+      rounds++;
+      round = setImmediate(count);
+    };
+    let round = setImmediate(count);
+    const delta = "{\n".repeat(100_000);
+    const finished = { type: "finished", reason: { unified: "stop", raw: undefined }, text: delta } as const;
+    const { text } = await told(new ScriptedBackend([{ type: "text", delta }, finished]), {});
+    clearImmediate(round);
+    expect(text).toBe(delta);
+    expect(rounds).toBeGreaterThan(5);
+  });
+
   it("gives a quoted block that is cut off as text, and does not ask about it", async () => {
     const file = `Call it so:\n<tool_call>\n<name>bash</name>\n<arguments>{"command":"rm -rf build"}</arguments>\n</tool_call>`;
     for (const shown of [file, file.replace(/^/gm, "12 │ ")]) {
