@@ -94,6 +94,7 @@ it.concurrent.each([
   ["with lines that are broken within words", (form: string) => form.replace(/.{11}/g, "$&\n")],
   ["without white space", (form: string) => form.replace(/\s/g, "")],
   ["as a part of an address", (form: string) => encodeURIComponent(form)],
+  ["as a part of a mail", (form: string) => form.replaceAll("=", "=3D").replace(/.{9}/g, "$&=\n")],
   ["as HTML that was escaped twice", (form: string) => form.replace(/[<>"]/g, (c) => `&amp;#${c.charCodeAt(0)};`)],
   ["in colours", (form: string) => form.replaceAll("bash", "\u001b[01;31m\u001b[Kbash\u001b[m\u001b[K")],
   ["with single quotation marks", (form: string) => form.replaceAll('"', "'")],

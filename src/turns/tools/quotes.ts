@@ -10,7 +10,8 @@ export class Quotes {
   /**
    * Whether the texts hold the block: either its very characters side by side, or all its words and signs close together, in any order.
    * So it is found where lines were broken elsewhere, and where a tool wrote something of its own before or after each line of a file.
-   * White space, quotation marks, commas, invisible characters, colours, escapes, and the marks of tags do not count.
+   * White space, quotation marks, commas, equals signs (a mail has one where it breaks a line), invisible characters, colours, escapes,
+   * and the marks of tags do not count.
    */
   has(block: string): boolean {
     this.#read ??= read(this.#texts.join("\n"));
@@ -29,9 +30,9 @@ const addedToLine = 32;
 
 const mark = /(tool_(?:call|result))-[a-z2-9]{7}(?=[\s>])/g;
 
-/** Ways to write a character: in JSON and programs, in HTML (also escaped twice), in an address. */
+/** Ways to write a character: in JSON and programs, in HTML (also escaped twice), in an address, in a mail. */
 const escape =
-  /\\([nrt])|\\(?:u00|x)([0-9a-f]{2})|&(?:amp;){0,9}(?:#(\d{2,3})|#x([0-9a-f]{2})|([a-z]{2,6}));|((?:%[0-9a-f]{2})+)/gi;
+  /\\([nrt])|\\(?:u00|x)([0-9a-f]{2})|&(?:amp;){0,9}(?:#(\d{2,3})|#x([0-9a-f]{2})|([a-z]{2,6}));|((?:%[0-9a-f]{2})+)|=3D/gi;
 const named = new Map(
   Object.entries({
     lt: "<",
@@ -53,6 +54,7 @@ function decoded(text: string): string {
   const plain = text.replace(escape, (whole, ...groups: (string | undefined)[]) => {
     const [space, hex, decimal, hexadecimal, name, bytes] = groups;
     if (space !== undefined) return "\n";
+    if (whole.startsWith("=")) return "=";
     if (bytes !== undefined) return Buffer.from(bytes.replaceAll("%", ""), "hex").toString();
     if (name !== undefined) return named.get(name.toLowerCase()) ?? whole;
     const code = decimal === undefined ? Number.parseInt(hex ?? hexadecimal ?? "", 16) : Number(decimal);
@@ -67,8 +69,8 @@ const kinds = new Uint8Array(0x1_0000);
 for (let code = 0; code < kinds.length; code++) {
   const char = String.fromCharCode(code);
   if (/[\\\p{Cf}]/u.test(char)) kinds[code] = unseen;
-  else if (/[\s,"'`“”„‘’«»]/.test(char)) kinds[code] = between;
-  else if (/[!-/:-@[-^{-~]/.test(char)) kinds[code] = sign;
+  else if (/[\s,="'`“”„‘’«»]/.test(char)) kinds[code] = between;
+  else if (/(?!_)[\p{P}\p{S}]/u.test(char)) kinds[code] = sign;
 }
 
 /** A text as it is compared. */
