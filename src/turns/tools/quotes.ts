@@ -47,7 +47,8 @@ const named = new Map(
     rcub: "}",
   }),
 );
-const colour = /\u001b\[[\d;]{0,20}[A-Za-z]/g;
+const escapeKey = "\u001b";
+const colour = new RegExp(`${escapeKey}\\[[\\d;]{0,20}[A-Za-z]`, "g");
 
 /** A text without escapes and colours. */
 function decoded(text: string): string {
@@ -60,7 +61,7 @@ function decoded(text: string): string {
     const code = decimal === undefined ? Number.parseInt(hex ?? hexadecimal ?? "", 16) : Number(decimal);
     return String.fromCharCode(code);
   });
-  return plain.includes("\u001b") ? plain.replace(colour, "") : plain;
+  return plain.includes(escapeKey) ? plain.replace(colour, "") : plain;
 }
 
 /** How a character counts: as a part of a word, as a sign of its own, as what stands between words, or not at all. */
