@@ -44,6 +44,7 @@ export function openApp(
     metrics.request(method, c.route ?? "other", reply.status, ms / 1000);
     logRequest(gateway, c, reply.status, ms);
     await send(reply, response);
+    incoming.resume(); // the rest of a refused body, or the next request on this connection would never be read
   };
 }
 

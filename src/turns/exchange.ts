@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Backend, Batch, Prompt, ResumePoint, RunOptions, StopReason } from "../backends/backend.ts";
 import { bestEffort, deadline } from "../base/async.ts";
 import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
@@ -32,6 +33,8 @@ export type Deliver = (batch: Batch) => Promise<boolean>;
 export type Exchange = (deliver: Deliver, signal: AbortSignal) => Promise<void>;
 
 const archiveMs = 10_000;
+/** The longest text that is read for calls at once, in UTF-16 units: some tens of ms where each character may begin a call. */
+const readAtOnce = 32_768;
 
 /**
  * Talks with a backend for one turn. The prompt goes into the trajectory that holds the turn's history, else into a fresh one. If
@@ -142,7 +145,7 @@ class Dialogue {
     const { backend, conversation } = this.#options;
     let begun = !fallsBack;
     let isOver = false;
-    for await (const batch of batches) {
+    for await (const batch of this.#options.plan === undefined ? batches : inPieces(batches)) {
       if (isOver) continue; // the backend cleans up
       if (!begun) {
         const [first] = batch;
@@ -201,6 +204,23 @@ class Dialogue {
     this.#isLeft = false;
     const cleaning = deadline(new AbortController().signal, archiveMs); // the turn's own signal may have aborted
     await bestEffort(this.#options.backend.archive(this.#cascadeId, cleaning));
+  }
+}
+
+/** The same batches, a long text as several of them: other clients are served while an answer that came at once is read. */
+async function* inPieces(batches: AsyncIterable<Batch>): AsyncGenerator<Batch, void> {
+  for await (const batch of batches) {
+    let from = 0;
+    for (const [at, event] of batch.entries()) {
+      if (event.type !== "text" || event.delta.length <= readAtOnce) continue;
+      if (at > from) yield batch.slice(from, at);
+      for (let begin = 0; begin < event.delta.length; begin += readAtOnce) {
+        yield [{ type: "text", delta: event.delta.slice(begin, begin + readAtOnce) }];
+        await nextTurn();
+      }
+      from = at + 1;
+    }
+    if (from < batch.length) yield batch.slice(from);
   }
 }
 

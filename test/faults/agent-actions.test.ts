@@ -41,7 +41,12 @@ async function configured(plan: AgentPlan, entry = "", program = "scripted") {
 
 describe("an agent that its owner lets act", () => {
   it("is refused before anything is sent where no mode of its session is restrictive", async () => {
-    for (const modes of [["bypassPermissions", "acceptEdits"], ["full-access"], ["yolo", "something-new"], []]) {
+    for (const modes of [
+      ["bypassPermissions", "acceptEdits"],
+      ["no-ask", "plan-and-execute"],
+      ["yolo", "something-new"],
+      [],
+    ]) {
       const { question, prompts } = await configured({ modes });
       await expect(question()).rejects.toMatchObject({
         status: 403,

@@ -1,3 +1,4 @@
+import { Agent, type IncomingMessage, request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { requestBytes, sendRaw } from "../attacks/raw-socket.ts";
 import { ask, sharedWorld } from "../support/world.ts";
@@ -96,6 +97,24 @@ describe("a body", () => {
       ]),
     );
     expect(status).toBe(200);
+  });
+
+  it("that was refused before its end does not block the next request on its connection", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const body = JSON.stringify({ ...ask(""), metadata: Array.from({ length: 1_500_000 }, () => 1) });
+    const headers = { authorization: `Bearer ${world().served.key}`, "content-type": "application/json" };
+    const again = () =>
+      new Promise<IncomingMessage>((resolve, reject) => {
+        const sent = request(`${world().served.url}${path}`, { method: "POST", headers, agent }, resolve);
+        sent.once("error", reject);
+        sent.end(body);
+      });
+    for (let n = 0; n < 3; n++) {
+      const answer = await again();
+      expect(answer.statusCode).toBe(413);
+      await answer.toArray();
+    }
+    agent.destroy();
   });
 
   it("waits for its turn while large ones take all memory, and a small one is served", async () => {

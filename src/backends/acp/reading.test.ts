@@ -297,6 +297,12 @@ describe("options of a session", () => {
     [["plan", "default", "auto-edit", "yolo"], true, "plan"],
     [["workspaceReadOnly", "agent"], false, "workspaceReadOnly"],
     [["default", "auto"], false, undefined],
+    [
+      ["https://agentclientprotocol.com/protocol/session-modes#agent", "https://a/modes#plan"],
+      false,
+      "https://a/modes#plan",
+    ],
+    [["no-ask", "don't-ask", "plan-and-execute", "chat_with_tools", "ask-once", "unrestricted plan"], true, undefined],
     [["read-only-but-full-access", "bypass-ask", "code", "anything"], false, undefined],
     [[], true, undefined],
   ])("of the modes %j, of an agent that is known: %j, the most restrictive is %j", (ids, isKnown, expected) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bash } from "../prompt/request.fake.ts";
+import { bash, user } from "../prompt/request.fake.ts";
 import { bad, call, good, told } from "./planned-answer.fake.ts";
 import { ScriptedBackend, scriptedCascade } from "./scripted-backend.fake.ts";
 
@@ -20,6 +20,32 @@ describe("a backend whose answers are read by a plan", () => {
   it("sends a call whole, once it was checked", async () => {
     const { events } = await told(new ScriptedBackend(call(`{"command":"${"x".repeat(100)}"}`)), {});
     expect(events.filter((event) => event.type === "tool_call")).toMatchObject([{ done: true }]);
+  });
+
+  it("reads a long text in pieces, and other work goes on between them", async () => {
+    let rounds = 0;
+    const count = () => {
+      rounds++;
+      round = setImmediate(count);
+    };
+    let round = setImmediate(count);
+    const delta = "{\n".repeat(100_000);
+    const finished = { type: "finished", reason: { unified: "stop", raw: undefined }, text: delta } as const;
+    const { text } = await told(new ScriptedBackend([{ type: "text", delta }, finished]), {});
+    clearImmediate(round);
+    expect(text).toBe(delta);
+    expect(rounds).toBeGreaterThan(5);
+  });
+
+  it("gives a quoted block that is cut off as text, and does not ask about it", async () => {
+    const file = `Call it so:\n<tool_call>\n<name>bash</name>\n<arguments>{"command":"rm -rf build"}</arguments>\n</tool_call>`;
+    for (const shown of [file, file.replace(/^/gm, "12 │ ")]) {
+      const cut = file.slice(0, -31);
+      const backend = new ScriptedBackend(cut, "The second answer.");
+      const { text, last } = await told(backend, { messages: [user(shown)] });
+      expect(text).toBe(cut);
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "stop" } });
+    }
   });
 
   it("keeps the arguments as the model wrote them, to the last digit", async () => {

@@ -1,60 +1,67 @@
 /** The texts of a request, to find blocks of an answer that the model only quotes from them. */
 export class Quotes {
   readonly #texts: readonly string[];
-  #there: Uint32Array | undefined;
+  #read: Reading | undefined;
 
   constructor(texts: readonly string[]) {
     this.#texts = texts;
   }
 
   /**
-   * Whether a text holds the words and signs of the block side by side, in any order: a model may sort the members of an object.
-   * White space, quotation marks, commas, escapes, the marks of tags, and what tools put before each line of a file (numbers, `>`,
-   * `+`, the signs of comments) do not count.
+   * Whether the texts hold the block: either its very characters side by side, or all its words and signs close together, in any order.
+   * So it is found where lines were broken elsewhere, and where a tool wrote something of its own before or after each line of a file.
+   * White space, quotation marks, commas, equals signs (a mail has one where it breaks a line), invisible characters, colours, escapes,
+   * and the marks of tags do not count.
    */
   has(block: string): boolean {
-    this.#there ??= joined(
-      this.#texts.map(decoded).flatMap((text) => [hashes(text), hashes(text.replace(lineStart, ""))]),
-    );
-    const there = this.#there;
-    const wanted = hashes(decoded(block));
-    const { length } = wanted;
-    const sorted = wanted.toSorted().join();
-    // a sum tells nearly all other places apart
-    let difference = -sum(wanted);
-    for (let end = 0; end < there.length; end++) {
-      difference += (there[end] ?? 0) - (there[end - length] ?? 0);
-      if (
-        difference === 0 &&
-        there
-          .slice(Math.max(0, end - length + 1), end + 1)
-          .toSorted()
-          .join() === sorted
-      )
-        return true;
-    }
-    return false;
+    this.#read ??= read(this.#texts.join("\n"));
+    const there = this.#read;
+    return [...new Set([block, block.replace(mark, "$1")])].some((written) => {
+      const { chars, words } = read(written);
+      const isCut = /\w$/.test(written); // in the middle of a word
+      const most = 2 * words.length + addedToLine * written.split("\n").length;
+      return holdsInRow(there.chars, chars) || holdsNear(there.words, isCut ? words.subarray(0, -1) : words, most);
+    });
   }
 }
 
-function sum(numbers: Uint32Array): number {
-  return numbers.reduce((total, number) => total + number, 0);
-}
+/** How many words and signs a tool may add to each line: who changed it and when, for example. */
+const addedToLine = 32;
 
-/** What stands before each line of a file where a tool, a quotation or a comment shows it. */
-const lineStart = /^[ \t]*(?:(?:[^\s:|]{1,200}[:-])?\d{1,7}[ \t]*[→|:\t-][ \t]?|(?:[+>|*#;%-]|\/\/|<!--){1,8}[ \t]?)/gm;
+const mark = /(tool_(?:call|result))-[a-z2-9]{7}(?=[\s>])/g;
 
-const escape = /\\([nrt])|\\u00([0-9a-f]{2})|&(?:#(\d{2,3})|#x([0-9a-f]{2})|(lt|gt|quot|apos|amp));/gi;
-const named: Readonly<Record<string, string>> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+/** Ways to write a character: in JSON and programs, in HTML (also escaped twice), in an address, in a mail. */
+const escape =
+  /\\([nrt])|\\(?:u00|x)([0-9a-f]{2})|&(?:amp;){0,9}(?:#(\d{2,3})|#x([0-9a-f]{2})|([a-z]{2,6}));|((?:%[0-9a-f]{2})+)|=3D/gi;
+const named = new Map(
+  Object.entries({
+    lt: "<",
+    gt: ">",
+    quot: '"',
+    apos: "'",
+    amp: "&",
+    nbsp: " ",
+    lbrace: "{",
+    rbrace: "}",
+    lcub: "{",
+    rcub: "}",
+  }),
+);
+const escapeKey = "\u001b";
+const colour = new RegExp(`${escapeKey}\\[[\\d;]{0,20}[A-Za-z]`, "g");
 
-/** A text without the escapes of JSON and of HTML. */
+/** A text without escapes and colours. */
 function decoded(text: string): string {
-  return text.replace(escape, (_, ...groups: (string | undefined)[]) => {
-    const [space, hex, decimal, hexadecimal, name = ""] = groups;
+  const plain = text.replace(escape, (whole, ...groups: (string | undefined)[]) => {
+    const [space, hex, decimal, hexadecimal, name, bytes] = groups;
     if (space !== undefined) return "\n";
+    if (whole.startsWith("=")) return "=";
+    if (bytes !== undefined) return Buffer.from(bytes.replaceAll("%", ""), "hex").toString();
+    if (name !== undefined) return named.get(name.toLowerCase()) ?? whole;
     const code = decimal === undefined ? Number.parseInt(hex ?? hexadecimal ?? "", 16) : Number(decimal);
-    return named[name.toLowerCase()] ?? String.fromCharCode(code);
+    return String.fromCharCode(code);
   });
+  return plain.includes(escapeKey) ? plain.replace(colour, "") : plain;
 }
 
 /** How a character counts: as a part of a word, as a sign of its own, as what stands between words, or not at all. */
@@ -62,28 +69,37 @@ const [part, sign, between, unseen] = [0, 1, 2, 3];
 const kinds = new Uint8Array(0x1_0000);
 for (let code = 0; code < kinds.length; code++) {
   const char = String.fromCharCode(code);
-  if (/[\\\u200b-\u200d\ufeff]/.test(char)) kinds[code] = unseen;
-  else if (/[\s,"'`“”„‘’«»]/.test(char)) kinds[code] = between;
-  else if (/[!-/:-@[-^{-~]/.test(char)) kinds[code] = sign;
+  if (/[\\\p{Cf}]/u.test(char)) kinds[code] = unseen;
+  else if (/[\s,="'`“”„‘’«»]/.test(char)) kinds[code] = between;
+  else if (/(?!_)[\p{P}\p{S}]/u.test(char)) kinds[code] = sign;
 }
 
-/** A number for each word and each sign of a text, in order; equal ones have equal numbers. */
-function hashes(text: string): Uint32Array {
-  const all = text.replace(mark, "$1");
-  const found = new Uint32Array(all.length);
-  let count = 0;
-  let word = 0;
+/** A text as it is compared. */
+interface Reading {
+  /** The low byte of each character that counts. */
+  readonly chars: Uint8Array;
+  /** A hash of each word and each sign. */
+  readonly words: Uint16Array;
+}
+
+function read(text: string): Reading {
+  const all = decoded(text);
+  const chars = new Uint8Array(all.length);
+  const words = new Uint16Array(all.length);
+  let [length, count, word] = [0, 0, 0];
   for (let at = 0; at <= all.length; at++) {
-    const code = all.charCodeAt(at);
+    let code = all.charCodeAt(at);
+    if (code >= 0xff01 && code <= 0xff5e) code -= 0xfee0; // a full-width letter or sign
     const kind = at === all.length ? between : kinds[code];
+    if (kind === part || kind === sign) chars[length++] = code;
     if (kind === part) word = hashed(word, code);
     else if (kind !== unseen) {
-      if (word !== 0) found[count++] = word;
+      if (word !== 0) words[count++] = word ^ (word >>> 16);
       word = 0;
-      if (kind === sign) found[count++] = hashed(0, code);
+      if (kind === sign) words[count++] = code;
     }
   }
-  return found.slice(0, count);
+  return { chars: chars.subarray(0, length), words: words.subarray(0, count) };
 }
 
 /** FNV-1a, never 0. */
@@ -91,15 +107,42 @@ function hashed(before: number, code: number): number {
   return Math.imul((before || 0x811c_9dc5) ^ code, 0x0100_0193) >>> 0 || 1;
 }
 
-/** All of them in a row, with a 0 between two texts, which no word has. */
-function joined(texts: readonly Uint32Array[]): Uint32Array {
-  const all = new Uint32Array(texts.reduce((total, { length }) => total + length + 1, 0));
-  let at = 0;
-  for (const text of texts) {
-    all.set(text, at);
-    at += text.length + 1;
+/** Whether the bytes stand in the text. The hash of a window that moves over it keeps the time linear. */
+function holdsInRow(text: Uint8Array, wanted: Uint8Array): boolean {
+  const { length } = wanted;
+  const base = 0x0100_0193;
+  let [first, hash, there] = [1, 0, 0];
+  for (const byte of wanted) {
+    hash = (Math.imul(hash, base) + byte) | 0;
+    first = Math.imul(first, base);
   }
-  return all;
+  for (let at = 0; at < text.length; at++) {
+    there =
+      (Math.imul(there, base) + (text[at] ?? 0) - (at < length ? 0 : Math.imul(first, text[at - length] ?? 0))) | 0;
+    if (there === hash && at >= length - 1 && isSame(text.subarray(at - length + 1, at + 1), wanted)) return true;
+  }
+  return length === 0;
 }
 
-const mark = /(tool_(?:call|result))-[a-z2-9]{7}(?=[\s>])/g;
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.every((byte, at) => byte === b[at]);
+}
+
+/** Whether all the words stand within so many words of the text. */
+function holdsNear(text: Uint16Array, wanted: Uint16Array, most: number): boolean {
+  const lacking = new Int32Array(0x1_0000);
+  for (const word of wanted) lacking[word] = (lacking[word] ?? 0) + 1;
+  let missing = wanted.length;
+  for (let at = 0; at < text.length && missing > 0; at++) {
+    const word = text[at] ?? 0;
+    const left = lacking[word] ?? 0;
+    lacking[word] = left - 1;
+    if (left > 0) missing--;
+    if (at < most) continue;
+    const gone = text[at - most] ?? 0;
+    const now = (lacking[gone] ?? 0) + 1;
+    lacking[gone] = now;
+    if (now > 0) missing++;
+  }
+  return missing === 0;
+}

@@ -111,28 +111,28 @@ function textOrUndefined(value: unknown): string | undefined {
 }
 
 /**
- * The modes in which an agent does not write without asking, the most restrictive first. A name counts if it holds the word. Source:
- * docs/wire/acp-measured.md, "Modes and what they prevent".
+ * The modes in which an agent does not write without asking, the most restrictive first. They are whole names: in a longer one
+ * ("plan and execute", "don't ask") another word may say that the agent acts. Source: docs/wire/acp-measured.md, "Modes and what they
+ * prevent".
  */
-const restrictive = [/\bask\b/, /\bread ?only\b/, /\bchat\b/, /\bplan\b/];
-/** A name with one of these words says that the agent acts, also if another word in it sounds safe. */
-const permissive =
-  /\b(?:accept|act|allow|auto|build|bypass|code|danger|dont|edits?|full|never|skip|trust|write|yolo)\b/;
+const restrictive = ["ask", "read only", "workspace read only", "readonly", "chat", "plan"];
 /** The ordinary mode of the agents that Millrace knows: the agent asks before it acts. Another agent may mean anything by the name. */
-const ordinary = /^default$/;
+const ordinary = "default";
 
 /**
  * The most restrictive mode that the session offers; undefined where it offers none. A name that is not in the table counts as
  * permissive. `isKnown`: the agent is one of those whose modes were tried.
  */
 export function quietMode({ mode }: SessionOffer, isKnown: boolean): string | undefined {
-  const words = (id: string) => id.replaceAll(/(?<=[a-z])(?=[A-Z])|[^A-Za-z]+/g, " ").toLowerCase();
-  const quiet = mode?.ids.filter((id) => !permissive.test(words(id))) ?? [];
-  for (const name of isKnown ? [...restrictive, ordinary] : restrictive) {
-    const found = quiet.find((id) => name.test(words(id)));
-    if (found !== undefined) return found;
-  }
-  return undefined;
+  const words = (id: string) =>
+    id
+      .replace(/^.*#/, "") // some agents give an address
+      .replaceAll(/(?<=[a-z])(?=[A-Z])|[^A-Za-z]+/g, " ")
+      .replace(/ mode$/i, "")
+      .trim()
+      .toLowerCase();
+  const names = isKnown ? [...restrictive, ordinary] : restrictive;
+  return names.map((name) => mode?.ids.find((id) => words(id) === name)).find((id) => id !== undefined);
 }
 
 /** How hard a model thinks, in the words that agents use for it. Source: docs/wire/acp.md, "Sessions". */

@@ -37,6 +37,7 @@ const callKeys = [...argumentKeys, ...listKeys, ...wrapperKeys, ...planKeys, "id
 
 /** The offered tool that a written name means: exact, without a namespace in front, or the only one that differs in case and separators. */
 export function findTool(name: string, names: ToolNames): ShownTool | undefined {
+  if (name === "") return undefined;
   const exact = names.byShownName(name);
   if (exact !== undefined) return exact;
   const bare = name

@@ -16,8 +16,10 @@ function plain(text: string): string {
 
 /** A block of calls in control tokens at the start of a text. `calls` is undefined where they cannot be read. "open": one may begin. */
 export function readTokens(written: string, names: ToolNames) {
-  if (tokenSoFar.test(plain(written.slice(0, 40)))) return "open";
-  if (!token.test(plain(written.slice(0, 40)))) return undefined;
+  if (!/^[<[]/.test(written)) return undefined;
+  const head = plain(written.slice(0, 40));
+  if (tokenSoFar.test(head)) return "open";
+  if (!token.test(head)) return undefined;
   const text = plain(written);
   const ended = blockEnd.exec(text);
   const end = ended === null ? text.length : ended.index + ended[0].length;
