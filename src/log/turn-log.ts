@@ -216,7 +216,7 @@ export class TurnLog {
     }
     if (found.length === 0 && (await this.#rows.find({ kind: "tombstone", tag, limit: 1 })).length > 0)
       throw expiredTurn();
-    return this.#listed(found, {});
+    return this.#listed(found, {}, (row, known) => this.#shown(row, {}, known)); // damaged, it still is the key's turn
   }
 
   /** As `StoreHousekeeping.listRunning`. */
@@ -372,16 +372,28 @@ export class TurnLog {
     return this.#sealer.open(row, "runner") !== undefined || this.#sealer.openLabel(row) !== undefined;
   }
 
-  /** Turns that may be shown; a turn that was changed is left out. */
-  async #listed(found: readonly Row[], access: Access): Promise<readonly TurnRecord[]> {
+  /** Turns that may be shown; one that was changed or damaged is left out, unless `show` throws for it. */
+  async #listed(
+    found: readonly Row[],
+    access: Access,
+    show = (row: Row, known?: NewTurn) => this.#shownIfWhole(row, access, known),
+  ): Promise<readonly TurnRecord[]> {
     const nowMs = this.#clock.now();
     const kept = found.filter((row) => (row.expiresAtMs ?? Infinity) > nowMs && this.#sealer.isProven(row));
     const shown = kept.map(async ({ id }) => {
       const known = this.#inMemory(id as TurnId); // the row of a turn
       const row = await this.#rows.get(id, known === undefined);
-      return row?.kind === "turn" ? this.#shown(row, access, known) : undefined;
+      return row?.kind === "turn" ? show(row, known) : undefined;
     });
     return (await Promise.all(shown)).filter((record) => record !== undefined);
+  }
+
+  #shownIfWhole(row: Row, access: Access, known?: NewTurn): TurnRecord | undefined {
+    try {
+      return this.#shown(row, access, known);
+    } catch {
+      return undefined; // it cannot be opened or decoded
+    }
   }
 
   /** The part of the turn that may be seen: all of it, nothing, or only the label if a client sealed it and no key was given. */

@@ -132,6 +132,18 @@ describe("a sealed log", () => {
     expect(await reader.list({ limit: 9 })).toEqual([]);
   });
 
+  test("whose request was changed does not hide the other turns of its caller, and is still the turn of its key", async () => {
+    const { store, reader, tamperRowWith } = await tamperable();
+    const { record } = await store.create(newTurn({ caller: "caller-1", idempotencyKey: "k" }), "o");
+    const other = await store.create(newTurn({ caller: "caller-1" }), "o");
+    const change = (head: Uint8Array = new Uint8Array()) => head.map((byte) => byte ^ 1);
+    tamperRowWith((row) => (row.id === record.turnId ? { ...row, head: change(row.head) } : row));
+    const ids = (await reader.list({ caller: "caller-1", limit: 9 })).map(({ turnId }) => turnId);
+    expect(ids).toEqual([other.record.turnId]);
+    const found = reader.list({ caller: "caller-1", idempotencyKey: "k", limit: 1 });
+    await expect(found).rejects.toMatchObject({ code: "internal" });
+  });
+
   test("does not give one caller another one's turn, however the index of keys was changed", async () => {
     const { store, reader, rows, tamperRowWith } = await tamperable();
     const theirs = await store.create(newTurn({ caller: "caller-1", idempotencyKey: "k" }), "o");
