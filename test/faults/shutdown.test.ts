@@ -106,6 +106,7 @@ test.runIf(process.platform !== "win32").each([
     );
     expect(text).not.toContain('"finish_reason":"stop"');
     await first.ended;
+    expect(first.log().includes("agent_hostless")).toBe(the.home === "hostless");
 
     const second = await gateway(started);
     await ide.setTurn(answer);

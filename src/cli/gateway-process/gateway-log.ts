@@ -42,6 +42,7 @@ export function logLifecycle(
   events.on("agent_models_unread", ({ agent, error }) =>
     log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
   );
+  events.on("agent_hostless", ({ agent, why }) => log.write("warn", "agent_hostless", { agent, why }));
   events.on("agent_noted", ({ agent, notices }) => log.write("info", "agent_noted", { agent, notices }));
   events.on("ide_found", (ide) => log.write("info", "ide_found", named(ide)));
   events.on("ide_lost", (ide) => log.write("info", "ide_lost", named(ide)));
@@ -255,6 +256,8 @@ const sentences: Readonly<Record<string, (fields: Fields) => string>> = {
     `The usage history was damaged. It is kept as ${asText(copy)}, and a new one was begun.`,
   "usage not recorded": ({ error }) => `A turn is missing from the usage history: ${firstLine(error)}`,
   agent_models_unread: ({ agent, error }) => `The models of ${asText(agent)} could not be read: ${firstLine(error)}`,
+  agent_hostless: ({ agent, why }) =>
+    `The agent ${asText(agent)} ends with this gateway, and its answers too, because its host did not start: ${asText(why)}`,
   agent_noted: ({ agent, notices }) => `The agent ${asText(agent)} says of itself: ${asText(notices)}`,
   ide_found: ({ product, pid }) => `Found ${asText(product)}, process ${asText(pid)}.`,
   ide_lost: ({ product, pid }) => `${asText(product)}, process ${asText(pid)}, is gone.`,

@@ -21,6 +21,7 @@ test("events of a gateway's life become log lines, with a stack only for unexpec
   events.emit("history_recovered", {});
   events.emit("turn_problem", { event: "turn_adopt_failed", turnId: "turn_1" as TurnId, error: "odd" });
   events.emit("ide_read", { turnId: "turn_1" as TurnId, ideTools: ["VIEW_FILE"] });
+  events.emit("agent_hostless", { agent: "devin", why: "no host" });
   events.emit("agent_noted", { agent: "gemini", notices: ["[MODE_UPDATE] plan"] });
   expect(lines).toEqual([
     ["error", "store_degraded", { store: "redis", why: "The disk is full.", hint: "Make room." }],
@@ -30,6 +31,7 @@ test("events of a gateway's life become log lines, with a stack only for unexpec
     ["info", "usage_healed", { file: "turns.db" }],
     ["warn", "turn_adopt_failed", { turnId: "turn_1", error: "odd" }],
     ["info", "the IDE's agent read", { turnId: "turn_1", ideTools: ["VIEW_FILE"] }],
+    ["warn", "agent_hostless", { agent: "devin", why: "no host" }],
     ["info", "agent_noted", { agent: "gemini", notices: ["[MODE_UPDATE] plan"] }],
   ]);
 });

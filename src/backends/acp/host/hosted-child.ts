@@ -46,6 +46,8 @@ export interface HostsOptions {
   /** How long a host waits for the next gateway where no prompt runs; 10 min by default. */
   readonly aloneMs?: number;
   readonly doors?: Doors | undefined;
+  /** Called with the reason where an agent's host could not be started. */
+  readonly onHostless?: (why: string) => void;
 }
 
 /** Why no host can be started here; undefined where one can. */
@@ -58,11 +60,12 @@ export function hostless({ folder, doors = defaultDoors }: Omit<HostsOptions, "a
 /** Starts agents in hosts, which outlive this process. An agent whose host cannot be started ends with this process. */
 export function hostedStart(options: HostsOptions): StartChild {
   return async (launch, clock) => {
-    if (hostless(options) === undefined) {
-      const child = await startHost(options, launch, clock).catch(() => undefined);
-      if (child !== undefined) return child;
+    try {
+      return await startHost(options, launch, clock);
+    } catch (error) {
+      options.onHostless?.(hostless(options) ?? (error as Error).message);
+      return await spawnChild(launch, clock);
     }
-    return await spawnChild(launch, clock);
   };
 }
 

@@ -41,7 +41,7 @@ export interface AcpAgentOptions {
   /** Starts a process; a real one by default. */
   readonly startChild?: StartChild;
   /** Where its processes outlive this one; undefined: they end with it. */
-  readonly hosts?: Omit<HostsOptions, "agent" | "doors">;
+  readonly hosts?: Omit<HostsOptions, "agent" | "doors" | "onHostless">;
   /** How its hosts and its relays are found; as the system allows by default. */
   readonly doors?: Doors;
   readonly events?: EventSink<BackendLifecycle> | undefined;
@@ -97,7 +97,8 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     restartMs = defaultRestartMs,
   } = options;
   const { startChild, doors } = options;
-  const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name, doors };
+  const onHostless = (why: string) => options.events?.emit("agent_hostless", { agent: spec.name, why });
+  const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name, doors, onHostless };
   const hub = new RelayHub(agentFolder(spec), clock, doors);
   const starter = new AgentStarter(spec, { clock, startChild, hosts, restore: (tools) => hub.restore(tools) });
   const pool = new ProcessPool({
