@@ -208,6 +208,25 @@ test("an agent that shows its calls of the client's tools under titles of its ow
   expect(readFileSync(join(folder, "slow", "native-tools.json"), "utf8")).toBe('{"slow":true}\n');
 });
 
+test("an agent that shows its calls of the client's tools as commands of its own learns them in prose from the next turn on", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+  const ask = askingAll(child, folder);
+  const first = child.whileTimePasses(ask({ native }));
+  const relay = await relayOf(child);
+  relay.write(`${JSON.stringify({ type: "call", call: { callId: "call-1", name: "step", arguments: {} } })}\n`);
+  expect((await first).at(-1)).toMatchObject({ reason: { unified: "tool_calls" } });
+  const results = [{ callId: "call-1", content: [{ type: "text" as const, text: "ok" }], isError: false }];
+  let told = "";
+  relay.on("data", (text) => (told += String(text)));
+  const second = child.whileTimePasses(ask({ ...continued, native: { ...native, results } }));
+  await until(() => told.includes('"answer"'));
+  const update = { sessionUpdate: "tool_call", toolCallId: "t", title: "One step", kind: "execute" };
+  child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+  expect((await second).at(-1)).toMatchObject({ type: "failed" });
+  expect(readFileSync(join(folder, "slow", "native-tools.json"), "utf8")).toBe('{"slow":false}\n');
+});
+
 test("the text before a call is in the answer that ends with the call, also where the call comes faster", async () => {
   const child = new PlayedAgent("session/prompt");
   const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Looking." } };

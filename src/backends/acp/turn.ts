@@ -271,7 +271,10 @@ async function* conclusion(
   const last = conclude(end, reader, errorContext(parts));
   const notices = [...reader.notices].map(clean);
   if (notices.length > 0) parts.events?.emit("agent_noted", { agent: parts.spec.name, notices });
-  if (held.session?.tools?.isUsed === false && reader.prefersOwnTools && held.process !== undefined)
+  const tools = held.session?.tools;
+  // calls that it shows as steps with an effect end each turn, so it learns the tools in prose from the next one on
+  const isUnusable = tools !== undefined && (!tools.isUsed || reader.effect !== undefined) && reader.prefersOwnTools;
+  if (isUnusable && held.process !== undefined)
     await bestEffort(parts.native.knowledge.note(versionOf(parts, held.process), false));
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
   const usage: TurnEventBody[] =

@@ -35,6 +35,7 @@ const asksUser = /\bask[_ ](?:the[_ ])?user/i;
 interface Tool {
   kind: unknown;
   title: string;
+  name: unknown;
   input: unknown;
   status: unknown;
   refused: boolean;
@@ -209,6 +210,7 @@ export class UpdateReader {
     const tool = this.#tools.get(id) ?? {
       kind: undefined,
       title: "",
+      name: undefined,
       input: undefined,
       status: undefined,
       refused: false,
@@ -218,6 +220,7 @@ export class UpdateReader {
     this.#afterTool = true;
     if (update["kind"] !== undefined && update["kind"] !== null) tool.kind = update["kind"];
     if (typeof update["title"] === "string" && update["title"] !== "") tool.title = update["title"];
+    if (typeof update["name"] === "string") tool.name = update["name"];
     if (isObject(update["rawInput"])) tool.input = update["rawInput"];
     if (update["status"] !== undefined && update["status"] !== null) tool.status = update["status"];
     tool.isOurs = this.#owner?.owns(tool) === true || (tool.isOurs && !isActing(tool.kind)); // a title may change, as it goes on

@@ -12,7 +12,7 @@ test.each([
   ["rm -rf millrace_get_weather", "other", false],
   ["millrace_get_weather; rm -rf .", "other", false],
 ] as const)("a step titled %j of the kind %j is a call of the client's tool: %j", (title, kind, isOwn) => {
-  expect(isOwnTool({ title, kind, input: undefined }, ["get_weather"])).toBe(isOwn);
+  expect(isOwnTool({ title, name: undefined, kind, input: undefined }, ["get_weather"])).toBe(isOwn);
 });
 
 const call = { server: "millrace", tool: "get_weather", arguments: {} };
@@ -24,5 +24,17 @@ test.each([
   ["no input", "mcp.millrace.get_weather", undefined, false],
   ["other words", "cat mcp.millrace.get_weather", call, false],
 ] as const)("a step that executes, with %s", (_, title, input, isOwn) => {
-  expect(isOwnTool({ title, kind: "execute", input }, ["get_weather"])).toBe(isOwn);
+  expect(isOwnTool({ title, name: undefined, kind: "execute", input }, ["get_weather"])).toBe(isOwn);
 });
+
+test.each([
+  ["mcp__millrace__get_weather", "Looking at the sky", "execute", true],
+  ["millrace_get_weather", "", undefined, true],
+  ["mcp__other__get_weather", "Looking at the sky", "other", false],
+  ["bash", "millrace_get_weather", "execute", false],
+] as const)(
+  "a step named %j and titled %j, of the kind %j, is a call of the client's tool: %j",
+  (name, title, kind, isOwn) => {
+    expect(isOwnTool({ title, name, kind, input: undefined }, ["get_weather"])).toBe(isOwn);
+  },
+);

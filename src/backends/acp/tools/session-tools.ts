@@ -214,21 +214,26 @@ export function isActing(kind: unknown): boolean {
   return acting.has(kind);
 }
 
-/** A step as an agent reports it: `kind`, `title` and `rawInput` of a `tool_call`. */
+/** A step as an agent reports it: `title`, `name`, `kind` and `rawInput` of a `tool_call`. */
 interface ToolStep {
   readonly title: string;
+  readonly name: unknown;
   readonly kind: unknown;
   readonly input: unknown;
 }
 
 /**
- * Whether an agent's tool step is a call of one of the client's tools. The whole title has to be a name that agents give such a tool,
- * because a title may be words of the model (a command line). Source: docs/wire/acp-tools.md, "Names".
+ * Whether an agent's tool step is a call of one of the client's tools: by its name, or else by its title. The whole title has to be a
+ * name that agents give such a tool, because it may be words of the model (a command line). Source: docs/wire/acp-tools.md, "Names".
  */
-export function isOwnTool({ title, kind, input }: ToolStep, tools: readonly string[]): boolean {
-  const name = title.trim();
-  if (acting.has(kind)) return tools.some((tool) => name === `mcp.${serverName}.${tool}` && isServerCall(input, tool));
-  return tools.some((tool) => forms(tool).includes(name));
+export function isOwnTool({ title, name, kind, input }: ToolStep, tools: readonly string[]): boolean {
+  const shown = title.trim();
+  return tools.some((tool) => {
+    const names = forms(tool);
+    if (typeof name === "string" && names.includes(name)) return true;
+    if (acting.has(kind)) return shown === `mcp.${serverName}.${tool}` && isServerCall(input, tool);
+    return names.includes(shown);
+  });
 }
 
 /** Codex reports every call of a server as `execute`, with an input of its own making. A tool that acts needs other members than these. */
