@@ -19,14 +19,19 @@ export class Quotes {
     return [...new Set([block, block.replace(mark, "$1")])].some((written) => {
       const { chars, words } = read(written);
       const isCut = /\w$/.test(written); // in the middle of a word
-      const most = 2 * words.length + addedToLine * written.split("\n").length;
-      return holdsInRow(there.chars, chars) || holdsNear(there.words, isCut ? words.subarray(0, -1) : words, most);
+      const added = words.length < manyWords ? 0 : words.length + addedToLine * written.split("\n").length;
+      return (
+        holdsInRow(there.chars, chars) ||
+        holdsNear(there.words, isCut ? words.subarray(0, -1) : words, words.length + added)
+      );
     });
   }
 }
 
 /** How many words and signs a tool may add to each line: who changed it and when, for example. */
 const addedToLine = 32;
+/** Fewer words and signs are near each other by chance, as those of `bash(command="ls")` in a sentence about it: nothing may be between them. */
+const manyWords = 10;
 
 const mark = /(tool_(?:call|result))-[a-z2-9]{7}(?=[\s>])/g;
 
