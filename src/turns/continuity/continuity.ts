@@ -170,7 +170,13 @@ interface RecallOptions {
  * process may have left a prompt that waits for these results. It is then registered here, so that the request can continue it. Throws the
  * errors of the store.
  */
-export function openRecall({ store, continuity, clock, owner, ownerIsGone }: RecallOptions): (asker: Asker) => Promise<void> {
+export function openRecall({
+  store,
+  continuity,
+  clock,
+  owner,
+  ownerIsGone,
+}: RecallOptions): (asker: Asker) => Promise<void> {
   const untilMs = clock.monotonic() + waitsMs;
   return async (asker) => {
     const { request, modelUid, caller, session } = asker;
