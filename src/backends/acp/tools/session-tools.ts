@@ -39,8 +39,8 @@ export class SessionTools {
   #refused = 0;
   /** Called when a call came, or one that waited is gone. */
   onChange: () => void = () => {};
-  /** Whether the agent has called one of these tools, under whatever title it shows that. */
-  isUsed = false;
+  /** Whether the agent has called one of these tools, under whatever title it shows that, or may have while an earlier gateway had it. */
+  isUsed: boolean;
   /** Whether the agent makes the calls of one answer at once; false once it was seen to make them one by one. */
   isTogether = true;
 
@@ -48,6 +48,7 @@ export class SessionTools {
   constructor(relayAddress: RelayAddress, onClose: () => void, kept?: KeptTools) {
     this.#relayAddress = relayAddress;
     this.#onClose = onClose;
+    this.isUsed = kept !== undefined;
     this.#offered = kept?.offered ?? [];
     this.#given = kept?.given ?? [];
   }
