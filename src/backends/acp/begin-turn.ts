@@ -109,8 +109,9 @@ async function goOnNatively(
   const { parts, prompt } = turn;
   const { native } = prompt;
   parts.native.parked.goOn(session.id);
-  await within(orAborted(tools.connection, turn.signal), relayMs, parts.clock); // it comes back to a new gateway by itself
-  if (native === undefined) throw turnFailure(goneMessage);
+  const back = orAborted(tools.connection, turn.signal).then(() => true); // it comes back to a new gateway by itself
+  const isThere = (await within(back, relayMs, parts.clock)) === true;
+  if (native === undefined || !isThere) throw turnFailure(goneMessage);
   const waiting = session.running?.end === undefined ? session.running : undefined;
   const results = native.results?.map(({ callId }) => callId);
   if (waiting !== undefined && results !== undefined) await takeUp(turn, process, session, results);

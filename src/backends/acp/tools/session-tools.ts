@@ -31,7 +31,7 @@ export class SessionTools {
   readonly #answers = new Map<string, ToRelay>();
   #offered: readonly ToolSpec[] = [];
   #relay: Socket | undefined;
-  readonly #connected = Promise.withResolvers<void>();
+  #connected = Promise.withResolvers<void>();
   /** The ids of the calls that the client was given and has not answered yet. */
   #given: readonly string[] = [];
   #isClosed = false;
@@ -53,7 +53,7 @@ export class SessionTools {
     this.#given = kept?.given ?? [];
   }
 
-  /** Resolves once the relay has told which calls wait. */
+  /** Resolves once the relay is there and has told which calls wait. */
   get connection(): Promise<void> {
     return this.#connected.promise;
   }
@@ -154,7 +154,9 @@ export class SessionTools {
   }
 
   disconnected(socket: Socket): void {
-    if (this.#relay === socket) this.#relay = undefined;
+    if (this.#relay !== socket) return;
+    this.#relay = undefined;
+    this.#connected = Promise.withResolvers();
   }
 
   /** Answers what still waits with an error, and forgets the session. */
