@@ -14,6 +14,7 @@ import { promptFor } from "../prompt.fake.ts";
 import { continueParked } from "./begin-turn.ts";
 import { openAcpAgent } from "./process/agent.ts";
 import type { AgentChild } from "./process/agent-child.ts";
+import { SessionNotes } from "./session/session-notes.ts";
 
 const session = { sessionId: "s", modes: { currentModeId: "ask", availableModes: [{ id: "ask" }] } };
 const replies = {
@@ -229,6 +230,29 @@ test("a session whose relay is gone is not gone on with: its calls would reach n
   expect(child.count("session/prompt")).toBe(1);
 });
 
+test("a prompt that the agent refuses because it gave up the session is asked anew, with the whole history", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const ask = askingAll(child);
+  const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Hello." } };
+  const answer = async (turns: number, reply: object) => {
+    await until(() => child.count("session/prompt") === turns);
+    const { id } = child.asked.findLast(({ method }) => method === "session/prompt") ?? {};
+    if ("result" in reply) child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+    child.say({ id, ...reply });
+  };
+  const ok = { result: { stopReason: "end_turn" } };
+  const first = child.whileTimePasses(ask());
+  await answer(1, ok);
+  expect((await first).at(-1)).toMatchObject({ type: "finished" });
+  const whole = { ...promptFor("default"), text: "All of it" };
+  const second = child.whileTimePasses(ask({ ...continued, instead: whole }));
+  await answer(2, { error: { code: -32002, message: "no such session" } });
+  await answer(3, ok);
+  expect((await second).at(-1)).toMatchObject({ type: "finished", text: "Hello." });
+  expect(child.count("session/new")).toBe(2);
+  expect(JSON.stringify(child.asked.findLast(({ method }) => method === "session/prompt"))).toContain("All of it");
+});
+
 test("an agent that shows its calls of the client's tools under titles of its own keeps these tools", async () => {
   const child = new PlayedAgent("session/prompt");
   const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
@@ -262,6 +286,28 @@ test("the text before a call is in the answer that ends with the call, also wher
   const events = await answer;
   expect(events.map(({ type }) => type)).toEqual(["started", "text", "tool_call", "usage", "finished"]);
   expect(events.at(-1)).toMatchObject({ text: "Looking." });
+});
+
+test("a turn whose session was replaced in its midst is found in the new one after a restart, and not asked again", async () => {
+  const child = new PlayedAgent("session/load");
+  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+  const { backend } = open(child, folder);
+  await new SessionNotes(join(folder, "slow"), child.clock).moved("s", "new", 1);
+  const from = { cascadeId: continued.continues, fromStep: 1, text: "", thinking: "" };
+  const { signal } = new AbortController();
+  const resumed = collected(backend.resume(promptFor("default"), from, options, signal));
+  await until(() => child.count("session/load") > 0);
+  for (const [sessionUpdate, text] of [
+    ["user_message_chunk", "All of it"],
+    ["agent_message_chunk", "Hello."],
+  ])
+    child.say({
+      method: "session/update",
+      params: { sessionId: "new", update: { sessionUpdate, content: { type: "text", text } } },
+    });
+  await child.speak("session/load");
+  expect(await child.whileTimePasses(resumed)).toMatchObject([{ type: "text", delta: "Hello." }, { type: "failed" }]);
+  expect(child.count("session/prompt")).toBe(0);
 });
 
 const waits = { isRunning: true, given: ["a", "b"], lost: 0, takesTools: true };
