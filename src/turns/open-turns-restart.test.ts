@@ -18,7 +18,7 @@ import { asking, durable, FakeReader, plainLayout, record, stoppedTurns } from "
 
 const never = new AbortController().signal;
 /** A call of the client's tools, for whose result the agent waits. */
-const call = { id: "call_1", name: "bash", arguments: { command: "ls" } };
+const call = { id: `call_${"0".repeat(24)}`, name: "bash", arguments: { command: "ls" } };
 const waiting = {
   type: "started",
   modelUid: "m" as never,

@@ -27,7 +27,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   const continuity = options.continuity && new Continuity({ clock, ...options.continuity, archive, notes });
   const refusals = new Refusals(options);
   const backOff = new BackOff(() => clock.now());
-  const recall = continuity && openRecall({ store, continuity, clock, ownerIsGone });
+  const recall = continuity && openRecall({ store, continuity, clock, owner, ownerIsGone });
   const starter = new TurnStarter({
     ...options,
     events,

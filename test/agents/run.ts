@@ -7,7 +7,7 @@ import OpenAI, { APIError } from "openai";
 import { installPackages, versionOf } from "../clients/install.ts";
 import { line, withSections } from "../clients/table.ts";
 import { type GatewayProcess, millrace, startGatewayProcess } from "../support/gateway-process.ts";
-import { type LoopTool, loopApis, runLoop } from "../support/tool-loop.ts";
+import { chatLoop, type LoopTool, loopApis, runLoop } from "../support/tool-loop.ts";
 import { startModelServer } from "./model-server.ts";
 
 /*
@@ -342,6 +342,16 @@ try {
       });
       held.push(isHeld);
     }
+    await check(`${agent.name}: two loops at once stay apart`, async () => {
+      const asked = await modelOf(agent);
+      const loops = ["a", "b"].map(async (mark) => {
+        const question = `Please use the tool step with {"at":"${mark}#"} 5 times, then count to 3.`;
+        const { rounds } = await runLoop(chatLoop, gateway, { model: asked, question, tool: step });
+        const wanted = Array.from({ length: 5 }, (_, round) => [{ at: `${mark}${round}` }]);
+        assert.deepEqual(rounds, wanted);
+      });
+      await Promise.all(loops);
+    });
     outcomes.get(agent.name)?.set("30 rounds of a tool loop are one prompt, in three APIs", held.every(Boolean));
   }
   await check("a gateway killed in the middle of an answer never asks again", async () => {

@@ -1,18 +1,20 @@
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { createConnection, type Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { until } from "../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import { eventsOf, type Prompt } from "../backend.ts";
+import { type Batch, eventsOf, type Prompt } from "../backend.ts";
 import { promptFor } from "../prompt.fake.ts";
 import { continueParked } from "./begin-turn.ts";
 import { openAcpAgent } from "./process/agent.ts";
 import type { AgentChild } from "./process/agent-child.ts";
+import { SessionNotes } from "./session/session-notes.ts";
 
 const session = { sessionId: "s", modes: { currentModeId: "ask", availableModes: [{ id: "ask" }] } };
 const replies = {
@@ -24,7 +26,10 @@ const replies = {
 interface Asked {
   readonly id: number;
   readonly method: string;
-  readonly params?: { readonly mcpServers?: readonly { readonly env: readonly { readonly value: string }[] }[] };
+  readonly params?: {
+    readonly cwd?: string;
+    readonly mcpServers?: readonly { readonly env: readonly { readonly value: string }[] }[];
+  };
 }
 
 /** An agent whose process a test plays. It answers by itself what is not in `mute`. */
@@ -93,13 +98,13 @@ function asking(child: PlayedAgent) {
   return async (more: Partial<Prompt> = {}): Promise<TurnEventBody | undefined> => (await all(more))[0];
 }
 
-/** Turns of a gateway with this agent. */
-function askingAll(child: PlayedAgent, folder = mkdtempSync(join(tmpdir(), "millrace-begin-"))) {
+/** A gateway with this agent. */
+function open(child: PlayedAgent, folder = mkdtempSync(join(tmpdir(), "millrace-begin-")), command = "slow") {
   const spec = {
     name: "slow",
     ide: "slow",
     vendor: "other",
-    command: "slow",
+    command,
     args: [],
     environment: {},
     folder,
@@ -109,12 +114,20 @@ function askingAll(child: PlayedAgent, folder = mkdtempSync(join(tmpdir(), "mill
     await agent.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  return async (more: Partial<Prompt> = {}): Promise<readonly TurnEventBody[]> => {
-    const batches = agent.backend.run({ ...promptFor("default"), ...more }, options, new AbortController().signal);
-    const events: TurnEventBody[] = [];
-    for await (const event of eventsOf(batches)) events.push(event);
-    return events;
-  };
+  return agent;
+}
+
+/** Turns of a gateway with this agent. */
+function askingAll(...place: Parameters<typeof open>) {
+  const agent = open(...place);
+  return async (more: Partial<Prompt> = {}): Promise<readonly TurnEventBody[]> =>
+    collected(agent.backend.run({ ...promptFor("default"), ...more }, options, new AbortController().signal));
+}
+
+async function collected(batches: AsyncIterable<Batch>): Promise<readonly TurnEventBody[]> {
+  const events: TurnEventBody[] = [];
+  for await (const event of eventsOf(batches)) events.push(event);
+  return events;
 }
 
 const options = { keep: true, onAlive: () => {} };
@@ -176,17 +189,69 @@ test("an agent that writes something is waited for, for a minute at most", async
   expect(await failed).toMatchObject(gaveUp("session/new", "within a minute"));
 });
 
-/** The relay of a session that the agent opens, once its prompt was sent. */
-async function relayOf(child: PlayedAgent): Promise<Socket> {
-  await until(() => child.count("session/new") > 0);
-  const [server] = child.asked.find(({ method }) => method === "session/new")?.params?.mcpServers ?? [];
+/** The relay of the newest session of so many that the agent opens, once its prompt was sent. */
+async function relayOf(child: PlayedAgent, sessions = 1): Promise<Socket> {
+  await until(() => child.count("session/new") === sessions);
+  const [server] = child.asked.findLast(({ method }) => method === "session/new")?.params?.mcpServers ?? [];
   const [socket, secret] = server?.env.map(({ value }) => value) ?? [];
   const relay = createConnection(socket ?? "");
   onTestFinished(() => void relay.destroy());
   relay.write(`${JSON.stringify({ type: "hello", secret, listed: true, calls: [] })}\n`);
-  await until(() => child.count("session/prompt") > 0);
+  await until(() => child.count("session/prompt") === sessions);
   return relay;
 }
+
+test("sessions with tools have folders of their own where an agent's sessions share servers in one folder", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const ask = askingAll(child, undefined, "opencode");
+  const answers = [ask({ native })];
+  await relayOf(child);
+  answers.push(ask({ native }));
+  await relayOf(child, 2);
+  const folders = child.asked.flatMap(({ method, params }) => (method === "session/new" ? [params?.cwd ?? ""] : []));
+  expect(folders.map((folder) => basename(folder))).toEqual(["1", "2"]);
+  await child.end();
+  await Promise.all(answers.map((answer) => child.whileTimePasses(answer)));
+});
+
+test("a session whose relay is gone is not gone on with: its calls would reach nobody", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const ask = askingAll(child);
+  const first = child.whileTimePasses(ask({ native }));
+  const relay = await relayOf(child);
+  const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Hello." } };
+  child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+  await child.speak("session/prompt");
+  expect((await first).at(-1)).toMatchObject({ type: "finished" });
+  relay.end();
+  await once(relay.resume(), "close"); // the gateway has closed its end too
+  const gone = { type: "failed", error: { message: "The agent no longer has the conversation to continue." } };
+  expect(await child.whileTimePasses(ask({ ...continued, native }))).toMatchObject([gone]);
+  expect(child.count("session/prompt")).toBe(1);
+});
+
+test("a prompt that the agent refuses because it gave up the session is asked anew, with the whole history", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const ask = askingAll(child);
+  const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "Hello." } };
+  const answer = async (turns: number, reply: object) => {
+    await until(() => child.count("session/prompt") === turns);
+    const { id } = child.asked.findLast(({ method }) => method === "session/prompt") ?? {};
+    if ("result" in reply) child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+    child.say({ id, ...reply });
+  };
+  const ok = { result: { stopReason: "end_turn" } };
+  const first = child.whileTimePasses(ask());
+  await answer(1, ok);
+  expect((await first).at(-1)).toMatchObject({ type: "finished" });
+  const whole = { ...promptFor("default"), text: "All of it" };
+  const second = child.whileTimePasses(ask({ ...continued, instead: whole }));
+  await answer(2, { error: { code: -32002, message: "no such session" } });
+  await answer(3, ok);
+  expect((await second).at(-1)).toMatchObject({ type: "finished", text: "Hello." });
+  expect(child.count("session/new")).toBe(2);
+  expect(JSON.stringify(child.asked.findLast(({ method }) => method === "session/prompt"))).toContain("All of it");
+});
 
 test("an agent that shows its calls of the client's tools under titles of its own keeps these tools", async () => {
   const child = new PlayedAgent("session/prompt");
@@ -240,6 +305,28 @@ test("the text before a call is in the answer that ends with the call, also wher
   const events = await answer;
   expect(events.map(({ type }) => type)).toEqual(["started", "text", "tool_call", "usage", "finished"]);
   expect(events.at(-1)).toMatchObject({ text: "Looking." });
+});
+
+test("a turn whose session was replaced in its midst is found in the new one after a restart, and not asked again", async () => {
+  const child = new PlayedAgent("session/load");
+  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+  const { backend } = open(child, folder);
+  await new SessionNotes(join(folder, "slow"), child.clock).moved("s", "new", 1);
+  const from = { cascadeId: continued.continues, fromStep: 1, text: "", thinking: "" };
+  const { signal } = new AbortController();
+  const resumed = collected(backend.resume(promptFor("default"), from, options, signal));
+  await until(() => child.count("session/load") > 0);
+  for (const [sessionUpdate, text] of [
+    ["user_message_chunk", "All of it"],
+    ["agent_message_chunk", "Hello."],
+  ])
+    child.say({
+      method: "session/update",
+      params: { sessionId: "new", update: { sessionUpdate, content: { type: "text", text } } },
+    });
+  await child.speak("session/load");
+  expect(await child.whileTimePasses(resumed)).toMatchObject([{ type: "text", delta: "Hello." }, { type: "failed" }]);
+  expect(child.count("session/prompt")).toBe(0);
 });
 
 const waits = { isRunning: true, given: ["a", "b"], lost: 0, takesTools: true };

@@ -21,6 +21,8 @@ interface TurnSession {
   readonly session: OpenSession;
   readonly prompt: Prompt;
   readonly waiting: RunningPrompt | undefined;
+  /** As `LastSession` of `session/session-notes.ts` has it. */
+  readonly before: number;
 }
 
 /** The session of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
@@ -30,7 +32,7 @@ export async function begin(turn: AcpTurn): Promise<TurnSession> {
   const fresh = async (patient: AcpTurn): Promise<TurnSession> => {
     const { parts, held, signal } = patient;
     const begun = native === undefined ? undefined : await beginNatively(patient, native);
-    if (begun !== undefined) return { ...begun, waiting: undefined };
+    if (begun !== undefined) return { ...begun, waiting: undefined, before: 0 };
     const prompt = asProse(turn.prompt);
     const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
     held.hold(lease, undefined);
@@ -38,7 +40,7 @@ export async function begin(turn: AcpTurn): Promise<TurnSession> {
     const session = await process.newSession(signal);
     held.hold(lease, session);
     await configure({ ...patient, prompt }, process, session);
-    return { process, session, prompt, waiting: undefined };
+    return { process, session, prompt, waiting: undefined, before: 0 };
   };
   return await whileAlive(turn, "session/new", (patient) => twiceIfKilled(() => fresh(patient)));
 }
@@ -69,8 +71,9 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
   const logged = sessionIdOf(parts.spec.name, continues);
   if (logged === undefined) throw turnFailure(otherAgentMessage);
   let here = await parts.pool.leaseHolding(logged); // then no other session took its place
-  const id = here === undefined ? await parts.notes.current(logged) : logged;
-  if (id === undefined) throw turnFailure(goneMessage);
+  const itself = { id: logged, before: 0, isDiscarded: false };
+  const { id, before, isDiscarded } = here === undefined ? await parts.notes.last(logged) : itself;
+  if (isDiscarded) throw turnFailure(goneMessage);
   if (id !== logged) held.replaced = logged;
   here ??= await parts.pool.leaseHolding(id);
   if (here === "elsewhere") throw turnFailure(busyMessage);
@@ -80,8 +83,9 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
     if (session.isHeld || (session.tools === undefined && session.running !== undefined))
       throw turnFailure(busyMessage);
     held.hold(here, session);
-    if (session.tools !== undefined) return await goOnNatively(turn, here.process, session, session.tools);
-    return { process: here.process, session, prompt, waiting: undefined };
+    if (session.tools !== undefined)
+      return { ...(await goOnNatively(turn, here.process, session, session.tools)), before };
+    return { process: here.process, session, prompt, waiting: undefined, before };
   }
   return await whileAlive(turn, "session/load", async (patient) => {
     const lease = await parts.pool.lease(launchOf(parts, prompt), patient.signal);
@@ -91,11 +95,12 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
     if (!process.abilities.canLoad || (turn.prompt.native !== undefined && mayTakeTools(parts, process)))
       throw turnFailure(goneMessage);
     const { session: loaded, replay } = await process.loadSession(id, patient.signal);
-    loaded.userMessages = readReplay(replay, 0).userMessages;
-    if (loaded.userMessages === 0) throw turnFailure(goneMessage);
+    const { userMessages } = readReplay(replay, 0, before);
+    if (userMessages === before) throw turnFailure(goneMessage);
+    loaded.userMessages = userMessages;
     held.hold(lease, loaded);
     await configure({ ...patient, prompt }, process, loaded);
-    return { process, session: loaded, prompt, waiting: undefined };
+    return { process, session: loaded, prompt, waiting: undefined, before };
   });
 }
 
@@ -105,12 +110,13 @@ async function goOnNatively(
   process: AgentProcess,
   session: OpenSession,
   tools: SessionTools,
-): Promise<TurnSession> {
+): Promise<Omit<TurnSession, "before">> {
   const { parts, prompt } = turn;
   const { native } = prompt;
   parts.native.parked.goOn(session.id);
-  await within(orAborted(tools.connection, turn.signal), relayMs, parts.clock); // it comes back to a new gateway by itself
-  if (native === undefined) throw turnFailure(goneMessage);
+  const back = orAborted(tools.connection, turn.signal).then(() => true); // it comes back to a new gateway by itself
+  const isThere = (await within(back, relayMs, parts.clock)) === true;
+  if (native === undefined || !isThere) throw turnFailure(goneMessage);
   const waiting = session.running?.end === undefined ? session.running : undefined;
   const results = native.results?.map(({ callId }) => callId);
   if (waiting !== undefined && results !== undefined) await takeUp(turn, process, session, results);

@@ -6,7 +6,7 @@ import { estimatedUsage } from "../turn-usage.ts";
 import { asNative, asProse, begin, beginNatively, goneMessage, versionOf } from "./begin-turn.ts";
 import { conclude } from "./conclusion.ts";
 import { drain } from "./drain.ts";
-import { agentError, clean, turnFailure, twiceIfKilled } from "./errors.ts";
+import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import { rulesOf } from "./process/prepare-launch.ts";
 import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
@@ -26,7 +26,7 @@ export function runTurn(
 ): AsyncGenerator<Batch, void> {
   const turn: AcpTurn = { parts, prompt, options, signal, held: new HeldSession(parts) };
   return guarded(turn, async function* () {
-    const { process, session, prompt: chosen, waiting } = await begin(turn);
+    const { process, session, prompt: chosen, waiting, before } = await begin(turn);
     const { held } = turn;
     const asked = { ...turn, prompt: chosen };
     const blocks = waiting === undefined ? blocksOf(launchOf(parts, chosen).style, process, session, chosen) : [];
@@ -40,7 +40,7 @@ export function runTurn(
     held.named = true;
     yield [{ type: "started", modelUid, backend: "acp", cascadeId, ide, ...place, ...tools, ...goesOn }];
     signal.throwIfAborted();
-    const begun = { sessionId: session.id, fromStep, sent: emptyAnswer, answered: false, deaths: 0, ...goesOn };
+    const begun = { sessionId: session.id, fromStep, before, sent: emptyAnswer, answered: false, deaths: 0, ...goesOn };
     await options.beforePrompt?.(signal);
     const results = chosen.native?.results ?? [];
     if (waiting === undefined) parts.native.parked.supersede(results.map(({ callId }) => callId));
@@ -62,13 +62,13 @@ export function resumeTurn(
     const logged = sessionIdOf(parts.spec.name, from.cascadeId);
     if (logged === undefined) throw turnFailure(noSessionMessage);
     turn.held.named = true;
-    const sessionId = await parts.notes.current(logged);
-    if (sessionId === undefined) throw turnFailure(discardedMessage);
+    const { id: sessionId, before, isDiscarded } = await parts.notes.last(logged);
+    if (isDiscarded) throw turnFailure(discardedMessage);
     if (sessionId !== logged) turn.held.replaced = logged;
     const sent = { text: from.text, thinking: from.thinking };
     const answered = from.answered === true || from.text !== "" || from.thinking !== "";
     const goesOn = from.goesOn === true ? ({ goesOn: true } as const) : {};
-    const begun = { sessionId, fromStep: from.fromStep ?? 0, sent, answered, deaths: 0, ...goesOn };
+    const begun = { sessionId, fromStep: from.fromStep ?? 0, before, sent, answered, deaths: 0, ...goesOn };
     const running = await openHere(turn, begun);
     if (running === undefined) {
       yield* recover(turn, begun);
@@ -164,6 +164,10 @@ async function* follow(turn: AcpTurn, begun: BegunTurn, running: RunningPrompt):
     yield park(turn, end.calls, running);
     return;
   }
+  if (end.type === "refused" && prompt.instead !== undefined && !running.isAccepted && isUnknownSession(end.error)) {
+    yield* askAnew(turn, begun); // the agent gave up the session since the last turn, so it has not taken the prompt
+    return;
+  }
   if (end.type !== "died") {
     if (end.type === "answered") parts.pool.worked(launchOf(parts, prompt).key);
     yield* conclusion(turn, end, running);
@@ -201,23 +205,30 @@ async function* recover(turn: AcpTurn, begun: BegunTurn, how?: string): AsyncGen
   yield* fromReplay(turn, begun.sent, found, how);
 }
 
-/** The whole history as one more prompt, in a new session with the client's tools, which takes the place of the turn's session. */
+/** The whole history as one more prompt, in a new session, which takes the place of the turn's session. Tools go the way that they went. */
 async function* askAnew(turn: AcpTurn, begun: BegunTurn): AsyncGenerator<Batch, void> {
   const { parts, held, options, signal } = turn;
   const whole = turn.prompt.instead ?? turn.prompt;
   if (whole.continues !== undefined) throw turnFailure(goneMessage);
   await held.discard();
-  const { native } = whole;
-  const again = native === undefined ? undefined : await beginNatively({ ...turn, prompt: whole }, native);
+  const fresh = { ...turn, prompt: turn.prompt.native === undefined ? asProse(whole) : whole };
+  const { native } = fresh.prompt;
+  const again = native === undefined ? await begin(fresh) : await beginNatively(fresh, native);
   if (again === undefined) throw turnFailure(goneMessage);
   const { process, session, prompt } = again;
   held.replaced = begun.sessionId;
-  await parts.notes.moved(begun.sessionId, session.id);
+  const { goesOn, ...place } = begun;
+  const before = goesOn === true ? 0 : begun.fromStep; // the log of a turn that goes on with a prompt has no number
+  session.userMessages = before;
+  await parts.notes.moved(begun.sessionId, session.id, before);
   await options.beforePrompt?.(signal);
   const asked = { ...turn, prompt };
   const blocks = blocksOf(launchOf(parts, prompt).style, process, session, prompt);
-  const { goesOn: _, ...place } = begun;
-  yield* follow(asked, { ...place, sessionId: session.id, fromStep: 0 }, send(asked, process, session, blocks));
+  yield* follow(
+    asked,
+    { ...place, sessionId: session.id, fromStep: before, before },
+    send(asked, process, session, blocks),
+  );
 }
 
 /** The end of a turn whose agent called tools: the prompt waits for their results. */

@@ -210,9 +210,10 @@ const started: TurnEventBody = {
   cascadeId,
   tools: "native",
 };
+const callId = `call_${"0".repeat(24)}`; // the form of those that an agent waits for
 const call: TurnEventBody = {
   type: "tool_call",
-  callId: "call-1",
+  callId,
   name: "bash",
   argumentsDelta: '{"command":"ls"}',
   done: true,
@@ -223,18 +224,23 @@ const ended = (raw: string): TurnEventBody => ({
   text: "Looking.",
 });
 const first = fakeRequest({ messages: [user("Look")], tools: [bash] });
-const called = assistant("Looking.", [{ id: "call-1", name: "bash", arguments: { command: "ls" } }]);
+const called = assistant("Looking.", [{ id: callId, name: "bash", arguments: { command: "ls" } }]);
 
 /** A log with a turn that ended like that, and a gateway that knows nothing of it. */
-async function left(raw: string, owner = "gone", told: (continuity: Continuity) => void = () => {}) {
+async function left(raw: string, owner = "gone", told: (continuity: Continuity) => void = () => {}, later = 0) {
   const clock = new FakeClock();
   const store = openMemoryLog({ clock });
   const { writer } = await store.create(newTurn({ request: first, modelUid: "m", caller: "me", session: "s" }), owner);
   await writer?.append([started, { type: "text", delta: "Looking." }, call, ended(raw)], clock.now());
+  for (let n = 0; n < later; n++) {
+    await clock.advance(1);
+    const request = fakeRequest({ messages: [user(`Look at ${n}`)] });
+    await store.create(newTurn({ request, modelUid: "m", caller: "me", session: "s" }), "gone");
+  }
   const continuity = new Continuity({ clock, idleMs: 60_000, archive: async () => {} });
   told(continuity);
-  const recall = openRecall({ store, continuity, clock, ownerIsGone: (name) => name === "gone" });
-  const choose = async (messages = [user("Look"), called, toolResult("call-1", "a.txt")], caller = "me") => {
+  const recall = openRecall({ store, continuity, clock, owner: "here", ownerIsGone: (name) => name === "gone" });
+  const choose = async (messages = [user("Look"), called, toolResult(callId, "a.txt")], caller = "me") => {
     const asker = { request: fakeRequest({ messages, tools: [bash] }), modelUid: "m", caller, session: "s" };
     await recall(asker);
     return continuity.choose(asker);
@@ -248,14 +254,19 @@ it("results go to the prompt that an ended process left waiting for them, once",
   expect(await choose()).toMatchObject({ type: "rebuild", reason: "busy" });
 });
 
+it("results find the prompt that waits for them behind hundreds of later turns of other clients", async () => {
+  const { choose } = await left("parked", "gone", undefined, 400);
+  expect(await choose()).toMatchObject({ type: "reuse", cascadeId });
+});
+
 it("a conversation that has gone on here is not set back by the turn that an ended process left", async () => {
-  const results = [user("Look"), called, toolResult("call-1", "a.txt")];
+  const results = [user("Look"), called, toolResult(callId, "a.txt")];
   const later = asker({ messages: results, tools: [bash] });
   for (const other of [user("Look"), user("Listen")]) {
     const { choose, continuity } = await left("parked", "gone", (known) =>
       known.keep(later, cascadeId, { text: "Done.", calls: [] }),
     );
-    expect(await choose([other, called, toolResult("call-1", "a.txt")])).toMatchObject({ type: "rebuild" });
+    expect(await choose([other, called, toolResult(callId, "a.txt")])).toMatchObject({ type: "rebuild" });
     const next = asker({ messages: [...results, assistant("Done."), user("Bye")], tools: [bash] });
     expect(continuity.choose(next)).toMatchObject({ type: "reuse", cascadeId });
   }
@@ -263,7 +274,7 @@ it("a conversation that has gone on here is not set back by the turn that an end
 
 it("every other request is laid out anew", async () => {
   const { choose, clock } = await left("parked");
-  const results = toolResult("call-1", "a.txt");
+  const results = toolResult(callId, "a.txt");
   expect(await choose([user("Look"), called, user("Stop")])).toMatchObject({ type: "rebuild" });
   expect(await choose([user("Look here"), called, results])).toMatchObject({ type: "rebuild" });
   expect(await choose(undefined, "somebody else")).toMatchObject({ type: "rebuild" });

@@ -1,11 +1,11 @@
-import type { Prompt } from "../../backends/backend.ts";
+import { isAwaited, type Prompt } from "../../backends/backend.ts";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import { readAll } from "../../log/read-turn.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import type { LogReads } from "../../log/store.ts";
+import type { LogReads, TurnFilter, TurnRecord } from "../../log/store.ts";
 import type { TrajectoryNotes } from "../orphaned-trajectories.ts";
 import {
   drop,
@@ -148,14 +148,20 @@ function ownerOf({ caller, session }: Asker): string {
   return JSON.stringify([caller, session ?? null]);
 }
 
-/** How many of the newest turns are looked at, and how long after the start of this process; ms. No call waits longer. */
-const lookedAt = 32;
+/**
+ * How many of the newest turns of other processes are looked at: few, and more if it is none of these. While one client runs a tool, others
+ * may begin hundreds of turns.
+ */
+const lookedAt = [32, 128, 512];
+/** How long after the start of this process they are looked at; ms. No call waits longer. */
 const waitsMs = 20 * 60_000;
 
 interface RecallOptions {
   readonly store: Pick<LogReads, "list" | "readAfter">;
   readonly continuity: Continuity;
   readonly clock: Clock;
+  /** This process. */
+  readonly owner: string;
   readonly ownerIsGone: (owner: string) => boolean;
 }
 
@@ -164,15 +170,22 @@ interface RecallOptions {
  * process may have left a prompt that waits for these results. It is then registered here, so that the request can continue it. Throws the
  * errors of the store.
  */
-export function openRecall({ store, continuity, clock, ownerIsGone }: RecallOptions): (asker: Asker) => Promise<void> {
+export function openRecall({
+  store,
+  continuity,
+  clock,
+  owner,
+  ownerIsGone,
+}: RecallOptions): (asker: Asker) => Promise<void> {
   const untilMs = clock.monotonic() + waitsMs;
   return async (asker) => {
     const { request, modelUid, caller, session } = asker;
     const held = heldPart(request, modelUid);
-    if (held === undefined || request.messages.at(-1)?.role !== "tool" || clock.monotonic() > untilMs) return;
-    if (continuity.knows(asker)) return;
-    const recent = await store.list({ caller, ...(session === undefined ? {} : { session }), limit: lookedAt });
-    for (const turn of recent) {
+    const last = request.messages.at(-1);
+    if (held === undefined || last?.role !== "tool" || !isAwaited(last.callId)) return;
+    if (clock.monotonic() > untilMs || continuity.knows(asker)) return;
+    const filter = { caller, ...(session === undefined ? {} : { session }), exceptOwner: owner };
+    for await (const turn of newest(store, filter)) {
       const isEarlier = turn.outcome === "finished" && turn.request.messages.length + 1 === held.heldMessages;
       if (!isEarlier || turn.session !== session || !ownerIsGone(turn.owner)) continue;
       const events = await readAll(store, turn.turnId);
@@ -187,6 +200,19 @@ export function openRecall({ store, continuity, clock, ownerIsGone }: RecallOpti
       return;
     }
   };
+}
+
+async function* newest(
+  store: Pick<LogReads, "list">,
+  filter: Omit<TurnFilter, "limit">,
+): AsyncGenerator<TurnRecord, void> {
+  let before = 0;
+  for (const limit of lookedAt) {
+    const turns = await store.list({ ...filter, limit });
+    yield* turns.slice(before);
+    if (turns.length < limit) return;
+    before = limit;
+  }
 }
 
 export interface ConversationOptions {

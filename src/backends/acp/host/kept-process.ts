@@ -11,6 +11,7 @@ const schema = z.object({
       userMessages: z.number(),
       told: z.string().optional(),
       prompt: z.object({ id: z.number(), from: z.number() }).optional(),
+      folder: z.number().optional(),
       tools: z
         .object({
           socket: z.string(),
@@ -38,6 +39,8 @@ export interface KeptProcess {
     readonly told?: string | undefined;
     /** The prompt of a turn that may go on: its request, and the number of the agent's lines before it. */
     readonly prompt?: { readonly id: number; readonly from: number } | undefined;
+    /** The number of its own folder. */
+    readonly folder?: number | undefined;
     readonly tools?: KeptTools | undefined;
   }[];
   /** Requests of `session/load` without a reply. */

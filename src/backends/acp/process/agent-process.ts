@@ -1,3 +1,5 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { bestEffort, deadline, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
@@ -41,6 +43,8 @@ export class AgentProcess {
   readonly #initialized: unknown;
   /** Sessions that the agent is opening and whose callers did not wait: the next caller that wants the same tools gets one. */
   readonly #late = new Map<string, Promise<OpenSession>>();
+  /** The numbers of the folders that sessions have for themselves. A free one is used again: the agent keeps what it has for each folder. */
+  readonly #folders = new Set<number>();
   /** Requests of `session/load` without a reply, by session. */
   readonly #loads = new Map<string, { readonly id: number; readonly done: Promise<void> }>();
 
@@ -83,11 +87,12 @@ export class AgentProcess {
     { restore, ...start }: Start & { readonly restore: (tools: KeptTools) => SessionTools },
   ): AgentProcess {
     const process = new AgentProcess(wire(child), start, kept.initialized, undefined);
-    for (const { id, userMessages, told, prompt, tools: keptTools } of kept.sessions) {
+    for (const { id, userMessages, told, prompt, folder, tools: keptTools } of kept.sessions) {
+      if (folder !== undefined) process.#folders.add(folder);
       if (prompt !== undefined && prompt.from < (child.host?.read ?? 0)) continue; // its lines were dropped
       const tools = keptTools === undefined ? undefined : restore(keptTools);
       const given = keptTools?.given ?? [];
-      const session = { ...openSession(id, readSessionOptions({}), tools), userMessages, told, given };
+      const session = { ...openSession(id, readSessionOptions({}), tools), userMessages, told, given, folder };
       process.#router.sessions.set(id, session);
       if (prompt === undefined) continue;
       session.isLeft = true;
@@ -192,10 +197,10 @@ export class AgentProcess {
   note(): void {
     const { host } = this.child;
     if (host === undefined) return;
-    const sessions = [...this.sessions.values()].map(({ id, userMessages, told, ...session }) => {
+    const sessions = [...this.sessions.values()].map(({ id, userMessages, told, folder, ...session }) => {
       const isNeeded = session.running !== undefined || session.isHeld || session.isLeft;
       const prompt = isNeeded ? session.prompt : undefined;
-      return { id, userMessages, told, prompt, tools: session.tools?.kept(session.given) };
+      return { id, userMessages, told, prompt, folder, tools: session.tools?.kept(session.given) };
     });
     const loads = [...this.#loads].map(([sessionId, { id }]) => ({ sessionId, id }));
     const { launch, settings } = this.#start;
@@ -263,9 +268,12 @@ export class AgentProcess {
   async #newSession(native: NativeTools | undefined): Promise<OpenSession> {
     const opened = await native?.open();
     void this.child.exited.then(() => opened?.tools.close());
+    const folder = opened !== undefined && this.own.sharesServers ? this.#takeFolder() : undefined;
     try {
       const limit = AbortSignal.timeout(sessionMs);
-      const place = { ...this.#place, ...(opened === undefined ? {} : { mcpServers: [opened.server] }) };
+      const cwd = folder === undefined ? this.#start.cwd : join(this.#start.cwd, String(folder));
+      if (folder !== undefined) await mkdir(cwd, { recursive: true, mode: 0o700 });
+      const place = { ...this.#place, cwd, ...(opened === undefined ? {} : { mcpServers: [opened.server] }) };
       const reply = await this.#peer.request("session/new", place, limit).catch((error: unknown) => {
         this.isStale ||= limit.aborted; // a process that opens no session is of no use
         throw error;
@@ -273,11 +281,12 @@ export class AgentProcess {
       const options = readSessionOptions(reply);
       const { sessionId: id } = options;
       if (id === undefined) throw new TypeError("session/new gave no session id");
-      const session = openSession(id, options, opened?.tools);
+      const session = { ...openSession(id, options, opened?.tools), folder };
       this.#open(session);
       return session;
     } catch (error) {
       opened?.tools.close();
+      this.#giveBack(folder);
       throw error;
     }
   }
@@ -287,7 +296,19 @@ export class AgentProcess {
     this.note();
   }
 
+  #takeFolder(): number {
+    let folder = 1;
+    while (this.#folders.has(folder)) folder++;
+    this.#folders.add(folder);
+    return folder;
+  }
+
+  #giveBack(folder: number | undefined): void {
+    if (folder !== undefined) this.#folders.delete(folder);
+  }
+
   #forget(sessionId: string): void {
+    this.#giveBack(this.sessions.get(sessionId)?.folder);
     this.#router.sessions.delete(sessionId);
     this.note();
   }

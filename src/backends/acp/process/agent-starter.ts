@@ -137,7 +137,7 @@ export class AgentStarter {
   }
 }
 
-const nothingKnown: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown: false };
+const nothingKnown: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown: false, sharesServers: false };
 
 /** The note of the gateway before; undefined where it left none, or one of another build. */
 function keptIn(state: string | undefined): KeptProcess | undefined {

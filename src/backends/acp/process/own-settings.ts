@@ -17,6 +17,8 @@ export interface OwnSettings {
   readonly meta: object | undefined;
   /** Whether the agent is one of the table, or its user lets it act. */
   readonly isKnown: boolean;
+  /** As `KnownAgent` has it. */
+  readonly sharesServers: boolean;
 }
 
 /** The environment that the agent's user gives it. */
@@ -32,6 +34,11 @@ interface KnownAgent {
   readonly meta?: object;
   /** The version from which on a model was seen to call the tools of a session's server under these settings. Older ones list them and call none. */
   readonly servesSince?: string;
+  /**
+   * Its sessions in one folder share their MCP servers by name: the newest one's server gets the calls of all. So each session with the
+   * client's tools needs a folder of its own. Source: docs/wire/acp-tools.md, "The server of a session".
+   */
+  readonly sharesServers?: true;
 }
 
 /** The client's tools are named after our server, and stay allowed. */
@@ -92,10 +99,11 @@ const table: readonly KnownAgent[] = [
   {
     name: /opencode/,
     environment: (_, given) => ({ OPENCODE_CONFIG_CONTENT: withoutTools(given) }),
+    sharesServers: true,
   },
 ];
 
-const none: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown: false };
+const none: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown: false, sharesServers: false };
 
 /**
  * The settings for this agent; files of them are written below the folder.
@@ -104,8 +112,9 @@ const none: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown:
  */
 export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<OwnSettings> {
   if (spec.vendor === "devin") return none;
-  if (spec.allowsActions === true) return { ...none, isKnown: true };
   const known = knownAgent(spec);
+  const sharesServers = known?.sharesServers === true;
+  if (spec.allowsActions === true) return { ...none, isKnown: true, sharesServers };
   if (known === undefined) return none;
   const file = join(folder, known.file?.startsWith("[[") === true ? "answers-only.toml" : "answers-only.json"); // Gemini reads no other name
   if (known.file !== undefined) {
@@ -117,6 +126,7 @@ export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<O
     environment: known.environment?.(file, spec.environment) ?? {},
     meta: known.meta,
     isKnown: true,
+    sharesServers,
   };
 }
 

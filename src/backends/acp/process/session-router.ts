@@ -27,11 +27,23 @@ export interface OpenSession {
   isLeft: boolean;
   /** The client's tools, where the agent has them as its own. */
   readonly tools: SessionTools | undefined;
+  /** The number of its own folder, where it has one. */
+  folder: number | undefined;
 }
 
 export function openSession(id: string, options: SessionOffer, tools?: SessionTools): OpenSession {
   const nothing = { told: undefined, running: undefined, last: undefined, prompt: undefined, parkedAt: undefined };
-  return { id, options, userMessages: 0, given: [], ...nothing, isHeld: false, isLeft: false, tools };
+  return {
+    id,
+    options,
+    userMessages: 0,
+    given: [],
+    ...nothing,
+    isHeld: false,
+    isLeft: false,
+    tools,
+    folder: undefined,
+  };
 }
 
 const stoppedMethod = "_cognition.ai/agent_stopped";

@@ -9,6 +9,14 @@ import { replaceFile } from "../../../base/node/replace-file.ts";
 const oldMs = 30 * 24 * 3_600_000;
 const maxReplacements = 8;
 
+/** The session in which a conversation goes on. */
+interface LastSession {
+  readonly id: string;
+  /** User messages of the conversation that count before those of this session: one that took another's place goes on with its numbers. */
+  readonly before: number;
+  readonly isDiscarded: boolean;
+}
+
 /**
  * Notes about sessions that a turn's log names. A note is on disk before the change that it describes:
  *
@@ -33,15 +41,15 @@ export class SessionNotes {
     return isDiscarded ? undefined : id;
   }
 
-  /** The session that took its place last, else itself; and whether that one was discarded. */
-  async last(sessionId: string): Promise<{ readonly id: string; readonly isDiscarded: boolean }> {
-    const { ids, isDiscarded } = await this.#chain(sessionId);
-    return { id: ids.at(-1) ?? sessionId, isDiscarded };
+  /** The session that took its place last, else itself. */
+  async last(sessionId: string): Promise<LastSession> {
+    const { ids, before, isDiscarded } = await this.#chain(sessionId);
+    return { id: ids.at(-1) ?? sessionId, before, isDiscarded };
   }
 
-  /** Resolves once the note would survive a crash of the machine. */
-  async moved(from: string, to: string): Promise<void> {
-    await this.#write(from, to);
+  /** Resolves once the note would survive a crash of the machine. `before`: as in `LastSession`. */
+  async moved(from: string, to: string, before = 0): Promise<void> {
+    await this.#write(from, `${before} ${to}`);
   }
 
   /** Resolves once the note would survive a crash of the machine. */
@@ -55,16 +63,19 @@ export class SessionNotes {
     for (const id of ids.reverse()) await rm(this.#path(id), { force: true });
   }
 
-  async #chain(sessionId: string): Promise<{ readonly ids: string[]; readonly isDiscarded: boolean }> {
+  async #chain(sessionId: string): Promise<Omit<LastSession, "id"> & { readonly ids: string[] }> {
     const ids = [sessionId];
+    let before = 0;
     for (let at = sessionId; ids.length <= maxReplacements; ) {
       const next = await this.#read(at);
       if (next === undefined) break;
-      if (next === "") return { ids, isDiscarded: true };
-      ids.push(next);
-      at = next;
+      if (next === "") return { ids, before, isDiscarded: true };
+      const space = next.indexOf(" ");
+      before = Number(next.slice(0, space));
+      at = next.slice(space + 1);
+      ids.push(at);
     }
-    return { ids, isDiscarded: false };
+    return { ids, before, isDiscarded: false };
   }
 
   async #write(sessionId: string, text: string): Promise<void> {

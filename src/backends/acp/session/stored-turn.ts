@@ -10,8 +10,10 @@ import type { AcpTurn } from "./held-session.ts";
 /** A turn whose prompt may have reached the agent, and the part of the answer that its reader already holds. */
 export interface BegunTurn {
   readonly sessionId: string;
-  /** User messages that the session held before this turn. */
+  /** User messages of the conversation before this turn. */
   readonly fromStep: number;
+  /** How many of them are not in the session, because it took the place of another one. */
+  readonly before: number;
   readonly sent: AnswerSoFar;
   /** Something of the answer is there, or a step of the agent's was seen: the prompt certainly arrived. */
   readonly answered: boolean;
@@ -46,7 +48,7 @@ export async function findStoredTurn(turn: AcpTurn, begun: BegunTurn): Promise<S
   if (loaded === undefined) return await replace(turn, begun, lease);
   const { session, replay } = loaded;
   held.hold(lease, session);
-  const replayed = readReplay(replay, begun.fromStep);
+  const replayed = readReplay(replay, begun.fromStep, begun.before);
   session.userMessages = replayed.userMessages;
   if (!replayed.accepted) {
     if (begun.answered) throw turnFailure(vanishedMessage);
@@ -112,7 +114,7 @@ const lockedMessage =
 
 /** One turn, as a stored session shows it. */
 export interface ReplayedTurn {
-  /** User messages in the session, all turns together. */
+  /** User messages of the conversation, all turns together. */
   readonly userMessages: number;
   /** Our user message is in it: the prompt was accepted. */
   readonly accepted: boolean;
@@ -121,12 +123,12 @@ export interface ReplayedTurn {
 }
 
 /**
- * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based). Chunks of one user
+ * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based); `before` as in `BegunTurn`. Chunks of one user
  * message share its id; where an agent gives no ids, neighbours are one message.
  */
-export function readReplay(replay: readonly JsonObject[], fromStep: number): ReplayedTurn {
+export function readReplay(replay: readonly JsonObject[], fromStep: number, before = 0): ReplayedTurn {
   const reader = new UpdateReader();
-  let userMessages = 0;
+  let userMessages = before;
   let inUserMessage = false;
   let messageId: unknown;
   for (const update of replay) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isOwnTool } from "./session-tools.ts";
+import { isOwnTool, SessionTools } from "./session-tools.ts";
 
 test.each([
   ["millrace_get_weather", "other", true],
@@ -38,3 +38,9 @@ test.each([
     expect(isOwnTool({ title, name, kind, input: undefined }, ["get_weather"])).toBe(isOwn);
   },
 );
+
+test("tools that an earlier gateway left count as used, because it alone saw the calls that were answered", () => {
+  const address = { socket: "door", secret: "secret" };
+  const kept = new SessionTools(address, () => {}, { ...address, offered: [], given: [] });
+  expect([new SessionTools(address, () => {}).isUsed, kept.isUsed]).toEqual([false, true]);
+});

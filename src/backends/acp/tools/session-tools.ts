@@ -31,7 +31,7 @@ export class SessionTools {
   readonly #answers = new Map<string, ToRelay>();
   #offered: readonly ToolSpec[] = [];
   #relay: Socket | undefined;
-  readonly #connected = Promise.withResolvers<void>();
+  #connected = Promise.withResolvers<void>();
   /** The ids of the calls that the client was given and has not answered yet. */
   #given: readonly string[] = [];
   #isClosed = false;
@@ -39,8 +39,8 @@ export class SessionTools {
   #refused = 0;
   /** Called when a call came, or one that waited is gone. */
   onChange: () => void = () => {};
-  /** Whether the agent has called one of these tools, under whatever title it shows that. */
-  isUsed = false;
+  /** Whether the agent has called one of these tools, under whatever title it shows that, or may have while an earlier gateway had it. */
+  isUsed: boolean;
   /** Whether the agent makes the calls of one answer at once; false once it was seen to make them one by one. */
   isTogether = true;
 
@@ -48,11 +48,12 @@ export class SessionTools {
   constructor(relayAddress: RelayAddress, onClose: () => void, kept?: KeptTools) {
     this.#relayAddress = relayAddress;
     this.#onClose = onClose;
+    this.isUsed = kept !== undefined;
     this.#offered = kept?.offered ?? [];
     this.#given = kept?.given ?? [];
   }
 
-  /** Resolves once the relay has told which calls wait. */
+  /** Resolves once the relay is there and has told which calls wait. */
   get connection(): Promise<void> {
     return this.#connected.promise;
   }
@@ -153,7 +154,9 @@ export class SessionTools {
   }
 
   disconnected(socket: Socket): void {
-    if (this.#relay === socket) this.#relay = undefined;
+    if (this.#relay !== socket) return;
+    this.#relay = undefined;
+    this.#connected = Promise.withResolvers();
   }
 
   /** Answers what still waits with an error, and forgets the session. */
