@@ -1,7 +1,7 @@
 /** The texts of a request, to find blocks of an answer that the model only quotes from them. */
 export class Quotes {
   readonly #texts: readonly string[];
-  #read: Reading | undefined;
+  #read: Comparable | undefined;
 
   constructor(texts: readonly string[]) {
     this.#texts = texts;
@@ -80,14 +80,14 @@ for (let code = 0; code < kinds.length; code++) {
 }
 
 /** A text as it is compared. */
-interface Reading {
+interface Comparable {
   /** The low byte of each character that counts. */
   readonly chars: Uint8Array;
   /** A hash of each word and each sign. */
   readonly words: Uint16Array;
 }
 
-function read(text: string): Reading {
+function read(text: string): Comparable {
   const all = decoded(text);
   const chars = new Uint8Array(all.length);
   const words = new Uint16Array(all.length);

@@ -39,7 +39,7 @@ export class SessionTools {
   #refused = 0;
   /** Called when a call came, or one that waited is gone. */
   onChange: () => void = () => {};
-  /** Whether the agent has called one of these tools, under whatever title it shows that, or may have while an earlier gateway had it. */
+  /** Whether the agent has called one of these tools, under any title, or may have while an earlier gateway had it. */
   isUsed: boolean;
   /** Whether the agent makes the calls of one answer at once; false once it was seen to make them one by one. */
   isTogether = true;
