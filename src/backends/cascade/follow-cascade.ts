@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
+import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
@@ -12,9 +12,9 @@ import {
   afterFailure,
   isOutage,
   noPolls,
-  type PollFailure,
   type PollHistory,
   type PollPace,
+  pollFailure,
 } from "./poll-schedule.ts";
 import { isConfirming, wantsRun } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
@@ -116,16 +116,6 @@ async function readRun(
     if (callFailure(error) !== "unimplemented") throw error;
     return { kind: "run", atMs: now(), status: undefined, executors: [], restarted };
   }
-}
-
-/**
- * Polls change nothing, so one without an answer may be repeated. `cancelled`, while the turn is not: the
- * way to the server was closed while it is looked for again.
- */
-function pollFailure(error: unknown): PollFailure {
-  if (!isMillraceError(error)) return callFailure(error);
-  if (error.code === "upstream_timeout") return "silent";
-  return error.code === "cancelled" ? "not_sent" : callFailure(error);
 }
 
 /** A server that cannot be found yet is not counted as a failure here: the next poll fails, and that uses its budget. */

@@ -1,4 +1,5 @@
-import type { CallFailureKind } from "../../language-server/errors/call-failure.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import { type CallFailureKind, callFailure } from "../../language-server/errors/call-failure.ts";
 import type { NextPoll } from "./poll-pacer.ts";
 import { checkpointMs } from "./turn-progress.ts";
 
@@ -115,6 +116,16 @@ export function afterFailure(
     history: { recentErrors, errorsInRow, failuresInRow, failingSinceMs },
     waitMs: Math.min(slowestRetryMs, firstRetryMs * 2 ** Math.min(failuresInRow - 1, 16)),
   };
+}
+
+/**
+ * Polls change nothing, so one without an answer may be repeated. `cancelled`, while the turn is not: the
+ * way to the server was closed while it is looked for again.
+ */
+export function pollFailure(error: unknown): PollFailure {
+  if (!isMillraceError(error)) return callFailure(error);
+  if (error.code === "upstream_timeout") return "silent";
+  return error.code === "cancelled" ? "not_sent" : callFailure(error);
 }
 
 /** Whether a failure looks as if the server were gone or another one in its place, so that it is worth looking for it again. */

@@ -53,6 +53,18 @@ describe("a prompt is sent at most once", () => {
     expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(1);
   });
 
+  test("a server that is being looked for does not use up the looks for a refused prompt", async () => {
+    const { server, run } = setUp();
+    server.failNext("sendUserMessage", "csrf_refused");
+    let closed = 0;
+    server.onCall = (call) => {
+      if (server.calls.includes("sendUserMessage") && call !== "sendUserMessage" && closed++ < 5)
+        throw new MillraceError("cancelled", "The connection to the IDE's server has been closed.");
+    };
+    expect((await run()).at(-1)).toEqual(finished);
+    expect(server.accepted).toHaveLength(1);
+  });
+
   test("a prompt that is refused twice fails as unsent; one that may have arrived at the second try does not", async () => {
     const { server, run } = setUp();
     server.failNext("sendUserMessage", "csrf_refused");

@@ -1,12 +1,12 @@
 import type { Clock } from "../../base/clock.ts";
-import { MillraceError, toMillraceError, unsentPrompt } from "../../base/errors.ts";
+import { isMillraceError, MillraceError, toMillraceError, unsentPrompt } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { type CallFailureKind, callFailure } from "../../language-server/errors/call-failure.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Prompt, RunOptions } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
 import type { FollowedTurn, FollowerState } from "./follower.ts";
-import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace } from "./poll-schedule.ts";
+import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace, pollFailure } from "./poll-schedule.ts";
 
 /** Failures that prove that the server did not take the prompt, and that a second try can mend. */
 const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "not_sent", "unauthenticated"]);
@@ -111,12 +111,11 @@ export async function wasAccepted<State extends FollowerState, Snapshot>(
       await clock.sleep(betweenLooksMs, signal);
     } catch (error) {
       signal.throwIfAborted();
-      const kind = callFailure(error);
-      const retry = afterFailure(history, kind, now(), pace);
+      const retry = afterFailure(history, pollFailure(error), now(), pace);
       if (retry === undefined) throw goneError(error);
       history = retry.history;
       await clock.sleep(retry.waitMs, signal);
-      if (isOutage(kind)) await current.again(signal).catch(() => signal.throwIfAborted()); // the next look counts it
+      if (isOutage(callFailure(error))) await current.again(signal).catch(() => signal.throwIfAborted()); // the next look counts it
     }
   }
 }
@@ -132,6 +131,15 @@ async function isIdle(current: CurrentServer, cascadeId: CascadeId, signal: Abor
 }
 
 function goneError(error: unknown): unknown {
+  if (isMillraceError(error) && error.code === "cancelled")
+    return new MillraceError(
+      "upstream_failed",
+      "The IDE's server ended before it had the prompt for certain, and did not come back.",
+      {
+        hint: "Start the IDE, open a folder, then send the request again.",
+        cause: error,
+      },
+    );
   if (callFailure(error) !== "trajectory_missing") return error;
   const message =
     "The IDE's server no longer has this conversation. Millrace cannot tell whether the prompt arrived, and did not send it again.";
