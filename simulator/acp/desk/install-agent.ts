@@ -1,7 +1,7 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { replaceFile } from "../../../src/base/node/replace-file.ts";
+import { replaceFile, replaceFileSync } from "../../../src/base/node/replace-file.ts";
 import type { Layout } from "../../layout.ts";
 import type { AgentSettings } from "./desk-protocol.ts";
 
@@ -11,10 +11,10 @@ const ownEntry = import.meta.url.endsWith(".ts") ? "../main.ts" : "./simulated-a
 /** Tests and benchmarks name the entry of a bundle here: its processes start sooner than those of the sources. */
 const entry = process.env["MILLRACE_SIMULATED_AGENT"] ?? fileURLToPath(new URL(ownEntry, import.meta.url));
 
-/** The `devin` programs to install, and their settings. */
 /** Marks the CLI beside it as a stand-in. */
 const cliStandInFile = "millrace-stand-in";
 
+/** The `devin` programs to install, and their settings. */
 interface AgentInstallation {
   readonly home: string;
   readonly layout: Layout;
@@ -40,13 +40,13 @@ export interface InstalledAgents {
 export async function installAgents(installation: AgentInstallation): Promise<InstalledAgents> {
   const { home, layout, node, settings, cli, credentials, marked } = installation;
   const settingsFile = join(home, ".millrace-simulator", "agent.json");
-  await writePrivate(settingsFile, JSON.stringify(settings));
+  replaceFileSync(settingsFile, JSON.stringify(settings)); // an agent may start meanwhile
   const paths = [layout.agent, cli ? layout.cli : undefined].filter((path) => path !== undefined);
   const command = [node, "--no-warnings", entry, settingsFile];
   await Promise.all(paths.map((path) => writeLauncher(path, command)));
-  if (cli && marked) await writePrivate(join(dirname(layout.cli), cliStandInFile), "");
+  if (cli && marked) replaceFileSync(join(dirname(layout.cli), cliStandInFile), "");
   if (credentials) {
-    await writePrivate(
+    replaceFileSync(
       join(layout.cliData, "credentials.toml"),
       `windsurf_api_key = "${settings.apiKey}"\napi_server_url = "https://server.self-serve.windsurf.com"\n`,
     );
@@ -59,9 +59,4 @@ async function writeLauncher(path: string, command: readonly string[]): Promise<
   const words = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
   await mkdir(dirname(path), { recursive: true });
   await replaceFile(path, `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 }); // an agent may start meanwhile
-}
-
-async function writePrivate(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, text, { mode: 0o600 });
 }
