@@ -253,42 +253,42 @@ test("a prompt that the agent refuses because it gave up the session is asked an
   expect(JSON.stringify(child.asked.findLast(({ method }) => method === "session/prompt"))).toContain("All of it");
 });
 
-test("an agent that shows its calls of the client's tools under titles of its own keeps these tools", async () => {
-  const child = new PlayedAgent("session/prompt");
-  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+/** The second turn of a loop of calls, once the agent has the results of the first. `between`: what the agent does before it calls. */
+async function secondRound(child: PlayedAgent, folder: string, between = () => {}) {
   const ask = askingAll(child, folder);
   const first = child.whileTimePasses(ask({ native }));
   const relay = await relayOf(child);
-  const update = { sessionUpdate: "tool_call", toolCallId: "t", title: "One step", kind: "other" };
-  child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+  between();
   relay.write(`${JSON.stringify({ type: "call", call: { callId: "call-1", name: "step", arguments: {} } })}\n`);
   expect((await first).at(-1)).toMatchObject({ reason: { unified: "tool_calls" } });
   const results = [{ callId: "call-1", content: [{ type: "text" as const, text: "ok" }], isError: false }];
   let told = "";
   relay.on("data", (text) => (told += String(text)));
-  const second = child.whileTimePasses(ask({ ...continued, native: { ...native, results } }));
+  const answer = child.whileTimePasses(ask({ ...continued, native: { ...native, results } }));
   await until(() => told.includes('"answer"'));
+  return { answer };
+}
+
+const step = (child: PlayedAgent, kind: string) => {
+  const update = { sessionUpdate: "tool_call", toolCallId: "t", title: "One step", kind };
+  child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
+};
+
+test("an agent that shows its calls of the client's tools under titles of its own keeps these tools", async () => {
+  const child = new PlayedAgent("session/prompt");
+  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+  const { answer } = await secondRound(child, folder, () => step(child, "other"));
   await child.speak("session/prompt");
-  expect((await second)[0]).toMatchObject({ type: "started", goesOn: true });
+  expect((await answer)[0]).toMatchObject({ type: "started", goesOn: true });
   expect(readFileSync(join(folder, "slow", "native-tools.json"), "utf8")).toBe('{"slow":true}\n');
 });
 
 test("an agent that shows its calls of the client's tools as commands of its own learns them in prose from the next turn on", async () => {
   const child = new PlayedAgent("session/prompt");
   const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
-  const ask = askingAll(child, folder);
-  const first = child.whileTimePasses(ask({ native }));
-  const relay = await relayOf(child);
-  relay.write(`${JSON.stringify({ type: "call", call: { callId: "call-1", name: "step", arguments: {} } })}\n`);
-  expect((await first).at(-1)).toMatchObject({ reason: { unified: "tool_calls" } });
-  const results = [{ callId: "call-1", content: [{ type: "text" as const, text: "ok" }], isError: false }];
-  let told = "";
-  relay.on("data", (text) => (told += String(text)));
-  const second = child.whileTimePasses(ask({ ...continued, native: { ...native, results } }));
-  await until(() => told.includes('"answer"'));
-  const update = { sessionUpdate: "tool_call", toolCallId: "t", title: "One step", kind: "execute" };
-  child.say({ method: "session/update", params: { sessionId: session.sessionId, update } });
-  expect((await second).at(-1)).toMatchObject({ type: "failed" });
+  const { answer } = await secondRound(child, folder);
+  step(child, "execute");
+  expect((await answer).at(-1)).toMatchObject({ type: "failed" });
   expect(readFileSync(join(folder, "slow", "native-tools.json"), "utf8")).toBe('{"slow":false}\n');
 });
 

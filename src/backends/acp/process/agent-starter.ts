@@ -7,7 +7,7 @@ import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import { AgentProcess } from "./agent-process.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
-import type { OwnSettings } from "./own-settings.ts";
+import { nothingKnown } from "./own-settings.ts";
 import { type AgentLaunch, agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 import { ProcessLoss } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
@@ -136,8 +136,6 @@ export class AgentStarter {
     return translated;
   }
 }
-
-const nothingKnown: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown: false, sharesServers: false };
 
 /** The note of the gateway before; undefined where it left none, or one of another build. */
 function keptIn(state: string | undefined): KeptProcess | undefined {

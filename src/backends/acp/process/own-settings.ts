@@ -103,7 +103,14 @@ const table: readonly KnownAgent[] = [
   },
 ];
 
-const none: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown: false, sharesServers: false };
+/** Of an agent that is not in the table. */
+export const nothingKnown: OwnSettings = {
+  args: [],
+  environment: {},
+  meta: undefined,
+  isKnown: false,
+  sharesServers: false,
+};
 
 /**
  * The settings for this agent; files of them are written below the folder.
@@ -111,11 +118,11 @@ const none: OwnSettings = { args: [], environment: {}, meta: undefined, isKnown:
  * @throws MillraceError `invalid_request` where the user's own settings for it cannot be read.
  */
 export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<OwnSettings> {
-  if (spec.vendor === "devin") return none;
+  if (spec.vendor === "devin") return nothingKnown;
   const known = knownAgent(spec);
   const sharesServers = known?.sharesServers === true;
-  if (spec.allowsActions === true) return { ...none, isKnown: true, sharesServers };
-  if (known === undefined) return none;
+  if (spec.allowsActions === true) return { ...nothingKnown, isKnown: true, sharesServers };
+  if (known === undefined) return nothingKnown;
   const file = join(folder, known.file?.startsWith("[[") === true ? "answers-only.toml" : "answers-only.json"); // Gemini reads no other name
   if (known.file !== undefined) {
     await mkdir(folder, { recursive: true, mode: 0o700 });
