@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -33,6 +34,7 @@ export async function testBundle(): Promise<string> {
   const unfinished = mkdtempSync(join(bundles, "unfinished-"));
   try {
     await bundlePrograms(unfinished);
+    chmodSync(unfinished, 0o755); // tests start programs of other users too
     renameSync(unfinished, folder);
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });

@@ -96,14 +96,21 @@ async function ownPrograms(
   for (const row of rows.filter((one) => checkOwner(one).ok).slice(0, maxCandidates)) {
     const { program } = row.command;
     if (paths.includes(program)) continue;
-    if (overrides.onlyHome === undefined || program.startsWith(overrides.onlyHome)) paths.push(program);
-    else {
-      const environment = await host.readEnvironment(row, signal);
-      const homes = homesOf(host.platform, environment.ok ? environment.value : undefined, []);
-      if (homes.includes(overrides.onlyHome)) paths.push(program);
-    }
+    const isAsked = overrides.onlyHome !== undefined && program.startsWith(overrides.onlyHome);
+    if (isAsked || (await mayBeOfHome({ host, overrides }, row, signal))) paths.push(program);
   }
   return paths;
+}
+
+/** Whether a process belongs to the one home asked for; without such a home every process may. */
+async function mayBeOfHome(
+  { host, overrides }: Pick<DiscoverOptions, "host" | "overrides">,
+  row: ProcessRow,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (overrides.onlyHome === undefined) return true;
+  const environment = await host.readEnvironment(row, signal);
+  return homesOf(host.platform, environment.ok ? environment.value : undefined, []).includes(overrides.onlyHome);
 }
 
 interface Examination {
@@ -167,8 +174,8 @@ async function examine(
     trace.rejected("classify", subject, kind.rule, row.zombie && !owner.ok ? owner.why : kind.why);
     return undefined;
   }
-  if (row.owner === "other" && options.overrides.onlyHome !== undefined) {
-    trace.rejected("classify", subject, "home", "belongs to another user, so not to the one home asked for");
+  if (!owner.ok && !row.zombie && !(await mayBeOfHome(options, row, signal))) {
+    trace.rejected("classify", subject, "home", `${owner.why}, and does not say that its home is the one asked for`);
     return undefined;
   }
   if (!owner.ok) {

@@ -37,3 +37,20 @@ test("with a requested home, IDEs of every other home are recognised and left al
     expect.objectContaining({ subject: "pid 11", rule: "home", verdict: "rejected" }),
   );
 });
+
+test("with a requested home, an IDE in a container or of another user is no obstacle: it belongs to another home", async () => {
+  const host = new FakeHost();
+  const contained = fakeWindsurf(10, 4010);
+  const others = fakeWindsurf(11, 4011);
+  host.add({ ...contained, row: { ...contained.row, elsewhere: "runs in a container with its own network" } });
+  host.add({ ...others, row: { ...others.row, owner: "other" } });
+  const overrides = { ...noOverrides, onlyHome: "/home/stand-in" };
+  const { trace } = await discover(
+    { host, probe: answers, overrides, lastGood: new Map() },
+    new AbortController().signal,
+  );
+  expect(trace.entries.filter(({ verdict }) => verdict === "rejected").map(({ rule }) => rule)).toEqual([
+    "home",
+    "home",
+  ]);
+});
