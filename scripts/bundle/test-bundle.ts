@@ -11,6 +11,7 @@ import {
   rmSync,
   statSync,
   utimesSync,
+  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { bundlePrograms } from "./bundle.ts";
@@ -21,11 +22,11 @@ const bundles = join(root, ".bundle");
 const keepMs = 3_600_000;
 
 /**
- * The programs as they are published, for the processes that tests and benchmarks start. The folder is named by a digest of
+ * The programs as they are published, for `npm run demo` and for the processes that tests and benchmarks start. The folder is named by a digest of
  * all that goes into it, so it is built once for each state of the sources, and is never stale.
  */
 export async function testBundle(): Promise<string> {
-  const folder = join(bundles, digest());
+  const folder = join(bundles, digest(programSources));
   if (existsSync(folder)) {
     utimesSync(folder, new Date(), new Date());
     return folder;
@@ -44,16 +45,20 @@ export async function testBundle(): Promise<string> {
   return folder;
 }
 
-/** All that decides what the bundle holds. */
-function digest(): string {
-  const sources = globSync("{src,simulator}/**/*.ts", { cwd: root }).filter(
-    (path) => !/\.(test|conformance|fake)\.ts$/.test(path),
-  );
-  const settings = globSync(["package.json", "package-lock.json", "tsconfig.json", "scripts/bundle/*.ts"], {
-    cwd: root,
-  });
+const programSources = [
+  "{src,simulator}/**/*.ts",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "scripts/bundle/*.ts",
+] as const;
+
+/** The state of the files that decide what is built. */
+function digest(patterns: readonly string[]): string {
+  const paths = globSync(patterns, { cwd: root }).filter((path) => !/\.(test|conformance|fake)\.ts$/.test(path));
   const hash = createHash("sha256");
-  for (const path of [...sources, ...settings].toSorted()) {
+  for (const path of paths.toSorted()) {
+    if (!statSync(join(root, path)).isFile()) continue;
     const content = readFileSync(join(root, path));
     hash.update(`${path}\0${content.length}\0`).update(content);
   }
@@ -69,4 +74,18 @@ function removeOld(): void {
   }
 }
 
-if (import.meta.main) process.stdout.write(await testBundle());
+/** The dashboard in `dist/dashboard`, where the programs look for it; built if its sources have changed since. */
+async function buildDashboard(): Promise<void> {
+  const made = join(bundles, `dashboard-${digest(["web/**/*", "package-lock.json"])}`);
+  if (existsSync(made) && existsSync(join(root, "dist/dashboard/index.html"))) return;
+  const { build } = await import("vite");
+  await build({ configFile: join(root, "web/vite.config.ts"), logLevel: "error" });
+  writeFileSync(made, "");
+}
+
+// `node test-bundle.ts`: for a person who runs Millrace in a clone. Prints the folder.
+if (process.argv[1] === import.meta.filename) {
+  const folder = await testBundle();
+  await buildDashboard();
+  process.stdout.write(folder);
+}

@@ -111,7 +111,7 @@ function withoutFences(text: string): string {
   return text.replaceAll(/^```[^]*?^```/gm, "");
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   const found = checkCitations(join(import.meta.dirname, "../.."));
   for (const line of found) console.error(`citations: ${line}`);
   if (found.length > 0) process.exitCode = 1;

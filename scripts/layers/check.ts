@@ -53,7 +53,7 @@ function filesBelow(folder: string): string[] {
     .map((entry) => relative(".", join(entry.parentPath, entry.name)));
 }
 
-if (import.meta.main) {
+if (process.argv[1] === import.meta.filename) {
   const root = join(import.meta.dirname, "../..");
   const found = await checkLayers(root, join(root, ".dependency-cruiser.cjs"));
   for (const violation of found.violations) console.error(`layers: ${violation}`);
