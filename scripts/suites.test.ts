@@ -1,11 +1,18 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { slow } from "../vitest.config.ts";
 import { commandFor, groups } from "./test.ts";
 
-test("`npm test` without a suite runs what takes minutes on any machine", () => {
-  expect(commandFor([]).slice(2)).toEqual(["--project", "unit", "--project", "e2e", "--project", "search"]);
-  expect(commandFor(["src/base/ids.test.ts"]).at(-1)).toBe("src/base/ids.test.ts");
+test("`npm test` without a suite runs what takes a minute, and `all` also what takes minutes", () => {
+  expect(commandFor([]).slice(2)).toEqual(["--project", "unit", "--project", "main"]);
+  const all = ["--project", "unit", "--project", "slow", "--project", "e2e", "--project", "search"];
+  expect(commandFor(["all"]).slice(2)).toEqual(all);
+  expect(commandFor(["src/base/ids.test.ts"]).slice(2)).toEqual([...all, "src/base/ids.test.ts"]);
+});
+
+test("each file that is called slow exists", () => {
+  expect(slow.filter((file) => !existsSync(join(import.meta.dirname, "..", file)))).toEqual([]);
 });
 
 test("a suite takes its own arguments", () => {
@@ -14,7 +21,7 @@ test("a suite takes its own arguments", () => {
 });
 
 test("an unknown suite or name is answered with those that there are", () => {
-  expect(commandFor(["crash"])).toContain("unit, e2e, faults, search, programs");
+  expect(commandFor(["crash"])).toContain("all, unit, e2e, faults, search, programs");
   expect(commandFor(["search"])).toContain("crash");
 });
 
