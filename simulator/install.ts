@@ -1,5 +1,6 @@
-import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
+import { copyFile, link, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import process from "node:process";
 import type { Layout } from "./layout.ts";
 import type { Profile } from "./profile.ts";
 import { extensionBundle } from "./schema/bundle.ts";
@@ -19,7 +20,7 @@ interface Installation {
 }
 
 /**
- * Unpacks the product into its home as far as anybody looks: the server's program (a link to Node, so that the process
+ * Unpacks the product into its home as far as anybody looks: the server's program (Node under another name, so that the process
  * carries the real one's name), the extension's manifest, the folders of user data. Idempotent.
  */
 export async function install(installation: Installation): Promise<void> {
@@ -34,7 +35,7 @@ export async function install(installation: Installation): Promise<void> {
   ];
   await Promise.all(folders.map((folder) => mkdir(folder, { recursive: true })));
   await Promise.all([
-    link(installation.node, layout.binary),
+    putProgram(installation.node, layout.binary),
     writeJson(join(layout.appRoot, "product.json"), {
       nameShort: profile.productFolder,
       applicationName: profile.devin?.command ?? profile.ideName,
@@ -58,15 +59,17 @@ function bundleOf(schemaSeed: number): string {
   return extensionBundle(schemaSeed === 0 ? schemaFiles() : [...shiftedSchema(schemaSeed).files]);
 }
 
-/** A symbolic link, or a copy where the system allows no links. */
-async function link(target: string, path: string): Promise<void> {
-  try {
-    await symlink(target, path);
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "EEXIST") return;
-    if (code !== "EPERM") throw error;
-    await copyFile(target, path);
+/** A symbolic link; on Windows, which gives these to administrators only and starts no program through one, another name of the file, or a copy. */
+async function putProgram(target: string, path: string): Promise<void> {
+  const ways = process.platform === "win32" ? [link, copyFile] : [symlink, copyFile];
+  for (const [index, way] of ways.entries()) {
+    try {
+      return await way(target, path);
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      if (code === "EEXIST") return;
+      if (index === ways.length - 1) throw error;
+    }
   }
 }
 

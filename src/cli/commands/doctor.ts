@@ -10,7 +10,7 @@ import { type Upstream } from "../compose/compose-upstream.ts";
 import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
 import { exitCodeOfFindings, type Finding, finding } from "../doctor/finding.ts";
-import { type KnownNames, redactor } from "../doctor/redact.ts";
+import { type KnownNames, redactedJson, redactor } from "../doctor/redact.ts";
 import { examine, render } from "../doctor/report.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { readKey } from "../gateway-process/key-file.ts";
@@ -59,7 +59,7 @@ export const doctorCommand = defineCommand({
     const settings = Object.entries(io.env).filter(([name]) => name.startsWith("MILLRACE_"));
     const whole = { ...report, settings: Object.fromEntries(settings) };
     if (options.report !== undefined)
-      await writeReport(options.report, redactor(await knownOf(found, context))(jsonText(whole, 2)));
+      await writeReport(options.report, redactedJson(whole, redactor(await knownOf(found, context))));
     if (options.json) out.json(report);
     else for (const line of render(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
     if (options.report !== undefined) out.note(written(options.report));

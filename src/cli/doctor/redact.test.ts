@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { redactor } from "./redact.ts";
+import { redactedJson, redactor } from "./redact.ts";
 
 const known = {
   secrets: ["s3cret-csrf", "sk-ws-01-AbCdEf", "mr_0123456789abcdef"],
@@ -28,6 +28,31 @@ describe("redaction", () => {
     ["port 42101, pid 4242, build 2.2.17", "port 42101, pid 4242, build 2.2.17"],
   ])("turns %j into %j", (text, clean) => {
     expect(redactor(known)(text)).toBe(clean);
+  });
+
+  it.each([
+    [
+      { home: "C:\\Users\\Al", user: "Al", hostName: "PC" },
+      "C:\\Users\\Al\\.codeium, c:/users/al/x, Also",
+      "~\\.codeium, ~/x, Also",
+    ],
+    [
+      { home: "C:\\Users\\Ann Lee", user: "Ann Lee", hostName: "PC" },
+      "C:\\Users\\Ann Lee\\x of Ann Lee",
+      "~\\x of [user]",
+    ],
+    [
+      { home: "/home/al", user: "al", hostName: "x" },
+      "/home/al/a, D:\\Users\\al\\b, al@box, also all",
+      "~/a, D:\\Users\\[user]\\b, [user]@box, also all",
+    ],
+  ])("hides home and short names in a JSON report of %j", (names, text, clean) => {
+    const json = redactedJson({ paths: [text] }, redactor({ secrets: [], ...names }));
+    expect(JSON.parse(json)).toEqual({ paths: [clean] });
+  });
+
+  it("hides a secret by its name in a report", () => {
+    expect(redactedJson({ csrf_token: "0f0e0d0c-xx" }, redactor(known))).toContain('"csrf_token": "[redacted]"');
   });
 
   it("numbers ids, the same one the same", () => {

@@ -1,3 +1,5 @@
+import { jsonText } from "../terminal/foreign-text.ts";
+
 /** Known values that must not leave the machine. */
 export interface KnownNames {
   /** API keys, CSRF tokens, the gateway's key. */
@@ -28,17 +30,15 @@ const longWord = /\b[A-Za-z0-9_+/=-]{40,}/g;
 export function redactor(known: KnownNames): (text: string) => string {
   const ids = new Map<string, string>();
   const exact = known.secrets.filter((secret) => secret.length >= 4).toSorted((a, b) => b.length - a.length);
-  const words: readonly (readonly [string, string])[] = [
-    [known.home, "~"],
-    [known.user, "[user]"],
-    [known.hostName, "[host]"],
+  const words: readonly (readonly [RegExp, string])[] = [
+    ...(known.home.length > 2 ? [[homePath(known.home), "~"] as const] : []),
+    ...nameForms(known.user).map((form) => [form, "[user]"] as const),
+    ...nameForms(known.hostName).map((form) => [form, "[host]"] as const),
   ];
   return (text) => {
     let clean = text;
     for (const secret of exact) clean = clean.replaceAll(secret, "[redacted]");
-    for (const [word, stand] of words) {
-      if (word.length > 2) clean = clean.replaceAll(boundary(word), stand);
-    }
+    for (const [word, stand] of words) clean = clean.replaceAll(word, stand);
     for (const [form, stand] of forms) clean = clean.replaceAll(form, stand);
     clean = clean.replaceAll(uuid, (id) => {
       const key = id.toLowerCase();
@@ -52,10 +52,26 @@ export function redactor(known: KnownNames): (text: string) => string {
   };
 }
 
-/** A word that is not part of a longer one: `ann` in `/home/ann/x`, not in `channel`. */
-function boundary(word: string): RegExp {
-  return new RegExp(
-    `(?<![\\p{L}\\p{N}])${word.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)}(?![\\p{L}\\p{N}])`,
-    "gu",
-  );
+/** A value as JSON, without what `redact` removes: from each text as it is, because JSON writes a backslash twice, and from names beside their values. */
+export function redactedJson(value: unknown, redact: (text: string) => string): string {
+  const clean = JSON.stringify(value, (_, part: unknown) => (typeof part === "string" ? redact(part) : part));
+  return redact(jsonText(JSON.parse(clean), 2));
+}
+
+const literal = (word: string) => word.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
+
+/** The home folder with either slash; Windows takes both, and letters of any case. */
+function homePath(home: string): RegExp {
+  const parts = home.split(/[\\/]+/).map(literal);
+  return new RegExp(`${parts.join(String.raw`[\\/]+`)}(?![\\p{L}\\p{N}])`, /^[A-Za-z]:/.test(home) ? "giu" : "gu");
+}
+
+/** A name that is not part of a longer word: `ann` in `/home/ann/x`, not in `channel`. One of two letters counts where only a name stands: as a folder, or before an `@`. */
+function nameForms(name: string): readonly RegExp[] {
+  if (name === "") return [];
+  if (name.length > 2) return [new RegExp(`(?<![\\p{L}\\p{N}])${literal(name)}(?![\\p{L}\\p{N}])`, "gu")];
+  return [
+    new RegExp(String.raw`(?<=(?:home|Users)[\\/]+)${literal(name)}(?![\p{L}\p{N}])`, "giu"),
+    new RegExp(`(?<![\\p{L}\\p{N}])${literal(name)}(?=@)`, "gu"),
+  ];
 }

@@ -1,5 +1,6 @@
 import type { DiscoverOptions } from "../discover/discover-options.ts";
 import { Trace } from "../discover/trace.ts";
+import { serverEnvironment } from "../host/host.ts";
 import type { AgentProgram, InstalledApp } from "../ide.ts";
 import { readAccount } from "./api-key.ts";
 import { credentialsFile, readCredentials } from "./cli-credentials.ts";
@@ -92,7 +93,7 @@ export async function accountOfApp(
   const question = {
     platform: host.platform,
     variant,
-    environment: new Map(
+    environment: serverEnvironment(
       Object.entries({ ...variables, [host.platform === "windows" ? "USERPROFILE" : "HOME"]: home }).flatMap(
         ([name, value]) => (value === undefined ? [] : [[name, value] as const]),
       ),

@@ -24,7 +24,7 @@ describe("CSRF tokens", () => {
     csrfTokens(...all).map(({ token, source }) => `${source} ${token.reveal()}`);
 
   it("come from the environment, the argument and memory, in this order and each once", () => {
-    const environment = new Map([["WINDSURF_CSRF_TOKEN", "e"]]);
+    const environment = new Map([["WINDSURF_CSRF_TOKEN", "e"]] as const);
     const flags = parseFlags(["--extension_server_csrf_token=x", "--csrf_token", "a"]);
     expect(reveal(environment, flags, new Secret("c"))).toEqual(["environment e", "argument a", "cache c"]);
     expect(reveal(environment, parseFlags(["--csrf_token=e"]), new Secret("e"))).toEqual(["environment e"]);

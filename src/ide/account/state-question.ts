@@ -1,6 +1,6 @@
 import { joinPath, type StateQuestion } from "../apps/layouts.ts";
 import type { DiscoverOptions } from "../discover/discover-options.ts";
-import type { Host, ProcessRow } from "../host/host.ts";
+import type { Host, ProcessRow, ServerEnvironment } from "../host/host.ts";
 import { lastFlag, parseFlags } from "../process/command-line.ts";
 import type { ServerProcess } from "../process/server-process.ts";
 
@@ -8,7 +8,7 @@ import type { ServerProcess } from "../process/server-process.ts";
 export async function stateQuestion(
   { host, overrides }: DiscoverOptions,
   { row, variant }: ServerProcess,
-  environment: ReadonlyMap<string, string> | undefined,
+  environment: ServerEnvironment | undefined,
   signal: AbortSignal,
 ): Promise<StateQuestion> {
   const homes = [...new Set([host.home, ...overrides.homes])];

@@ -7,8 +7,10 @@ import { joinPath } from "./layouts.ts";
 
 /** Names of the app's folders and bundles, under both names: `Devin`, `Devin - Next`, `devin-desktop`, `Windsurf 2`. */
 const appName = /^(?:devin|windsurf)(?:-desktop)?(?:(?: - |-| )?next)?(?: \d{1,3})?(?:\.app)?$/i;
+/** The names of the apps' programs, as a regular expression for any case of letters that other engines read too. */
+export const appPrograms = String.raw`(?:devin|windsurf)(?:-desktop)?(?:(?: - |-| )?next)?(?:\.exe)?`;
 /** macOS shows a command line without quotes, so the agent's subcommand looks like a part of its name. */
-const program = /(?:^|[\\/])(?:devin|windsurf)(?:-desktop)?(?:(?: - |-| )?next)?(?:\.exe)?(?: acp)?$/i;
+const program = new RegExp(String.raw`(?:^|[\\/])${appPrograms}(?: acp)?$`, "i");
 const maxApps = 16;
 
 /** Where apps may be installed. */

@@ -44,7 +44,7 @@ describe("where state.vscdb may be", () => {
       ["HOME", "/home/demo"],
       ["XDG_CONFIG_HOME", "/home/demo/cfg"],
       ["VSCODE_PORTABLE", "/usb/data"],
-    ]);
+    ] as const);
     expect(stateFiles({ ...base, environment, userDataDir: "/tmp/ud" })).toEqual([
       `/tmp/ud/${tail}`,
       `/usb/data/user-data/${tail}`,
@@ -72,7 +72,7 @@ describe("where state.vscdb may be", () => {
 
   it("is APPDATA on Windows, or the roaming folder of the home", () => {
     const windows = String.raw`C:\Users\me\AppData\Roaming\Devin\User\globalStorage\state.vscdb`;
-    const appData = new Map([["APPDATA", String.raw`C:\Users\me\AppData\Roaming`]]);
+    const appData = new Map([["APPDATA", String.raw`C:\Users\me\AppData\Roaming`]] as const);
     expect(stateFiles({ ...base, platform: "windows", homes: [], environment: appData })[0]).toBe(windows);
     expect(stateFiles({ ...base, platform: "windows", homes: [String.raw`C:\Users\me`] })[0]).toBe(windows);
   });

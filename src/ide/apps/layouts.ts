@@ -1,5 +1,5 @@
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
-import type { Platform } from "../host/host.ts";
+import type { Platform, ServerEnvironment } from "../host/host.ts";
 
 /**
  * Names of a product's data folder, today's first. A machine that was upgraded may have the old one, the new one or both.
@@ -29,7 +29,7 @@ export interface StateQuestion {
   readonly platform: Platform;
   readonly variant: IdeVariant;
   /** The process's own variables; undefined when the system hides them. */
-  readonly environment: ReadonlyMap<string, string> | undefined;
+  readonly environment: ServerEnvironment | undefined;
   /** `--user-data-dir` of the IDE that started the server, where it is known. */
   readonly userDataDir: string | undefined;
   /** Finds that out where it costs a program to start; asked only when several accounts were found. */
@@ -91,7 +91,7 @@ export function dataFolderOf(file: string): string | undefined {
 /** The folders that hold `.codeium`: the process's own home if it says so, else the ones given. */
 export function homesOf(
   platform: Platform,
-  environment: ReadonlyMap<string, string> | undefined,
+  environment: ServerEnvironment | undefined,
   homes: readonly string[],
 ): readonly string[] {
   // On Windows a HOME comes from a Unix-like shell, and may be written as that shell does.

@@ -1,5 +1,5 @@
 import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
-import type { Host, HostResult, ListeningSocket, ProcessList, ProcessRow } from "../host/host.ts";
+import type { Host, HostResult, ListeningSocket, ProcessList, ProcessRow, ServerEnvironment } from "../host/host.ts";
 import type { CommandOutput, RunCommand } from "../host/run-command.ts";
 import { holdings } from "../process/shared-ports.ts";
 import { type LsofRow, type PsRow, parseLsof, parsePs, parsePsEnvironment, psColumns } from "./parse.ts";
@@ -81,7 +81,7 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
 
     readProcess,
 
-    async readEnvironment(process, signal): Promise<HostResult<ReadonlyMap<string, string>>> {
+    async readEnvironment(process, signal): Promise<HostResult<ServerEnvironment>> {
       const answer = await ps(["-E", "-ww", "-o", "command=", "-p", String(process.pid)], askLimitMs, signal);
       if (!answer.ok) return answer;
       const variables = parsePsEnvironment(answer.value.stdout);

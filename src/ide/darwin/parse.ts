@@ -1,4 +1,4 @@
-import type { CommandLine } from "../host/host.ts";
+import { type CommandLine, type ServerEnvironment, serverEnvironment } from "../host/host.ts";
 import { splitUnquoted } from "../process/command-line.ts";
 
 /**
@@ -52,17 +52,15 @@ function unsigned(uid: number): number {
  * Parses the variables in the output of `ps -E -ww -o command=`: the command, then `NAME=VALUE` pairs, all separated by one blank and
  * nothing quoted. A value ends where a blank, a name and an equals sign follow; of two equal names the first wins.
  */
-export function parsePsEnvironment(text: string): ReadonlyMap<string, string> {
-  const variables = new Map<string, string>();
+export function parsePsEnvironment(text: string): ServerEnvironment {
   const printed = text.replace(/\r?\n[\s\S]*$/, "");
   const starts = [...printed.matchAll(/ (?=[A-Za-z_][A-Za-z0-9_]*=)/g)].map((match) => match.index + 1);
-  for (const [index, start] of starts.entries()) {
-    const pair = printed.slice(start, (starts[index + 1] ?? printed.length + 1) - 1);
-    const equals = pair.indexOf("=");
-    const name = pair.slice(0, equals);
-    if (!variables.has(name)) variables.set(name, pair.slice(equals + 1));
-  }
-  return variables;
+  return serverEnvironment(
+    starts.map((start, index) => {
+      const pair = printed.slice(start, (starts[index + 1] ?? printed.length + 1) - 1);
+      return [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)];
+    }),
+  );
 }
 
 /** A listening socket and who holds it. */

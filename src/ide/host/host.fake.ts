@@ -1,6 +1,14 @@
 import type { StateRead } from "../account/state-db.ts";
 import { holdings } from "../process/shared-ports.ts";
-import type { FileFacts, Host, HostKind, ListeningSocket, Platform, ProcessRow } from "./host.ts";
+import {
+  type FileFacts,
+  type Host,
+  type HostKind,
+  type ListeningSocket,
+  type Platform,
+  type ProcessRow,
+  serverEnvironment,
+} from "./host.ts";
 
 /** A process of a fake machine. */
 export interface FakeProcess {
@@ -55,7 +63,7 @@ export class FakeHost implements Host {
     signal.throwIfAborted();
     const environment = this.processes.get(pid)?.environment;
     if (environment === undefined) return { ok: false, why: "hidden" };
-    return { ok: true, value: new Map(Object.entries(environment)) };
+    return { ok: true, value: serverEnvironment(Object.entries(environment)) };
   }
 
   /** Shared if a test says so, or if another process here listens on the same port. */

@@ -9,6 +9,30 @@ export interface CommandLine {
   readonly args: readonly string[];
 }
 
+/** What discovery reads of another process' environment, on every system; nothing else of it is kept. */
+export const serverVariables = [
+  "WINDSURF_CSRF_TOKEN",
+  "MILLRACE_STAND_IN",
+  "HOME",
+  "USERPROFILE",
+  "APPDATA",
+  "XDG_CONFIG_HOME",
+  "VSCODE_PORTABLE",
+  "CODEIUM_EDITOR_APP_ROOT",
+] as const;
+type ServerVariable = (typeof serverVariables)[number];
+export type ServerEnvironment = ReadonlyMap<ServerVariable, string>;
+
+/** The variables of an environment that discovery reads. The first of two equal names wins, as for `getenv`. */
+export function serverEnvironment(pairs: Iterable<readonly [name: string, value: string]>): ServerEnvironment {
+  const found = new Map<ServerVariable, string>();
+  for (const [name, value] of pairs) {
+    const known = serverVariables.find((one) => one === name);
+    if (known !== undefined && !found.has(known)) found.set(known, value);
+  }
+  return found;
+}
+
 /** A process as the system lists it. */
 export interface ProcessRow {
   readonly pid: number;
@@ -89,7 +113,7 @@ export interface Host {
   readProcess(pid: number, signal: AbortSignal): Promise<ProcessRow | undefined>;
   /** Whether the process exists, without asking more; cheap and synchronous. */
   isAlive(pid: number): boolean;
-  readEnvironment(process: ProcessRow, signal: AbortSignal): Promise<HostResult<ReadonlyMap<string, string>>>;
+  readEnvironment(process: ProcessRow, signal: AbortSignal): Promise<HostResult<ServerEnvironment>>;
   /** TCP sockets this process listens on. */
   listListening(pid: number, signal: AbortSignal): Promise<HostResult<readonly ListeningSocket[]>>;
   /** The process that listens on this TCP port; undefined where there is none, or the system does not say (one of another user). */

@@ -8,6 +8,7 @@ import type {
   ListeningSocket,
   ProcessList,
   ProcessRow,
+  ServerEnvironment,
 } from "../host/host.ts";
 import { lookNow, readBootTime } from "./look-now.ts";
 import * as parse from "./parse.ts";
@@ -98,7 +99,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
       withOwnTime(outer, askLimitMs, undefined, async (signal) => readRow(pid, await bootTime(signal), signal)),
 
     readEnvironment: (process, outer) =>
-      withOwnTime<HostResult<ReadonlyMap<string, string>>>(outer, askLimitMs, late, async (signal) => {
+      withOwnTime<HostResult<ServerEnvironment>>(outer, askLimitMs, late, async (signal) => {
         const text = await read(`${process.pid}/environ`, signal, maxEnvironBytes);
         if (text === undefined) return { ok: false, why: "the system does not let this user read its environment" };
         return { ok: true, value: parse.parseEnviron(text) };

@@ -57,10 +57,10 @@ describe("/proc", () => {
 
   it("reads words and variables ended by NUL, the first of two equal names", () => {
     expect(parse.parseCmdline("/x/y\0--a\0\0b c\0")).toEqual({ program: "/x/y", args: ["--a", "", "b c"] });
-    const variables = parse.parseEnviron("A=1\0=x\0junk\0B=a=b\nc\0A=2\0");
+    const variables = parse.parseEnviron("HOME=1\0=x\0junk\0APPDATA=a=b\nc\0HOME=2\0OTHER=x\0");
     expect([...variables]).toEqual([
-      ["A", "1"],
-      ["B", "a=b\nc"],
+      ["HOME", "1"],
+      ["APPDATA", "a=b\nc"],
     ]);
   });
 

@@ -1,4 +1,4 @@
-import { type CommandLine, type ListeningSocket } from "../host/host.ts";
+import { type CommandLine, type ListeningSocket, type ServerEnvironment, serverEnvironment } from "../host/host.ts";
 import { maxCommandLength } from "../process/command-line.ts";
 import { overlap } from "../process/shared-ports.ts";
 
@@ -13,15 +13,12 @@ export function parseCmdline(text: string): CommandLine {
 }
 
 /** `/proc/<pid>/environ`: `NAME=VALUE` ended by NUL; the first of two equal names wins, as for `getenv`. */
-export function parseEnviron(text: string): ReadonlyMap<string, string> {
-  const variables = new Map<string, string>();
-  for (const entry of text.split("\0")) {
-    const equals = entry.indexOf("=");
-    if (equals <= 0) continue;
-    const name = entry.slice(0, equals);
-    if (!variables.has(name)) variables.set(name, entry.slice(equals + 1));
-  }
-  return variables;
+export function parseEnviron(text: string): ServerEnvironment {
+  return serverEnvironment(
+    text
+      .split("\0")
+      .map((entry) => [entry.slice(0, Math.max(0, entry.indexOf("="))), entry.slice(entry.indexOf("=") + 1)]),
+  );
 }
 
 /** The fields of `/proc/<pid>/stat` that we use. `startTicks` counts since boot. */

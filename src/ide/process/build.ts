@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { extensionFolderOf, joinPath } from "../apps/layouts.ts";
-import type { Host } from "../host/host.ts";
+import type { Host, ServerEnvironment } from "../host/host.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
 
 /** Which build of the IDE a server belongs to. Both versions are "" when nothing says them. */
@@ -14,7 +14,7 @@ export interface Build {
 interface ServerCommand {
   readonly program: string;
   readonly flags: Flags;
-  readonly environment: ReadonlyMap<string, string> | undefined;
+  readonly environment: ServerEnvironment | undefined;
 }
 
 const manifest = z.object({ version: z.string() });

@@ -1,4 +1,5 @@
 import { Secret } from "../../base/secret.ts";
+import type { ServerEnvironment } from "../host/host.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
 
 /** A CSRF token and where it was found. */
@@ -24,7 +25,7 @@ const maxLength = 512;
  * `--extension_server_csrf_token`, which opens another server, is never taken. Source: docs/wire/processes.md, "Arguments".
  */
 export function csrfTokens(
-  environment: ReadonlyMap<string, string> | undefined,
+  environment: ServerEnvironment | undefined,
   flags: Flags,
   lastGood: Secret | undefined,
 ): readonly FoundToken[] {

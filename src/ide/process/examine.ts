@@ -9,7 +9,7 @@ import { homesOf, joinPath } from "../apps/layouts.ts";
 import { type ExamineOptions, strangerKey } from "../discover/discover-options.ts";
 import type { IdeOverrides } from "../discover/overrides.ts";
 import type { Trace } from "../discover/trace.ts";
-import type { Host } from "../host/host.ts";
+import type { Host, ServerEnvironment } from "../host/host.ts";
 import type { Ide } from "../ide.ts";
 import { buildOfServer } from "./build.ts";
 import { isDevinFolder } from "./classify.ts";
@@ -125,7 +125,7 @@ export function isAskedFor({ variant }: IdeOverrides, subject: string, found: Id
 
 /** Where a token may be, beside the command line. */
 interface TokenPlaces {
-  readonly variables: ReadonlyMap<string, string> | undefined;
+  readonly variables: ServerEnvironment | undefined;
   readonly given: GivenTokens | undefined;
   readonly lastGood: Secret | undefined;
 }
@@ -162,7 +162,7 @@ function tokensOf(
 /** `--codeium_dir` is relative to the home that the server runs in. */
 function codeiumFolder(
   host: Host,
-  environment: ReadonlyMap<string, string> | undefined,
+  environment: ServerEnvironment | undefined,
   flags: Flags,
 ): { readonly codeiumFolder?: string } {
   const named = lastFlag(flags, "codeium_dir");

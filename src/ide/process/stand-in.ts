@@ -1,4 +1,4 @@
-import type { Host } from "../host/host.ts";
+import type { Host, ServerEnvironment } from "../host/host.ts";
 import { looksLikeServer } from "./classify.ts";
 import { checkOwner, isLoopbackAddress } from "./verify-holder.ts";
 
@@ -6,7 +6,7 @@ import { checkOwner, isLoopbackAddress } from "./verify-holder.ts";
 const standInVariable = "MILLRACE_STAND_IN";
 
 /** Whether a process with these variables is a stand-in. */
-export function isStandIn(variables: ReadonlyMap<string, string> | undefined): boolean {
+export function isStandIn(variables: ServerEnvironment | undefined): boolean {
   return variables?.get(standInVariable) === "1";
 }
 

@@ -1,5 +1,5 @@
 import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
-import type { Host, HostResult, ListeningSocket, ProcessList, ProcessRow } from "../host/host.ts";
+import type { Host, HostResult, ListeningSocket, ProcessList, ProcessRow, ServerEnvironment } from "../host/host.ts";
 import type { RunCommand } from "../host/run-command.ts";
 import { holdings } from "../process/shared-ports.ts";
 import {
@@ -70,7 +70,7 @@ export function openWindowsHost(options: WindowsHostOptions): Host {
 
     readProcess,
 
-    async readEnvironment(process, signal): Promise<HostResult<ReadonlyMap<string, string>>> {
+    async readEnvironment(process, signal): Promise<HostResult<ServerEnvironment>> {
       const answer = await runScript(environmentScript(process.pid), signal);
       if (!answer.ok) return { ok: false, why: `its environment could not be read (${answer.why})` };
       const variables = parseEnvironment(answer.value);

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { looksLikeApp } from "../apps/installed-apps.ts";
+import { serverVariables } from "../host/host.ts";
 import { classify } from "../process/classify.ts";
 import {
   parseCimDate,
@@ -54,6 +56,23 @@ describe("what PowerShell prints", () => {
   it("is a table of names for the environment, and nothing else is taken", () => {
     expect(parseEnvironment({ APPDATA: "C:\\a" })?.get("APPDATA")).toBe("C:\\a");
     for (const other of [[], "x", null, { a: 1 }, undefined]) expect(parseEnvironment(other)).toBeUndefined();
+  });
+});
+
+describe("the scripts", () => {
+  it("let each variable that discovery reads out of PowerShell, the mark of a stand-in too", () => {
+    const wanted = /\$wanted = '([^\n]*)'/.exec(environmentScript(1))?.[1]?.split("','");
+    expect(wanted).toEqual([...serverVariables]);
+    expect(wanted).toContain("MILLRACE_STAND_IN");
+  });
+
+  it("list an app wherever it lies, and none of its helpers", () => {
+    const names = new RegExp(/-match '\^(\(\?:devin.*?)\$'/.exec(listScript)?.[1] ?? "nothing", "i");
+    for (const name of ["Devin.exe", "devin.exe", "Devin - Next.exe", "Windsurf.exe", "windsurf-next.exe"]) {
+      expect(name).toMatch(names);
+      expect(looksLikeApp({ program: `D:\\odd place\\${name}`, args: [] })).toBe(true);
+    }
+    expect(listScript).toContain("-notmatch ' --type='");
   });
 });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseSocket } from "../darwin/parse.ts";
-import type { ProcessRow } from "../host/host.ts";
+import { type ProcessRow, type ServerEnvironment, serverEnvironment } from "../host/host.ts";
 import { splitWindows } from "../process/command-line.ts";
 
 /** JSON that PowerShell printed: a byte order mark and blank lines around it do not matter. undefined if it is none. */
@@ -129,7 +129,7 @@ export function parseNetstat(text: string): readonly SocketRow[] {
 const environmentJson = z.record(z.string(), z.string());
 
 /** Parses the output of the environment script: names in capitals to values. Undefined if the output is no such object. */
-export function parseEnvironment(json: unknown): ReadonlyMap<string, string> | undefined {
+export function parseEnvironment(json: unknown): ServerEnvironment | undefined {
   const parsed = environmentJson.safeParse(json);
-  return parsed.success ? new Map(Object.entries(parsed.data)) : undefined;
+  return parsed.success ? serverEnvironment(Object.entries(parsed.data)) : undefined;
 }

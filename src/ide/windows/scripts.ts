@@ -3,6 +3,8 @@
  * goes through a shell's quoting; only numbers are ever put into one. They run in Windows PowerShell 5.1, which every Windows has, and
  * in PowerShell 7.
  */
+import { appPrograms } from "../apps/installed-apps.ts";
+import { serverVariables } from "../host/host.ts";
 
 const head = `$ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
@@ -20,9 +22,10 @@ function Describe($p) {
 }
 `;
 
-/** Processes that may be servers, by words in their name or command line; the rest is only counted. */
+/** Processes that may be servers or apps (see `looksLikeServer`, `looksLikeApp`), by words in their name or command line; the rest is only counted. */
 export const listScript = `${head}${describe}$all = @(Get-CimInstance Win32_Process)
 $some = @($all | Where-Object { $_.Name -match '^(language[_-]server|agy|antigravity-cli)' -or
+  ($_.Name -match '^${appPrograms}$' -and $_.CommandLine -notmatch ' --type=') -or
   $_.CommandLine -match 'language_server|-ide_name|-app_data_dir|-override_ide_name|antigravity-cli' })
 @{ Looked = $all.Count; Processes = @($some | ForEach-Object { Describe $_ }) } | ConvertTo-Json -Compress -Depth 4
 `;
@@ -36,16 +39,6 @@ if ($p) { Describe $p | ConvertTo-Json -Compress } else { '[]' }
 export const listeningScript = `${head}Get-NetTCPConnection -State Listen |
   Select-Object LocalAddress, LocalPort, OwningProcess | ConvertTo-Json -Compress
 `;
-
-/** Variables worth reading out of another process; nothing else of its environment leaves PowerShell. */
-export const wantedVariables = [
-  "WINDSURF_CSRF_TOKEN",
-  "APPDATA",
-  "USERPROFILE",
-  "HOME",
-  "VSCODE_PORTABLE",
-  "CODEIUM_EDITOR_APP_ROOT",
-] as const;
 
 /**
  * Reads the environment block of a 64-bit process of this user out of its memory, because Windows has no command for it:
@@ -108,7 +101,7 @@ export function environmentScript(pid: number): string {
   return `${head}Add-Type -TypeDefinition @'
 ${pebReader}
 '@
-$wanted = '${wantedVariables.join("','")}'
+$wanted = '${serverVariables.join("','")}'
 $found = @{}
 foreach ($pair in [MillracePeb]::Variables(${Math.trunc(pid)})) {
   $equals = $pair.IndexOf('=')
