@@ -37,6 +37,8 @@ class PlayedAgent implements AgentChild {
   readonly clock = new FakeClock();
   readonly mute: Set<string>;
   readonly asked: Asked[] = [];
+  /** As it calls itself in `initialize`. */
+  agentName: string | undefined;
   readonly pid = 1;
   readonly exited: Promise<string>;
   heardMs = 0;
@@ -88,7 +90,8 @@ class PlayedAgent implements AgentChild {
 
   #answer({ id, method }: { readonly id: number; readonly method: string }): void {
     const result = Object.entries(replies).find(([name]) => name === method)?.[1] ?? {};
-    if (id !== undefined) this.say({ id, result });
+    const says = method === "initialize" && this.agentName !== undefined ? { agentInfo: { name: this.agentName } } : {};
+    if (id !== undefined) this.say({ id, result: { ...result, ...says } });
   }
 }
 
@@ -193,7 +196,8 @@ test("an agent that writes something is waited for, for a minute at most", async
 async function relayOf(child: PlayedAgent, sessions = 1): Promise<Socket> {
   await until(() => child.count("session/new") === sessions);
   const [server] = child.asked.findLast(({ method }) => method === "session/new")?.params?.mcpServers ?? [];
-  const [socket, secret] = server?.env.map(({ value }) => value) ?? [];
+  const [socket, secretFile = ""] = server?.env.map(({ value }) => value) ?? [];
+  const secret = readFileSync(secretFile, "utf8");
   const relay = createConnection(socket ?? "");
   onTestFinished(() => void relay.destroy());
   relay.write(`${JSON.stringify({ type: "hello", secret, listed: true, calls: [] })}\n`);
@@ -203,6 +207,7 @@ async function relayOf(child: PlayedAgent, sessions = 1): Promise<Socket> {
 
 test("sessions with tools have folders of their own where an agent's sessions share servers in one folder", async () => {
   const child = new PlayedAgent("session/prompt");
+  child.agentName = "OpenCode";
   const ask = askingAll(child, undefined, "opencode");
   const answers = [ask({ native })];
   await relayOf(child);

@@ -6,7 +6,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { bestEffort } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { removeIfThere } from "../../../base/node/replace-file.ts";
+import { removeIfThere, replaceFileSync } from "../../../base/node/replace-file.ts";
 import type { ToolSpec } from "../../backend.ts";
 import { type Doors, defaultDoors, openDoor } from "../host/door.ts";
 import { socketAddress } from "../host/socket-address.ts";
@@ -38,8 +38,10 @@ export interface NativeTools {
   readonly open: () => Promise<NativeSession>;
 }
 
-/** Names of the variables in the relay's environment. */
-const relayVariables = { socket: "MILLRACE_RELAY_SOCKET", secret: "MILLRACE_RELAY_SECRET" } as const;
+/** Names of the variables in the relay's environment, which an agent may put into its own command line: they hold paths alone. */
+const relayVariables = { socket: "MILLRACE_RELAY_SOCKET", secret: "MILLRACE_RELAY_SECRET_FILE" } as const;
+/** The file that only its user may read, from which a relay takes its session's secret. */
+const secretFile = (socket: string) => `${socket}.secret`;
 
 /** Doors that a killed gateway left are removed after so long, ms: until then another one may take up their sessions. */
 const oldMs = 24 * 3_600_000;
@@ -74,7 +76,7 @@ export class RelayHub {
     tools.offer(offered);
     const env = [
       { name: relayVariables.socket, value: address.socket },
-      { name: relayVariables.secret, value: address.secret },
+      { name: relayVariables.secret, value: secretFile(address.socket) },
     ];
     return { tools, server: { name: serverName, command: process.execPath, args: [program], env } };
   }
@@ -95,9 +97,11 @@ export class RelayHub {
     removeIfThere(address.socket); // of the gateway before
     const door = openDoor(address.socket, this.#doors, (socket) => serve(socket, tools));
     door.server.unref();
+    replaceFileSync(secretFile(address.socket), address.secret);
     const onClose = () => {
       this.#sessions.delete(tools);
       door.close();
+      removeIfThere(secretFile(address.socket));
     };
     const tools = new SessionTools({ socket: address.socket, secret: address.secret }, onClose, kept);
     this.#sessions.add(tools);

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import process from "node:process";
 import { dial } from "../host/door.ts";
@@ -21,7 +22,7 @@ interface HeldCall {
   readonly call: RelayedCall;
 }
 
-const { MILLRACE_RELAY_SOCKET: door = "", MILLRACE_RELAY_SECRET: secret = "" } = process.env;
+const { MILLRACE_RELAY_SOCKET: door = "", MILLRACE_RELAY_SECRET_FILE: secretFile = "" } = process.env;
 const revisions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /** Agents end a call without a sign of life after 30 to 60 s. */
 const progressMs = 5_000;
@@ -34,6 +35,7 @@ const unlisted: Id[] = [];
 let tools: (ToRelay & { readonly type: "tools" })["tools"] | undefined;
 let listed = false;
 let gateway: Socket | undefined;
+let secret: string | undefined;
 
 /** Hands on each message of a stream; a line that is none is skipped. */
 function reader(onMessage: (message: Message) => void): (chunk: string) => void {
@@ -53,6 +55,7 @@ function toGateway(message: FromRelay): void {
 
 async function connect(): Promise<void> {
   try {
+    secret ??= readFileSync(secretFile, "utf8"); // each gateway writes it, and takes it away when it leaves
     const socket = await dial(door);
     gateway = socket.setEncoding("utf8");
     toGateway({ type: "hello", secret, listed, calls: [...waiting.values()].map(({ call }) => call) });

@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -142,7 +142,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const hub = new RelayHub(folder, systemClock, doors);
     onTestFinished(() => hub.close());
     await hub.offering([tool]).open();
-    const names = readdirSync(folder);
+    const names = readdirSync(folder).filter((name) => name.endsWith(".sock"));
     expect([names.includes("relay-old.sock"), names.includes("relay-new.sock"), names.length]).toEqual([
       false,
       true,
@@ -161,6 +161,18 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const { tools, server } = await hub.offering([tool]).open();
     expect(await new Relay(server).ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
     await tools.listed;
+  });
+
+  test("the secret is in a file of its user, and not in what an agent may write into a command line", async () => {
+    const { tools, server } = await hubs(doors).open().offering([tool]).open();
+    const { secret, socket } = tools.kept([]);
+    expect(JSON.stringify(server)).not.toContain(secret);
+    const file = server.env.find(({ value }) => value !== socket)?.value ?? "";
+    expect(readFileSync(file, "utf8")).toBe(secret);
+    const ownersOnly = process.platform === "win32" ? expect.any(Number) : 0o600;
+    expect(statSync(file).mode & 0o777).toEqual(ownersOnly);
+    tools.close();
+    expect(existsSync(file)).toBe(false);
   });
 
   test("a connection without a session's secret is closed", async () => {
