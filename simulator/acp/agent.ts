@@ -8,7 +8,7 @@ import { agentModels } from "./models.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import { isEffort, isMode, newSessionId, type Session } from "./session.ts";
 import type { SessionStore } from "./session-store.ts";
-import { readPrompt } from "./split-prompt.ts";
+import { isCommand, readPrompt } from "./split-prompt.ts";
 
 /** The parts of one agent process. */
 interface AgentParts {
@@ -252,6 +252,7 @@ export class DevinAgent {
     try {
       if (options.loggedOut !== "new") checkSignedIn(this.#parts.access, options.loggedOut === "prompt-internal");
       if (session.cancelNext && options.cancelsNext) return await this.#cancelled(session);
+      if (isCommand(incoming)) return { result: { stopReason: "end_turn" } };
       const { runPrompt } = await loadTurns();
       const end = await runPrompt({
         session,

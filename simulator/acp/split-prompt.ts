@@ -43,6 +43,11 @@ export function readPrompt(blocks: unknown): IncomingPrompt | undefined {
   return { whole, instructions: offersSomething(whole) ? whole : "", text: whole, images };
 }
 
+/** Whether the agent takes a prompt for one of its commands, as many agents do, and asks no model: its text begins with a slash. */
+export function isCommand({ whole }: IncomingPrompt): boolean {
+  return whole.trimStart().startsWith("/");
+}
+
 /** Whether a text offers tools or demands a form of the answer. */
 export function offersSomething(text: string): boolean {
   return /^# (?:Tools|Form of the answer)$/m.test(text);

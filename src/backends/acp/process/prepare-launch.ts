@@ -80,8 +80,14 @@ export function rulesOf({ instructions, mark }: Prompt): string {
 }
 
 /**
- * The texts of a `session/prompt`, one block each: the instructions, then the conversation. `told`: this session already has the same
- * instructions, so they are left out.
+ * Agents look for commands of theirs where a prompt begins. So a block of ours is the first one of every prompt, and no text of a client
+ * ever is. Source: docs/wire/acp-measured.md, "Commands and mentions".
+ */
+const opening = "This is a request of a program. It is in the blocks after this one.";
+
+/**
+ * The texts of a `session/prompt`, one block each: one of ours that is always the same, the instructions, then the conversation. `told`:
+ * this session already has the same instructions, so they are left out.
  */
 export function promptBlocks(
   style: AcpStyle,
@@ -90,7 +96,7 @@ export function promptBlocks(
 ): readonly string[] {
   const rules = told ? "" : instructions.trim();
   const before = style === "ask" ? rules : frame(rules, continues !== undefined);
-  return before === "" ? [text] : [before, text];
+  return before === "" ? [opening, text] : [opening, before, text];
 }
 
 /** The summarizer's role is to read an execution trace and to write about it. Here it writes what comes next in it. */
