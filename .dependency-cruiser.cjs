@@ -118,9 +118,12 @@ module.exports = {
     ),
     rule(
       "one-owner-per-library",
-      { path: shipped, pathNot: `^src/(log|ide|usage|schema)/|^simulator/|${tests}` },
+      {
+        path: shipped,
+        pathNot: `^src/(log|ide|usage|schema)/|^src/backends/acp/process/session-rows.ts|^simulator/|${tests}`,
+      },
       { path: "^(node:)?sqlite$|node_modules/redis/" },
-      "databases are opened in the folders that own a store",
+      "databases are opened in the folders that own a store, and an agent's where its rows are deleted",
     ),
     rule(
       "ships-no-dev-dependency",

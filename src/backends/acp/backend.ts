@@ -1,6 +1,7 @@
 import type { CascadeId } from "../../base/ids.ts";
 import type { Backend } from "../backend.ts";
 import { isUnknownSession, turnFailure } from "./errors.ts";
+import { forgetSession } from "./process/own-settings.ts";
 import { launchFor } from "./process/prepare-launch.ts";
 import { discardSession } from "./session/held-session.ts";
 import { sessionIdOf } from "./session/session-notes.ts";
@@ -48,6 +49,7 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
     return;
   }
   if (pool.lastAbilities?.canDelete === false) {
+    await forgetSession(spec, id);
     await notes.forget(logged);
     return;
   }
@@ -59,5 +61,6 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   } finally {
     lease.release();
   }
+  await forgetSession(spec, id);
   await notes.forget(logged);
 }

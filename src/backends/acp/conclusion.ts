@@ -11,7 +11,7 @@ import {
   turnFailure,
 } from "./errors.ts";
 import type { PromptEnd } from "./running-prompt.ts";
-import type { UpdateReader } from "./updates.ts";
+import type { Effect, UpdateReader } from "./updates.ts";
 
 /** The meaning of ACP's stop reasons, and of Devin's causes beside them. */
 const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> = {
@@ -45,10 +45,19 @@ export function conclude(
 const mostPermissions = 20;
 
 /** Whether the turn ends here, although the agent goes on: it acts, it asks its user, or it asks for permission without end. */
-export function endsHere(reader: UpdateReader, { allowsActions }: Pick<AgentErrorContext, "allowsActions">): boolean {
-  return (
-    reader.isQuestion || reader.permissions > mostPermissions || (reader.effect !== undefined && allowsActions !== true)
-  );
+export function endsHere(reader: UpdateReader, context: StepRules): boolean {
+  if (reader.isQuestion || reader.permissions > mostPermissions) return true;
+  const step = ownStep(reader, context);
+  // a model may name a tool that is not there: that step fails in a moment, and the answer goes on
+  return step !== undefined && (reader.effect !== undefined || step.state === "done");
+}
+
+type StepRules = Pick<AgentErrorContext, "allowsActions" | "hasNoTools">;
+
+/** The step of the agent's own that its turn may not have: one with an effect, and any at all of an agent whose tools were taken away. */
+function ownStep(reader: UpdateReader, { allowsActions, hasNoTools }: StepRules): Effect | undefined {
+  if (allowsActions === true) return undefined;
+  return reader.effect ?? (hasNoTools === true ? reader.use : undefined);
 }
 
 type End = Extract<TurnEventBody, { readonly type: "finished" | "failed" | "cancelled" }>;
@@ -59,8 +68,8 @@ function endOf(
   context: AgentErrorContext,
 ): End {
   const { text } = reader.answer;
-  if (reader.effect !== undefined && context.allowsActions !== true)
-    return failed(effectError(reader.effect, context.agent));
+  const step = ownStep(reader, context);
+  if (step !== undefined) return failed(effectError(step, context.agent));
   if (reader.isQuestion) return finished("stop", "agent_question", text);
   if (reader.permissions > mostPermissions) return failed(turnFailure(askedTooOften(context.agent)));
   if (end.type === "silent")

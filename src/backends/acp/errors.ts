@@ -17,6 +17,8 @@ export interface AgentErrorContext {
   readonly nowMs: number;
   /** Its user lets it act. */
   readonly allowsActions?: boolean;
+  /** Its settings leave it no tool of its own. */
+  readonly hasNoTools?: boolean;
 }
 
 interface Row {
@@ -118,6 +120,13 @@ export function turnFailure(message: string, options: MillraceErrorOptions = {})
   return new MillraceError("upstream_failed", message, { hint: againHint, ...options });
 }
 
+/** An agent that asks its user in the text that it writes to its client, where nobody can answer. */
+export function askedInText(question: string): MillraceError {
+  return turnFailure(
+    `The agent asked its user a question and waits for the answer, so Millrace stopped it: "${clean(question)}"`,
+  );
+}
+
 /** An agent that sent nothing for too long. */
 export function silence(message: string, cause?: unknown): MillraceError {
   return new MillraceError("upstream_timeout", message, { hint: againHint, ...(cause === undefined ? {} : { cause }) });
@@ -160,6 +169,9 @@ const deeds: Readonly<Record<string, string>> = {
   delete: "deleted a file",
   move: "moved a file",
   execute: "ran a command",
+  read: "read something",
+  search: "searched for something",
+  fetch: "fetched something",
 };
 
 /** An answer that cannot be used because the agent set out to change something, or did it. */
@@ -192,11 +204,12 @@ export function actsFreely(agent: string, modes: readonly string[]): MillraceErr
   });
 }
 
-/** A known agent behind a command that hides its name, so that it runs with its owner's settings. */
-export function startedUnnamed(agent: string, program: string): MillraceError {
-  const message = `Millrace does not use the agent "${agent}": it is ${program}, but its command does not say so, and its owner's settings apply.`;
+/** An agent that says that it is another one than its command does, so that the settings that fence it are not its own. `says`: its name. */
+export function otherThanStarted(agent: string, command: string, says: string | undefined): MillraceError {
+  const itself = says === undefined ? "it does not say which agent it is" : `it says that it is "${clean(says)}"`;
+  const message = `Millrace does not use the agent "${agent}": ${itself}, and its command "${command}" does not start that one by name, so it could act with its owner's settings.`;
   return new MillraceError("model_not_allowed", message, {
-    hint: `Start ${program} by its own name in config.toml, or write \`allow_actions = true\` into the entry to let it act.`,
+    hint: "Start the agent by its own program in config.toml (`opencode`, `codex-acp`, `claude-agent-acp`, `gemini`, `qwen`), in its newest version, or write `allow_actions = true` into the entry to let it act.",
   });
 }
 

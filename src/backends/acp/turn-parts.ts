@@ -3,10 +3,10 @@ import type { EventSink } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { Prompt } from "../backend.ts";
 import type { BackendLifecycle } from "../lifecycle.ts";
-import { type AgentErrorContext, actsFreely, startedUnnamed, titlesFreely } from "./errors.ts";
+import { type AgentErrorContext, actsFreely, titlesFreely } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./process/agent-spec.ts";
-import { actsForTitles, hasOwnSettings } from "./process/own-settings.ts";
+import { actsForTitles, hasNoTools } from "./process/own-settings.ts";
 import { type AgentLaunch, launchFor, promptBlocks, rulesOf } from "./process/prepare-launch.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
 import type { SessionNotes } from "./session/session-notes.ts";
@@ -51,6 +51,7 @@ export function errorContext({ spec, clock }: AgentParts): AgentErrorContext {
     vendor: spec.vendor,
     nowMs: clock.now(),
     allowsActions: spec.allowsActions === true,
+    hasNoTools: hasNoTools(spec),
   };
 }
 
@@ -89,11 +90,8 @@ async function quieten(
 ): Promise<void> {
   const { spec } = parts;
   const { mode } = session.options;
-  const { name, isKnown } = { name: process.abilities.name, isKnown: process.own.isKnown };
-  if (name !== undefined && !isKnown && spec.vendor === "other" && hasOwnSettings(name))
-    throw startedUnnamed(spec.name, name);
   if (actsForTitles(process.abilities)) throw titlesFreely(spec.name);
-  const quiet = quietMode(session.options, isKnown);
+  const quiet = quietMode(session.options, process.own.isKnown);
   if (mode === undefined || quiet === undefined) {
     if (launchOf(parts, prompt).style === "summarizer") return;
     throw actsFreely(spec.name, mode?.ids ?? []);

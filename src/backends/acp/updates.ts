@@ -32,6 +32,11 @@ function isLook(tool: Tool): tool is Tool & { readonly kind: string } {
 /** A question to the agent's own user. There is none here, so the agent would wait for ever. */
 const asksUser = /\bask[_ ](?:the[_ ])?user/i;
 
+/** Agents that shorten a long conversation show it as a step. Source: docs/wire/acp-measured.md, "Notices". */
+function isCompaction({ kind, title }: Tool): boolean {
+  return kind === "think" && title === "Compact conversation";
+}
+
 interface Tool {
   kind: unknown;
   title: string;
@@ -104,6 +109,16 @@ export class UpdateReader {
   get effect(): Effect | undefined {
     const found = [...this.#tools.values()].filter(
       ({ kind, title, isOurs }) => !isOurs && (effects.has(kind) || (asksUser.test(title) && !this.isQuestion)),
+    );
+    const tool = found.find(({ status }) => status === "completed") ?? found[0];
+    return tool === undefined ? undefined : effectOf(tool);
+  }
+
+  /** The step for which the agent used a tool of its own, of any kind: the first one that was done, else the first that did not fail. */
+  get use(): Effect | undefined {
+    const found = [...this.#tools.values()].filter(
+      (tool) =>
+        !(tool.isOurs || tool.refused || tool.status === "failed" || asksUser.test(tool.title) || isCompaction(tool)),
     );
     const tool = found.find(({ status }) => status === "completed") ?? found[0];
     return tool === undefined ? undefined : effectOf(tool);

@@ -1,13 +1,14 @@
+import { basename } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
-import { agentError, clean, slowStart } from "../errors.ts";
+import { agentError, clean, otherThanStarted, slowStart } from "../errors.ts";
 import { freeHosts, type HostedChild, type HostsOptions, hostedStart, hostHolding } from "../host/hosted-child.ts";
 import { type KeptProcess, readKept } from "../host/kept-process.ts";
 import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import { AgentProcess } from "./agent-process.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
-import { nothingKnown } from "./own-settings.ts";
+import { isAsStarted, nothingKnown } from "./own-settings.ts";
 import { type AgentLaunch, agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 import { ProcessLoss } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
@@ -58,7 +59,11 @@ export class AgentStarter {
     onChild(child);
     try {
       const start = { names: this.#names(), cwd, own, launch: launch.key, settings, clock: this.#clock };
-      return this.#met(await AgentProcess.greet(child, start, signal));
+      const process = await AgentProcess.greet(child, start, signal);
+      const { name, command } = this.#spec;
+      const says = process.abilities.name;
+      if (!isAsStarted(this.#spec, says)) throw otherThanStarted(name, basename(command), says);
+      return this.#met(process);
     } catch (error) {
       await child.end(endGraceMs);
       signal.throwIfAborted();

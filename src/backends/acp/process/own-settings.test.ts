@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import type { AcpAgentSpec } from "./agent-spec.ts";
-import { ownSettings, servesTools } from "./own-settings.ts";
+import { hasNoTools, isAsStarted, ownSettings, servesTools } from "./own-settings.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "millrace-"));
 const agent = (command: string, environment: Readonly<Record<string, string>> = {}): AcpAgentSpec => {
@@ -22,11 +22,68 @@ async function codexConfig(toml: string, given: Readonly<Record<string, string>>
 test("Codex starts without the MCP servers of its owner, wherever he named them", async () => {
   const toml = '[mcp_servers.files]\ncommand = "files"\n[profiles.work.mcp_servers.tickets]\ncommand = "tickets"\n';
   const given = JSON.stringify({ model: "m", "mcp_servers.mail.command": "mail", mcp_servers: { web: {} } });
-  expect(await codexConfig(toml, { CODEX_CONFIG: given })).toMatchObject({
-    model: "m",
-    approval_policy: "on-request",
-    ...Object.fromEntries(["files", "tickets", "mail", "web"].map((name) => [`mcp_servers.${name}.enabled`, false])),
+  const config = await codexConfig(toml, { CODEX_CONFIG: given });
+  expect(config).toMatchObject({ model: "m", approval_policy: "on-request" });
+  expect(config).toHaveProperty("mcp_servers", { files: { enabled: false }, tickets: { enabled: false } });
+});
+
+test("Codex starts without its tools, and nothing that its user wrote gives them back", async () => {
+  const given = {
+    "features.shell_tool": true,
+    features: { unified_exec: true, fast_mode: true },
+    "tools.update_plan.enabled": true,
+  };
+  const config = await codexConfig("", { CODEX_CONFIG: JSON.stringify(given) });
+  expect(config).toMatchObject({
+    features: { shell_tool: false, unified_exec: false, fast_mode: true },
+    tools: { update_plan: { enabled: false } },
+    notify: [],
   });
+  expect(Object.keys(config as object).filter((key) => key.includes("."))).toEqual([]);
+});
+
+test("Codex starts without the skills of its owner, which a `$name` in a text would bring in", async () => {
+  const home = mkdtempSync(join(folder, "home-"));
+  const files = [".codex/skills/ship/SKILL.md", ".agents/skills/deep/er/SKILL.md"].map((file) => join(home, file));
+  for (const file of files) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, "");
+  }
+  const { environment } = await ownSettings(agent("codex-acp", { HOME: home }), folder);
+  const config = JSON.parse(environment["CODEX_CONFIG"] ?? "") as object;
+  expect(config).toHaveProperty(
+    "skills.config",
+    files.map((path) => ({ path, enabled: false })),
+  );
+});
+
+/** The words of a command, and the agent whose settings it gets; undefined for none. */
+const commands: readonly (readonly [readonly string[], string | undefined])[] = [
+  [["opencode", "acp", "--cwd", "/home/me/qwen-play"], "OpenCode"],
+  [["/opt/gemini/bin/opencode", "acp"], "OpenCode"],
+  [["C:\\tools\\opencode.exe", "acp"], "OpenCode"],
+  [["npx", "-y", "@agentclientprotocol/codex-acp@latest"], "@agentclientprotocol/codex-acp"],
+  [["env", "HOME=/home/gemini", "npx", "--yes", "@google/gemini-cli", "--acp"], "gemini-cli"],
+  [["node", "--no-warnings", "/usr/lib/node_modules/.bin/qwen", "--acp"], "qwen-code"],
+  [["bunx", "@agentclientprotocol/claude-agent-acp"], "@agentclientprotocol/claude-agent-acp"],
+  [["/home/me/qwen/agent", "--model", "gemini", "opencode"], undefined],
+];
+const names = [
+  "OpenCode",
+  "@agentclientprotocol/codex-acp",
+  "gemini-cli",
+  "qwen-code",
+  "@agentclientprotocol/claude-agent-acp",
+];
+
+test.each(commands)("%j has the settings of %s, and no other agent runs with them", ([command = "", ...args], own) => {
+  const spec = { ...agent(command), args };
+  expect(hasNoTools(spec)).toBe(own !== undefined);
+  for (const says of [...names, "something", undefined]) {
+    const isOwn = own === undefined ? !names.includes(says ?? "") : says === own;
+    expect([says, isAsStarted(spec, says)]).toEqual([says, isOwn]);
+    expect(isAsStarted({ ...spec, allowsActions: true }, says)).toBe(true);
+  }
 });
 
 test.each([

@@ -1,13 +1,11 @@
-import { existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
-import { basename, join } from "node:path";
-import { parse } from "smol-toml";
-import { MillraceError } from "../../../base/errors.ts";
+import { basename, dirname, join } from "node:path";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Abilities } from "../abilities.ts";
 import { serverName } from "../tools/session-tools.ts";
-import type { AcpAgentSpec } from "./agent-spec.ts";
+import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
+import { codexConfig, codexOptions, parsedObject, type Variables } from "./codex-settings.ts";
+import { removeTraces, type Traces } from "./traces.ts";
 
 /** What an agent program is started with in place of its owner's permissions. The sign-in stays the owner's. */
 export interface OwnSettings {
@@ -21,16 +19,15 @@ export interface OwnSettings {
   readonly sharesServers: boolean;
 }
 
-/** The environment that the agent's user gives it. */
-type Variables = Readonly<Record<string, string>>;
-
 interface KnownAgent {
-  /** In a word of the command, and in `agentInfo.name`. */
+  /** In the name of the program, and in `agentInfo.name`. */
   readonly name: RegExp;
   readonly args?: (file: string, given: Variables) => readonly string[];
   readonly environment?: (file: string, given: Variables) => Variables;
   /** The content of the file that `args` or `environment` name. */
   readonly file?: string;
+  /** A file in its working folder, and its content. */
+  readonly inFolder?: readonly [path: string, content: string];
   readonly meta?: object;
   /** The version from which on a model was seen to call the tools of a session's server under these settings. Older ones list them and call none. */
   readonly servesSince?: string;
@@ -39,6 +36,8 @@ interface KnownAgent {
    * client's tools needs a folder of its own. Source: docs/wire/acp-tools.md, "The server of a session".
    */
   readonly sharesServers?: true;
+  /** What its sessions leave on disk, where we can tell it from what is its owner's. */
+  readonly traces?: Traces;
 }
 
 /** The client's tools are named after our server, and stay allowed. */
@@ -50,9 +49,19 @@ const openCode: JsonObject = {
   agent: { plan: { permission: deny }, title: { disable: true } },
 };
 
+/** Read after the owner's own, which are set in Claude's settings. */
+const claudeVariables: Variables = {
+  CLAUDE_CODE_DISABLE_ATTACHMENTS: "1",
+  CLAUDE_CODE_DISABLE_CLAUDE_MDS: "1",
+  CLAUDE_CODE_DISABLE_BUNDLED_SKILLS: "1",
+};
+
+/** The name of a file that is nowhere, in place of those that an agent reads its owner's notes from. */
+const noMemory = "millrace-reads-no-notes.md";
+
 /** Tools of Qwen Code that `tools.core` does not take away. */
 const qwenTools =
-  "agent ask_user_question enter_plan_mode enter_worktree exit_plan_mode exit_worktree record_artifact send_message skill task_stop".split(
+  "agent ask_user_question enter_plan_mode enter_worktree exit_plan_mode exit_worktree get_goal list_agents record_artifact report_findings send_message skill task_stop update_goal".split(
     " ",
   );
 
@@ -64,42 +73,90 @@ const table: readonly KnownAgent[] = [
   {
     name: /codex-acp/,
     servesSince: "2.6",
-    args: (_, given) =>
-      Object.entries(codexSettings(given)).flatMap(([key, value]) => ["-c", `${key}=${JSON.stringify(value)}`]),
-    environment: (_, given) => ({
-      CODEX_CONFIG: JSON.stringify({ ...parsedObject(given, "CODEX_CONFIG"), ...codexSettings(given) }),
-    }),
+    args: (_, given) => codexOptions(given),
+    environment: (_, given) => ({ CODEX_CONFIG: codexConfig(given) }),
+    // its `session/delete` only archives
+    traces: {
+      root: (given, home) => given["CODEX_HOME"] ?? join(home, ".codex"),
+      folders: { sessions: 3, archived_sessions: 0, shell_snapshots: 0, "thread-writer-locks": 0 },
+      databases: /^(?:state|thread_history)_\d+\.sqlite$/,
+    },
   },
   {
     name: /claude-(?:agent|code)-acp/,
+    // it looks for commands and `@path` in every block of a prompt, and in its model's tool results
     meta: {
       disableBuiltInTools: true,
-      claudeCode: { options: { title: "Millrace", tools: [], settingSources: ["user"], strictMcpConfig: true } },
+      claudeCode: {
+        options: {
+          title: "Millrace",
+          tools: [],
+          skills: [],
+          settingSources: ["user"],
+          strictMcpConfig: true,
+          verbatimPrompts: true,
+          promptSuggestions: false,
+          extraArgs: { "disable-slash-commands": null },
+          settings: { disableAllHooks: true, env: claudeVariables },
+        },
+      },
+    },
+    traces: {
+      root: (given, home) => given["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"),
+      folders: { projects: 1, telemetry: 0, "session-env": 0, todos: 0, debug: 0, "file-history": 0 },
     },
   },
   {
     name: /gemini/,
     servesSince: "0.61",
     // it checks a call of a server a second time under another name of the server, so a rule cannot name ours
-    args: (file) => ["--admin-policy", file, "--allowed-mcp-server-names", serverName],
+    args: (file) => ["--admin-policy", file, "--allowed-mcp-server-names", serverName, "--extensions", "none"],
+    // it starts no server of a session, and reads no settings of a folder, that it does not trust
+    environment: () => ({ GEMINI_CLI_TRUST_WORKSPACE: "true" }),
+    inFolder: [
+      ".gemini/settings.json",
+      JSON.stringify({
+        hooksConfig: { enabled: false },
+        skills: { enabled: false },
+        experimental: { enableAgents: false },
+        context: { fileName: [noMemory] },
+      }),
+    ],
+    traces: { root: (_, home) => join(home, ".gemini"), folders: { tmp: 2 }, shortNames: true },
     file: `[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n\n[[rule]]\nmcpName = "*"\ntoolName = "*"\ndecision = "allow"\npriority = 999\n`,
   },
   {
     name: /qwen/,
     servesSince: "0.24",
+    args: () => ["--extensions", "none"],
     environment: (file) => ({ QWEN_CODE_SYSTEM_SETTINGS_PATH: file }),
+    traces: { root: (_, home) => join(home, ".qwen"), folders: { projects: 2, debug: 0, todos: 0 } },
     file: JSON.stringify({
       tools: { core: ["none"], approvalMode: "plan", toolSearch: { enabled: false }, disabled: qwenTools },
       memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false, enableAutoSkill: false },
       permissions: { allow: [`mcp__${serverName}`] },
       mcp: { allowed: [serverName] },
+      skills: { disabledLevels: ["user", "project", "extension", "bundled"] },
+      context: { fileName: [noMemory] },
       disableAllHooks: true,
     }),
   },
   {
     name: /opencode/,
-    environment: (_, given) => ({ OPENCODE_CONFIG_CONTENT: withoutTools(given) }),
+    environment: (_, given) => ({
+      OPENCODE_CONFIG_CONTENT: withoutTools(given),
+      OPENCODE_PURE: "1", // no plugins of its owner
+      OPENCODE_DISABLE_CLAUDE_CODE: "1",
+      OPENCODE_DISABLE_EXTERNAL_SKILLS: "1",
+      OPENCODE_DISABLE_PROJECT_CONFIG: "1", // the working folder is below its owner's home
+    }),
     sharesServers: true,
+    // it has no `session/delete`
+    traces: {
+      root: (given, home) => join(given["XDG_DATA_HOME"] ?? join(home, ".local/share"), "opencode"),
+      folders: {},
+      databases: /^opencode\.db$/,
+    },
   },
 ];
 
@@ -118,7 +175,6 @@ export const nothingKnown: OwnSettings = {
  * @throws MillraceError `invalid_request` where the user's own settings for it cannot be read.
  */
 export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<OwnSettings> {
-  if (spec.vendor === "devin") return nothingKnown;
   const known = knownAgent(spec);
   const sharesServers = known?.sharesServers === true;
   if (spec.allowsActions === true) return { ...nothingKnown, isKnown: true, sharesServers };
@@ -127,6 +183,12 @@ export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<O
   if (known.file !== undefined) {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(file, known.file, { mode: 0o600 });
+  }
+  if (known.inFolder !== undefined) {
+    const [path, content] = known.inFolder;
+    const inFolder = join(folder, workingFolder, path);
+    await mkdir(dirname(inFolder), { recursive: true, mode: 0o700 });
+    await writeFile(inFolder, content, { mode: 0o600 });
   }
   return {
     args: known.args?.(file, spec.environment) ?? [],
@@ -137,20 +199,53 @@ export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<O
   };
 }
 
+/** Whether the agent is started with settings that leave it no tool of its own. */
+export function hasNoTools(spec: AcpAgentSpec): boolean {
+  return spec.allowsActions !== true && knownAgent(spec) !== undefined;
+}
+
+/** Removes what a session that is closed for good left on disk. Never throws. */
+export async function forgetSession(spec: AcpAgentSpec, id: string): Promise<void> {
+  await removeTraces(spec, knownAgent(spec)?.traces, id);
+}
+
 /** Whether a model of this agent can call the tools of a server that its session gets. */
 export function servesTools(spec: AcpAgentSpec, { version = "0" }: Abilities): boolean {
-  const since = spec.vendor === "devin" || spec.allowsActions === true ? undefined : knownAgent(spec)?.servesSince;
+  const since = spec.allowsActions === true ? undefined : knownAgent(spec)?.servesSince;
   return since === undefined || version.localeCompare(since, "en", { numeric: true }) >= 0;
 }
 
-function knownAgent({ command, args }: AcpAgentSpec): KnownAgent | undefined {
-  const words = [command, ...args].map((word) => basename(word.replaceAll("\\", "/")).toLowerCase());
-  return table.find(({ name }) => words.some((word) => name.test(word)));
+function knownAgent(spec: AcpAgentSpec): KnownAgent | undefined {
+  return spec.vendor === "devin" ? undefined : entryOf(programOf(spec));
 }
 
-/** Whether an agent by this `agentInfo.name` has settings of the table. */
-export function hasOwnSettings(agentName: string | undefined): boolean {
-  return table.some(({ name }) => name.test(agentName?.toLowerCase() ?? ""));
+function entryOf(program: string | undefined): KnownAgent | undefined {
+  return table.find(({ name }) => name.test(program?.toLowerCase() ?? ""));
+}
+
+/** Programs that start the one which their arguments name. */
+const launchers = /^(?:npx|npm|pnpm|pnpx|yarn|bunx?|node|deno|env|mise|volta|cmd|tsx)$/;
+/** Words of a launcher before the name of the program: options, variables, and subcommands. */
+const beforeProgram = /^(?:-.*|\/c|\w+=.*|exec|dlx|run|x|--)$/i;
+
+/** The name of the program that a command starts: "opencode" of `/usr/bin/opencode acp` and of `npx -y opencode-ai@latest acp`. */
+function programOf({ command, args }: Pick<AcpAgentSpec, "command" | "args">): string {
+  const name = (word: string) => basename(word.replaceAll("\\", "/")).replace(/\.(?:exe|cmd|bat)$/i, "");
+  const words = [command, ...args];
+  let at = 0;
+  while (at < args.length && launchers.test(name(words[at] ?? ""))) {
+    at++;
+    while (at < args.length && beforeProgram.test(words[at] ?? "")) at++;
+  }
+  return name(words[at] ?? "");
+}
+
+/**
+ * Whether the agent is the one that its settings are for: an agent of the table runs with its own entry, and any other with none.
+ * `agentName`: as it says in `agentInfo.name`.
+ */
+export function isAsStarted(spec: AcpAgentSpec, agentName: string | undefined): boolean {
+  return spec.allowsActions === true || entryOf(agentName) === knownAgent(spec);
 }
 
 /**
@@ -166,54 +261,4 @@ function withoutTools(given: Variables): string {
   const parsed = parsedObject(given, "OPENCODE_CONFIG_CONTENT");
   const agents = isObject(parsed["agent"]) ? parsed["agent"] : {};
   return JSON.stringify({ ...parsed, ...openCode, agent: { ...agents, ...(openCode["agent"] as object) } }); // an object, above
-}
-
-function parsedObject(given: Variables, name: string): JsonObject {
-  try {
-    const parsed: unknown = JSON.parse(given[name] ?? "{}");
-    if (isObject(parsed)) return parsed;
-  } catch {
-    // refused below
-  }
-  throw new MillraceError("invalid_request", `${name} of an agent is not a JSON object.`, {
-    hint: "Correct the variable in config.toml, or put the settings into a file of the agent's.",
-  });
-}
-
-/**
- * A tool of a server that Codex' owner approved runs without a question in every mode, and servers can only be disabled one by one, by
- * their names. Source: docs/wire/acp-measured.md, "Modes and what they prevent".
- *
- * @throws MillraceError `invalid_request` where a configuration of its owner cannot be read.
- */
-function codexSettings(given: Variables): JsonObject {
-  const own = given["CODEX_HOME"] ?? join(given["HOME"] ?? homedir(), ".codex");
-  const files = [join(own, "config.toml"), "/etc/codex/config.toml"].filter((file) => existsSync(file));
-  const servers = [parsedObject(given, "CODEX_CONFIG"), ...files.map(parsedToml)].flatMap(serversIn);
-  return {
-    approval_policy: "on-request",
-    sandbox_mode: "read-only",
-    "features.apps": false,
-    "features.plugins": false,
-    ...Object.fromEntries(servers.map((server) => [`mcp_servers.${server}.enabled`, false])),
-  };
-}
-
-function parsedToml(file: string): JsonObject {
-  try {
-    return parse(readFileSync(file, "utf8"));
-  } catch (error) {
-    throw new MillraceError("invalid_request", `The settings of Codex in ${file} cannot be read.`, {
-      hint: "Correct the file. Millrace disables the MCP servers that it names.",
-      cause: error,
-    });
-  }
-}
-
-/** The names of servers; also those of dotted keys and of profiles, which are settings over the others. */
-function serversIn(config: JsonObject): readonly string[] {
-  const { mcp_servers: servers, profiles } = config;
-  const dotted = Object.keys(config).flatMap((key) => /^mcp_servers\.([\w-]+)/.exec(key)?.[1] ?? []);
-  const inProfiles = isObject(profiles) ? Object.values(profiles).filter(isObject).flatMap(serversIn) : [];
-  return [...(isObject(servers) ? Object.keys(servers) : []), ...dotted, ...inProfiles];
 }

@@ -2,6 +2,7 @@ import { bestEffort, deadline, within } from "../../../base/async.ts";
 import type { Prompt, RunOptions } from "../../backend.ts";
 import { isUnknownSession } from "../errors.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
+import { forgetSession } from "../process/own-settings.ts";
 import type { Lease } from "../process/process-pool.ts";
 import type { AgentParts } from "../turn-parts.ts";
 
@@ -129,7 +130,7 @@ async function stopSession({ clock }: AgentParts, process: AgentProcess, id: str
   if ((await within(running.ended, cancelMs, clock)) === undefined) process.abandon(id); // it does not listen
 }
 
-/** Stops a session that works, and deletes or closes it as the agent allows. Throws where that failed: the session is still there. */
+/** Stops a session that works, deletes or closes it as the agent allows, and removes what it left on disk. Throws where that failed: the session is still there. */
 export async function discardSession(parts: AgentParts, process: AgentProcess, id: string): Promise<void> {
   await stopSession(parts, process, id);
   try {
@@ -137,6 +138,7 @@ export async function discardSession(parts: AgentParts, process: AgentProcess, i
   } catch (error) {
     if (!isUnknownSession(error)) throw error; // it was never stored, or is deleted already
   }
+  await forgetSession(parts.spec, id);
 }
 
 /** The prompt of this session waits for results from now on, until it is cancelled. */
