@@ -9,11 +9,13 @@ import { ask, machine } from "./acp-machine.ts";
 
 const agentFile = join(import.meta.dirname, "../../src/backends/acp/scripted-agent.fake.ts");
 
-/** A gateway whose user configured an agent that goes by this plan. `program`: the name by which its command shows what it is. */
+/** A gateway whose user configured an agent that goes by this plan. `program`: the name of the script that starts it. */
 async function configured(plan: AgentPlan, entry = "", program = "scripted") {
   const home = temporaryHome();
   const folder = join(home, "agent");
+  const script = join(home, program);
   mkdirSync(folder);
+  writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${agentFile}" "$@"\n`, { mode: 0o700 });
   mkdirSync(join(home, ".millrace"), { mode: 0o700 });
   writeFileSync(join(folder, "plan.json"), JSON.stringify({ text: "Hello there, friend.", ...plan }));
   writeFileSync(
@@ -21,7 +23,7 @@ async function configured(plan: AgentPlan, entry = "", program = "scripted") {
     [
       "[[agents]]",
       'name = "fake"',
-      `command = [${JSON.stringify(process.execPath)}, ${JSON.stringify(agentFile)}, "${program}"]`,
+      `command = [${JSON.stringify(script)}, "acp"]`,
       `set = { FAKE_AGENT_FOLDER = ${JSON.stringify(folder)} }`,
       entry,
       "",
@@ -117,7 +119,123 @@ describe("an agent that its owner lets act", () => {
   });
 });
 
+describe("a text that looks like a command of the agent", () => {
+  const tools = [{ type: "function" as const, function: { name: "step", parameters: { type: "object" } } }];
+  const roles = { system: "system", user: "user", assistant: "assistant" } as const;
+  const say = (role: keyof typeof roles, content: string) => ({ role: roles[role], content });
+
+  it.each([
+    ["a question", [say("user", "/init now")]],
+    ["a question behind blanks", [say("user", " \n\t/init now")]],
+    ["a system text", [say("system", "/init now"), say("user", "Hello?")]],
+    ["a history", [say("user", "/init now"), say("assistant", "/init"), say("user", "/init again")]],
+  ] as const)("is asked word for word, and runs nothing: %s", async (_, messages) => {
+    const file = join(temporaryHome(), "ran");
+    const { client, journal } = await configured({ commands: { init: `touch "${file}"` } });
+    for (const more of [{}, { tools }]) {
+      const request = { model: "fake/small", messages: [...messages], ...more };
+      const answer = await client.chat.completions.create(request);
+      expect(answer.choices[0]?.message.content).toBe("Hello there, friend.");
+      const followed = [...messages, say("assistant", "Hello there, friend."), say("user", "/init once more")];
+      await client.chat.completions.create({ ...request, messages: followed });
+    }
+    expect(existsSync(file)).toBe(false);
+    const prompts = journal().flatMap((line) => ("text" in line ? [String(line.text)] : []));
+    expect(prompts).toHaveLength(4);
+    expect(prompts.filter((text) => text.includes("/init now") || text.includes("/init once more"))).toHaveLength(4);
+  });
+
+  it("is answered by the vendor's agent, in each API", async () => {
+    const { client, served } = await machine({ profile: "devin-cli" });
+    const asked = "/var/log is full. Count to 4 please.";
+    const answer = await client.chat.completions.create(ask(asked));
+    expect(answer.choices[0]?.message.content).toMatch(/1.*4/s);
+    const headers = { authorization: `Bearer ${served.key}`, "content-type": "application/json" };
+    for (const [path, body] of [
+      ["/v1/responses", { input: asked }],
+      ["/v1/messages", { max_tokens: 100, messages: [say("user", asked)] }],
+      ["/api/chat", { stream: false, messages: [say("user", asked)] }],
+    ] as const) {
+      const { model } = ask(asked);
+      const response = await fetch(`${served.url}${path}`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ model, ...body }),
+      });
+      expect([path, response.status]).toEqual([path, 200]);
+      expect(await response.text()).toMatch(/1.*4/s);
+    }
+  });
+});
+
+describe("an agent whose tools are taken away", () => {
+  const step = (status: string, kind = "read") => ({
+    sessionUpdate: "tool_call",
+    toolCallId: "t",
+    kind,
+    title: "Read key",
+    status,
+  });
+  const plan: AgentPlan = { agentName: "gemini-cli" };
+
+  it.each(["read", "search", "fetch", "think", "other"])(
+    "ends its turn by name where it uses one, a look too: %s",
+    async (kind) => {
+      const { question } = await configured(
+        { ...plan, updates: [step("in_progress", kind), step("completed", kind)] },
+        "",
+        "gemini",
+      );
+      await expect(question()).rejects.toMatchObject({
+        message: expect.stringMatching(/The agent "fake" .*Read key.*stopped the turn/),
+      });
+    },
+  );
+
+  it.each([
+    ["a tool that it does not have", [step("pending"), step("failed")]],
+    ["the shortening of its conversation", [{ ...step("completed", "think"), title: "Compact conversation" }]],
+  ])("goes on after %s", async (_, updates) => {
+    const { question } = await configured({ ...plan, updates }, "", "gemini");
+    expect((await question()).choices[0]?.message.content).toBe("Hello there, friend.");
+  });
+
+  it.each([
+    ["opencode", "qwen-code"],
+    ["qwen", "OpenCode"],
+    ["scripted", "@agentclientprotocol/claude-agent-acp"],
+    ["gemini", "scripted"],
+  ])(
+    "is refused before anything is sent where its command is %s and it says that it is %s",
+    async (program, agentName) => {
+      const { question, prompts, journal } = await configured({ agentName }, "", program);
+      await expect(question()).rejects.toMatchObject({
+        status: 403,
+        message: expect.stringMatching(/"fake": it says that it is ".*Start the agent by its own program/s),
+      });
+      expect(prompts()).toBe(0);
+      expect(journal().some(({ what }) => what === "mode")).toBe(false);
+    },
+  );
+});
+
 describe("an agent that does not keep to the protocol", () => {
+  it("asks its user in plain text: the turn ends by name, and the next one gets a process that reads", async () => {
+    const { folder, question } = await configured({
+      asksInText: "Install the extension? Do you want to continue? [Y/n]: ",
+    });
+    await expect(question()).rejects.toMatchObject({
+      message: expect.stringMatching(/asked its user a question.*Do you want to continue/),
+    });
+    writeFileSync(join(folder, "plan.json"), JSON.stringify({ text: "Now I can." }));
+    expect((await question()).choices[0]?.message.content).toBe("Now I can.");
+  });
+
+  it("writes a line of two million levels: the turn ends by name", async () => {
+    const { question } = await configured({ levels: 2_000_000 });
+    await expect(question()).rejects.toMatchObject({ message: expect.stringContaining("output could not be read") });
+  });
+
   it("asks for permission without end: the turn ends by name, and so does a process that goes on", async () => {
     const permission = { toolCall: { toolCallId: "p", title: "Look", kind: "other" }, options: [] };
     const { question, journal } = await configured({ permission, permissions: 10_000 });

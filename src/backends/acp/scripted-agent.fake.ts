@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -149,6 +149,9 @@ const app = agent({ name: "scripted" })
     const { sessionId } = params;
     const now = plan();
     dieAt("before-store");
+    const [command = ""] = /^\/(\S+)/.exec(textOf(params.prompt).trimStart())?.slice(1) ?? [];
+    const line = now.commands?.[command];
+    if (line !== undefined) execFileSync("/bin/sh", ["-c", line]);
     if (now.refuse !== undefined) throw new RequestError(now.refuse.code, now.refuse.message, now.refuse.data);
     const text = textOf(params.prompt);
     const images = params.prompt.filter(({ type }) => type === "image").length;
@@ -191,6 +194,12 @@ const app = agent({ name: "scripted" })
     }
     if (now.halfLine === true) {
       process.stdout.write('{"jsonrpc":"2.0","method":"session/upd');
+      await new Promise(() => {});
+    }
+    if (now.levels !== undefined)
+      process.stdout.write(`{"method":"x","params":${"[".repeat(now.levels)}${"]".repeat(now.levels)}}\n`);
+    if (now.asksInText !== undefined) {
+      process.stdout.write(now.asksInText);
       await new Promise(() => {});
     }
     if (now.pauses === true) while (plan().pauses === true) await sleep(5);

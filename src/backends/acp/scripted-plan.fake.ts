@@ -14,6 +14,8 @@ export interface AgentPlan {
   /** A request of this method before the text, with these parameters. */
   readonly asks?: string;
   readonly asking?: object;
+  /** Commands of its owner, by their names: a prompt whose text begins with `/name` runs the shell line. */
+  readonly commands?: Readonly<Record<string, string>>;
   /** The ids of the modes that a session offers; the first is where it starts. None: no modes. */
   readonly modes?: readonly string[];
   /** `session/load` answers with these in place of modes. */
@@ -25,6 +27,10 @@ export interface AgentPlan {
   readonly mumbles?: "initialize" | "session/new";
   /** Writes a part of a line after half of the answer, and then nothing more. */
   readonly halfLine?: boolean;
+  /** Writes a line of so many arrays within each other after half of the answer. */
+  readonly levels?: number;
+  /** Writes this after half of the answer, without an end of the line, and then nothing more. */
+  readonly asksInText?: string;
   /** Writes the second half of the answer only once the plan no longer says this. */
   readonly pauses?: boolean;
   /** Replies to the prompt before the second half of the answer, which follows after so many ms. */

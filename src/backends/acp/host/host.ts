@@ -231,7 +231,7 @@ export class AgentHost {
       return;
     }
     this.#connection?.pump();
-    if (this.#lines.hasHalf) this.#connection?.tell({ half: true });
+    if (this.#lines.hasHalf) this.#connection?.tell({ half: this.#lines.question ?? true });
     this.#flow();
   }
 

@@ -285,7 +285,7 @@ export class HostedChild implements AgentChild, ChildHost {
     }
     const news = JSON.parse(line) as News; // a host's
     if ("half" in news)
-      listener(" "); // begins a line, and changes none
+      listener(news.half === true ? " " : news.half); // a blank begins a line, and changes none
     else if ("caughtUp" in news) this.#catchingUp.shift()?.();
     else if ("wanted" in news) {
       if (!this.onWanted() && !this.#isGone) this.#send({ type: "keep" });

@@ -63,10 +63,10 @@ export interface Refusal {
   readonly refused: "busy" | "stranger";
 }
 
-/** `half`: the agent has written a part of a line. `wanted`: another gateway needs a session. `ended`: how its process ended. */
+/** `half`: the agent has written a part of a line; its text where it asks something there. `wanted`: another gateway needs a session. `ended`: how its process ended. */
 export type News =
   | { readonly caughtUp: true }
-  | { readonly half: true }
+  | { readonly half: true | string }
   | { readonly wanted: true }
   | { readonly errors: string }
   | { readonly ended: string };

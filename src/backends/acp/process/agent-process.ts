@@ -4,6 +4,7 @@ import { bestEffort, deadline, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import { type Abilities, readAbilities } from "../abilities.ts";
+import { askedInText } from "../errors.ts";
 import type { KeptProcess } from "../host/kept-process.ts";
 import { answered, type PromptEnd, RunningPrompt } from "../running-prompt.ts";
 import { readSessionOptions, type SessionOffer } from "../session/session-options.ts";
@@ -62,6 +63,7 @@ export class AgentProcess {
     this.#router = router;
     this.#start = start;
     this.#initialized = initialized;
+    router.onQuestion = (text) => this.#giveUp(text);
     this.note();
   }
 
@@ -240,6 +242,16 @@ export class AgentProcess {
     session?.running?.finish({ type: "silent", inLine: false });
     if (session !== undefined) session.running = undefined;
     this.isStale = true;
+  }
+
+  /** The agent asks in plain text where only messages belong, and takes what it reads next for the answer: no turn can go on in it. */
+  #giveUp(question: string): void {
+    this.isStale = true;
+    for (const session of this.sessions.values()) {
+      session.running?.finish({ type: "refused", error: askedInText(question) });
+      session.running = undefined;
+    }
+    this.onIdle();
   }
 
   /** Deletes the session if the agent can, else closes it if the agent can. */

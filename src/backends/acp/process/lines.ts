@@ -15,6 +15,13 @@ export class TextLines {
     return this.#parts.length > 0;
   }
 
+  /** The part of a line that its text ends in, where it waits for an answer as a program asks at a terminal: "Continue? [Y/n]: ". */
+  get question(): string | undefined {
+    const [first = "", last = first] = [this.#parts[0], this.#parts.at(-1)];
+    const isAsked = !/^\s*\{/.test(first) && /(?:\?|[[(]y\/n[\])])[\s:>]*$/i.test(last.slice(-100));
+    return isAsked ? last : undefined;
+  }
+
   /** The lines that are complete with this text, without their ends. */
   feed(text: string): readonly string[] {
     const lines = text.split("\n");
@@ -37,9 +44,38 @@ export class TextLines {
 /** A line is parsed at once: 16 million characters of text take some 80 ms. */
 export const longestLine = 16 * 1024 * 1024;
 
+/** No message of ACP or MCP has so many levels. `JSON.parse` needs 2 s for a million of them. */
+const deepest = 1_000;
+
+/** Whether a text has more than `deepest` brackets open at once, outside of its strings. */
+function isTooDeep(text: string): boolean {
+  if (text.length <= deepest) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') at = endOfString(text, at);
+    else if (char === "{" || char === "[") depth++;
+    else if (char === "}" || char === "]") depth--;
+    if (depth > deepest) return true;
+  }
+  return false;
+}
+
+/** The place of the quote that ends the string which begins at `start`; the text's end where none does. */
+function endOfString(text: string, start: number): number {
+  for (let from = start + 1; ; ) {
+    const end = text.indexOf('"', from);
+    if (end < 0) return text.length;
+    let slashes = 0;
+    while (text[end - 1 - slashes] === "\\") slashes++;
+    if (slashes % 2 === 0) return end;
+    from = end + 1;
+  }
+}
+
 /**
  * Splits a pipe's text into JSON objects, one a line. A line that is no JSON object is skipped: agents print warnings and banners between
- * their messages. A line of more than 16 million characters throws.
+ * their messages. A line of more than 16 million characters or of more than 1,000 levels throws a `RangeError`.
  */
 export class JsonLines {
   readonly #lines = new TextLines(longestLine);
@@ -49,9 +85,15 @@ export class JsonLines {
     return this.#lines.hasHalf;
   }
 
+  /** As of `TextLines`. */
+  get question(): string | undefined {
+    return this.#lines.question;
+  }
+
   /** The objects that are complete with this text, in order. */
   feed(text: string): readonly JsonObject[] {
     return this.#lines.feed(text).flatMap((line) => {
+      if (isTooDeep(line)) throw new RangeError("a line has too many levels");
       try {
         const value: unknown = JSON.parse(line);
         return isObject(value) ? [value] : [];

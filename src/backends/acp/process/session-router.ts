@@ -86,6 +86,9 @@ export class SessionRouter implements PeerHandlers {
     return undefined;
   }
 
+  /** Set by the process. */
+  onQuestion: (text: string) => void = () => {};
+
   /** The prompt that an update belongs to: none for a line that is read again and is older than the prompt. */
   #promptIn(sessionId: string): RunningPrompt | undefined {
     const session = this.sessions.get(sessionId);
