@@ -5,7 +5,7 @@ import {
   type MillraceErrorOptions,
   unusableAnswer,
 } from "../../base/errors.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { parseResetTime, windowNamed } from "../../language-server/errors/reset-time.ts";
 import { ProcessLoss, RpcError } from "./process/rpc-peer.ts";
 import type { Effect } from "./updates.ts";
@@ -233,7 +233,7 @@ export function isUnknownSession(error: unknown): boolean {
     error.code === -32016 ||
     error.code === -32002 ||
     /session.{0,80}not found|(?:unknown|no such) session|invalid session identifier/i.test(
-      `${error.message} ${JSON.stringify(error.data ?? "")}`.slice(0, 4_096),
+      `${error.message} ${writeJson(error.data ?? "")}`.slice(0, 4_096),
     )
   );
 }

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../../base/errors.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, parseJson } from "../../base/json.ts";
 import type { CancelledBy, FinishReason, IdeToolNames, TurnEventBody, Usage } from "../../log/event.ts";
 import type { Message, TurnRequest } from "../../log/request.ts";
 
@@ -294,7 +294,7 @@ export class AnswerFold {
 /** Parses arguments that were checked before. A text that is still no JSON object is kept under a member whose name tells so. */
 export function argumentsObject(text: string): unknown {
   try {
-    const input: unknown = JSON.parse(text);
+    const input: unknown = parseJson(text);
     if (isObject(input)) return input;
   } catch {
     // not JSON: kept as text below

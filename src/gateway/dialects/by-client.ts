@@ -1,4 +1,5 @@
 import type { ErrorRecord } from "../../base/errors.ts";
+import { parseJson, writeJson } from "../../base/json.ts";
 import type { Encoder, WireError, WireEvent } from "./dialect.ts";
 import { finalStatus, isFinal, isLongRefusal, isLostPrompt } from "./errors.ts";
 
@@ -117,10 +118,10 @@ function isFinalFor(client: Client, error: ErrorRecord): boolean {
 /** An event of a stream; where it is an error of the OpenAI APIs, in the final form. */
 function finalEvent(data: string, { repeatsOn }: Client): string {
   if (!data.startsWith('{"error":')) return data;
-  const { error } = JSON.parse(data) as { readonly error: object | string }; // written by an encoder of ours
+  const { error } = parseJson(data) as { readonly error: object | string }; // written by an encoder of ours
   if (typeof error === "string") return data; // Ollama's: it has no type
   const body = { error: { ...error, type: "invalid_request_error" } };
-  return JSON.stringify(repeatsOn === undefined ? body : inPlainWords(body, repeatsOn));
+  return writeJson(repeatsOn === undefined ? body : inPlainWords(body, repeatsOn));
 }
 
 /** An error's body without the members that are meant for programs. */

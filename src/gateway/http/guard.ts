@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
+import { writeJson } from "../../base/json.ts";
 import { Secret } from "../../base/secret.ts";
 import { answerInfos } from "../routes/route-headers.ts";
 import { notServed, Refusal } from "./refusal.ts";
@@ -114,7 +115,7 @@ function hostName(host: string): string {
 }
 
 function quote(text: string): string {
-  return JSON.stringify(text.slice(0, 200));
+  return writeJson(text.slice(0, 200));
 }
 
 const methods = "GET, POST, DELETE, OPTIONS";

@@ -1,3 +1,4 @@
+import { writeJson } from "../../base/json.ts";
 import { Bodies } from "../http/body.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
 import { busy, notServed, Refusal } from "../http/refusal.ts";
@@ -94,6 +95,6 @@ function ownersOnly(): Refusal {
 
 /** Nothing is unpacked: a few bytes may unpack to more than there is memory. */
 function codedBody(coding: string): Refusal {
-  const message = `Compressed bodies are not supported, and this one has content-encoding ${JSON.stringify(coding.slice(0, 60))}.`;
+  const message = `Compressed bodies are not supported, and this one has content-encoding ${writeJson(coding.slice(0, 60))}.`;
   return notServed(415, message, "Send the body uncompressed, without content-encoding.");
 }

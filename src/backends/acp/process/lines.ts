@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, parseJson } from "../../../base/json.ts";
 
 /** Splits text that arrives in pieces into lines. A line of more than `longest` characters throws a `RangeError`. */
 export class TextLines {
@@ -53,7 +53,7 @@ export class JsonLines {
   feed(text: string): readonly JsonObject[] {
     return this.#lines.feed(text).flatMap((line) => {
       try {
-        const value: unknown = JSON.parse(line);
+        const value: unknown = parseJson(line);
         return isObject(value) ? [value] : [];
       } catch {
         return [];

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { parse } from "smol-toml";
 import { MillraceError } from "../../../base/errors.ts";
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
 import type { Abilities } from "../abilities.ts";
 import { serverName } from "../tools/session-tools.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
@@ -65,9 +65,9 @@ const table: readonly KnownAgent[] = [
     name: /codex-acp/,
     servesSince: "2.6",
     args: (_, given) =>
-      Object.entries(codexSettings(given)).flatMap(([key, value]) => ["-c", `${key}=${JSON.stringify(value)}`]),
+      Object.entries(codexSettings(given)).flatMap(([key, value]) => ["-c", `${key}=${writeJson(value)}`]),
     environment: (_, given) => ({
-      CODEX_CONFIG: JSON.stringify({ ...parsedObject(given, "CODEX_CONFIG"), ...codexSettings(given) }),
+      CODEX_CONFIG: writeJson({ ...parsedObject(given, "CODEX_CONFIG"), ...codexSettings(given) }),
     }),
   },
   {
@@ -88,7 +88,7 @@ const table: readonly KnownAgent[] = [
     name: /qwen/,
     servesSince: "0.24",
     environment: (file) => ({ QWEN_CODE_SYSTEM_SETTINGS_PATH: file }),
-    file: JSON.stringify({
+    file: writeJson({
       tools: { core: ["none"], approvalMode: "plan", toolSearch: { enabled: false }, disabled: qwenTools },
       memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false, enableAutoSkill: false },
       permissions: { allow: [`mcp__${serverName}`] },
@@ -165,12 +165,12 @@ export function actsForTitles({ name, version, canTitle }: Abilities): boolean {
 function withoutTools(given: Variables): string {
   const parsed = parsedObject(given, "OPENCODE_CONFIG_CONTENT");
   const agents = isObject(parsed["agent"]) ? parsed["agent"] : {};
-  return JSON.stringify({ ...parsed, ...openCode, agent: { ...agents, ...(openCode["agent"] as object) } }); // an object, above
+  return writeJson({ ...parsed, ...openCode, agent: { ...agents, ...(openCode["agent"] as object) } }); // an object, above
 }
 
 function parsedObject(given: Variables, name: string): JsonObject {
   try {
-    const parsed: unknown = JSON.parse(given[name] ?? "{}");
+    const parsed: unknown = parseJson(given[name] ?? "{}");
     if (isObject(parsed)) return parsed;
   } catch {
     // refused below

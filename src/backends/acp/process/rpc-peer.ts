@@ -1,5 +1,5 @@
 import { orAborted } from "../../../base/async.ts";
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { AgentChild } from "./agent-child.ts";
 import { JsonLines } from "./lines.ts";
 
@@ -114,7 +114,7 @@ export class RpcPeer {
   }
 
   #send(message: object): void {
-    this.#write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    this.#write(`${writeJson({ jsonrpc: "2.0", ...message })}\n`);
   }
 }
 

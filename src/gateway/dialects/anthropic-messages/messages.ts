@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { parseAt, textParts } from "../parse-body.ts";
 import { anyBlock, parsePartBlock } from "./blocks.ts";
@@ -70,7 +71,7 @@ function parseAssistant(blocks: readonly z.infer<typeof anyBlock>[], at: (i: num
   for (const [i, block] of blocks.entries()) {
     if (block.type === "tool_use") {
       const { id, name, input } = parseAt(toolUse, block, at(i));
-      toolCalls.push({ callId: id, name, arguments: JSON.stringify(input ?? {}), kind: "function" });
+      toolCalls.push({ callId: id, name, arguments: writeJson(input ?? {}), kind: "function" });
     } else if (block.type === "thinking") {
       const { thinking: text, signature } = parseAt(thinking, block, at(i));
       if (signature) thought += text;

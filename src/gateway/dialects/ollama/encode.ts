@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
-import type { JsonObject } from "../../../base/json.ts";
+import { type JsonObject, writeJson } from "../../../base/json.ts";
 import {
   type Answer,
   AnswerFold,
@@ -29,9 +29,9 @@ interface LineParts {
 function ollamaEncoder(context: EncodeContext): Encoder {
   const fold = new AnswerFold(context.parsed.request);
   const line = (said: LineParts, more: JsonObject = {}): WireEvent => ({
-    data: JSON.stringify({ ...head(context), ...spell(context, said), done: false, ...more }),
+    data: writeJson({ ...head(context), ...spell(context, said), done: false, ...more }),
   });
-  const broken = (error: ErrorRecord) => [{ data: JSON.stringify(ollamaErrorBody(error)) }];
+  const broken = (error: ErrorRecord) => [{ data: writeJson(ollamaErrorBody(error)) }];
   const write = (step: AnswerStep): readonly WireEvent[] => {
     switch (step.type) {
       case "open":

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { writeJson } from "../../../base/json.ts";
 import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { parseTools, toolsSchema } from "../openai-chat/tools.ts";
@@ -124,7 +125,7 @@ function parseMessages(messages: readonly z.infer<typeof message>[]): Message[] 
     const parts = [...textParts([content ?? ""]), ...parseImages(given.images, `messages[${i}].images`)];
     if (role === "assistant") {
       const toolCalls = (given.tool_calls ?? []).map(({ id, function: { name, arguments: written } }) => {
-        const text = typeof written === "string" ? written : JSON.stringify(written ?? {});
+        const text = typeof written === "string" ? written : writeJson(written ?? {});
         return { callId: id || `call_${made++}`, name, arguments: text || "{}", kind: "function" as const };
       });
       open.push(...toolCalls);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { imageFromUrl, refuse, textParts } from "../parse-body.ts";
 
@@ -108,7 +109,7 @@ function parseCall(call: z.infer<typeof functionCall> | z.infer<typeof customCal
     return { callId: call.id, name: call.custom.name, arguments: call.custom.input, kind: "freeform" };
   }
   const given = call.function.arguments ?? "{}";
-  const written = typeof given === "string" ? given : JSON.stringify(given);
+  const written = typeof given === "string" ? given : writeJson(given);
   return {
     callId: call.id,
     name: call.function.name,

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
-import type { JsonObject } from "../../../base/json.ts";
+import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { TurnEvent } from "../../../log/event.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
 import type { Dialect, EncodeContext, Encoder, WireEvent } from "../dialect.ts";
@@ -157,14 +157,14 @@ class ResponsesEncoder implements Encoder {
   }
 
   #write(type: string, members: JsonObject): WireEvent {
-    return { name: type, data: JSON.stringify({ type, sequence_number: this.#sequence++, ...members }) };
+    return { name: type, data: writeJson({ type, sequence_number: this.#sequence++, ...members }) };
   }
 
   /** An event that is not in the log. It has no new number: a client that resumes after a new number would miss a stored event. */
   #repeat(type: string, members: JsonObject): WireEvent {
     return {
       name: type,
-      data: JSON.stringify({ type, sequence_number: Math.max(0, this.#sequence - 1), ...members }),
+      data: writeJson({ type, sequence_number: Math.max(0, this.#sequence - 1), ...members }),
     };
   }
 }

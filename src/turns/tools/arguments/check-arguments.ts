@@ -1,4 +1,4 @@
-import { isObject } from "../../../base/json.ts";
+import { isObject, writeJson } from "../../../base/json.ts";
 import type { ShownTool } from "../names.ts";
 import { equalJson, memberAt, onlyText, parsedJson } from "./json.ts";
 import type { Misfit, SchemaCheck } from "./schema-check.ts";
@@ -20,9 +20,9 @@ export function checkArguments(tool: ShownTool, value: unknown, raw?: string): C
   if (!misfits.every(({ isFine }) => isFine)) return { ok: false, message: told.join("; ") };
   const misses = told.length === 0 ? undefined : told.join("; ");
   const changed = !equalJson(fitted, value);
-  if (tool.wrappedIn !== undefined) return { ok: true, text: JSON.stringify(fitted[tool.wrappedIn]), changed, misses };
+  if (tool.wrappedIn !== undefined) return { ok: true, text: writeJson(fitted[tool.wrappedIn]), changed, misses };
   const isStrict = raw !== undefined && equalJson(parsedJson(raw), value);
-  const text = isStrict && !changed ? raw : JSON.stringify(fitted);
+  const text = isStrict && !changed ? raw : writeJson(fitted);
   return { ok: true, text, changed: changed || (raw !== undefined && !isStrict), misses };
 }
 

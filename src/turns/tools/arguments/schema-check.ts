@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import { memberAt } from "./json.ts";
 
 /**
@@ -107,7 +107,7 @@ class Inspection {
     for (const rule of ["anyOf", "oneOf"]) this.#alternatives(listOf(schema[rule]), value, path, rule);
     if (Array.isArray(allowed)) this.#spend(allowed.length);
     if (Array.isArray(allowed) && !allowed.some((one) => isSame(one, value))) {
-      const shown = allowed.slice(0, 20).map((one) => JSON.stringify(one));
+      const shown = allowed.slice(0, 20).map((one) => writeJson(one));
       this.#miss(path, `must be equal to one of the allowed values: ${shown.join(", ").slice(0, 2_000)}`);
     }
     if (Object.hasOwn(schema, "const") && !isSame(schema["const"], value))
