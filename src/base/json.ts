@@ -31,10 +31,14 @@ export function parseJson(text: string): unknown {
   });
 }
 
+/** No double has a longer one, and `BigInt` reads a long text slowly. */
+const longestExponent = 8;
+
 /** A decimal number in one fixed form: its digits without zeros at either end, and the exponent. */
 function decimal(text: string): string {
   const [, sign = "", whole = "", fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(text) ?? [];
+  if (exponent.length > longestExponent) return text;
   const digits = `${whole}${fraction}`.replace(/^0+/, "");
   const kept = digits.length - zerosAtEnd(digits);
   if (kept === 0) return whole === "" ? text : "0"; // `Infinity` is no decimal number
