@@ -130,7 +130,9 @@ export class Calls {
     if (this.#told.hadCall(tool.tool.name, value)) return; // the second prompt asked the model not to repeat it
     const corrected = this.#uncorrected.find((held) => held.tool === tool);
     this.#uncorrected = this.#uncorrected.filter((held) => held !== corrected);
-    this.outcomes.push(this.#before !== undefined ? "reasked" : checked.changed || isRepaired ? "repaired" : "first_try");
+    this.outcomes.push(
+      this.#before !== undefined ? "reasked" : checked.changed || isRepaired ? "repaired" : "first_try",
+    );
     this.#send(call, true);
   }
 

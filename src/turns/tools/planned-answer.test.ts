@@ -86,14 +86,17 @@ describe("a backend whose answers are read by a plan", () => {
     ["is wrong in another way", call('{ "cmd": 2512292042121000001 }'), '{ "cmd": 2512292042121000001 }'],
     ["is prose", "Never mind.", '{"timeoutMs":5}'],
     ["cannot be read", unusable, '{"timeoutMs":5}'],
-  ])("hands out the wrong call as it is when the second answer %s: the client tells the model", async (_, again, args) => {
-    const backend = new ScriptedBackend(bad, again);
-    const { last, calls, report } = await told(backend, {});
-    expect(backend.prompts).toHaveLength(2);
-    expect(calls).toEqual([{ callId: "call_seed_1", name: "bash", arguments: args, done: true }]);
-    expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
-    expect(report?.outcomes).toEqual(["failed"]);
-  });
+  ])(
+    "hands out the wrong call as it is when the second answer %s: the client tells the model",
+    async (_, again, args) => {
+      const backend = new ScriptedBackend(bad, again);
+      const { last, calls, report } = await told(backend, {});
+      expect(backend.prompts).toHaveLength(2);
+      expect(calls).toEqual([{ callId: "call_seed_1", name: "bash", arguments: args, done: true }]);
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+      expect(report?.outcomes).toEqual(["failed"]);
+    },
+  );
 
   it("hands out all wrong calls of a second answer, or one where the client takes one", async () => {
     const both = `${bad}\n${call('{"timeoutMs":6}')}`;

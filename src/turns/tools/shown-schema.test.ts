@@ -61,9 +61,16 @@ test("an own member called value, and members that the schema does not have, are
 test("a number of 64 bits passes a check by its schema, and keeps its digits", () => {
   const [least, most] = ["-9223372036854775808", "9223372036854775807"].map((text) => JSON.parse(text) as number);
   const tool = shownOf({ type: "object", properties: { id: { type: "integer", minimum: least, maximum: most } } });
-  for (const raw of ['{"id":2512292042121000001}', '{"id":"2512292042121000001"}', '{"value":{"id":2512292042121000001}}'])
+  for (const raw of [
+    '{"id":2512292042121000001}',
+    '{"id":"2512292042121000001"}',
+    '{"value":{"id":2512292042121000001}}',
+  ])
     expect(checkArguments(tool, parseJson(raw), raw)).toMatchObject({ ok: true, text: '{"id":2512292042121000001}' });
   const text = shownOf({ type: "object", properties: { id: { type: "string" } } });
   const given = '{"id":2512292042121000001}';
-  expect(checkArguments(text, parseJson(given), given)).toMatchObject({ ok: true, text: '{"id":"2512292042121000001"}' });
+  expect(checkArguments(text, parseJson(given), given)).toMatchObject({
+    ok: true,
+    text: '{"id":"2512292042121000001"}',
+  });
 });

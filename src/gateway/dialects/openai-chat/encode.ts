@@ -94,6 +94,7 @@ function head(context: EncodeContext, object: string): Delta {
     object,
     created: Math.floor(context.createdAtMs / 1000),
     model: context.parsed.request.model,
+    system_fingerprint: "fp_millrace",
   };
 }
 
