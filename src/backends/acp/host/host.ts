@@ -3,9 +3,9 @@ import type { Socket } from "node:net";
 import process from "node:process";
 import { bestEffort, notNeeded } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { parseJson, writeJson } from "../../../base/json.ts";
+import { isObject, parseJson, writeJson } from "../../../base/json.ts";
 import type { HostNote } from "../process/agent-child.ts";
-import { longestLine, TextLines } from "../process/lines.ts";
+import { isReply, longestLine, TextLines } from "../process/lines.ts";
 import type { SpawnedChild } from "../process/spawn-child.ts";
 import { type Door, openDoor } from "./door.ts";
 import type { LineLog } from "./line-log.ts";
@@ -240,8 +240,9 @@ export class AgentHost {
     this.#log.append(line);
     if (this.#running.size === 0 || !line.includes('"id"')) return;
     try {
-      const { id, method } = parseJson(line) as { readonly id?: unknown; readonly method?: unknown };
-      if (method === undefined && this.#running.delete(Number(id))) this.#idleSinceMs = this.#clock.monotonic();
+      const message = parseJson(line);
+      if (!isObject(message) || message["method"] !== undefined || !isReply(message)) return;
+      if (this.#running.delete(Number(message["id"]))) this.#idleSinceMs = this.#clock.monotonic();
     } catch {
       // a line of another kind
     }

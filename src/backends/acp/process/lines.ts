@@ -61,3 +61,11 @@ export class JsonLines {
     });
   }
 }
+
+/**
+ * Whether a message without a method is the reply to a request. Agents write log lines in JSON between their messages, and those may have
+ * an `id` too. A void result may be missing.
+ */
+export function isReply(message: JsonObject): boolean {
+  return message["jsonrpc"] === "2.0" || Object.hasOwn(message, "result") || isObject(message["error"]);
+}

@@ -18,14 +18,18 @@ export interface Directives {
 export function blocksOf(content: WireMessage["content"]): readonly unknown[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return (content ?? []).flatMap((block) =>
-    isObject(block) && block["type"] === "mid_conv_system" && Array.isArray(block["content"])
+    typeOf(block) === "mid_conv_system" && isObject(block) && Array.isArray(block["content"])
       ? block["content"]
       : [block],
   );
 }
 
 export function isDirective(block: unknown): boolean {
-  return isObject(block) && changes.has(String(block["type"]));
+  return changes.has(typeOf(block));
+}
+
+function typeOf(block: unknown): string {
+  return isObject(block) && typeof block["type"] === "string" ? block["type"] : "";
 }
 
 /** Reads the directives of a conversation. One that cannot be read changes nothing. Source: docs/wire/clients.md, "Messages". */
@@ -51,6 +55,6 @@ export function readDirectives(messages: readonly WireMessage[]): Directives {
 function changesIn(block: unknown): readonly JsonObject[] {
   if (!isObject(block)) return [];
   if (isDirective(block)) return [block];
-  const inner = holders.has(String(block["type"])) ? block["tool_changes"] : undefined;
+  const inner = holders.has(typeOf(block)) ? block["tool_changes"] : undefined;
   return Array.isArray(inner) ? inner.filter(isDirective).filter(isObject) : [];
 }

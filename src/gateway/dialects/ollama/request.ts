@@ -63,6 +63,7 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
     const history = new History();
     const { tools, ignored } = parseTools(parsed.tools, undefined);
     const messages = parseMessages(parsed.messages ?? [], history);
+    history.refuseUnreadable(messages, "messages");
     return { ...turnOf(parsed, "chat", { messages, tools }), ignoredTools: ignored, leftOut: history.leftOut };
   }
   const parsed = parseBody(ollamaGenerateBody, body);
@@ -84,7 +85,8 @@ export function answerLoad(body: unknown, form: OllamaWire["form"], nowMs: numbe
   const { model, messages, prompt, images: pictures, keep_alive: keep } = asked.data;
   if (messages?.length || prompt || (Array.isArray(pictures) && pictures.length > 0)) return undefined;
   const empty = form === "chat" ? { message: { role: "assistant", content: "" } } : { response: "" };
-  const reason = keep === 0 || /^0+(?:\.0*)?(?:ns|us|µs|ms|s|m|h)?$/.test(String(keep)) ? "unload" : "load";
+  const isOver = keep === 0 || (typeof keep === "string" && /^0+(?:\.0*)?(?:ns|us|µs|ms|s|m|h)?$/.test(keep));
+  const reason = isOver ? "unload" : "load";
   return { model, created_at: new Date(nowMs).toISOString(), ...empty, done: true, done_reason: reason };
 }
 
