@@ -170,7 +170,9 @@ function parseItem(item: JsonObject, path: string, history: History): Message | 
   if (type === "agent_message") return agentMessage(item, path, history);
   const notes = /compact|context|summary/.test(type) ? notesOf(item) : undefined;
   if (notes === undefined && !toolItems.has(type))
-    history.leaveOut(type === "message" ? `message of ${typeof item["role"] === "string" ? item["role"] : "none"}` : type);
+    history.leaveOut(
+      type === "message" ? `message of ${typeof item["role"] === "string" ? item["role"] : "none"}` : type,
+    );
   return notes;
 }
 
