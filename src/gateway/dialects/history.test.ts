@@ -16,10 +16,10 @@ interface Api {
   readonly name: string;
   readonly dialect: Dialect;
   /** A body whose history and newest user message hold these parts. */
-  body(history: readonly Part[], newest?: readonly Part[]): unknown;
+  readonly body: (history: readonly Part[], newest?: readonly Part[]) => unknown;
   /** One with the result of a tool as the last message. */
-  result(parts: readonly Part[]): unknown;
-  text(text: string): Part;
+  readonly result: (parts: readonly Part[]) => unknown;
+  readonly text: (text: string) => Part;
   readonly files: readonly Part[];
 }
 

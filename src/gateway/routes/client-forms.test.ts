@@ -160,7 +160,7 @@ describe("the forms of other providers", () => {
 
   it("tells how many stop sequences are too many", async () => {
     const { post } = world();
-    const { status, json } = await post("/v1/chat/completions", { messages, stop: [..."abcdefgh"] });
+    const { status, json } = await post("/v1/chat/completions", { messages, stop: "abcdefgh".split("") });
     expect([status, json.error.param]).toEqual([400, "stop"]);
     expect(json.error.message).toContain("At most 4 stop sequences are supported, and these are 8.");
   });

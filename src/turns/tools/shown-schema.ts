@@ -1,6 +1,5 @@
 import { isObject, type JsonObject } from "../../base/json.ts";
 import type { Tool } from "../../log/request.ts";
-import type { ShownTool } from "./names.ts";
 
 /** Types as other vendors' APIs and languages write them. JSON Schema has six names and `null`, in lower case. */
 const otherNames: Readonly<Record<string, string>> = {
@@ -30,7 +29,10 @@ const mostLevels = 100;
  * A tool's schema as the model and the agent get it: always of an object, with JSON Schema's names of types. A schema of another type is
  * wrapped into one. A root that has `properties` is of an object, with any name of its type (`OBJECT`, `dict`, null).
  */
-export function shownSchema({ kind, parameters }: Tool): Pick<ShownTool, "shownParameters" | "wrappedIn"> {
+export function shownSchema({ kind, parameters }: Tool): {
+  readonly shownParameters: JsonObject;
+  readonly wrappedIn: string | undefined;
+} {
   if (kind === "freeform") return { shownParameters: parameters, wrappedIn: undefined };
   const known = objectOf(withKnownTypes(parameters, 0));
   const { type, ...rules } = known;

@@ -39,8 +39,12 @@ const searchResultBlock = z.object({
 const compactionBlock = z.object({ content: z.string().nullish() });
 const toolReferenceBlock = z.object({ type: z.literal("tool_reference"), tool_name: z.string() });
 
-/** A block of any type. */
-export const anyBlock = z.looseObject({ type: z.string() });
+/** The content of a message or result: a text, or blocks that are read one by one. */
+export const content = z.union([z.string(), z.array(z.unknown())]);
+export const anyMessage = z.looseObject({ role: z.string(), content: content.nullish() });
+export type WireMessage = z.infer<typeof anyMessage>;
+
+const anyBlock = z.looseObject({ type: z.string() });
 
 /**
  * Text, images, text documents, search results, and the names of tools that a client's search found (Claude Code's ToolSearch),
@@ -61,9 +65,9 @@ export function parsePartBlock(given: unknown, path: string, history: History): 
       return read(() => parseDocument(parseAt(documentBlock, block, path), path, history));
     case "search_result":
       return read(() => {
-        const { source, title, content } = parseAt(searchResultBlock, block, path);
+        const { source, title, content: inside } = parseAt(searchResultBlock, block, path);
         const heading = [title, source].filter((text) => text).join(", ");
-        const parts = (content ?? []).flatMap((inner, i) => parsePartBlock(inner, `${path}.content[${i}]`, history));
+        const parts = (inside ?? []).flatMap((inner, i) => parsePartBlock(inner, `${path}.content[${i}]`, history));
         return [...textParts([heading]), ...parts];
       });
     case "tool_reference":

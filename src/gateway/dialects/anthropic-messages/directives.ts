@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
-import type { WireMessage } from "./messages.ts";
+import type { WireMessage } from "./blocks.ts";
 
 /** Blocks that change the tools from their place in the conversation on, alone or inside another one. */
 const changes = new Set(["tool_addition", "tool_removal"]);

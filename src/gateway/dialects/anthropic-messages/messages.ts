@@ -3,13 +3,10 @@ import { isObject, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { type History, newestFrom, type Speaker } from "../history.ts";
 import { parseAt, textParts } from "../parse-body.ts";
-import { parsePartBlock } from "./blocks.ts";
+import { anyMessage, content, parsePartBlock, type WireMessage } from "./blocks.ts";
 import { blocksOf, isDirective } from "./directives.ts";
 
-const content = z.union([z.string(), z.array(z.unknown())]);
-
 export const systemSchema = content.nullish();
-const anyMessage = z.looseObject({ role: z.string(), content: content.nullish() });
 export const messagesSchema = z.array(anyMessage).min(1, "At least one message is needed.");
 
 const toolUse = z.object({
@@ -28,8 +25,6 @@ const thinking = z.object({ type: z.string(), thinking: z.string(), signature: z
 
 /** Claude Code's first system block: client metadata that changes with every conversation, and no part of the prompt. */
 const billingHeader = /^x-anthropic-billing-header\b/i;
-
-export type WireMessage = z.infer<typeof anyMessage>;
 
 /** The system prompt as messages; Claude Code's billing line is left out. Source: docs/wire/clients.md, "Messages". */
 export function parseSystem(system: z.infer<typeof systemSchema>, history: History): Message[] {
