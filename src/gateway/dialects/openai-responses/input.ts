@@ -3,15 +3,13 @@ import type { TurnId } from "../../../base/ids.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { wireId } from "../dialect.ts";
-import { fileParts } from "../files.ts";
 import { type History, newestFrom, type Speaker } from "../history.ts";
-import { imageFromUrl, parseAt, refuse, textParts } from "../parse-body.ts";
+import { parseAt, textParts } from "../parse-body.ts";
+import { content, parseContent, parsePart } from "./parts.ts";
 import { joinName } from "./tools.ts";
 
 export const inputSchema = z.union([z.string(), z.array(z.unknown())]).nullish();
 
-const anyPart = z.looseObject({ type: z.string() });
-const content = z.union([z.string(), z.array(z.unknown())]);
 const messageItem = z.object({ content: content.nullish() });
 const speakers = { user: "user", assistant: "assistant", system: "other", developer: "other" } as const;
 const functionCall = z.object({
@@ -209,56 +207,6 @@ function agentMessage(item: JsonObject, path: string, history: History): Message
 function typeOf(item: JsonObject): string {
   if (typeof item["type"] === "string") return item["type"];
   return item["role"] ? "message" : "item";
-}
-
-function parseContent(given: z.infer<typeof content> | null | undefined, path: string, history: History): Part[] {
-  if (given === null || given === undefined) return [];
-  if (typeof given === "string") return textParts([given]);
-  return given.flatMap((part, i) => parsePart(part, `${path}[${i}]`, history));
-}
-
-const textPart = z.object({ text: z.string() });
-const refusalPart = z.object({ refusal: z.string() });
-const imagePart = z.object({ image_url: z.union([z.string(), z.object({ url: z.string() })]).nullish() });
-const filePart = z.object({
-  filename: z.string().nullish(),
-  file_data: z.string().nullish(),
-  file_url: z.string().nullish(),
-  file_id: z.string().nullish(),
-});
-
-function parsePart(given: unknown, path: string, history: History): Part[] {
-  const part = history.read("part", () => parseAt(anyPart, given, path), undefined);
-  switch (part?.type) {
-    case undefined:
-      return [];
-    case "input_text":
-    case "output_text":
-    case "text":
-    case "summary_text":
-    case "reasoning_text":
-      return history.read("text", () => textParts([parseAt(textPart, part, path).text]), []);
-    case "refusal":
-      return history.read("refusal", () => textParts([parseAt(refusalPart, part, path).refusal]), []);
-    case "input_image":
-      return history.readFile("input_image", "an image", () => {
-        const { image_url: url } = parseAt(imagePart, part, path);
-        if (!url) throw refuse(path, "Uploaded files are not kept here.", "Send the image as a data URL.");
-        return [imageFromUrl(typeof url === "string" ? url : url.url, `${path}.image_url`)];
-      });
-    case "input_file": {
-      const file = history.read("input_file", () => parseAt(filePart, part, path), undefined);
-      const elsewhere = file?.file_url ?? file?.file_id;
-      return fileParts(history, "input_file", path, { name: file?.filename, data: file?.file_data, elsewhere });
-    }
-    case "input_audio":
-      return history.readFile("input_audio", "an audio file", () => {
-        throw refuse(path, "Content of type `input_audio` is not supported; text and images are.");
-      });
-    default:
-      history.leaveOut(part?.type ?? "part");
-      return [];
-  }
 }
 
 const prefix = "millrace.1.";
