@@ -150,6 +150,9 @@ describe.each(targets())("$name", (target) => {
   });
 });
 
+/** 32 MB of blanks. */
+const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024, " "));
+
 describe.each(targets().filter(({ route }) => route.body !== undefined))("$name, with a body", (target) => {
   const { route } = target;
 
@@ -170,7 +173,6 @@ describe.each(targets().filter(({ route }) => route.body !== undefined))("$name,
     ["compress", 415],
     ["gzip, gzip, gzip, gzip", 415],
   ])("unpacks no more than it would read, and nothing that is not %s", async (coding, status) => {
-    const bomb = gzipSync(Buffer.alloc(256 * 1024 * 1024, " "));
     const head = { ...honest(target), "content-encoding": coding, "content-length": String(bomb.length) };
     const bytes = Buffer.concat([Buffer.from(requestBytes(route.method, target.target, head)), bomb]);
     expect((await sendRaw(portOf(), bytes)).statuses).toEqual([status]);
