@@ -50,6 +50,7 @@ export function fakeGateway(options: Partial<GatewayOptions> = {}): FakeGateway 
     version: "0.0.0-test",
     instance: "instance-test",
     ...options,
+    timing: { errorApartMs: 0, ...options.timing }, // its clock stands still
   });
   const ask = inMemory(gateway.handle);
   return {

@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, newTurnId, startOfLog, type TurnId } from "../base/ids.ts";
+import { parseJson, writeJson } from "../base/json.ts";
 import { Notifier } from "../base/notifier.ts";
 import {
   type CancelledBy,
@@ -60,7 +61,7 @@ export class ScriptedTurns implements Turns {
     const { retry: _retry, graceMs = 120_000, ...kept } = turn;
     const now = this.#clock.now();
     const record: TurnRecord = {
-      ...structuredClone(kept),
+      ...(parseJson(writeJson(kept)) as typeof kept), // as a store does
       turnId,
       graceMs,
       createdAtMs: now,

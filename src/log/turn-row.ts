@@ -1,4 +1,5 @@
 import { startOfLog, type TurnId } from "../base/ids.ts";
+import { parseJson, writeJson } from "../base/json.ts";
 import { type CancelledBy, eventIdOf, type TerminalEventType } from "./event.ts";
 import type { Row } from "./rows.ts";
 import { expiryOf, type NewTurn, type Retention, type TurnRecord } from "./store.ts";
@@ -36,11 +37,11 @@ export function graceOf(stored: StoredGrace | undefined): number {
 
 /** JSON of a turn's facts. */
 export function encodeTurn(turn: NewTurn): string {
-  return JSON.stringify({ ...turn, graceMs: storedGrace(turn.graceMs) });
+  return writeJson({ ...turn, graceMs: storedGrace(turn.graceMs) });
 }
 
 export function decodeTurn(text: string): NewTurn {
-  const stored = JSON.parse(text) as Omit<NewTurn, "graceMs"> & { readonly graceMs: StoredGrace }; // written by encodeTurn
+  const stored = parseJson(text) as Omit<NewTurn, "graceMs"> & { readonly graceMs: StoredGrace }; // written by encodeTurn
   // JSON leaves out what is undefined
   const absent = { modelNumber: undefined, idempotencyKey: undefined, session: undefined, client: undefined };
   return { ...absent, ...stored, graceMs: graceOf(stored.graceMs) };

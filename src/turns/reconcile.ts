@@ -1,3 +1,4 @@
+import { writeJson } from "../base/json.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import type { EventStage } from "./event-stage.ts";
 
@@ -135,5 +136,5 @@ function callReconciler(logged: readonly Readonly<LoggedCall>[]) {
 }
 
 function usageKey(body: TurnEventBody & { readonly type: "usage" }): string {
-  return JSON.stringify(Object.entries(body).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return writeJson(Object.entries(body).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

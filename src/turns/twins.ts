@@ -2,6 +2,7 @@ import { isAwaited } from "../backends/backend.ts";
 import { within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError, reasonOf, unsentPrompt } from "../base/errors.ts";
+import { writeJson } from "../base/json.ts";
 import { seqOf, type TurnEvent } from "../log/event.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { TurnRecord } from "../log/store.ts";
@@ -97,7 +98,7 @@ export class StartsInFlight {
 
   enter({ caller, fingerprint, session, idempotencyKey }: JoinTurn, signal: AbortSignal): StartPlace {
     if (idempotencyKey !== undefined) return { earlier: [], leave: () => {} }; // the store keeps those apart
-    const key = JSON.stringify([caller, fingerprint, session]);
+    const key = writeJson([caller, fingerprint, session]);
     const starts = this.#starts.get(key) ?? new Set();
     const earlier = [...starts];
     const { promise: settled, resolve } = Promise.withResolvers<void>();

@@ -5,8 +5,9 @@ import {
   type MillraceErrorOptions,
   unusableAnswer,
 } from "../../base/errors.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { parseResetTime, windowNamed } from "../../language-server/errors/reset-time.ts";
+import { textsIn } from "./error-texts.ts";
 import { ProcessLoss, RpcError } from "./process/rpc-peer.ts";
 import type { Effect } from "./updates.ts";
 
@@ -55,7 +56,7 @@ const table: readonly Row[] = [
   {
     code: "rate_limited",
     message: "The agent's model is in high demand right now.",
-    text: /high demand|at capacity|overloaded/i,
+    text: /high demand|at capacity|overloaded|\b529\b/i,
   },
   {
     code: "not_signed_in",
@@ -149,11 +150,13 @@ export function agentError(error: unknown, context: AgentErrorContext): Millrace
     return silence(`The agent "${context.agent}" did not answer in time.`, error);
   if (error instanceof ProcessLoss) return turnFailure(goneMessage(error), { cause: error });
   if (!(error instanceof RpcError)) return unreadable(error);
-  const data = isObject(error.data) ? error.data : {};
-  const kind = data["cognition.ai/errorKind"];
-  const texts = [error.message, data["message"], data["details"], data["error"]];
-  const text = texts.filter((part) => typeof part === "string").join("\n");
-  return fromRow(rowFor(text, typeof kind === "string" ? kind : undefined, error.code), text, context, error);
+  const kind = isObject(error.data) ? error.data["cognition.ai/errorKind"] : undefined;
+  const marks: string[] = [];
+  const texts = [...new Set([error.message, ...textsIn(error.data, marks, 0)])];
+  const detailed = texts.filter((text) => text !== "" && !/^internal error\.?$/i.test(text)); // JSON-RPC's name of the code
+  const text = (detailed.length > 0 ? detailed : texts).join("\n");
+  const row = rowFor(`${text}\n${marks.join("\n")}`, typeof kind === "string" ? kind : undefined, error.code);
+  return fromRow(row, text, context, error);
 }
 
 /** The error that a turn's `agent_stopped` cause names; undefined for a cause that is none. */
@@ -246,7 +249,7 @@ export function isUnknownSession(error: unknown): boolean {
     error.code === -32016 ||
     error.code === -32002 ||
     /session.{0,80}not found|(?:unknown|no such) session|invalid session identifier/i.test(
-      `${error.message} ${JSON.stringify(error.data ?? "")}`.slice(0, 4_096),
+      `${error.message} ${writeJson(error.data ?? "")}`.slice(0, 4_096),
     )
   );
 }

@@ -38,6 +38,16 @@ describe("lines of standard output", () => {
     peer.receive({ id: "1", result: { a: 1 } });
     expect(await reply).toEqual({ a: 1 });
   });
+
+  test("a line of a log that has an id is no reply; a void result and an error that is a text are", async () => {
+    const peer = new RpcPeer(() => {}, { onRequest: () => undefined, onNotification: () => {} });
+    const [first, second] = [peer.call("one", {}), peer.call("two", {})];
+    peer.receive({ id: 1, level: "info", msg: "request", error: "none" });
+    peer.receive({ jsonrpc: "2.0", id: 1 });
+    peer.receive({ jsonrpc: "2.0", id: 2, error: "no such thing" });
+    expect(await first).toBeUndefined();
+    await expect(second).rejects.toThrow("no such thing");
+  });
 });
 
 describe("updates", () => {
@@ -215,6 +225,41 @@ describe("errors", () => {
   ])("%s is %s", (error, code) => {
     expect(agentError(error, context).code).toBe(code);
   });
+
+  const overload = "The model is overloaded. Please try again later.";
+  test.each<[string, unknown, string, string]>([
+    ["a text", overload, "rate_limited", "in high demand"],
+    ["{data} as a text", { data: overload }, "rate_limited", "in high demand"],
+    ["{data: {message}}", { data: { message: overload } }, "rate_limited", "in high demand"],
+    [
+      "{error: {type}}",
+      { error: { type: "overloaded_error", message: "Overloaded" } },
+      "rate_limited",
+      "in high demand",
+    ],
+    [
+      "JSON in a text",
+      JSON.stringify({ error: { status: 429, message: "slow down" } }),
+      "rate_limited",
+      "rate limited",
+    ],
+    ["a list", [{ reason: "Your usage limit is reached" }], "quota_exhausted", "quota is used up"],
+    ["another text", "the disk is full", "upstream_failed", 'It says: "the disk is full"'],
+    ["{details}", { details: "the disk is full" }, "upstream_failed", 'It says: "the disk is full"'],
+    ["nothing", undefined, "upstream_failed", 'It says: "Internal error"'],
+    ["itself", ring(), "upstream_failed", 'It says: "round"'],
+  ])("an internal error whose data is %s is read and classed", (_, data, code, said) => {
+    const error = agentError(new RpcError(-32603, "Internal error", data), context);
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(said);
+  });
+
+  /** Data that contains itself. */
+  function ring() {
+    const data: { data?: unknown; readonly message: string } = { message: "round" };
+    data.data = data;
+    return data;
+  }
 
   test("a limit's text says when to come back", () => {
     const error = agentError(new RpcError(-32011, "Rate limit exceeded. Try again in 5 minutes.", undefined), context);

@@ -1,4 +1,5 @@
 import { bestEffort } from "../../base/async.ts";
+import { writeJson } from "../../base/json.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
 import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForResults } from "../backend.ts";
@@ -247,7 +248,7 @@ function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], r
       type: "tool_call",
       callId,
       name,
-      argumentsDelta: JSON.stringify(args),
+      argumentsDelta: writeJson(args),
       done: true,
     }),
   );

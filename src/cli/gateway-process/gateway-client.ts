@@ -1,6 +1,7 @@
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { z } from "zod";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
+import { parseJson, writeJson } from "../../base/json.ts";
 import { identifyListener } from "../../base/node/gateway-proof.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { Settings } from "../compose/settings.ts";
@@ -171,7 +172,7 @@ export async function* ask(
       "content-type": "application/json",
       ...(question.idempotencyKey === undefined ? {} : { "idempotency-key": question.idempotencyKey }),
     },
-    body: JSON.stringify({
+    body: writeJson({
       model: question.model,
       stream: true,
       messages: [
@@ -211,7 +212,7 @@ function contentOf({ text, pictures = [] }: Question): unknown {
 }
 
 function readChunk(data: string): AnswerPiece[] {
-  const chunk = chunkSchema.parse(JSON.parse(data));
+  const chunk = chunkSchema.parse(parseJson(data));
   if (chunk.error !== undefined) throw toError(chunk.error);
   const pieces: AnswerPiece[] = [];
   for (const { delta, finish_reason: reason } of chunk.choices ?? []) {

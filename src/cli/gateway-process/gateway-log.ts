@@ -6,6 +6,7 @@ import type { BackendLifecycle } from "../../backends/lifecycle.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSource } from "../../base/emitter.ts";
 import { ideName } from "../../base/ide-name.ts";
+import { writeJson } from "../../base/json.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { Ide } from "../../ide/ide.ts";
 import type { IdeLifecycle } from "../../ide/lifecycle.ts";
@@ -295,6 +296,6 @@ function firstLine(value: unknown): string {
 
 /** Without control characters: a client names itself. */
 function asText(value: unknown): string {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  const text = typeof value === "string" ? value : (writeJson(value) ?? "");
   return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, "?");
 }

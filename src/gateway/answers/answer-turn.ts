@@ -17,6 +17,7 @@ import { failureOf } from "../dialects/errors.ts";
 import { type Gateway, type GatewayContext, respond } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { headerSafe } from "../http/request-headers.ts";
+import { emptyAnswer } from "./empty-answer.ts";
 import { type OpenTurn, startTurn } from "./start-turn.ts";
 import { endedEarly, streamTurn } from "./stream-turn.ts";
 
@@ -25,6 +26,8 @@ type StartedEvent = Extract<TurnEvent, { readonly type: "started" }>;
 /** Starts or joins the turn of a body, and answers it. Throws what the dialect throws for a body that it cannot read. */
 export async function answerTurn(gateway: Gateway, c: GatewayContext, dialect: Dialect, body: unknown): Promise<Reply> {
   const parsed = await parseNamed(gateway, c, () => dialect.parse(body));
+  const empty = await emptyAnswer(gateway, c, dialect, parsed);
+  if (empty !== undefined) return empty;
   const turn = await startTurn(gateway, c, { dialect, parsed, body });
   return answerOpenTurn(gateway, c, dialect, turn);
 }

@@ -144,11 +144,17 @@ function openTurn(gateway: Gateway, c: GatewayContext, parsed: ParsedTurn, start
       ...keptHeaders(started),
       "x-millrace-joined": joined,
       ...(size.compacted.length === 0 ? {} : { "x-millrace-compacted": size.compacted.join(", ") }),
-      ...(parsed.ignoredTools?.length
-        ? { "x-millrace-ignored-tools": parsed.ignoredTools.map(headerSafe).join(", ") }
-        : {}),
+      ...leftOutHeaders(parsed),
       ...modelHeaders(record),
     },
+  };
+}
+
+/** The parts of a request that were left out, by type. */
+export function leftOutHeaders({ ignoredTools = [], leftOut = [] }: ParsedTurn): Readonly<Record<string, string>> {
+  return {
+    ...(ignoredTools.length === 0 ? {} : { "x-millrace-ignored-tools": headerSafe(ignoredTools.join(", ")) }),
+    ...(leftOut.length === 0 ? {} : { "x-millrace-left-out": headerSafe(leftOut.join(", ")) }),
   };
 }
 

@@ -53,15 +53,17 @@ export async function streamTurn(
   const text = new StreamText(turn, gateway);
   let first = text.opening();
   const done = (isTaken: boolean) => {
-    gateway.metrics.streamEnded(isTaken ? text.outcome : "left");
-    return reader.close(isTaken && text.isWhole);
+    const isRead = isTaken || text.isCut;
+    gateway.metrics.streamEnded(isRead ? text.outcome : "left");
+    return reader.close(isRead && text.isWhole);
   };
   if (turn.isRest === true) {
     for (let more = await reader.next(); more !== undefined; more = await reader.next()) {
       first += text.take(more);
       if (first !== "" || text.isWhole) break;
     }
-    if (first === "") return { status: 204, headers: { ...headers }, done: () => reader.close(true) };
+    if (first === "" && text.failure === "")
+      return { status: 204, headers: { ...headers }, done: () => reader.close(true) };
   }
   gateway.metrics.streamOpened();
   const body = (response: ServerResponse) => flow(gateway, c, { turn, text, first }, response);
@@ -93,9 +95,10 @@ async function flow(
   beat().catch(() => {}); // only its sleep rejects, once the stream is over
   try {
     for (let piece = first; ; ) {
-      if (text.isWhole) return void response.end(piece);
+      if (text.isWhole) return await end(gateway, text, piece, response);
       if (piece !== "") {
         beatAt = clock.monotonic() + waits.heartbeatMs;
+        text.wroteAt = clock.monotonic();
         isFull = !response.write(piece);
         if (isFull) await drained(response);
         isFull = false;
@@ -104,15 +107,45 @@ async function flow(
       if (events === undefined) break;
       piece = text.take(events);
     }
-    response.end(text.broken(endedEarly()));
+    text.breakOff(endedEarly());
+    await end(gateway, text, "", response);
   } catch (error) {
     if (c.signal.aborted) return; // the reader has disconnected and would not get the error
     const ours = toMillraceError(error);
     log.write("warn", "stream broke", { requestId: c.requestId, turnId: turn.turnId, code: ours.code });
-    response.end(text.broken(ours.toRecord()));
+    text.breakOff(ours.toRecord());
+    await end(gateway, text, "", response);
   } finally {
     over.abort(notNeeded);
   }
+}
+
+/**
+ * Ends a stream: with its last piece, or with its failure. A failure comes apart from the text before it, because Anthropic's SDK drops
+ * the events that it reads together with an error. A stream of lines is cut after it: its clients take an orderly end for a whole answer.
+ * Source: docs/wire/clients.md, "Silence and repeats".
+ */
+async function end(
+  { clock, waits }: Gateway,
+  text: StreamText,
+  piece: string,
+  response: ServerResponse,
+): Promise<void> {
+  const { failure } = text;
+  if (failure === "") return void response.end(piece);
+  if (piece !== "") {
+    text.wroteAt = clock.monotonic();
+    if (!response.write(piece)) await drained(response);
+  }
+  const apart = (text.wroteAt ?? Number.NEGATIVE_INFINITY) + waits.errorApartMs - clock.monotonic();
+  if (apart > 0) await clock.sleep(apart, new AbortController().signal);
+  if (!text.isOfLines) return void response.end(failure);
+  await new Promise<void>((resolve) => {
+    response.write(failure, () => resolve());
+    response.once("close", resolve);
+  });
+  text.isCut = !response.destroyed;
+  response.destroy();
 }
 
 /** The text of one stream. An event that no log holds repeats the id before it, so that it moves no cursor. */
@@ -124,6 +157,12 @@ class StreamText {
   outcome: StreamOutcome = "left";
   /** Whether it holds the terminal event. */
   isWhole = false;
+  /** The error that ends it, as text; empty for none. */
+  failure = "";
+  /** Whether it was cut after its error, which the operating system has. */
+  isCut = false;
+  /** When text was written last, by the monotonic clock. */
+  wroteAt: number | undefined;
 
   constructor(turn: StreamedTurn, gateway: Pick<Gateway, "clock" | "metrics">) {
     const { turnId, resumeAfter } = turn;
@@ -131,6 +170,10 @@ class StreamText {
     this.#gateway = gateway;
     this.#idOf = turn.writeId ?? ((eventId, part) => writeCursor(turnId, eventId, part));
     this.#lastId = this.#idOf(resumeAfter?.eventId, resumeAfter?.part ?? 0);
+  }
+
+  get isOfLines(): boolean {
+    return this.#turn.framing === "lines";
   }
 
   opening(): string {
@@ -143,7 +186,8 @@ class StreamText {
     for (const event of events) {
       const more = this.#write(this.#turn.encoder.encode(event), event.eventId);
       if (more !== "") this.#countLag(event);
-      text += more;
+      if (event.type === "failed" || event.type === "cancelled") this.failure = more;
+      else text += more;
       if (!isTerminal(event)) continue;
       this.outcome = event.type;
       this.isWhole = true;
@@ -153,14 +197,15 @@ class StreamText {
 
   /** The no-op event, after a comment that no client takes for anything. Source: WHATWG HTML, 9.2. */
   heartbeat(place: QueuePlace | undefined): string {
-    const isSaid = place !== undefined && this.#turn.framing !== "lines";
+    const isSaid = place !== undefined && !this.isOfLines;
     const waits = !isSaid ? "" : `: waiting, position ${place.position} of ${place.of} in the queue\n\n`;
     return waits + this.#repeat(this.#turn.encoder.heartbeat());
   }
 
-  broken(error: ErrorRecord): string {
+  /** The log could not be read to its end. */
+  breakOff(error: ErrorRecord): void {
     this.outcome = "failed";
-    return this.#repeat(this.#turn.encoder.broken(error));
+    this.failure = this.#repeat(this.#turn.encoder.broken(error));
   }
 
   #write(events: readonly WireEvent[], eventId: EventId | undefined): string {
@@ -179,7 +224,7 @@ class StreamText {
   }
 
   #frame(event: WireEvent): string {
-    return this.#turn.framing === "lines" ? `${event.data}\n` : writeSse(event, this.#lastId);
+    return this.isOfLines ? `${event.data}\n` : writeSse(event, this.#lastId);
   }
 
   #countLag(event: TurnEvent): void {

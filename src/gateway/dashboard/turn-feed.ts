@@ -1,6 +1,7 @@
 import { bestEffort, orAborted, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { startOfLog } from "../../base/ids.ts";
+import { writeJson } from "../../base/json.ts";
 import { Notifier } from "../../base/notifier.ts";
 import { outlineEvent } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
@@ -97,7 +98,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     await bestEffort(orAborted(within(ended, quietMs, clock), stopped));
     changed.clear();
     let told = state();
-    yield { name: "turns", data: JSON.stringify([...summaries.values()]) };
+    yield { name: "turns", data: writeJson([...summaries.values()]) };
     let [lookedAt, spokeAt] = [clock.monotonic(), clock.monotonic()];
     while (!stopped.aborted) {
       const now = clock.monotonic();
@@ -115,7 +116,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
       changed.clear();
       for (const id of due) {
         spokeAt = now;
-        yield { name: "turn", data: JSON.stringify(summaries.get(id)) };
+        yield { name: "turn", data: writeJson(summaries.get(id)) };
       }
       if (now - spokeAt >= heartbeatMs) {
         spokeAt = now;

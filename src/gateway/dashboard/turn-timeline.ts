@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ErrorRecord } from "../../base/errors.ts";
 import { ideName } from "../../base/ide-name.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
+import { writeJson } from "../../base/json.ts";
 import { isTerminal, type TurnEvent } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Turns } from "../../turns/turns.ts";
@@ -25,7 +26,7 @@ export async function* turnTimeline(
   const resumptions = function* (): Generator<WireEvent, void> {
     askedAtMs = clock.now();
     const all = meter?.resumptions(turn.turnId) ?? [];
-    for (const one of all.slice(told)) yield { name: "resumption", data: JSON.stringify(encodeResumption(one)) };
+    for (const one of all.slice(told)) yield { name: "resumption", data: writeJson(encodeResumption(one)) };
     told = Math.max(told, all.length);
   };
   let bell = Promise.withResolvers<"rung">();
@@ -45,7 +46,7 @@ export async function* turnTimeline(
       }
       if (first.done === true) break;
       if (first.value.atMs >= askedAtMs) yield* resumptions(); // old entries come at once, so no client can come back between them
-      yield { name: "entry", data: JSON.stringify(first.value.entry) };
+      yield { name: "entry", data: writeJson(first.value.entry) };
       next = entries.next();
       next.catch(() => undefined); // the await above gets the failure; after the onlooker left it is of no interest
     }
@@ -80,12 +81,12 @@ export function turnEventsEncoder(before: EventChain): Encoder {
     encode(event: TurnEvent): readonly WireEvent[] {
       const proof = isTerminal(event) ? { eventCount: before.count, chainDigest: before.digest } : {};
       const ide = event.type === "started" && event.ide !== undefined ? { ide: ideName(event.ide) } : {};
-      const data = JSON.stringify({ ...event, ...ide, ...proof });
+      const data = writeJson({ ...event, ...ide, ...proof });
       before.push(data);
       return [{ name: event.type, data }];
     },
     heartbeat: () => [{ name: "alive", data: "{}" }],
-    broken: (error: ErrorRecord) => [{ name: "error", data: JSON.stringify(error) }],
+    broken: (error: ErrorRecord) => [{ name: "error", data: writeJson(error) }],
   };
 }
 

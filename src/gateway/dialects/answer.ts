@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../../base/errors.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, parseJson } from "../../base/json.ts";
 import type { CancelledBy, FinishReason, IdeToolNames, TurnEventBody, Usage } from "../../log/event.ts";
 import type { Message, TurnRequest } from "../../log/request.ts";
 
@@ -71,7 +71,9 @@ export interface Answer {
   readonly blocks: readonly Block[];
   readonly usage: Usage | undefined;
   readonly end: AnswerEnd | undefined;
-  /** When it ended, epoch ms, where its events tell. */
+  /** When the upstream had the conversation, when the first of the answer came, and when it ended; epoch ms, where its events tell. */
+  readonly startedAtMs?: number | undefined;
+  readonly firstAtMs?: number | undefined;
   readonly endedAtMs?: number | undefined;
 }
 
@@ -101,6 +103,8 @@ export class AnswerFold {
   #waiting: ContentEvent[] = [];
   #usage: Usage | undefined;
   #end: AnswerEnd | undefined;
+  #startedAtMs: number | undefined;
+  #firstAtMs: number | undefined;
   #endedAtMs: number | undefined;
 
   constructor(request: Pick<TurnRequest, "tools">) {
@@ -108,7 +112,8 @@ export class AnswerFold {
   }
 
   get answer(): Answer {
-    return { blocks: this.#blocks, usage: this.#usage, end: this.#end, endedAtMs: this.#endedAtMs };
+    const times = { startedAtMs: this.#startedAtMs, firstAtMs: this.#firstAtMs, endedAtMs: this.#endedAtMs };
+    return { blocks: this.#blocks, usage: this.#usage, end: this.#end, ...times };
   }
 
   /** The visible text as it stands: all text blocks, joined. */
@@ -120,6 +125,8 @@ export class AnswerFold {
     if (this.#end !== undefined) return [];
     if (event.type === "finished" || event.type === "failed" || event.type === "cancelled")
       this.#endedAtMs = event.atMs;
+    else if (event.type === "started") this.#startedAtMs ??= event.atMs;
+    else if (event.type !== "usage") this.#firstAtMs ??= event.atMs;
     const steps: AnswerStep[] = [];
     switch (event.type) {
       case "started":
@@ -294,7 +301,7 @@ export class AnswerFold {
 /** Parses arguments that were checked before. A text that is still no JSON object is kept under a member whose name tells so. */
 export function argumentsObject(text: string): unknown {
   try {
-    const input: unknown = JSON.parse(text);
+    const input: unknown = parseJson(text);
     if (isObject(input)) return input;
   } catch {
     // not JSON: kept as text below

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from "../../base/errors.ts";
+import { parseJson, writeJson } from "../../base/json.ts";
 import type { Encoder, WireError, WireEvent } from "./dialect.ts";
 import { finalStatus, isFinal, isLongRefusal, isLostPrompt } from "./errors.ts";
 
@@ -41,7 +42,7 @@ const impatient = { firstRefusalIsFinal: true, lostPromptIsFinal: true } as cons
  *
  * - Codex repeats a request up to five times after every status but 400, 404 and 429. After a 429 it shows the number only.
  * - OpenCode and Kilo wait for `retry-after` in silence, and repeat a 4xx whose body has one of their words. So does pi.
- * - Qwen Code, the Vercel AI SDK, and Cline with it, wait for `retry-after` in silence.
+ * - Qwen Code, and every program of the Vercel AI SDK, wait for `retry-after` in silence.
  * - droid repeats a 429 five times in 90 s, and a 5xx ten times in four minutes, in silence. It repeats an error in a stream after
  *   four seconds and again after seven, for any error.
  * - All of these but Codex wait two to six seconds before they repeat a 5xx.
@@ -54,10 +55,11 @@ const clients: readonly Client[] = [
   { userAgent: /^codex[_-]/i, finalStatus: 400, firstRefusalIsFinal: true, showsBody: true },
   { userAgent: /^(?:opencode|kilo-code)\//i, ...impatient, repeatsOn: repeatedWords },
   { userAgent: /^pi \(/i, ...impatient, repeatsOn: repeatedWords },
-  { userAgent: /^ai-sdk[/-]/i, ...impatient },
   { userAgent: /^factory-cli\//i, ...impatient, repeatsLate: true },
   { userAgent: /^QwenCode\//i, ...impatient, streamErrorIsFinal: true },
   { userAgent: /^langchain/i, ...impatient, finalStatus: 400 },
+  // last: programs put their own name before the SDK's (`ai/7.0.12 ai-sdk/provider-utils/5.0.1`), and some of those stand above
+  { userAgent: /(?:^|\s)(?:ai-sdk[/-]|ai\/\d)/i, ...impatient },
 ];
 
 /**
@@ -117,10 +119,10 @@ function isFinalFor(client: Client, error: ErrorRecord): boolean {
 /** An event of a stream; where it is an error of the OpenAI APIs, in the final form. */
 function finalEvent(data: string, { repeatsOn }: Client): string {
   if (!data.startsWith('{"error":')) return data;
-  const { error } = JSON.parse(data) as { readonly error: object | string }; // written by an encoder of ours
+  const { error } = parseJson(data) as { readonly error: object | string }; // written by an encoder of ours
   if (typeof error === "string") return data; // Ollama's: it has no type
   const body = { error: { ...error, type: "invalid_request_error" } };
-  return JSON.stringify(repeatsOn === undefined ? body : inPlainWords(body, repeatsOn));
+  return writeJson(repeatsOn === undefined ? body : inPlainWords(body, repeatsOn));
 }
 
 /** An error's body without the members that are meant for programs. */

@@ -24,6 +24,8 @@ export interface ParsedTurn {
   readonly wire?: unknown;
   /** Types of offered tools that were left out, because only the API's vendor could run them. */
   readonly ignoredTools?: readonly string[];
+  /** Types of items, blocks and messages of the history that were left out. */
+  readonly leftOut?: readonly string[];
   /** The turn continues to its end without a reader. */
   readonly detached?: boolean;
 }

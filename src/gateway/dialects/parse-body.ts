@@ -84,19 +84,14 @@ export interface HostedTool {
 }
 
 /**
- * Hosted tool types that agents offer by default beside their own tools. The agents work without them, so a refusal would
- * break the client because of a tool that it does not need. Source: docs/wire/clients.md, "Hosted tools".
- */
-const offeredByDefault = /^(?:web_search|local_shell|tool_search|image_generation|advisor_\d+)$/;
-
-/**
- * The hosted types to leave out of a request, each once: those that clients offer by default, if the request also has the client's own
- * tools (`own`: their number). Any other hosted tool is refused, because the answer would lack its result.
+ * The types of hosted tools to leave out of a request, each once. A request with tools of the client's own (`own`: their number) works
+ * without them. One whose only tools are hosted is refused: its answer would lack their results. `chosen`: the hosted tool that the
+ * request demands. Source: docs/wire/clients.md, "Hosted tools".
  *
- * @throws MillraceError `invalid_request` that names the first type and its place.
+ * @throws MillraceError `invalid_request` that names the type and its place.
  */
-export function leaveOutHosted(hosted: readonly HostedTool[], own: number): readonly string[] {
-  const needed = hosted.find(({ type }) => own === 0 || !offeredByDefault.test(type));
+export function leaveOutHosted(hosted: readonly HostedTool[], own: number, chosen?: HostedTool): readonly string[] {
+  const needed = chosen ?? (own === 0 ? hosted[0] : undefined);
   if (needed !== undefined) throw hostedRefusal(needed);
   return [...new Set(hosted.map(({ type }) => type))];
 }
@@ -140,11 +135,24 @@ export function imageFromUrl(url: string, param: string): Part {
   return imageFromBase64(mimeType, url.slice(comma + 1), param);
 }
 
+/** Names of image types that programs write and the vendors' models do not take. */
+const imageAliases: Readonly<Record<string, string>> = {
+  "image/jpg": "image/jpeg",
+  "image/pjpeg": "image/jpeg",
+  "image/jpe": "image/jpeg",
+  "image/jfif": "image/jpeg",
+  "image/x-png": "image/png",
+  "image/apng": "image/png",
+  "image/x-webp": "image/webp",
+  "image/x-gif": "image/gif",
+};
+
 /** An image given as base64, standard or URL-safe, with or without line breaks. */
 export function imageFromBase64(mimeType: string, data: string, param: string): Part {
   const base64 = data.replaceAll(/\s/g, "").replaceAll("-", "+").replaceAll("_", "/");
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) throw refuse(param, "The image is empty or not base64.");
   if (!/^image\/[a-z0-9.+-]+$/i.test(mimeType))
     throw refuse(param, `\`${mimeType.slice(0, 60)}\` is not an image type.`);
-  return { type: "image", mimeType: mimeType.toLowerCase(), base64 };
+  const type = mimeType.toLowerCase();
+  return { type: "image", mimeType: imageAliases[type] ?? type, base64 };
 }

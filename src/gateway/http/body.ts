@@ -1,6 +1,7 @@
 import { isAscii } from "node:buffer";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { MillraceError } from "../../base/errors.ts";
+import { parseJson } from "../../base/json.ts";
 import { busy, notServed } from "./refusal.ts";
 
 /** Bytes of all bodies that are being read or answered at one moment, beside the first bytes of each. */
@@ -81,7 +82,7 @@ class BodyText {
   }
 
   parse(): unknown {
-    return orInvalid((): unknown => JSON.parse(this.#pieces.join("") + (this.#decoder?.decode() ?? "")));
+    return orInvalid((): unknown => parseJson(this.#pieces.join("") + (this.#decoder?.decode() ?? "")));
   }
 }
 

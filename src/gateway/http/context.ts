@@ -10,13 +10,15 @@ import type { GatewayEvents, GatewayOptions } from "../options.ts";
 import type { Caller } from "./guard.ts";
 import { Refusal } from "./refusal.ts";
 import { jsonResponse, type Reply } from "./reply.ts";
-import { foldPath, headersOf, requestIdOf } from "./request-headers.ts";
+import { deploymentOf, foldPath, headersOf, requestIdOf } from "./request-headers.ts";
 import type { Timing } from "./timing.ts";
 
 /** A request that a route answers. */
 export class GatewayContext {
   readonly incoming: IncomingMessage;
   readonly method: string;
+  /** The model that the path names, in Azure's form. */
+  readonly deployment: string | undefined;
   /** As routes are looked up by: see `foldPath`. */
   readonly path: string;
   readonly headers: Headers;
@@ -43,6 +45,7 @@ export class GatewayContext {
     this.incoming = incoming;
     this.method = method;
     this.path = foldPath(pathname);
+    this.deployment = deploymentOf(pathname);
     this.headers = headersOf(incoming);
     this.search = searchParams;
     this.signal = left.signal;

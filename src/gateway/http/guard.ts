@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
+import { writeJson } from "../../base/json.ts";
 import { Secret } from "../../base/secret.ts";
 import { answerInfos } from "../routes/route-headers.ts";
 import { notServed, Refusal } from "./refusal.ts";
@@ -69,11 +70,12 @@ export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | 
   return undefined;
 }
 
-/** The caller whose key the request carries: `Authorization: Bearer`, `x-api-key`, or `x-goog-api-key`. Every key is compared, in constant time. */
+/** The caller whose key the request carries: `Authorization: Bearer`, `x-api-key`, `api-key` (Azure), or `x-goog-api-key`. Every key is compared, in constant time. */
 export function authenticate(policy: GuardPolicy, headers: Headers): Caller | undefined {
   const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1]?.trim();
   let caller: Caller | undefined;
-  for (const text of [bearer, headers.get("x-api-key")?.trim(), headers.get("x-goog-api-key")?.trim()]) {
+  const others = ["x-api-key", "api-key", "x-goog-api-key"].map((name) => headers.get(name)?.trim());
+  for (const text of [bearer, ...others]) {
     if (!text) continue;
     const given = callerDigest(new Secret(text));
     for (const [index, { name, key }] of policy.keys.entries()) {
@@ -114,7 +116,7 @@ function hostName(host: string): string {
 }
 
 function quote(text: string): string {
-  return JSON.stringify(text.slice(0, 200));
+  return writeJson(text.slice(0, 200));
 }
 
 const methods = "GET, POST, DELETE, OPTIONS";

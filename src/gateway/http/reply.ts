@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { bestEffort } from "../../base/async.ts";
 import { ideName } from "../../base/ide-name.ts";
+import { writeJson } from "../../base/json.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import { headerSafe } from "./request-headers.ts";
 
@@ -24,7 +25,7 @@ export function jsonResponse(
   done?: Reply["done"],
 ): Reply {
   const own = { "content-type": "application/json", "cache-control": "no-store" };
-  return { status, headers: { ...own, ...headers }, body: JSON.stringify(body), ...(done && { done }) };
+  return { status, headers: { ...own, ...headers }, body: writeJson(body), ...(done && { done }) };
 }
 
 /** Writes the reply. Resolves once the operating system has it, or the client is gone. Never rejects. */

@@ -21,12 +21,25 @@ export function headersOf({ rawHeaders }: { readonly rawHeaders: readonly string
 const rootAliases =
   /^\/(chat\/completions|completions|models|messages|responses?|embeddings|audio|images|moderations)(?=\/|$)/;
 
+const deployment = /^\/openai\/deployments\/([^/]+)(?=\/)/;
+
+/** The model that a path of Azure's form names, for a body that names none. */
+export function deploymentOf(pathname: string): string | undefined {
+  const name = deployment.exec(pathname)?.[1];
+  try {
+    return name && decodeURIComponent(name);
+  } catch {
+    return name; // no valid escape: as it came
+  }
+}
+
 /**
  * The path that a route is looked up by: root aliases and doubled `/v1` folded, `/v1/response` read as `/v1/responses`,
- * slashes at the end dropped. Source: docs/wire/clients.md, "HTTP and model lists".
+ * slashes at the end dropped, `/openai/…` (Groq) and `/openai/deployments/NAME/…` (Azure) read as what follows. Source: docs/wire/clients.md, "HTTP and model lists".
  */
 export function foldPath(pathname: string): string {
   let path = pathname.replace(/\/{2,}/g, "/").replace(/(.)\/+$/, "$1");
+  path = path.replace(deployment, "").replace(/^\/openai(?=\/)/, "");
   path = path.replace(/^(\/v1)+(?=\/|$)/, "/v1");
   if (rootAliases.test(path)) path = `/v1${path}`;
   return path.replace(/^\/v1\/response(?=\/|$)/, "/v1/responses");

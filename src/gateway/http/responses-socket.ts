@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { createParser } from "eventsource-parser";
 import { type WebSocket, WebSocketServer } from "ws";
 import { sortableId } from "../../base/ids.ts";
-import { isObject, type JsonObject } from "../../base/json.ts";
+import { isObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { responsePrefix } from "../dialects/openai-responses/response-object.ts";
 import { foldPath, headersOf } from "./request-headers.ts";
 
@@ -131,8 +131,8 @@ class Conversation {
     if (generate === false) {
       const response = emptyResponse(body);
       this.#last = { id: response.id, items };
-      yield JSON.stringify({ type: "response.created", sequence_number: 0, response, ...tag });
-      yield JSON.stringify({ type: "response.completed", sequence_number: 1, response, ...tag });
+      yield writeJson({ type: "response.created", sequence_number: 0, response, ...tag });
+      yield writeJson({ type: "response.completed", sequence_number: 1, response, ...tag });
       return;
     }
     let isOver = false;
@@ -143,7 +143,7 @@ class Conversation {
       const response = ended && isObject(message?.response) ? message.response : undefined;
       isOver ||= response !== undefined;
       if (response !== undefined) this.#last = { id: response.id, items: [...items, ...itemsOf(response.output)] };
-      yield lane === undefined ? data : JSON.stringify({ ...message, ...tag });
+      yield lane === undefined ? data : writeJson({ ...message, ...tag });
     }
     if (continued && !isOver) this.#last = undefined; // as the specification has it: its client sends the whole input again
   }
@@ -153,7 +153,7 @@ class Conversation {
     body: JsonObject,
     signal: AbortSignal,
   ): AsyncGenerator<{ readonly event?: string | undefined; readonly data: string }, void> {
-    const request = { method: "POST", headers: this.#headers, body: JSON.stringify({ ...body, stream: true }), signal };
+    const request = { method: "POST", headers: this.#headers, body: writeJson({ ...body, stream: true }), signal };
     const response = await this.#app(new Request("http://gateway/v1/responses", request));
     if (response.body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) {
       yield { data: errorEvent(response.status, parse(await response.text())?.error) };
@@ -171,7 +171,7 @@ class Conversation {
 
 function parse(text: string): JsonObject | undefined {
   try {
-    const json: unknown = JSON.parse(text);
+    const json: unknown = parseJson(text);
     return isObject(json) ? json : undefined;
   } catch {
     return undefined;
@@ -187,7 +187,7 @@ function itemsOf(input: unknown): readonly unknown[] {
 function errorEvent(status: number, error: unknown): string {
   const given = isObject(error) ? error : { message: "The request failed.", param: null, code: null };
   const lost = status === 404 && given.param === "previous_response_id";
-  return JSON.stringify({
+  return writeJson({
     type: "error",
     status,
     error: { ...given, ...(lost ? { code: "previous_response_not_found" } : {}) },

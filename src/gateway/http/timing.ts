@@ -8,6 +8,8 @@ export interface Timing {
   readonly aliveMs: number;
   /** How long a stream waits for its first event before it commits to status 200. */
   readonly commitMs: number;
+  /** How long after the last text an error is written: some clients drop what they read together with it. */
+  readonly errorApartMs: number;
 }
 
 /**
@@ -21,7 +23,7 @@ export interface Timing {
  * - An upstream that hangs gets one heartbeat at most, in its first 7 s.
  * - The slowest upstream that still answers gets its heartbeat 3.5 s and one look of a second late, within 15 s.
  */
-export const defaultTiming: Timing = { heartbeatMs: 10_000, aliveMs: 7_000, commitMs: 5_000 };
+export const defaultTiming: Timing = { heartbeatMs: 10_000, aliveMs: 7_000, commitMs: 5_000, errorApartMs: 100 };
 
 /** How soon to look again if a heartbeat was due and the upstream did not answer; ms. */
 export const lookAgainMs = 1_000;

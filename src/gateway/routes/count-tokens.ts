@@ -1,5 +1,6 @@
 import { isMillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
+import { writeJson } from "../../base/json.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { isTooLong, layoutPrompt } from "../../turns/prompt/layout.ts";
@@ -34,7 +35,7 @@ export function sizeOfAccepted(request: TurnRequest, contextTokens: number | und
     return sizeOfPrompt(request, contextTokens);
   } catch (error) {
     if (!isMillraceError(error)) throw error;
-    return { tokens: Math.max(1, estimateTokens(JSON.stringify(request.messages))), compacted: [] };
+    return { tokens: Math.max(1, estimateTokens(writeJson(request.messages))), compacted: [] };
   }
 }
 

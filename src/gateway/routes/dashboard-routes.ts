@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { z } from "zod";
 import { startOfLog } from "../../base/ids.ts";
+import { writeJson } from "../../base/json.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { DashboardFile } from "../dashboard/dashboard-files.ts";
 import { linkLifeMs } from "../dashboard/dashboard-sessions.ts";
@@ -58,7 +59,7 @@ export const onlookerRoutes = [
         clock,
         meter,
         names: namesOf(gateway),
-        state: () => JSON.stringify([gateway.pauseState?.(), gateway.storeState?.(), gateway.idesMark?.()]),
+        state: () => writeJson([gateway.pauseState?.(), gateway.storeState?.(), gateway.idesMark?.()]),
         showsText: () => gateway.sessions.showsTexts(c.headers),
       };
       return stream(gateway, c, (signal) => turnFeed(options, signal));

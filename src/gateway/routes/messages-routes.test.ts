@@ -3,6 +3,8 @@ import { proves } from "../../../test/support/proves.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
 import { ask, messages, path, tools, withSdk } from "./messages.fake.ts";
 
+const search = { type: "web_search_20250305", name: "web_search" };
+
 describe("messages", () => {
   async function parsed(body: Record<string, unknown>) {
     const fake = withSdk();
@@ -174,7 +176,7 @@ describe("messages", () => {
 
   it.each([
     ["messages", { messages: [] }],
-    ["messages[0].role", { messages: [{ role: "tool", content: "x" }] }],
+    ["messages", { messages: [{ role: "tool", content: "x" }] }],
     ["messages[0].content[0].text", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
     [
       "messages[0].content[0].source.url",
@@ -195,8 +197,8 @@ describe("messages", () => {
       },
     ],
     ["tools[0].input_schema", { tools: [{ name: "x" }] }],
-    ["tools[0]", { tools: [{ type: "web_search_20250305", name: "web_search" }] }],
-    ["tools[1]", { tools: [...tools, { type: "code_execution_20250825", name: "code_execution" }] }],
+    ["tools[0]", { tools: [search] }],
+    ["tool_choice", { tools: [...tools, search], tool_choice: { type: "tool", name: "web_search" } }],
     ["tools[0]", { tools: [{ type: "advisor_20260301", name: "advisor" }] }],
     ["mcp_servers", { mcp_servers: [{ type: "url", url: "https://x.example", name: "x" }] }],
     ["tool_choice.name", { tools, tool_choice: { type: "tool", name: "other" } }],
@@ -216,8 +218,8 @@ describe("messages", () => {
   it("leave out by name what a client offers beside its own tools and does not need", async () => {
     const { request, turns } = withSdk();
     const advisor = { type: "advisor_20260301", name: "advisor" };
-    const response = await request(path, { json: { ...ask, tools: [...tools, advisor, advisor] } });
-    expect(response.headers.get("x-millrace-ignored-tools")).toBe("advisor_20260301");
+    const response = await request(path, { json: { ...ask, tools: [...tools, advisor, advisor, search] } });
+    expect(response.headers.get("x-millrace-ignored-tools")).toBe("advisor_20260301, web_search_20250305");
     expect(turns.started[0]?.request.tools.map((tool) => tool.name)).toEqual(["weather"]);
   });
 

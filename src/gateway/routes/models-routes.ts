@@ -66,18 +66,54 @@ export function openAiModel(model: Model): unknown {
 
 /** `GET /v1/models` as Anthropic answers it: one page, as long as asked. */
 export function anthropicModelList(models: readonly Model[], query: URLSearchParams): unknown {
-  const all = listed(models).map(anthropicModel);
+  const all = listed(models).map((model) => anthropicModel(model, models));
   const { page, more } = pageOf(all, query);
   return { data: page, has_more: more, first_id: page[0]?.id ?? null, last_id: page.at(-1)?.id ?? null };
 }
 
-export function anthropicModel(model: Model) {
+/** A model as Anthropic describes it. `all`: the list, whose members of its family are its efforts. */
+export function anthropicModel(model: Model, all: readonly Model[]) {
   return {
     type: "model",
     id: anthropicId(model.name),
     display_name: model.label,
     created_at: createdAt,
+    deprecated_at: null,
+    retires_at: null,
+    lifecycle: "active",
+    line: lines.find((line) => model.name.includes(line)) ?? null,
+    capabilities: capabilitiesOf(model, all),
+    max_input_tokens: null,
+    max_tokens: null,
     ...limits(model),
+  };
+}
+
+/** Anthropic's names of its model lines. */
+const lines = ["haiku", "sonnet", "opus", "fable", "mythos"] as const;
+
+/** What this gateway can do with a model; what the vendor's own servers would do is not supported. */
+function capabilitiesOf({ family, supportsImages }: Model, all: readonly Model[]): JsonObject {
+  const yes = (supported: boolean) => ({ supported });
+  const has = (effort: string) =>
+    yes(family !== undefined && all.some((one) => one.family === family && one.effort === effort));
+  const levels = { low: has("low"), medium: has("medium"), high: has("high"), xhigh: has("xhigh"), max: has("max") };
+  return {
+    batch: yes(false),
+    citations: yes(false),
+    code_execution: yes(false),
+    context_management: {
+      supported: false,
+      clear_thinking_20251015: null,
+      clear_tool_uses_20250919: null,
+      compact_20260112: null,
+    },
+    effort: { ...yes(Object.values(levels).some(({ supported }) => supported)), ...levels },
+    image_input: yes(supportsImages),
+    pdf_input: yes(false),
+    server_tools: { supported: false, code_execution: yes(false), web_search: yes(false) },
+    structured_outputs: yes(true),
+    thinking: yes(true),
   };
 }
 
@@ -189,7 +225,8 @@ export const modelsRoutes = [
     async handle(gateway, c) {
       const id = idOf(c.path);
       const { model } = await gateway.models.resolve(fromAnthropicId(id), undefined, c.signal);
-      return jsonResponse(anthropic(c) ? anthropicModel(model) : openAiModel(model));
+      if (!anthropic(c)) return jsonResponse(openAiModel(model));
+      return jsonResponse(anthropicModel(model, await gateway.models.list({ refresh: false }, c.signal)));
     },
   }),
 ];

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { answerTurn } from "../answers/answer-turn.ts";
 import { ollama } from "../dialects/ollama/encode.ts";
-import { answerLoad, ollamaChatBody, ollamaGenerateBody } from "../dialects/ollama/request.ts";
+import { answerLoad, type OllamaWire, ollamaChatBody, ollamaGenerateBody } from "../dialects/ollama/request.ts";
 import { refuse } from "../dialects/parse-body.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { listed, modelsInOrder, ollamaShow, ollamaTag, ollamaVersion } from "./models-routes.ts";
-import { defineRoute, type RouteInput } from "./route.ts";
+import { defineRoute } from "./route.ts";
 import { startsTurn } from "./route-headers.ts";
 
 const answered = z.looseObject({ model: z.string(), created_at: z.iso.datetime(), done: z.boolean() });
@@ -20,7 +20,7 @@ export const ollamaRoutes = [
     answer: answered,
     answers: "ndjson",
     headers: startsTurn,
-    handle: answerOllama,
+    handle: (gateway, c, { json }) => answerOllama(gateway, c, json, "chat"),
   }),
   defineRoute("POST /api/generate", {
     summary: "Ollama: one prompt.",
@@ -28,7 +28,7 @@ export const ollamaRoutes = [
     answer: answered,
     answers: "ndjson",
     headers: startsTurn,
-    handle: answerOllama,
+    handle: (gateway, c, { json }) => answerOllama(gateway, c, json, "generate"),
   }),
   defineRoute("GET /api/tags", {
     summary: "Ollama: the account's models.",
@@ -50,6 +50,11 @@ export const ollamaRoutes = [
       return jsonResponse(ollamaShow(model));
     },
   }),
+  defineRoute("GET /api/ps", {
+    summary: "Ollama: the models in this machine's memory. There is none: they run at the vendor's.",
+    answer: z.object({ models: z.array(z.never()) }),
+    handle: () => jsonResponse({ models: [] }),
+  }),
   defineRoute("GET /api/version", {
     summary: "Ollama: the version whose API this is.",
     answer: z.object({ version: z.string() }),
@@ -57,8 +62,13 @@ export const ollamaRoutes = [
   }),
 ];
 
-function answerOllama(gateway: Gateway, c: GatewayContext, { json }: RouteInput): Reply | Promise<Reply> {
-  const loaded = answerLoad(json, gateway.clock.now());
+function answerOllama(
+  gateway: Gateway,
+  c: GatewayContext,
+  json: unknown,
+  form: OllamaWire["form"],
+): Reply | Promise<Reply> {
+  const loaded = answerLoad(json, form, gateway.clock.now());
   if (loaded !== undefined) return jsonResponse(loaded, 200, { "x-millrace-answered-by": "gateway" });
   return answerTurn(gateway, c, ollama, json);
 }

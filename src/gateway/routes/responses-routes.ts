@@ -1,33 +1,25 @@
 import { z } from "zod";
-import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { isObject } from "../../base/json.ts";
-import type { Message } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { answerOpenTurn, answerTurn, parseNamed, readAnswer } from "../answers/answer-turn.ts";
+import { emptyAnswer } from "../answers/empty-answer.ts";
 import { followResponse } from "../answers/follow-response.ts";
 import { startTurn, storedContext } from "../answers/start-turn.ts";
-import { type Answer, AnswerFold, answerMessage } from "../dialects/answer.ts";
-import { turnIdOf, wireId } from "../dialects/dialect.ts";
+import { wireId } from "../dialects/dialect.ts";
 import { compaction } from "../dialects/openai-responses/compaction.ts";
 import { openAiResponses } from "../dialects/openai-responses/encode.ts";
 import { inputItems } from "../dialects/openai-responses/input.ts";
-import {
-  parseResponsesRequest,
-  previousIdOf,
-  type ResponsesWire,
-  responsesBody,
-} from "../dialects/openai-responses/request.ts";
+import { parseResponsesRequest, type ResponsesWire, responsesBody } from "../dialects/openai-responses/request.ts";
 import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
-import { Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
 import { compactionSchema, inputItemsSchema, responseSchema } from "./answer-schemas.ts";
 import { countTokens } from "./count-tokens.ts";
 import { defineRoute, limitIn, type RouteInput } from "./route.ts";
 import { keptHeaders, resumesTurn, startsTurn, tellsOfTurn } from "./route-headers.ts";
-import { ownTurn } from "./turns-routes.ts";
+import { answerNow, storedResponse, withStoredParts } from "./stored-responses.ts";
 
 /** OpenAI Responses: create, retrieve, follow, cancel, delete, input items. All state is the turn's record and log. */
 export const responsesRoutes = [
@@ -45,7 +37,8 @@ export const responsesRoutes = [
     answer: compactionSchema,
     headers: startsTurn,
     async handle(gateway, c, { json }) {
-      return answerTurn(gateway, c, compaction(await previousMessages(gateway, c, json)), json);
+      const { previous, body } = await withStoredParts(gateway, c, json);
+      return answerTurn(gateway, c, compaction(previous), body);
     },
   }),
   defineRoute("POST /v1/responses/input_tokens", {
@@ -53,8 +46,8 @@ export const responsesRoutes = [
     body: responsesBody.partial({ model: true }),
     answer: z.object({ object: z.literal("response.input_tokens"), input_tokens: z.int() }),
     async handle(gateway, c, { json }) {
-      const previous = await previousMessages(gateway, c, json);
-      const { request } = parseResponsesRequest({ model: "unnamed", ...(isObject(json) ? json : {}) }, previous);
+      const { previous, body } = await withStoredParts(gateway, c, json);
+      const { request } = parseResponsesRequest({ model: "unnamed", ...(isObject(body) ? body : {}) }, previous);
       const tokens = await countTokens(gateway, request, c.signal);
       return jsonResponse({ object: "response.input_tokens", input_tokens: tokens });
     },
@@ -99,16 +92,11 @@ export const responsesRoutes = [
   }),
 ];
 
-/** The messages of the response that a body continues. */
-async function previousMessages(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Message[]> {
-  const previousId = previousIdOf(json);
-  if (previousId === undefined) return [];
-  return messagesOf(gateway, c, await storedResponse(gateway, c, previousId, "previous_response_id"));
-}
-
 async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Reply> {
-  const previous = await previousMessages(gateway, c, json);
-  const parsed = await parseNamed(gateway, c, () => parseResponsesRequest(json, previous));
+  const { previous, body } = await withStoredParts(gateway, c, json);
+  const parsed = await parseNamed(gateway, c, () => parseResponsesRequest(body, previous));
+  const empty = await emptyAnswer(gateway, c, openAiResponses, { ...parsed, wire: { ...parsed.wire, store: false } });
+  if (empty !== undefined) return empty;
   const detached = parsed.wire.background;
   const turn = await startTurn(gateway, c, { dialect: openAiResponses, parsed: { ...parsed, detached }, body: json });
   if (detached && !parsed.stream) {
@@ -128,50 +116,10 @@ function withStored(
     then(gateway, c, await storedResponse(gateway, c, id, "response_id"));
 }
 
-/** A response of this caller that was made to be kept (`store`). `param`: where the request names it. */
-async function storedResponse(gateway: Gateway, c: GatewayContext, id: string, param: string): Promise<TurnRecord> {
-  const turnId = turnIdOf(responsePrefix, id);
-  const record = turnId === undefined ? undefined : await ownTurn(gateway, c, turnId);
-  if (record?.dialect === openAiResponses.name && wireOf(record).store) return record;
-  throw new Refusal(404, "invalid_request", `There is no response \`${id.slice(0, 80)}\`.`, {
-    param,
-    hint: "Responses are kept for a limited time, and only with `store`.",
-  });
-}
-
-/** The record of a response that this dialect stored holds its own wire data. */
-function wireOf(record: TurnRecord): ResponsesWire {
-  return record.wire as ResponsesWire;
-}
-
-/** The history for a request that continues this response: the response's input and answer, without its instructions. */
-async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Message[]> {
-  const answer = await answerNow(gateway, c, record);
-  if (answer.end?.type !== "finished") {
-    throw new MillraceError("invalid_request", "The previous response did not finish.", {
-      param: "previous_response_id",
-      hint: "Wait until its status is completed, or send the whole input instead.",
-    });
-  }
-  const { instructions } = wireOf(record).echo;
-  return [...record.request.messages.slice(instructions ? 1 : 0), answerMessage(answer.blocks)];
-}
-
 /** A response as far as the log has it now. */
 async function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Reply> {
   const answer = await answerNow(gateway, c, record);
   return jsonResponse(responseObject(storedContext(gateway, c, record, false), answer), 200, keptHeaders(record));
-}
-
-/** The answer as far as the log has it now. */
-async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Answer> {
-  const fold = new AnswerFold(record.request);
-  if (record.lastEventId === startOfLog) return fold.answer;
-  for await (const event of gateway.turns.follow(record.turnId, startOfLog, c.signal)) {
-    fold.push(event);
-    if (event.eventId >= record.lastEventId) break;
-  }
-  return fold.answer;
 }
 
 /** An ended response as one body. It is read like a stream, so that a client that took the whole body counts as answered. */

@@ -208,7 +208,7 @@ describe("a conversation that is made short", () => {
     const message = { type: "message", status: "completed", content: [{ type: "input_text", text: "How is Graz?" }] };
     expect(compacted.output).toMatchObject([{ ...message, id: expect.any(String) }, { type: "compaction" }]);
     expect(turns.started[0]?.request).toMatchObject({ tools: [], messages: [{}, {}, { role: "user" }] });
-    const foreign = { type: "compaction" as const, encrypted_content: "of another vendor" };
+    const foreign = { type: "compaction" as const, encrypted_content: `gAAAAAB${"o9_x".repeat(40)}` };
     await client.responses.create({
       model: "test-model",
       input: [...compacted.output, foreign, { role: "user", content: "And now?" }] as never,

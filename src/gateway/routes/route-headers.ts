@@ -79,6 +79,11 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
   { name: "x-millrace-compacted", description: "Which texts of tools were shortened.", sometimes: true },
   { name: "x-millrace-ignored-tools", description: "Hosted tools that were left out.", sometimes: true },
   {
+    name: "x-millrace-left-out",
+    description: "Types of items, blocks and messages of the history that were left out, at most 200 characters.",
+    sometimes: true,
+  },
+  {
     name: "x-millrace-answered-by",
     description: "`gateway` when no model was asked; then there is no turn.",
     sometimes: true,

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
+import { writeJson } from "../../base/json.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
 import type { RouteHeaders } from "./route-headers.ts";
@@ -65,7 +66,7 @@ export function oneOf<T extends string>(c: GatewayContext, param: string, values
   const given = c.query(param) || undefined;
   const found = values.find((value) => value === given);
   if (given === undefined || found !== undefined) return found;
-  throw new MillraceError("invalid_request", `\`${param}\` cannot be ${JSON.stringify(given.slice(0, 60))}.`, {
+  throw new MillraceError("invalid_request", `\`${param}\` cannot be ${writeJson(given.slice(0, 60))}.`, {
     param,
     hint: `Give one of ${values.join(", ")}.`,
   });

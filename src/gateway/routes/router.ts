@@ -1,6 +1,8 @@
+import { isObject } from "../../base/json.ts";
 import { Bodies } from "../http/body.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
-import { busy, notServed, Refusal } from "../http/refusal.ts";
+import { decodedBody } from "../http/decoded-body.ts";
+import { busy, Refusal } from "../http/refusal.ts";
 import type { Reply } from "../http/reply.ts";
 import { routes } from "./all-routes.ts";
 import { fileReply } from "./dashboard-routes.ts";
@@ -40,13 +42,17 @@ function answer(
   if (route.body === undefined) return route.handle(gateway, c, { params, json: undefined });
   // before its body is read
   if (gateway.answering() > gateway.limits.mostOpen) throw busy("The gateway has too many open requests.");
-  const coding = c.header("content-encoding") ?? "identity";
-  if (coding !== "identity") throw codedBody(coding);
+  const bytes = c.incoming.iterator({ destroyOnReturn: false }); // a refusal in the middle goes over the same connection
   return bodies.read(
-    c.incoming.iterator({ destroyOnReturn: false }), // a refusal in the middle goes over the same connection
-    (json) => route.handle(gateway, c, { params, json }),
+    decodedBody(bytes, c.header("content-encoding")),
+    (json) => route.handle(gateway, c, { params, json: withModel(json, c.deployment) }),
     c.header("content-length"),
   );
+}
+
+/** A body that names no model gets the one of its path. */
+function withModel(json: unknown, model: string | undefined): unknown {
+  return model !== undefined && isObject(json) && json["model"] === undefined ? { ...json, model } : json;
 }
 
 /** Parameters as their client meant them; one that is no valid escape stays as it came. */
@@ -90,10 +96,4 @@ function ownersOnly(): Refusal {
   return new Refusal(403, "unauthenticated", "Only the owner of the gateway may see this.", {
     hint: "Use the key that `millrace keys` shows.",
   });
-}
-
-/** Nothing is unpacked: a few bytes may unpack to more than there is memory. */
-function codedBody(coding: string): Refusal {
-  const message = `Compressed bodies are not supported, and this one has content-encoding ${JSON.stringify(coding.slice(0, 60))}.`;
-  return notServed(415, message, "Send the body uncompressed, without content-encoding.");
 }

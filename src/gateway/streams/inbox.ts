@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
+import { writeJson } from "../../base/json.ts";
 import { superseded } from "../../log/rows.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { SendResult } from "../../turns/attach.ts";
@@ -172,7 +173,7 @@ export class Inbox {
     const calls = blocks.filter((block) => block.kind === "tool_call");
     if (!calls.some(({ callId }) => callId === result.callId)) {
       throw misplaced(
-        `The last answer has no call ${JSON.stringify(result.callId.slice(0, 100))}.`,
+        `The last answer has no call ${writeJson(result.callId.slice(0, 100))}.`,
         "Send each result once, with the id of its call.",
       );
     }

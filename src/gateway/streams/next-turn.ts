@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
+import { writeJson } from "../../base/json.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Models } from "../../models/model.ts";
@@ -69,5 +70,5 @@ function asked(
 }
 
 function digestOf(value: unknown): string {
-  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
+  return createHash("sha256").update(writeJson(value)).digest("hex");
 }

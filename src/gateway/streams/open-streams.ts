@@ -2,6 +2,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { type ConnectRouter, createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { within } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { writeJson } from "../../base/json.ts";
 import {
   type BidiAppendRequest,
   type BidiPollRequest,
@@ -101,7 +102,7 @@ class Streams implements RpcHandler {
   async *#poll(ask: BidiPollRequest, context: HandlerContext): AsyncGenerator<PollAnswer, void> {
     const caller = context.values.get(callerKey);
     const requestId = idOf(ask.requestId?.requestId ?? "");
-    const key = JSON.stringify([caller, requestId]);
+    const key = writeJson([caller, requestId]);
     let polled = this.#polled.get(key);
     if (polled === undefined) {
       if (ask.startRequest !== true) throw encodeInterruption("Nothing is open under this request id; attach again.");

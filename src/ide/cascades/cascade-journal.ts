@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { parseJson, writeJson } from "../../base/json.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 
 /** A conversation that Millrace began in an IDE. `atMs` is the time of its start, epoch ms. */
@@ -87,7 +88,7 @@ export function openCascadeJournal(file: string): CascadeJournal {
   async function write(entries: readonly object[]): Promise<void> {
     if (entries.length === 0) return;
     // The line end in front closes a half line that a killed process left.
-    const lines = `\n${entries.map((entry) => JSON.stringify(entry)).join("\n")}\n`;
+    const lines = `\n${entries.map((entry) => writeJson(entry)).join("\n")}\n`;
     try {
       await appendFile(file, lines, { mode: 0o600 });
     } catch (error) {
@@ -162,7 +163,7 @@ function linesOf(text: string): readonly Line[] {
 function parseLine(text: string): Line | undefined {
   if (text === "") return undefined;
   try {
-    return lineJson.safeParse(JSON.parse(text)).data;
+    return lineJson.safeParse(parseJson(text)).data;
   } catch {
     return undefined; // half a line
   }

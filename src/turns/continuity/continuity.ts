@@ -2,6 +2,7 @@ import { isAwaited, type Prompt } from "../../backends/backend.ts";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { writeJson } from "../../base/json.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import { readAll } from "../../log/read-turn.ts";
 import type { TurnRequest } from "../../log/request.ts";
@@ -145,7 +146,7 @@ export class Continuity {
 }
 
 function ownerOf({ caller, session }: Asker): string {
-  return JSON.stringify([caller, session ?? null]);
+  return writeJson([caller, session ?? null]);
 }
 
 /**

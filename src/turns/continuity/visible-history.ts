@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { waitsForResults } from "../../backends/backend.ts";
+import { parseJson, writeJson } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { Message, Part, TurnRequest } from "../../log/request.ts";
 import { modelTexts, splitSystem } from "../prompt/instructions.ts";
@@ -142,7 +143,7 @@ function textOf(parts: readonly Part[]): string {
 /** JSON arguments in one fixed form, so that white space and order do not count; other text unchanged. */
 function canonical(text: string): unknown {
   try {
-    return sorted(JSON.parse(text));
+    return sorted(parseJson(text));
   } catch {
     return text;
   }
@@ -173,5 +174,5 @@ export function withoutVolatile(text: string): string {
 }
 
 function hash(value: unknown): string {
-  return createHash("sha256").update(JSON.stringify(value)).digest("base64url");
+  return createHash("sha256").update(writeJson(value)).digest("base64url");
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../base/json.ts";
+import { isObject, type JsonObject, writeJson } from "../../base/json.ts";
 import type { Message, Part, ResponseFormat, TurnRequest } from "../../log/request.ts";
 import { teachTools } from "../tools/grammar.ts";
 import type { ShownTool, ToolNames } from "../tools/names.ts";
@@ -51,7 +51,7 @@ export function formatInstructions(format: ResponseFormat, canCall: boolean): st
     case "json_object":
       return `# Form of the answer\n\n${how}`;
     case "json_schema":
-      return `# Form of the answer\n\n${how.replace("JSON object", "JSON value")} It fits this JSON Schema (${format.name}):\n${JSON.stringify(format.schema)}`;
+      return `# Form of the answer\n\n${how.replace("JSON object", "JSON value")} It fits this JSON Schema (${format.name}):\n${writeJson(format.schema)}`;
     default:
       return format satisfies never;
   }
@@ -72,7 +72,7 @@ export function describeTool(shown: ShownTool, steps: ReadonlySet<CompactionStep
   const head = `## ${shown.shownName}${tool.kind === "freeform" ? " (freeform)" : ""}`;
   const lines = description === "" ? [head] : [head, description];
   if (tool.kind === "freeform") return `${lines.join("\n")}\n`;
-  return `${lines.join("\n")}\nSchema: ${JSON.stringify(compactSchema(shown.shownParameters, steps))}\n`;
+  return `${lines.join("\n")}\nSchema: ${writeJson(compactSchema(shown.shownParameters, steps))}\n`;
 }
 
 function withoutExamples(description: string): string {

@@ -1,5 +1,7 @@
+import { isObject, writeJson } from "../../base/json.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { checkArguments } from "./arguments/check-arguments.ts";
+import { parsedJson } from "./arguments/json.ts";
 import type { CallAttempt } from "./forms/call-shapes.ts";
 import type { ShownTool } from "./names.ts";
 import type { Told } from "./told.ts";
@@ -14,6 +16,8 @@ export interface CallProblem {
   readonly message: string;
   /** It only misses finer rules: it is passed on if no correction comes. */
   readonly held?: HeldCall;
+  /** Its arguments can be read and do not fit: it is passed on as it is if the second answer has nothing better. */
+  readonly wrong?: HeldCall;
 }
 
 interface HeldCall {
@@ -35,16 +39,16 @@ export class Calls {
   readonly #plan: AnswerPlan;
   readonly #told: Told;
   readonly #mayHold: boolean;
-  readonly #isSecond: boolean;
   /** Calls of the answer before that were held back and not corrected yet. */
   #uncorrected: readonly HeldCall[];
+  readonly #before: Calls | undefined;
 
   /** `mayHold`: a call that only misses finer rules may be asked for again. `before`: the calls of the answer before. */
   constructor(plan: AnswerPlan, told: Told, mayHold: boolean, before?: Calls) {
     this.#plan = plan;
     this.#told = told;
     this.#mayHold = mayHold;
-    this.#isSecond = before !== undefined;
+    this.#before = before;
     this.#uncorrected = before?.problems.flatMap(({ held }) => held ?? []) ?? [];
   }
 
@@ -61,6 +65,22 @@ export class Calls {
   passOnUncorrected(): void {
     this.#passOn(this.#uncorrected);
     this.#uncorrected = [];
+  }
+
+  /**
+   * Passes on wrong calls as the model wrote them, because it is not asked again: its client tells it what is wrong, as with the
+   * vendors' APIs. Those of this answer, or else those of the answer before. Nothing where readers have a call.
+   */
+  passOnWrong(): void {
+    if (this.#told.calls.length > 0) return;
+    const own = this.problems.flatMap(({ wrong }) => wrong ?? []);
+    const calls = own.length > 0 ? own : (this.#before?.problems.flatMap(({ wrong }) => wrong ?? []) ?? []);
+    if (calls.length === 0) return;
+    this.problems = [];
+    for (const call of calls.slice(0, this.#plan.parallel ? undefined : 1)) {
+      this.outcomes.push("failed");
+      this.#send(call, true);
+    }
   }
 
   #passOn(held: readonly HeldCall[]): void {
@@ -99,14 +119,20 @@ export class Calls {
 
   #check({ asked, arguments: value, raw, isRepaired = false }: CallAttempt, tool: ShownTool): void {
     const checked = checkArguments(tool, value, raw);
-    if (!checked.ok) return this.#fail({ asked, tool, message: checked.message });
+    if (!checked.ok) {
+      const text = asWritten(tool, value, raw);
+      const wrong = text === undefined ? {} : { wrong: { tool, text, value } };
+      return this.#fail({ asked, tool, message: checked.message, ...wrong });
+    }
     const call = { tool, text: checked.text, value };
     if (checked.misses !== undefined && this.#mayHold && !this.#told.isSpoken)
       return this.#fail({ asked, tool, message: checked.misses, held: call });
     if (this.#told.hadCall(tool.tool.name, value)) return; // the second prompt asked the model not to repeat it
     const corrected = this.#uncorrected.find((held) => held.tool === tool);
     this.#uncorrected = this.#uncorrected.filter((held) => held !== corrected);
-    this.outcomes.push(this.#isSecond ? "reasked" : checked.changed || isRepaired ? "repaired" : "first_try");
+    this.outcomes.push(
+      this.#before !== undefined ? "reasked" : checked.changed || isRepaired ? "repaired" : "first_try",
+    );
     this.#send(call, true);
   }
 
@@ -115,4 +141,11 @@ export class Calls {
     this.accepted++;
     this.#told.call({ name: tool.tool.name, argumentsDelta: text, done, value });
   }
+}
+
+/** Arguments that do not fit, as a client can read them; undefined if they are no object, which no client expects. */
+function asWritten({ tool, wrappedIn }: ShownTool, value: unknown, raw: string | undefined): string | undefined {
+  if (!isObject(value)) return undefined;
+  if (wrappedIn !== undefined && Object.hasOwn(value, wrappedIn)) return writeJson(value[wrappedIn]);
+  return raw !== undefined && (tool.kind === "freeform" || parsedJson(raw) !== undefined) ? raw : writeJson(value);
 }

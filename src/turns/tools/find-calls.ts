@@ -154,13 +154,15 @@ export class CallFinder {
       return undefined;
     }
     const isClosed = next?.[0] === own.closer;
-    const body = rest.slice(0, next?.index);
+    const begun = next === null ? begunCloser(rest, own.closer) : 0; // the answer ends inside the closing tag
+    const body = rest.slice(0, next?.index ?? rest.length - begun);
     const extent = isClosed
       ? { to: body.length, closed: body.length + own.closer.length, isClosed }
       : extentOf(body, { ...tag, end: 0 }, { tool, isOver: true });
     const content = body.slice(0, extent.to);
-    const end = tag.end + extent.closed;
-    if (!extent.isClosed && next === null) {
+    const isAll = begun > 0 && body.slice(extent.closed).trim() === "";
+    const end = isAll ? text.length : tag.end + extent.closed;
+    if (!extent.isClosed && next === null && !isAll) {
       if (isSentence(content, tool)) return { end };
       const cut = { asked, tool, arguments: undefined, raw: content.trimStart(), isCut: true } as const;
       if (this.#end === "length") return { end, calls: [cut], isCertain: true };
@@ -170,6 +172,12 @@ export class CallFinder {
     const isClean = isFinished && text.startsWith(`${own.opener}name="${tool?.shownName}">`);
     return { end, calls: isClean ? calls : calls.map(repairedCall), isCertain: true };
   }
+}
+
+/** How much of a closing tag stands at the end of a text: 0, or two characters and more. */
+function begunCloser(text: string, closer: string): number {
+  for (let length = closer.length - 1; length >= 2; length--) if (text.endsWith(closer.slice(0, length))) return length;
+  return 0;
 }
 
 /** The end of text in which no call begins, if it stands at the start of a text. */

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import type { ResponseFormat } from "../../log/request.ts";
 import { continueJson } from "./arguments/continue-json.ts";
 import { parsedJson } from "./arguments/json.ts";
@@ -57,14 +57,14 @@ export class JsonAnswer {
     if (valid !== undefined) {
       const { text, value } = valid;
       const isAsWritten = text.startsWith(sent) && parsedJson(text) !== undefined;
-      const whole = sent === "" ? JSON.stringify(value) : undefined;
+      const whole = sent === "" ? writeJson(value) : undefined;
       const rest = isAsWritten ? text.slice(sent.length) : isObject(value) ? continueJson(sent, value) : whole;
       if (rest === undefined) return "it differs from the part that was already sent; repeat that part as it was";
       this.#send(rest);
     } else if (end === "length") this.sendAsIs();
     else {
       const [told] = misfits.map((each) => each.slice(0, 5).map(({ text }) => text));
-      return told?.join("; ") ?? `it is not JSON: ${JSON.stringify(this.#raw.trim().slice(0, 80))}`;
+      return told?.join("; ") ?? `it is not JSON: ${writeJson(this.#raw.trim().slice(0, 80))}`;
     }
     return undefined;
   }

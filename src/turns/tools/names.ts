@@ -1,5 +1,6 @@
 import type { Tool } from "../../log/request.ts";
 import { compileSchema, type SchemaCheck } from "./arguments/schema-check.ts";
+import { shownSchema } from "./shown-schema.ts";
 
 /** Names that stand in a tag as they are. */
 const plainName = /^[A-Za-z0-9_.:/-]{1,128}$/;
@@ -58,20 +59,4 @@ function plainForm(name: string): string {
 function freeName(wanted: string, taken: ReadonlyMap<string, unknown>): string {
   if (!taken.has(wanted)) return wanted;
   for (let n = 2; ; n++) if (!taken.has(`${wanted}_${n}`)) return `${wanted}_${n}`;
-}
-
-function shownSchema(tool: Tool): Pick<ShownTool, "shownParameters" | "wrappedIn"> {
-  const { parameters } = tool;
-  const type = parameters["type"];
-  const ofObject = type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"));
-  if (ofObject || tool.kind === "freeform") return { shownParameters: parameters, wrappedIn: undefined };
-  return {
-    shownParameters: {
-      type: "object",
-      properties: { value: parameters },
-      required: ["value"],
-      additionalProperties: false,
-    },
-    wrappedIn: "value",
-  };
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { NativePrompt, ToolResult, ToolSpec } from "../../backends/backend.ts";
+import { parseJson } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { Message, TurnRequest } from "../../log/request.ts";
 import { checkArguments } from "./arguments/check-arguments.ts";
@@ -59,7 +60,7 @@ function specOf(name: string, tool: ShownTool): ToolSpec {
 }
 
 function clientArguments(tool: ShownTool, { argumentsDelta }: Call): string {
-  const value: unknown = JSON.parse(argumentsDelta); // the backend made it of an object
+  const value: unknown = parseJson(argumentsDelta); // the backend made it of an object
   const checked = checkArguments(tool, value, argumentsDelta);
   return checked.ok ? checked.text : argumentsDelta;
 }

@@ -13,6 +13,8 @@ const mark = markOf({ messages: [] }, seed);
 export const call = (body: string, name = "bash") => writeCall(mark, name, body);
 export const good = call('{"command":"ls"}');
 export const bad = call('{"timeoutMs":5}');
+/** Arguments that no client could read. */
+export const unusable = call("[1]");
 const signal = new AbortController().signal;
 
 interface AnswerRecord {

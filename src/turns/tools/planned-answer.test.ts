@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { bash, user } from "../prompt/request.fake.ts";
-import { bad, call, good, told } from "./planned-answer.fake.ts";
+import { bad, call, good, told, unusable } from "./planned-answer.fake.ts";
 import { ScriptedBackend, scriptedCascade } from "./scripted-backend.fake.ts";
 
 describe("a backend whose answers are read by a plan", () => {
@@ -81,21 +81,39 @@ describe("a backend whose answers are read by a plan", () => {
     expect(JSON.parse(calls[0]?.arguments ?? "")).toEqual({ command: "ls -la", timeoutMs: 3 });
   });
 
-  it("fails clearly when the second answer is no better, and runs nothing", async () => {
-    const backend = new ScriptedBackend(bad, bad);
-    const { last, calls, report } = await told(backend, {});
-    expect(backend.prompts).toHaveLength(2);
+  it.each([
+    ["is no better", bad, '{"timeoutMs":5}'],
+    ["is wrong in another way", call('{ "cmd": 2512292042121000001 }'), '{ "cmd": 2512292042121000001 }'],
+    ["is prose", "Never mind.", '{"timeoutMs":5}'],
+    ["cannot be read", unusable, '{"timeoutMs":5}'],
+  ])(
+    "hands out the wrong call as it is when the second answer %s: the client tells the model",
+    async (_, again, args) => {
+      const backend = new ScriptedBackend(bad, again);
+      const { last, calls, report } = await told(backend, {});
+      expect(backend.prompts).toHaveLength(2);
+      expect(calls).toEqual([{ callId: "call_seed_1", name: "bash", arguments: args, done: true }]);
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+      expect(report?.outcomes).toEqual(["failed"]);
+    },
+  );
+
+  it("hands out all wrong calls of a second answer, or one where the client takes one", async () => {
+    const both = `${bad}\n${call('{"timeoutMs":6}')}`;
+    const { calls } = await told(new ScriptedBackend(bad, both), {});
+    expect(calls.map((one) => one.arguments)).toEqual(['{"timeoutMs":5}', '{"timeoutMs":6}']);
+    const one = await told(new ScriptedBackend(bad, both), { parallelToolCalls: false });
+    expect(one.calls).toHaveLength(1);
+  });
+
+  it("fails clearly when neither answer has a call that can be read, and runs nothing", async () => {
+    const { last, calls, report } = await told(new ScriptedBackend(unusable, unusable), {});
     expect(calls).toEqual([]);
     expect(last).toMatchObject({
       type: "failed",
-      error: { code: "upstream_failed", message: expect.stringContaining("must have required property 'command'") },
+      error: { code: "upstream_failed", message: expect.stringContaining("must be an object") },
     });
     expect(report).toEqual({ outcomes: ["failed"], asked: "twice" });
-  });
-
-  it("fails when the second answer is prose: a call is never silently dropped", async () => {
-    const { last } = await told(new ScriptedBackend(bad, "Never mind."), {});
-    expect(last).toMatchObject({ type: "failed", error: { message: expect.stringContaining("without the call") } });
   });
 
   it("keeps the good calls of an answer that has a bad one", async () => {
@@ -163,7 +181,7 @@ describe("a backend whose answers are read by a plan", () => {
     const cases = [
       { answers: [good], keep: false, archived: 1 },
       { answers: [good], keep: true, archived: 0 },
-      { answers: [bad, bad], keep: true, archived: 1 },
+      { answers: [unusable, unusable], keep: true, archived: 1 },
     ];
     for (const { answers, keep, archived } of cases) {
       const backend = new ScriptedBackend(...answers);
@@ -184,9 +202,9 @@ describe("a backend whose answers are read by a plan", () => {
 
   it("reads a resumed answer from its start and does not ask again", async () => {
     const backend = new ScriptedBackend(bad);
-    const { last } = await told(backend, {}, { resume: true });
+    const { calls } = await told(backend, {}, { resume: true });
     expect(backend.prompts).toHaveLength(1);
-    expect(last).toMatchObject({ type: "failed" });
+    expect(calls).toMatchObject([{ arguments: '{"timeoutMs":5}', done: true }]);
     const again = await told(new ScriptedBackend(good), {}, { resume: true });
     expect(again.calls).toMatchObject([{ callId: "call_seed_1", done: true }]);
   });

@@ -184,6 +184,7 @@ export class PlannedAnswer implements PromptAnswer {
     this.#finder?.end(cause);
     const wrong = this.#endJson(cause);
     this.calls.passOnUncorrected();
+    if (this.#before === undefined ? !this.#mayAskAgain : this.#before.failedCalls > 0) this.calls.passOnWrong();
     const { told } = this;
     const { isContradicted } = told;
     const problem = isContradicted ? contradiction : this.#isSummary ? summaryProblem : (this.#callProblem() ?? wrong);

@@ -1,3 +1,4 @@
+import { writeJson } from "../../base/json.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import type { CallProblem } from "./calls.ts";
 import { announcedCall } from "./forms/announced-call.ts";
@@ -30,9 +31,7 @@ export function unusableCalls(plan: AnswerPlan, problems: readonly CallProblem[]
   const told = problems.map(({ asked, message }) => `${asked}: ${message}`);
   const tool = problems.find((problem) => problem.tool !== undefined)?.tool ?? plan.names.tools[0];
   const schema =
-    tool?.tool.kind === "function"
-      ? `\n\nThe schema of ${tool.shownName}: ${JSON.stringify(tool.shownParameters)}`
-      : "";
+    tool?.tool.kind === "function" ? `\n\nThe schema of ${tool.shownName}: ${writeJson(tool.shownParameters)}` : "";
   const others = accepted > 0 ? " Its other calls were accepted; do not repeat them." : "";
   return {
     text: `a call that cannot be used: ${told.join("; ")}`,

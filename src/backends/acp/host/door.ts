@@ -4,6 +4,7 @@ import { readFileSync, rmSync, statSync } from "node:fs";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import process from "node:process";
 import { orAborted } from "../../../base/async.ts";
+import { parseJson, writeJson } from "../../../base/json.ts";
 import { replaceFileSync } from "../../../base/node/replace-file.ts";
 import { socketAddress } from "./socket-address.ts";
 
@@ -66,7 +67,7 @@ export function openDoor(file: string, { pipes }: Doors, onDialled: (socket: Soc
 async function listen(server: Server, file: string, pipe: Pipe | undefined): Promise<void> {
   server.listen(pipe?.name ?? socketAddress(file));
   await once(server, "listening");
-  if (pipe !== undefined) replaceFileSync(file, JSON.stringify(pipe));
+  if (pipe !== undefined) replaceFileSync(file, writeJson(pipe));
 }
 
 function newPipe(root: string): Pipe {
@@ -96,7 +97,7 @@ export async function dial(file: string): Promise<Socket> {
 function readPipe(file: string): Pipe {
   const text = readFileSync(file, "utf8");
   try {
-    return JSON.parse(text) as Pipe; // `listen` wrote it
+    return parseJson(text) as Pipe; // `listen` wrote it
   } catch {
     throw gone(); // a loss of power may empty a file
   }

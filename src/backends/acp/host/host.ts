@@ -3,8 +3,9 @@ import type { Socket } from "node:net";
 import process from "node:process";
 import { bestEffort, notNeeded } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { isObject, parseJson, writeJson } from "../../../base/json.ts";
 import type { HostNote } from "../process/agent-child.ts";
-import { longestLine, TextLines } from "../process/lines.ts";
+import { isReply, longestLine, TextLines } from "../process/lines.ts";
 import type { SpawnedChild } from "../process/spawn-child.ts";
 import { type Door, openDoor } from "./door.ts";
 import type { LineLog } from "./line-log.ts";
@@ -105,7 +106,7 @@ export class AgentHost {
       if (this.#connection?.socket === socket) this.#left();
     };
     socket.on("data", (text: string) => {
-      for (const line of lines.feed(text)) this.#ordered(socket, JSON.parse(line) as Order); // a gateway's, of this user
+      for (const line of lines.feed(text)) this.#ordered(socket, parseJson(line) as Order); // a gateway's, of this user
     });
     socket.on("end", left);
     socket.on("close", left);
@@ -120,7 +121,7 @@ export class AgentHost {
         for (const { refuse } of this.#queued.filter(({ isFinder }) => isFinder)) refuse();
         break;
       case "look":
-        socket.end(`${JSON.stringify(this.#seen)}\n`);
+        socket.end(`${writeJson(this.#seen)}\n`);
         break;
       case "catch_up":
         void this.#catchUp(socket);
@@ -157,7 +158,7 @@ export class AgentHost {
   /** All that the gateway before has sent is handled before another one is welcome. */
   #welcome(socket: Socket, hello: Order & { readonly type: "hello" }): void {
     const isFinder = hello.role === "finder";
-    const refuse = (refused: Refusal["refused"]) => socket.end(`${JSON.stringify({ refused } satisfies Refusal)}\n`);
+    const refuse = (refused: Refusal["refused"]) => socket.end(`${writeJson({ refused } satisfies Refusal)}\n`);
     const isStranger = isFinder && !this.#sessions.includes(hello.session);
     const isAwaited = this.#gateways === 0 && hello.role !== "starter";
     if (isStranger || isAwaited) refuse(isStranger ? "stranger" : "busy");
@@ -239,8 +240,9 @@ export class AgentHost {
     this.#log.append(line);
     if (this.#running.size === 0 || !line.includes('"id"')) return;
     try {
-      const { id, method } = JSON.parse(line) as { readonly id?: unknown; readonly method?: unknown };
-      if (method === undefined && this.#running.delete(Number(id))) this.#idleSinceMs = this.#clock.monotonic();
+      const message = parseJson(line);
+      if (!isObject(message) || message["method"] !== undefined || !isReply(message)) return;
+      if (this.#running.delete(Number(message["id"]))) this.#idleSinceMs = this.#clock.monotonic();
     } catch {
       // a line of another kind
     }
@@ -306,7 +308,7 @@ class GatewayConnection {
     this.#log = log;
     this.#onRead = onRead;
     this.#sent = welcome.first;
-    this.#write(JSON.stringify(welcome));
+    this.#write(writeJson(welcome));
     this.pump();
   }
 
@@ -317,7 +319,7 @@ class GatewayConnection {
   pump(): void {
     while (!this.#isFull && !this.hasAll) this.#write(`<${this.#log.read(this.#sent++)}`);
     if (!this.hasAll) return;
-    for (const news of this.#news.splice(0)) this.#write(JSON.stringify(news));
+    for (const news of this.#news.splice(0)) this.#write(writeJson(news));
   }
 
   /** News are told after the lines before them. */

@@ -7,6 +7,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { orAborted, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { parseJson, writeJson } from "../../../base/json.ts";
 import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from "../process/agent-child.ts";
 import { TextLines } from "../process/lines.ts";
 import { residentMemory, spawnChild } from "../process/spawn-child.ts";
@@ -143,7 +144,7 @@ async function startHost(
         host.once("exit", () => reject(new Error("the host ended at its start")));
         host.stdout.once("data", (said) => (String(said) === readyWord ? resolve() : reject(new Error("no host"))));
         host.stdin.on("error", () => {}); // `exit` reports that
-        host.stdin.end(JSON.stringify(orders));
+        host.stdin.end(writeJson(orders));
       }),
       AbortSignal.timeout(startMs),
     );
@@ -197,7 +198,7 @@ export class HostedChild implements AgentChild, ChildHost {
   static async open(door: string, role: GatewayRole, clock: Clock): Promise<HostedChild> {
     const { socket, first } = await answered(door, { type: "hello", ...role });
     try {
-      const welcome = JSON.parse(first) as Welcome | Refusal; // a host's
+      const welcome = parseJson(first) as Welcome | Refusal; // a host's
       if ("refused" in welcome) throw new HostRefusal(welcome.refused);
       if (welcome.version !== wireVersion) throw new Error("the host is of another version");
       return new HostedChild(socket, welcome, clock);
@@ -283,7 +284,7 @@ export class HostedChild implements AgentChild, ChildHost {
       this.#isRepeated = false;
       return;
     }
-    const news = JSON.parse(line) as News; // a host's
+    const news = parseJson(line) as News; // a host's
     if ("half" in news)
       listener(news.half === true ? " " : news.half); // a blank begins a line, and changes none
     else if ("caughtUp" in news) this.#catchingUp.shift()?.();
@@ -300,7 +301,7 @@ export class HostedChild implements AgentChild, ChildHost {
   }
 
   #send(order: Order): void {
-    this.#socket.write(`${JSON.stringify(order)}\n`);
+    this.#socket.write(`${writeJson(order)}\n`);
   }
 }
 
@@ -315,7 +316,7 @@ function killHost(pid: number): void {
 /** Sends an order and takes the first line of the answer. The socket is paused then. */
 async function firstLine(socket: Socket, order: Order): Promise<string> {
   socket.setEncoding("utf8");
-  socket.write(`${JSON.stringify(order)}\n`);
+  socket.write(`${writeJson(order)}\n`);
   return await new Promise((resolve, reject) => {
     let said = "";
     const hear = (text: string) => {
@@ -354,7 +355,7 @@ async function ask(door: string, order: Order): Promise<HostLook | undefined> {
   try {
     const { socket, first } = await answered(door, order);
     socket.destroy();
-    return JSON.parse(first) as HostLook; // a host's
+    return parseJson(first) as HostLook; // a host's
   } catch {
     return undefined;
   }

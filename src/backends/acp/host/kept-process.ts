@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJson } from "../../../base/json.ts";
 import type { KeptTools } from "../tools/session-tools.ts";
 
 const schema = z.object({
@@ -49,5 +50,5 @@ export interface KeptProcess {
 
 /** Throws a `ZodError` for the note of another build. */
 export function readKept(state: string): KeptProcess {
-  return schema.parse(JSON.parse(state));
+  return schema.parse(parseJson(state));
 }

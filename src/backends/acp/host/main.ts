@@ -1,6 +1,7 @@
 import { basename, dirname } from "node:path";
 import process from "node:process";
 import { systemClock } from "../../../base/clock.ts";
+import { parseJson } from "../../../base/json.ts";
 import { startChild } from "../process/spawn-child.ts";
 import { AgentHost } from "./host.ts";
 import { LineLog } from "./line-log.ts";
@@ -14,7 +15,7 @@ import { type HostOrders, readyWord } from "./wire.ts";
 let written = "";
 process.stdin.setEncoding("utf8");
 for await (const text of process.stdin) written += text; // on a busy machine they come later than this program
-const orders = JSON.parse(written) as HostOrders; // written by hosted-child.ts
+const orders = parseJson(written) as HostOrders; // written by hosted-child.ts
 process.umask(0o077);
 process.chdir(dirname(orders.door)); // no folder of the user's is held, and the path of the door may be long
 const door = basename(orders.door);

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort, deadline, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import { type Abilities, readAbilities } from "../abilities.ts";
 import { askedInText } from "../errors.ts";
 import type { KeptProcess } from "../host/kept-process.ts";
@@ -130,7 +130,7 @@ export class AgentProcess {
    * tools gets it: a slow agent then needs no longer for each try.
    */
   async newSession(signal: AbortSignal, native?: NativeTools): Promise<OpenSession> {
-    const key = native === undefined ? "" : JSON.stringify(native.offered);
+    const key = native === undefined ? "" : writeJson(native.offered);
     const open = this.#late.get(key) ?? this.#newSession(native);
     this.#late.delete(key);
     try {
@@ -209,7 +209,7 @@ export class AgentProcess {
     const kept: KeptProcess = { launch, settings, initialized: this.#initialized, sessions, loads };
     const running = [...this.sessions.values()].flatMap((session) => (session.running && session.prompt?.id) ?? []);
     const keep = Math.min(host.read, ...sessions.map(({ prompt }) => prompt?.from ?? host.read));
-    host.note({ state: JSON.stringify(kept), keep, running, sessions: [...this.sessions.keys()] });
+    host.note({ state: writeJson(kept), keep, running, sessions: [...this.sessions.keys()] });
   }
 
   /** Called when a prompt has ended, whether or not its events were read. Set by the pool. */

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { MillraceError } from "../../../base/errors.ts";
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
 
 /** The environment that an agent's user gives it. */
 export type Variables = Readonly<Record<string, string>>;
@@ -49,7 +49,7 @@ export function codexSettings(given: Variables): JsonObject {
 /** `CODEX_CONFIG` with ours over it. A dotted name is the same as nested ones, and wins only sometimes, so none stays. */
 export function codexConfig(given: Variables): string {
   const { mcp_servers: _servers, ...theirs } = nested(parsedObject(given, "CODEX_CONFIG"));
-  return JSON.stringify(merged(theirs, codexSettings(given)));
+  return writeJson(merged(theirs, codexSettings(given)));
 }
 
 /** Options of the command line, which Codex before 1.0 takes and later ones ignore: the settings that it had then. */
@@ -58,13 +58,13 @@ export function codexOptions(given: Variables): readonly string[] {
   const leaves = Object.entries({ approval_policy, sandbox_mode, features: off, mcp_servers: servers });
   return leaves
     .flatMap(([key, value]) => dotted(key, value))
-    .flatMap(([key, value]) => ["-c", `${key}=${JSON.stringify(value)}`]);
+    .flatMap(([key, value]) => ["-c", `${key}=${writeJson(value)}`]);
 }
 
 /** The object in a variable that the agent's user may have set; empty without it. */
 export function parsedObject(given: Variables, name: string): JsonObject {
   try {
-    const parsed: unknown = JSON.parse(given[name] ?? "{}");
+    const parsed: unknown = parseJson(given[name] ?? "{}");
     if (isObject(parsed)) return parsed;
   } catch {
     // refused below

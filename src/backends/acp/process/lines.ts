@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, parseJson } from "../../../base/json.ts";
 
 /** Splits text that arrives in pieces into lines. A line of more than `longest` characters throws a `RangeError`. */
 export class TextLines {
@@ -95,11 +95,19 @@ export class JsonLines {
     return this.#lines.feed(text).flatMap((line) => {
       if (isTooDeep(line)) throw new RangeError("a line has too many levels");
       try {
-        const value: unknown = JSON.parse(line);
+        const value: unknown = parseJson(line);
         return isObject(value) ? [value] : [];
       } catch {
         return [];
       }
     });
   }
+}
+
+/**
+ * Whether a message without a method is the reply to a request. Agents write log lines in JSON between their messages, and those may have
+ * an `id` too. A void result may be missing.
+ */
+export function isReply(message: JsonObject): boolean {
+  return message["jsonrpc"] === "2.0" || Object.hasOwn(message, "result") || isObject(message["error"]);
 }

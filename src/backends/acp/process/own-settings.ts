@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Abilities } from "../abilities.ts";
 import { serverName } from "../tools/session-tools.ts";
 import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
@@ -115,7 +115,7 @@ const table: readonly KnownAgent[] = [
     environment: () => ({ GEMINI_CLI_TRUST_WORKSPACE: "true" }),
     inFolder: [
       ".gemini/settings.json",
-      JSON.stringify({
+      writeJson({
         hooksConfig: { enabled: false },
         skills: { enabled: false },
         experimental: { enableAgents: false },
@@ -131,7 +131,7 @@ const table: readonly KnownAgent[] = [
     args: () => ["--extensions", "none"],
     environment: (file) => ({ QWEN_CODE_SYSTEM_SETTINGS_PATH: file }),
     traces: { root: (_, home) => join(home, ".qwen"), folders: { projects: 2, debug: 0, todos: 0 } },
-    file: JSON.stringify({
+    file: writeJson({
       tools: { core: ["none"], approvalMode: "plan", toolSearch: { enabled: false }, disabled: qwenTools },
       memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false, enableAutoSkill: false },
       permissions: { allow: [`mcp__${serverName}`] },
@@ -260,5 +260,5 @@ export function actsForTitles({ name, version, canTitle }: Abilities): boolean {
 function withoutTools(given: Variables): string {
   const parsed = parsedObject(given, "OPENCODE_CONFIG_CONTENT");
   const agents = isObject(parsed["agent"]) ? parsed["agent"] : {};
-  return JSON.stringify({ ...parsed, ...openCode, agent: { ...agents, ...(openCode["agent"] as object) } }); // an object, above
+  return writeJson({ ...parsed, ...openCode, agent: { ...agents, ...(openCode["agent"] as object) } }); // an object, above
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { writeJson } from "../../../base/json.ts";
 import type { Prompt, PromptForm } from "../../backend.ts";
 import { type AcpAgentSpec, type AcpStyle, workingFolder } from "./agent-spec.ts";
 import { type OwnSettings, ownSettings } from "./own-settings.ts";
@@ -36,7 +37,7 @@ export async function prepareLaunch(spec: AcpAgentSpec, signal: AbortSignal): Pr
   const environment = { ...spec.environment, ...own.environment, ...Object.fromEntries(secrets) };
   const { command, args, clientName, allowsActions } = spec;
   const settings = createHash("sha256")
-    .update(JSON.stringify([command, args, clientName, allowsActions, own, environment]))
+    .update(writeJson([command, args, clientName, allowsActions, own, environment]))
     .digest("hex");
   return { cwd, own, environment, secrets: secrets.map(([, value]) => value), settings };
 }

@@ -1,7 +1,7 @@
 import { orAborted } from "../../../base/async.ts";
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { AgentChild } from "./agent-child.ts";
-import { JsonLines } from "./lines.ts";
+import { isReply, JsonLines } from "./lines.ts";
 
 /** How a request ended that the agent answered with an error. Stays inside this folder: `errors.ts` translates it. */
 export class RpcError extends Error {
@@ -62,10 +62,11 @@ export class RpcPeer {
       return;
     }
     const replied = typeof id === "string" ? Number(id) : id; // some agents answer with the digits as text
-    if (typeof replied !== "number") return;
+    if (typeof replied !== "number" || !isReply(message)) return;
     const reply = this.#waiting.get(replied);
     this.#waiting.delete(replied);
-    reply?.(isObject(error) ? { error: rpcError(error) } : { result });
+    const failed = typeof error === "string" ? { message: error } : error;
+    reply?.(isObject(failed) ? { error: rpcError(failed) } : { result });
   }
 
   /** Sends a request. `onReply` is called once, in order with the notifications around the reply, also when the pipe closes. */
@@ -116,7 +117,7 @@ export class RpcPeer {
   }
 
   #send(message: object): void {
-    this.#write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    this.#write(`${writeJson({ jsonrpc: "2.0", ...message })}\n`);
   }
 }
 

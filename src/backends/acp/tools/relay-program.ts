@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import process from "node:process";
+import { writeJson } from "../../../base/json.ts";
 import { dial } from "../host/door.ts";
 import { JsonLines } from "../process/lines.ts";
 import type { FromRelay, RelayedCall, ToRelay } from "./session-tools.ts";
@@ -46,11 +47,11 @@ function reader(onMessage: (message: Message) => void): (chunk: string) => void 
 }
 
 function toAgent(message: object): void {
-  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  process.stdout.write(`${writeJson({ jsonrpc: "2.0", ...message })}\n`);
 }
 
 function toGateway(message: FromRelay): void {
-  gateway?.write(`${JSON.stringify(message)}\n`);
+  gateway?.write(`${writeJson(message)}\n`);
 }
 
 async function connect(): Promise<void> {
@@ -73,7 +74,7 @@ async function connect(): Promise<void> {
 
 function fromGateway(message: ToRelay): void {
   if (message.type === "tools") {
-    const isChange = tools !== undefined && JSON.stringify(tools) !== JSON.stringify(message.tools);
+    const isChange = tools !== undefined && writeJson(tools) !== writeJson(message.tools);
     tools = message.tools;
     for (const id of unlisted.splice(0)) list(id);
     if (isChange && listed) toAgent({ method: "notifications/tools/list_changed" });
@@ -116,7 +117,7 @@ function fromAgent({ id, method, params }: Message): void {
   } else if (method === "tools/call") {
     call(id, given);
   } else if (method !== undefined) {
-    toAgent({ id, error: { code: -32601, message: `Method not found: ${JSON.stringify(method)}` } });
+    toAgent({ id, error: { code: -32601, message: `Method not found: ${writeJson(method)}` } });
   }
 }
 

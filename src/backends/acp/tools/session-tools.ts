@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { isObject } from "../../../base/json.ts";
+import { isObject, parseJson, writeJson } from "../../../base/json.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 import type { ToolResult, ToolSpec } from "../../backend.ts";
 
@@ -94,7 +94,7 @@ export class SessionTools {
 
   /** Whether these are other tools than those that are offered. */
   differFrom(tools: readonly ToolSpec[]): boolean {
-    return JSON.stringify(specsOf(tools)) !== JSON.stringify(this.#specs);
+    return writeJson(specsOf(tools)) !== writeJson(this.#specs);
   }
 
   /** Offers these tools from now on; a call of another one is answered with an error. */
@@ -195,7 +195,7 @@ export class SessionTools {
   }
 
   #tell(message: ToRelay): void {
-    this.#relay?.write(`${JSON.stringify(message)}\n`);
+    this.#relay?.write(`${writeJson(message)}\n`);
   }
 }
 
@@ -339,7 +339,7 @@ export class NativeKnowledge {
   async note(version: string, takesTools: boolean): Promise<void> {
     if (this.#known().get(version) === takesTools) return;
     this.#seen = new Map([...this.#known(), [version, takesTools]]);
-    await replaceFile(this.#file, `${JSON.stringify(Object.fromEntries(this.#seen))}\n`, { mode: 0o600 });
+    await replaceFile(this.#file, `${writeJson(Object.fromEntries(this.#seen))}\n`, { mode: 0o600 });
   }
 
   #known(): ReadonlyMap<string, boolean> {
@@ -350,7 +350,7 @@ export class NativeKnowledge {
 
 function readObject(file: string): object {
   try {
-    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
+    const value: unknown = parseJson(readFileSync(file, "utf8"));
     return typeof value === "object" && value !== null ? value : {};
   } catch {
     return {}; // none yet, or one that a later release wrote

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
-import type { JsonObject } from "../../../base/json.ts";
+import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Usage } from "../../../log/event.ts";
 import type { TurnRequest } from "../../../log/request.ts";
 import {
@@ -144,7 +144,7 @@ function wholeBlock(block: Block): JsonObject {
 }
 
 function write(event: JsonObject): WireEvent {
-  return { name: String(event.type), data: JSON.stringify(event) };
+  return { name: String(event.type), data: writeJson(event) };
 }
 
 /** Anthropic Messages: `POST /v1/messages`. */

@@ -1,14 +1,13 @@
 import { z } from "zod";
+import { isObject, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
+import { type History, newestFrom, type Speaker } from "../history.ts";
 import { parseAt, textParts } from "../parse-body.ts";
-import { anyBlock, parsePartBlock } from "./blocks.ts";
-
-const content = z.union([z.string(), z.array(anyBlock)]);
+import { anyMessage, content, parsePartBlock, type WireMessage } from "./blocks.ts";
+import { blocksOf, isDirective } from "./directives.ts";
 
 export const systemSchema = content.nullish();
-export const messagesSchema = z
-  .array(z.object({ role: z.enum(["user", "assistant", "system"]), content: content.nullish() }))
-  .min(1, "At least one message is needed.");
+export const messagesSchema = z.array(anyMessage).min(1, "At least one message is needed.");
 
 const toolUse = z.object({
   type: z.string(),
@@ -27,63 +26,82 @@ const thinking = z.object({ type: z.string(), thinking: z.string(), signature: z
 /** Claude Code's first system block: client metadata that changes with every conversation, and no part of the prompt. */
 const billingHeader = /^x-anthropic-billing-header\b/i;
 
-type WireMessage = z.infer<typeof messagesSchema>[number];
-
 /** The system prompt as messages; Claude Code's billing line is left out. Source: docs/wire/clients.md, "Messages". */
-export function parseSystem(system: z.infer<typeof systemSchema>): Message[] {
+export function parseSystem(system: z.infer<typeof systemSchema>, history: History): Message[] {
   if (system === null || system === undefined) return [];
   const blocks = typeof system === "string" ? [{ type: "text", text: system }] : system;
-  const parts = blocks.flatMap((block, i) => parsePartBlock(block, `system[${i}]`));
+  const parts = blocks.flatMap((block, i) => parsePartBlock(block, `system[${i}]`, history));
   const [first] = parts;
   const kept = first?.type === "text" && billingHeader.test(first.text) ? parts.slice(1) : parts;
   return kept.length === 0 ? [] : [{ role: "system", parts: kept }];
 }
 
 /**
- * Messages of every role. A user message with tool results becomes those results, in order, and then its other parts.
- * Thinking is kept only where a vendor signed it; Millrace never signs. Source: docs/wire/clients.md, "Messages".
+ * Messages of every role; those of a role that is not known are left out. A user message with tool results becomes those results, in
+ * order, and then its other parts. Thinking is kept only where a vendor signed it; Millrace never signs. Changes of tools and of the
+ * effort are no part of the prompt (`directives.ts`). Source: docs/wire/clients.md, "Messages".
  *
  * @throws MillraceError `invalid_request` with the path of what does not fit.
  */
-export function parseMessages(messages: readonly WireMessage[]): Message[] {
-  return messages.flatMap((message, index) => parseMessage(message, `messages[${index}]`));
+export function parseMessages(messages: readonly WireMessage[], history: History): Message[] {
+  const newest = newestFrom(messages.map(speakerOf));
+  const read = messages.flatMap((message, index) => {
+    history.isNewest = index >= newest;
+    return parseMessage(message, `messages[${index}]`, history);
+  });
+  history.refuseUnreadable(read, "messages");
+  return read;
 }
 
-function parseMessage({ role, content: given }: WireMessage, path: string): Message[] {
-  const blocks = typeof given === "string" ? [{ type: "text", text: given }] : (given ?? []);
+function speakerOf({ role, content: given }: WireMessage): Speaker {
+  if (role === "assistant") return role;
+  if (role !== "user") return "other";
+  const hasResult = Array.isArray(given) && given.some((block) => isObject(block) && block["type"] === "tool_result");
+  return hasResult ? "tool" : "user";
+}
+
+function parseMessage({ role, content: given }: WireMessage, path: string, history: History): Message[] {
+  const blocks = blocksOf(given).filter((block) => !isDirective(block));
   const at = (i: number) => (typeof given === "string" ? `${path}.content` : `${path}.content[${i}]`);
-  if (role === "assistant") return [parseAssistant(blocks, at)];
+  if (role === "assistant") return [parseAssistant(blocks, at, history)];
+  if (role !== "user" && role !== "system") {
+    history.leaveOut(`message of ${role}`);
+    return [];
+  }
   const results: Message[] = [];
   const parts: Part[] = [];
   for (const [i, block] of blocks.entries()) {
-    if (block.type === "tool_result") results.push(parseResult(block, at(i)));
-    else parts.push(...parsePartBlock(block, at(i)));
+    if (isObject(block) && block["type"] === "tool_result") results.push(parseResult(block, at(i), history));
+    else parts.push(...parsePartBlock(block, at(i), history));
   }
-  if (parts.length === 0 && results.length > 0) return results;
+  if (parts.length === 0 && (results.length > 0 || role === "system")) return results;
   return [...results, { role, parts }];
 }
 
-function parseAssistant(blocks: readonly z.infer<typeof anyBlock>[], at: (i: number) => string): Message {
+function parseAssistant(blocks: readonly unknown[], at: (i: number) => string, history: History): Message {
   const parts: Part[] = [];
   const toolCalls: ToolCall[] = [];
   let thought = "";
   for (const [i, block] of blocks.entries()) {
-    if (block.type === "tool_use") {
+    const type = isObject(block) ? block["type"] : undefined;
+    if (type === "tool_use") {
       const { id, name, input } = parseAt(toolUse, block, at(i));
-      toolCalls.push({ callId: id, name, arguments: JSON.stringify(input ?? {}), kind: "function" });
-    } else if (block.type === "thinking") {
-      const { thinking: text, signature } = parseAt(thinking, block, at(i));
+      toolCalls.push({ callId: id, name, arguments: writeJson(input ?? {}), kind: "function" });
+    } else if (type === "thinking") {
+      const { thinking: text, signature } = history.read(type, () => parseAt(thinking, block, at(i)), noThought);
       if (signature) thought += text;
-    } else parts.push(...parsePartBlock(block, at(i)));
+    } else parts.push(...parsePartBlock(block, at(i), history));
   }
   return { role: "assistant", parts, ...(thought === "" ? {} : { thinking: thought }), toolCalls };
 }
 
-function parseResult(block: unknown, path: string): Message {
+const noThought = { type: "thinking", thinking: "", signature: undefined };
+
+function parseResult(block: unknown, path: string, history: History): Message {
   const { tool_use_id: callId, content: given, is_error: isError } = parseAt(toolResult, block, path);
   const parts =
     typeof given === "string"
       ? textParts([given])
-      : (given ?? []).flatMap((inner, i) => parsePartBlock(inner, `${path}.content[${i}]`));
+      : (given ?? []).flatMap((inner, i) => parsePartBlock(inner, `${path}.content[${i}]`, history));
   return { role: "tool", callId, parts, isError: isError ?? false };
 }

@@ -1,7 +1,9 @@
 import { z } from "zod";
-import type { ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import type { ReasoningEffort, ResponseFormat, Tool, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
-import { hostedRefusal, parseBody } from "../parse-body.ts";
+import { History } from "../history.ts";
+import { parseBody } from "../parse-body.ts";
+import { type Directives, readDirectives } from "./directives.ts";
 import { messagesSchema, parseMessages, parseSystem, systemSchema } from "./messages.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
 
@@ -37,22 +39,42 @@ const efforts: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high",
  */
 export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wire: MessagesWire } {
   const parsed = parseBody(messagesBody, body);
-  if (parsed.mcp_servers?.length) throw hostedRefusal({ type: "mcp_servers", path: "mcp_servers" });
-  const { tools, ignored } = parseTools(parsed.tools);
-  const effort = parseEffort(parsed);
   const choice = parsed.tool_choice;
+  const directives = readDirectives(parsed.messages);
+  const servers = parsed.mcp_servers?.length ? [{ type: "mcp_servers", path: "mcp_servers" }] : [];
+  const offered = parseTools(parsed.tools, choice, servers);
+  const tools = toolsNow(offered.tools, directives);
+  const effort = parseEffort(parsed, directives.effort);
+  const history = new History();
   const request: TurnRequest = {
     model: modelName(parsed.model),
-    messages: [...parseSystem(parsed.system), ...parseMessages(parsed.messages)],
+    messages: [...parseSystem(parsed.system, history), ...parseMessages(parsed.messages, history)],
     tools,
     toolChoice: parseToolChoice(choice, tools),
     parallelToolCalls: !choice || choice.type === "none" || choice.disable_parallel_tool_use !== true,
     responseFormat: parseFormat(parsed.output_config?.format ?? parsed.output_format),
     stop: (parsed.stop_sequences ?? []).filter((text) => text !== ""),
-    ...(parsed.max_tokens ? { maxOutputTokens: parsed.max_tokens } : {}),
+    ...(typeof parsed.max_tokens === "number" ? { maxOutputTokens: parsed.max_tokens } : {}),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
-  return { request, stream: parsed.stream ?? false, wire: { model: parsed.model }, ignoredTools: ignored };
+  return {
+    request,
+    stream: parsed.stream ?? false,
+    wire: { model: parsed.model },
+    ignoredTools: offered.ignored,
+    leftOut: history.leftOut,
+  };
+}
+
+/** The tools that can be called now: those of the request, and those that the conversation defined, without those that it took out. */
+function toolsNow(offered: readonly Tool[], { tools, defined }: Directives): readonly Tool[] {
+  const inline = defined.flatMap((definition) => {
+    const given = toolsSchema.safeParse([definition]);
+    const { name, input_schema: parameters, description } = given.data?.[0] ?? {};
+    return name && parameters ? [{ name, description: description ?? "", kind: "function" as const, parameters }] : [];
+  });
+  const newest = new Map([...offered, ...inline].map((tool) => [tool.name, tool]));
+  return [...newest.values()].filter(({ name }) => tools.get(name) !== false);
 }
 
 /** The ids of `GET /v1/models` in this API may carry a prefix that the models themselves do not. */
@@ -60,9 +82,9 @@ function modelName(id: string): string {
   return id.startsWith("anthropic/") ? id.slice("anthropic/".length) : id;
 }
 
-/** The named effort, else the one that matches the thinking budget; `adaptive` leaves the effort to the model. */
-function parseEffort(body: z.infer<typeof messagesBody>): ReasoningEffort | undefined {
-  const named = efforts.find((effort) => effort === body.output_config?.effort);
+/** The effort that a message directs, else the named one, else the one that matches the thinking budget; `adaptive` leaves the effort to the model. */
+function parseEffort(body: z.infer<typeof messagesBody>, directed: unknown): ReasoningEffort | undefined {
+  const named = efforts.find((effort) => effort === (directed ?? body.output_config?.effort));
   if (named !== undefined || body.thinking?.type !== "enabled") return named;
   const budget = body.thinking.budget_tokens ?? 0;
   if (budget <= 4_096) return "low";

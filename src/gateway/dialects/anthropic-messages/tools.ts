@@ -32,9 +32,15 @@ export interface ParsedTools {
  * A tool with an `input_schema` belongs to the client, for any type; so do the tools whose form the API defines and that the client
  * runs (`bash_…`, `text_editor_…`, `memory_…`). Any other tool (`web_search_…`) is run by the vendor.
  *
+ * `others`: hosted ones that the request names elsewhere.
+ *
  * @throws MillraceError `invalid_request` with the path of a tool that is wrong, or that cannot be run here.
  */
-export function parseTools(given: z.infer<typeof toolsSchema>): ParsedTools {
+export function parseTools(
+  given: z.infer<typeof toolsSchema>,
+  choice: z.infer<typeof toolChoiceSchema>,
+  others: readonly HostedTool[] = [],
+): ParsedTools {
   const tools: Tool[] = [];
   const hosted: HostedTool[] = [];
   for (const [i, { type, name, description, input_schema: parameters }] of (given ?? []).entries()) {
@@ -49,7 +55,13 @@ export function parseTools(given: z.infer<typeof toolsSchema>): ParsedTools {
     if (name && parameters) tools.push({ name, description: description ?? "", kind: "function", parameters });
     else hosted.push({ type: type ?? "custom", path: `tools[${i}]` });
   }
-  return { tools, ignored: leaveOutHosted(hosted, tools.length) };
+  const named = choice?.type === "tool" ? choice.name : undefined;
+  const at = (given ?? []).findIndex(({ name }) => name !== undefined && name === named);
+  const chosen = tools.some(({ name }) => name === named)
+    ? undefined
+    : hosted.find(({ path }) => path === `tools[${at}]`);
+  const asked = chosen && { type: chosen.type, path: "tool_choice" };
+  return { tools, ignored: leaveOutHosted([...hosted, ...others], tools.length, asked) };
 }
 
 /** @throws MillraceError `invalid_request` when a tool is named that was not offered, or cannot be. */

@@ -1,4 +1,4 @@
-import { isObject } from "../../../base/json.ts";
+import { isObject, parseJson } from "../../../base/json.ts";
 import type { Message, Tool, TurnRequest } from "../../../log/request.ts";
 import {
   type ConversationMessage,
@@ -84,7 +84,7 @@ function parseSchema(text: string, param: string): Readonly<Record<string, unkno
   if (text.trim() === "") return { type: "object", properties: {} };
   let schema: unknown;
   try {
-    schema = JSON.parse(text);
+    schema = parseJson(text);
   } catch {
     throw refuse(param, "Not JSON.", "Send a JSON Schema as text.");
   }

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
-import type { JsonObject } from "../../../base/json.ts";
+import { type JsonObject, writeJson } from "../../../base/json.ts";
 import {
   type Answer,
   AnswerFold,
@@ -29,9 +29,9 @@ interface LineParts {
 function ollamaEncoder(context: EncodeContext): Encoder {
   const fold = new AnswerFold(context.parsed.request);
   const line = (said: LineParts, more: JsonObject = {}): WireEvent => ({
-    data: JSON.stringify({ ...head(context), ...spell(context, said), done: false, ...more }),
+    data: writeJson({ ...head(context), ...spell(context, said), done: false, ...more }),
   });
-  const broken = (error: ErrorRecord) => [{ data: JSON.stringify(ollamaErrorBody(error)) }];
+  const broken = (error: ErrorRecord) => [{ data: writeJson(ollamaErrorBody(error)) }];
   const write = (step: AnswerStep): readonly WireEvent[] => {
     switch (step.type) {
       case "open":
@@ -83,7 +83,6 @@ function wholeCall({ callId, callIndex, name, arguments: text }: ToolCallBlock):
   return { id: callId, function: { index: callIndex, name, arguments: argumentsObject(text) } };
 }
 
-/** Times are left out: a reader after a restart gets the same bytes. */
 function endOf(context: EncodeContext, answer: Answer): JsonObject {
   const usage = reportedUsage(answer, context);
   const cut = answer.end?.type === "finished" && answer.end.reason.unified === "length";
@@ -92,7 +91,28 @@ function endOf(context: EncodeContext, answer: Answer): JsonObject {
     done_reason: cut ? "length" : "stop",
     prompt_eval_count: usage.promptTokens,
     eval_count: usage.completionTokens,
+    ...durationsOf(context, answer),
     millrace: { ...millraceUsage(usage).millrace, ...millraceEnd(answer.end).millrace },
+  };
+}
+
+/** Clients divide counts by durations: none is shorter than a millisecond. */
+const leastNs = 1_000_000;
+
+/**
+ * Times of the turn in nanoseconds, by its events, so that each reader gets the same: until the upstream had the conversation (`load`), until the
+ * answer began (`prompt_eval`), until its end (`eval`).
+ */
+function durationsOf({ createdAtMs }: EncodeContext, answer: Answer): JsonObject {
+  const { startedAtMs = createdAtMs } = answer;
+  const { endedAtMs = startedAtMs } = answer;
+  const { firstAtMs = endedAtMs } = answer;
+  const ns = (fromMs: number, toMs: number) => Math.max(leastNs, Math.round((toMs - fromMs) * 1_000_000));
+  return {
+    total_duration: ns(createdAtMs, endedAtMs),
+    load_duration: ns(createdAtMs, startedAtMs),
+    prompt_eval_duration: ns(startedAtMs, firstAtMs),
+    eval_duration: ns(firstAtMs, endedAtMs),
   };
 }
 

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { writeJson } from "../../../base/json.ts";
 import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
+import { History, newestFrom } from "../history.ts";
 import { parseTools, toolsSchema } from "../openai-chat/tools.ts";
 import { imageFromBase64, imageFromUrl, parseBody, refuse, textParts } from "../parse-body.ts";
 
@@ -13,7 +15,7 @@ const toolCall = z.object({
   }),
 });
 const message = z.object({
-  role: z.enum(["system", "user", "assistant", "tool"]),
+  role: z.string(),
   content: z.string().nullish(),
   thinking: z.string().nullish(),
   images,
@@ -58,31 +60,34 @@ export interface OllamaWire {
 export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire: OllamaWire } {
   if (typeof body === "object" && body !== null && "messages" in body) {
     const parsed = parseBody(ollamaChatBody, body);
-    return turnOf(parsed, "chat", {
-      messages: parseMessages(parsed.messages ?? []),
-      tools: parseTools(parsed.tools, undefined),
-    });
+    const history = new History();
+    const { tools, ignored } = parseTools(parsed.tools, undefined);
+    const messages = parseMessages(parsed.messages ?? [], history);
+    history.refuseUnreadable(messages, "messages");
+    return { ...turnOf(parsed, "chat", { messages, tools }), ignoredTools: ignored, leftOut: history.leftOut };
   }
   const parsed = parseBody(ollamaGenerateBody, body);
   if (parsed.suffix) throw refuse("suffix", "Insertion is not supported; put both sides into the prompt.");
   const system: Message[] = parsed.system ? [{ role: "system", parts: textParts([parsed.system]) }] : [];
-  const parts = [...textParts([parsed.prompt ?? ""]), ...parseImages(parsed.images, "images")];
+  const parts = [...textParts([parsed.prompt ?? ""]), ...parseImages(parsed.images, "images", new History())];
   return turnOf(parsed, "generate", { messages: [...system, { role: "user", parts }], tools: [] });
 }
 
 /**
- * The answer to a body without a question, by which clients load a model ahead: it is loaded always. Undefined for a question.
- * Source: docs/wire/clients.md, "Ollama".
+ * The answer to a body without a question, by which clients load a model ahead, or unload it (`keep_alive: 0`): it is loaded always.
+ * Undefined for a question. Source: docs/wire/clients.md, "Ollama".
  */
-export function answerLoad(body: unknown, nowMs: number): unknown {
+export function answerLoad(body: unknown, form: OllamaWire["form"], nowMs: number): unknown {
   const asked = z
     .looseObject({ model: z.string(), messages: z.array(z.unknown()).nullish(), prompt: z.string().nullish() })
     .safeParse(body);
   if (!asked.success) return undefined;
-  const { model, messages, prompt, images: pictures } = asked.data;
+  const { model, messages, prompt, images: pictures, keep_alive: keep } = asked.data;
   if (messages?.length || prompt || (Array.isArray(pictures) && pictures.length > 0)) return undefined;
-  const empty = messages ? { message: { role: "assistant", content: "" } } : { response: "" };
-  return { model, created_at: new Date(nowMs).toISOString(), ...empty, done: true, done_reason: "load" };
+  const empty = form === "chat" ? { message: { role: "assistant", content: "" } } : { response: "" };
+  const isOver = keep === 0 || (typeof keep === "string" && /^0+(?:\.0*)?(?:ns|us|µs|ms|s|m|h)?$/.test(keep));
+  const reason = isOver ? "unload" : "load";
+  return { model, created_at: new Date(nowMs).toISOString(), ...empty, done: true, done_reason: reason };
 }
 
 function turnOf(
@@ -99,7 +104,7 @@ function turnOf(
     parallelToolCalls: true,
     responseFormat: formatOf(body.format),
     stop: (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== ""),
-    ...(most && most > 0 ? { maxOutputTokens: Math.floor(most) } : {}),
+    ...(typeof most === "number" && most >= 0 ? { maxOutputTokens: Math.floor(most) } : {}),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
   return { request, stream: body.stream ?? true, wire: { form } };
@@ -117,45 +122,51 @@ function formatOf(format: z.infer<typeof common.format>): ResponseFormat {
 }
 
 /** Calls have ids in new versions only: a result without one belongs to the first open call of its name, or to the first of all. */
-function parseMessages(messages: readonly z.infer<typeof message>[]): Message[] {
+function parseMessages(messages: readonly z.infer<typeof message>[], history: History): Message[] {
   const open: { readonly callId: string; readonly name: string }[] = [];
   let made = 0;
-  return messages.map(({ role, content, thinking, ...given }, i) => {
-    const parts = [...textParts([content ?? ""]), ...parseImages(given.images, `messages[${i}].images`)];
+  const newest = newestFrom(messages.map(({ role }) => speakers.find((speaker) => speaker === role) ?? "other"));
+  return messages.flatMap(({ role, content, thinking, ...given }, i): Message[] => {
+    history.isNewest = i >= newest;
+    const parts = [...textParts([content ?? ""]), ...parseImages(given.images, `messages[${i}].images`, history)];
     if (role === "assistant") {
       const toolCalls = (given.tool_calls ?? []).map(({ id, function: { name, arguments: written } }) => {
-        const text = typeof written === "string" ? written : JSON.stringify(written ?? {});
+        const text = typeof written === "string" ? written : writeJson(written ?? {});
         return { callId: id || `call_${made++}`, name, arguments: text || "{}", kind: "function" as const };
       });
       open.push(...toolCalls);
-      return { role, parts, ...(thinking ? { thinking } : {}), toolCalls };
+      return [{ role, parts, ...(thinking ? { thinking } : {}), toolCalls }];
     }
-    if (role !== "tool") return { role, parts };
+    if (role === "user" || role === "system" || role === "developer")
+      return [{ role: role === "user" ? role : "system", parts }];
+    if (role !== "tool") {
+      history.leaveOut(`message of ${role}`);
+      return [];
+    }
     const { tool_call_id: id, tool_name: name } = given;
     const at = open.findIndex((call) => (id ? call.callId === id : !name || call.name === name));
     const [call] = at < 0 ? [] : open.splice(at, 1);
     const named = name ?? call?.name;
-    return {
-      role,
-      callId: id || (call?.callId ?? `call_${made++}`),
-      ...(named ? { name: named } : {}),
-      parts,
-      isError: false,
-    };
+    const callId = id || (call?.callId ?? `call_${made++}`);
+    return [{ role, callId, ...(named ? { name: named } : {}), parts, isError: false }];
   });
 }
 
+const speakers = ["user", "assistant", "tool"] as const;
+
 /** Pictures have no type here: their first bytes tell it. */
-function parseImages(given: readonly string[] | null | undefined, path: string): Part[] {
-  return (given ?? []).map((data, i) => {
+function parseImages(given: readonly string[] | null | undefined, path: string, history: History): Part[] {
+  return (given ?? []).flatMap((data, i) => {
     const at = `${path}[${i}]`;
-    if (data.startsWith("data:")) return imageFromUrl(data, at);
-    const [, type = "png"] =
-      [
-        ["/9j/", "jpeg"],
-        ["R0lG", "gif"],
-        ["UklG", "webp"],
-      ].find(([head = ""]) => data.startsWith(head)) ?? [];
-    return imageFromBase64(`image/${type}`, data, at);
+    return history.readFile("images", "an image", () => {
+      if (data.startsWith("data:")) return [imageFromUrl(data, at)];
+      const [, type = "png"] =
+        [
+          ["/9j/", "jpeg"],
+          ["R0lG", "gif"],
+          ["UklG", "webp"],
+        ].find(([head = ""]) => data.startsWith(head)) ?? [];
+      return [imageFromBase64(`image/${type}`, data, at)];
+    });
   });
 }

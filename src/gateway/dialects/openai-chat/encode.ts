@@ -1,4 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
+import { writeJson } from "../../../base/json.ts";
 import type { FinishReason } from "../../../log/event.ts";
 import {
   type Answer,
@@ -31,7 +32,7 @@ function chatEncoder(context: EncodeContext): Encoder {
   const chunk = (delta: Delta, finishReason: string | null = null, extension: Delta = {}): WireEvent => {
     const choices = [{ index: 0, delta, logprobs: null, finish_reason: finishReason }];
     const usage = includeUsage ? { usage: null } : {};
-    return { data: JSON.stringify({ ...members, choices, ...usage, ...extension }) };
+    return { data: writeJson({ ...members, choices, ...usage, ...extension }) };
   };
   const broken = (error: ErrorRecord) => [encodeStreamError(error, context.requestId)];
   const finish = (reason: FinishReason, extension: Delta): readonly WireEvent[] => {
@@ -39,7 +40,7 @@ function chatEncoder(context: EncodeContext): Encoder {
     const done = { data: "[DONE]" };
     if (!includeUsage) return [last, done];
     const usage = openAiUsage(reportedUsage(fold.answer, context));
-    return [last, { data: JSON.stringify({ ...members, choices: [], usage }) }, done];
+    return [last, { data: writeJson({ ...members, choices: [], usage }) }, done];
   };
   const write = (step: AnswerStep): readonly WireEvent[] => {
     switch (step.type) {
@@ -93,6 +94,7 @@ function head(context: EncodeContext, object: string): Delta {
     object,
     created: Math.floor(context.createdAtMs / 1000),
     model: context.parsed.request.model,
+    system_fingerprint: "fp_millrace",
   };
 }
 
@@ -119,7 +121,7 @@ function wholeCall(block: ToolCallBlock): Delta {
  * complete. Source: docs/wire/clients.md, "Chat Completions".
  */
 export function encodeStreamError(error: ErrorRecord, requestId: string): WireEvent {
-  return { data: JSON.stringify({ error: openAiErrorBody(error, requestId) }) };
+  return { data: writeJson({ error: openAiErrorBody(error, requestId) }) };
 }
 
 /** OpenAI Chat Completions: `POST /v1/chat/completions`. */

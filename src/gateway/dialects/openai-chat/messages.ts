@@ -1,16 +1,22 @@
 import { z } from "zod";
+import { writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
-import { imageFromUrl, refuse, textParts } from "../parse-body.ts";
+import { fileParts } from "../files.ts";
+import { type History, newestFrom, type Speaker } from "../history.ts";
+import { imageFromUrl, parseAt, refuse, textParts } from "../parse-body.ts";
 
-const textPart = z.object({ type: z.literal("text"), text: z.string() });
-const refusalPart = z.object({ type: z.literal("refusal"), refusal: z.string() });
-const imagePart = z.object({
-  type: z.literal("image_url"),
-  image_url: z.union([z.object({ url: z.string() }), z.string()]),
+const anyPart = z.looseObject({ type: z.string() });
+const content = z.union([z.string(), z.array(z.unknown())]);
+const textPart = z.object({ text: z.string() });
+const refusalPart = z.object({ refusal: z.string() });
+const imagePart = z.object({ image_url: z.union([z.object({ url: z.string() }), z.string()]) });
+const filePart = z.object({
+  file: z.object({
+    filename: z.string().nullish(),
+    file_data: z.string().nullish(),
+    file_id: z.string().nullish(),
+  }),
 });
-const unsupportedPart = z.object({ type: z.enum(["input_audio", "file", "video_url", "audio_url"]) });
-const part = z.discriminatedUnion("type", [textPart, refusalPart, imagePart, unsupportedPart]);
-const content = z.union([z.string(), z.array(part)]);
 
 const functionCall = z.object({
   id: z.string().min(1),
@@ -26,10 +32,8 @@ const customCall = z.object({
   custom: z.object({ name: z.string().min(1), input: z.string() }),
 });
 
-const instructionMessage = z.object({ role: z.enum(["system", "developer"]), content });
-const userMessage = z.object({ role: z.literal("user"), content });
+const plainMessage = z.object({ content });
 const assistantMessage = z.object({
-  role: z.literal("assistant"),
   content: content.nullish(),
   refusal: z.string().nullish(),
   reasoning_content: z.string().nullish(),
@@ -38,53 +42,68 @@ const assistantMessage = z.object({
   function_call: z.object({ name: z.string().min(1), arguments: z.string() }).nullish(),
 });
 const toolMessage = z.object({
-  role: z.literal("tool"),
   tool_call_id: z.string().min(1),
   name: z.string().nullish(),
   content: content.nullish(),
 });
-const functionMessage = z.object({ role: z.literal("function"), name: z.string().min(1), content: content.nullish() });
+const functionMessage = z.object({ name: z.string().min(1), content: content.nullish() });
 
-/**
- * `messages` of a chat completion request: every role, content as text or parts.
- * Source: docs/wire/clients.md, "Chat Completions".
- */
-export const messagesSchema = z
-  .array(
-    z.discriminatedUnion("role", [instructionMessage, userMessage, assistantMessage, toolMessage, functionMessage]),
-  )
-  .min(1, "At least one message is needed.");
+const anyMessage = z.looseObject({ role: z.string() });
 
-type WireMessage = z.infer<typeof messagesSchema>[number];
+/** `messages` of a chat completion request. Each message is read by its role. Source: docs/wire/clients.md, "Chat Completions". */
+export const messagesSchema = z.array(anyMessage).min(1, "At least one message is needed.");
+
+type WireMessage = z.infer<typeof anyMessage>;
 type Content = z.infer<typeof content>;
 
-/** @throws MillraceError `invalid_request` for content that cannot go upstream, with its path. */
-export function parseMessages(messages: readonly WireMessage[]): Message[] {
-  return messages.map((message, index) => parseMessage(message, `messages[${index}]`));
+const speakers: Readonly<Record<string, Speaker>> = {
+  user: "user",
+  assistant: "assistant",
+  tool: "tool",
+  function: "tool",
+};
+
+/**
+ * Messages of every role; those of a role that is not known are left out.
+ *
+ * @throws MillraceError `invalid_request` for content of the newest message that cannot go upstream, and for calls and results that
+ * cannot be read, with the path.
+ */
+export function parseMessages(messages: readonly WireMessage[], history: History): Message[] {
+  const newest = newestFrom(messages.map(({ role }) => speakers[role] ?? "other"));
+  const read = messages.flatMap((message, index) => {
+    history.isNewest = index >= newest;
+    return parseMessage(message, `messages[${index}]`, history);
+  });
+  history.refuseUnreadable(read, "messages");
+  return read;
 }
 
-function parseMessage(message: WireMessage, path: string): Message {
-  const parts = parseContent(message.content, `${path}.content`);
-  switch (message.role) {
+function parseMessage(given: WireMessage, path: string, history: History): Message[] {
+  const read = (written: Content | null | undefined) => parseContent(written, `${path}.content`, history);
+  switch (given.role) {
     case "system":
     case "developer":
-      return { role: "system", parts };
-    case "user":
-      return { role: "user", parts };
-    case "assistant":
-      return parseAssistant(message, parts);
-    case "tool":
-      return {
-        role: "tool",
-        callId: message.tool_call_id,
-        ...(message.name ? { name: message.name } : {}),
-        parts,
-        isError: false,
-      };
-    case "function":
-      return { role: "tool", callId: legacyCallId(message.name), name: message.name, parts, isError: false };
+    case "user": {
+      const role = given.role === "user" ? "user" : "system";
+      const message = history.read(`message of ${given.role}`, () => parseAt(plainMessage, given, path), undefined);
+      return message === undefined ? [] : [{ role, parts: read(message.content) }];
+    }
+    case "assistant": {
+      const message = parseAt(assistantMessage, given, path);
+      return [parseAssistant(message, read(message.content))];
+    }
+    case "tool": {
+      const { tool_call_id: callId, name, content: written } = parseAt(toolMessage, given, path);
+      return [{ role: "tool", callId, ...(name ? { name } : {}), parts: read(written), isError: false }];
+    }
+    case "function": {
+      const { name, content: written } = parseAt(functionMessage, given, path);
+      return [{ role: "tool", callId: legacyCallId(name), name, parts: read(written), isError: false }];
+    }
     default:
-      return message satisfies never;
+      history.leaveOut(`message of ${given.role}`);
+      return [];
   }
 }
 
@@ -108,7 +127,7 @@ function parseCall(call: z.infer<typeof functionCall> | z.infer<typeof customCal
     return { callId: call.id, name: call.custom.name, arguments: call.custom.input, kind: "freeform" };
   }
   const given = call.function.arguments ?? "{}";
-  const written = typeof given === "string" ? given : JSON.stringify(given);
+  const written = typeof given === "string" ? given : writeJson(given);
   return {
     callId: call.id,
     name: call.function.name,
@@ -122,28 +141,42 @@ function legacyCallId(name: string): string {
   return `function_${name}`;
 }
 
-function parseContent(content: Content | null | undefined, path: string): Part[] {
-  if (content === null || content === undefined) return [];
-  if (typeof content === "string") return textParts([content]);
-  return content.flatMap((part, index) => parsePart(part, `${path}[${index}]`));
+function parseContent(given: Content | null | undefined, path: string, history: History): Part[] {
+  if (given === null || given === undefined) return [];
+  if (typeof given === "string") return textParts([given]);
+  return given.flatMap((part, index) => parsePart(part, `${path}[${index}]`, history));
 }
 
-function parsePart(given: z.infer<typeof part>, path: string): Part[] {
-  switch (given.type) {
+function parsePart(part: unknown, path: string, history: History): Part[] {
+  const given = history.read("part", () => parseAt(anyPart, part, path), undefined);
+  switch (given?.type) {
+    case undefined:
+      return [];
     case "text":
-      return textParts([given.text]);
+      return history.read("text", () => textParts([parseAt(textPart, given, path).text]), []);
     case "refusal":
-      return textParts([given.refusal]);
-    case "image_url": {
-      const url = typeof given.image_url === "string" ? given.image_url : given.image_url.url;
-      return [imageFromUrl(url, `${path}.image_url.url`)];
+      return history.read("refusal", () => textParts([parseAt(refusalPart, given, path).refusal]), []);
+    case "image_url":
+      return history.readFile("image_url", "an image", () => {
+        const { image_url: image } = parseAt(imagePart, given, path);
+        return [imageFromUrl(typeof image === "string" ? image : image.url, `${path}.image_url.url`)];
+      });
+    case "file": {
+      const read = history.read("file", () => parseAt(filePart, given, path), undefined)?.file;
+      const { filename: name, file_data: data, file_id: elsewhere } = read ?? {};
+      return fileParts(history, "file", `${path}.file`, { name, data, elsewhere });
     }
     case "input_audio":
-    case "file":
     case "audio_url":
-    case "video_url":
-      throw refuse(path, `Content of type \`${given.type}\` is not supported; text and images are.`);
+    case "video_url": {
+      const { type } = given;
+      const what = type === "video_url" ? "a video" : "an audio file";
+      return history.readFile(type, what, () => {
+        throw refuse(path, `Content of type \`${type}\` is not supported; text and images are.`);
+      });
+    }
     default:
-      return given satisfies never;
+      history.leaveOut(given?.type ?? "part");
+      return [];
   }
 }

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import type { ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
-import { hostedRefusal, parseBody, refuse } from "../parse-body.ts";
+import { History } from "../history.ts";
+import { parseBody, refuse } from "../parse-body.ts";
 import { messagesSchema, parseMessages } from "./messages.ts";
 import {
   functionCallSchema,
   functionsSchema,
   parseToolChoice,
   parseTools,
-  refuseHosted,
   toolChoiceSchema,
   toolsSchema,
 } from "./tools.ts";
@@ -33,11 +33,10 @@ const responseFormatSchema = z
 export const effortSchema = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullish();
 
 /** `stop`: one text or up to four; empty ones mean nothing. */
-const stopSchema = z
-  .union([z.string(), z.array(z.string()).max(4, "At most 4 stop sequences are supported.")])
-  .nullish();
+const stopSchema = z.union([z.string(), z.array(z.string())]).nullish();
+const mostStops = 4;
 
-const positiveTokens = z.number().int().positive().nullish();
+const tokens = z.number().int().nonnegative().nullish();
 
 /** The members of a body that are looked at, and their types. */
 export const chatBody = z.object({
@@ -45,8 +44,8 @@ export const chatBody = z.object({
   messages: messagesSchema,
   stream: z.boolean().nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
-  max_tokens: positiveTokens,
-  max_completion_tokens: positiveTokens,
+  max_tokens: tokens,
+  max_completion_tokens: tokens,
   stop: stopSchema,
   tools: toolsSchema,
   functions: functionsSchema,
@@ -70,33 +69,42 @@ export interface ChatWire {
 
 /**
  * Parses a chat completion request. Members that would change the answer and that Millrace cannot honour are refused by name (`n`,
- * `logprobs`, audio, web search). Hints (`store`, `metadata`, `temperature`, `seed`, `user`) and unknown members are ignored.
+ * `logprobs`, audio). Hints (`store`, `metadata`, `temperature`, `seed`, `user`) and unknown members are ignored.
  *
  * @throws MillraceError `invalid_request`. Source: docs/wire/clients.md, "Chat Completions".
  */
 export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: ChatWire } {
-  refuseHosted(body);
   const parsed = parseBody(chatBody, body);
   refuseUnsupported(parsed);
-  const offered = parseTools(parsed.tools, parsed.functions);
-  const { choice, tools } = parseToolChoice(parsed.tool_choice, parsed.function_call, offered);
+  const search = parsed.web_search_options ? [{ type: "web_search", path: "web_search_options" }] : [];
+  const offered = parseTools(parsed.tools, parsed.functions, { hosted: search, choice: parsed.tool_choice });
+  const { choice, tools } = parseToolChoice(parsed.tool_choice, parsed.function_call, offered.tools);
+  const history = new History();
   const maxOutputTokens = parsed.max_completion_tokens ?? parsed.max_tokens;
   const request: TurnRequest = {
     model: parsed.model,
-    messages: parseMessages(parsed.messages),
+    messages: parseMessages(parsed.messages, history),
     tools,
     toolChoice: choice,
     parallelToolCalls: parsed.parallel_tool_calls ?? true,
     responseFormat: parseResponseFormat(parsed.response_format),
     stop: parseStop(parsed.stop),
-    ...(maxOutputTokens ? { maxOutputTokens } : {}),
+    ...(maxOutputTokens === undefined || maxOutputTokens === null ? {} : { maxOutputTokens }),
     ...(parsed.reasoning_effort ? { reasoningEffort: parsed.reasoning_effort } : {}),
   };
   const includeUsage = parsed.stream_options?.include_usage ?? false;
-  return { request, stream: parsed.stream ?? false, wire: { includeUsage } };
+  return {
+    request,
+    stream: parsed.stream ?? false,
+    wire: { includeUsage },
+    ignoredTools: offered.ignored,
+    leftOut: history.leftOut,
+  };
 }
 
 function parseStop(stop: z.infer<typeof stopSchema>): string[] {
+  if (Array.isArray(stop) && stop.length > mostStops)
+    throw refuse("stop", `At most ${mostStops} stop sequences are supported, and these are ${stop.length}.`);
   return (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== "");
 }
 
@@ -113,8 +121,6 @@ function refuseUnsupported(body: z.infer<typeof chatBody>): void {
   if (body.modalities?.some((modality) => modality !== "text"))
     throw refuse("modalities", "Only text can be answered.");
   if (body.audio !== undefined && body.audio !== null) throw refuse("audio", "Only text can be answered.");
-  if (body.web_search_options !== undefined && body.web_search_options !== null)
-    throw hostedRefusal({ type: "web_search", path: "web_search_options" });
 }
 
 function parseResponseFormat(format: z.infer<typeof responseFormatSchema>): ResponseFormat {

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { isObject } from "../../../base/json.ts";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
-import { hostedRefusal, refuse } from "../parse-body.ts";
+import { type HostedTool, leaveOutHosted, parseAt, refuse } from "../parse-body.ts";
 
 export const functionDefinition = z.object({
   name: z.string().min(1),
@@ -15,8 +16,8 @@ export const customDefinition = z.object({
 });
 const customTool = z.object({ type: z.literal("custom"), custom: customDefinition });
 
-/** `tools` and the older `functions`. Unknown keys (`strict`, `eager_input_streaming`) pass: they are hints. */
-export const toolsSchema = z.array(z.discriminatedUnion("type", [functionTool, customTool])).nullish();
+/** `tools` and the older `functions`. Unknown keys (`strict`, `eager_input_streaming`) pass: they are hints. Other types are hosted tools. */
+export const toolsSchema = z.array(z.looseObject({ type: z.string() })).nullish();
 export const functionsSchema = z.array(functionDefinition).nullish();
 
 const namedFunction = z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) });
@@ -34,30 +35,51 @@ const allowedTools = z.object({
     ),
   }),
 });
-export const toolChoiceSchema = z
-  .union([
-    z.enum(["none", "auto", "required"]),
-    z.discriminatedUnion("type", [namedFunction, namedCustom, allowedTools]),
-  ])
-  .nullish();
+const plainChoices = ["none", "auto", "required"] as const;
+/** Some clients write the plain ones as objects. */
+const objectChoice = z.discriminatedUnion("type", [
+  namedFunction,
+  namedCustom,
+  allowedTools,
+  z.object({ type: z.enum(plainChoices) }),
+]);
+export const toolChoiceSchema = z.union([z.enum(plainChoices), z.looseObject({ type: z.string() })]).nullish();
 export const functionCallSchema = z.union([z.enum(["none", "auto"]), z.object({ name: z.string() })]).nullish();
 
-const anyTools = z.object({ tools: z.array(z.looseObject({ type: z.string() })) });
-
-/** @throws MillraceError `invalid_request` for a tool of a type that only its vendor could run: more than that it does not fit. */
-export function refuseHosted(body: unknown): void {
-  const given = anyTools.safeParse(body);
-  if (!given.success) return; // the schema of the body reports what is wrong
-  const at = given.data.tools.findIndex(({ type }) => type !== "function" && type !== "custom");
-  const tool = given.data.tools[at];
-  if (tool !== undefined) throw hostedRefusal({ type: tool.type, path: `tools[${at}]` });
+/** The client's own tools, and the types of hosted ones that were left out. */
+export interface ChatTools {
+  readonly tools: readonly Tool[];
+  readonly ignored: readonly string[];
 }
 
-export function parseTools(tools: z.infer<typeof toolsSchema>, functions: z.infer<typeof functionsSchema>): Tool[] {
-  const parsed = (tools ?? []).map((tool) =>
-    tool.type === "function" ? functionToolOf(tool.function) : freeformTool(tool.custom),
-  );
-  return [...parsed, ...(functions ?? []).map(functionToolOf)];
+/**
+ * Functions and custom tools. `hosted`: tools that the request asks for elsewhere (`web_search_options`); `chosen`: its `tool_choice`.
+ *
+ * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or for one that only its vendor could run.
+ */
+export function parseTools(
+  given: z.infer<typeof toolsSchema>,
+  functions: z.infer<typeof functionsSchema>,
+  { hosted: others = [], choice }: { readonly hosted?: readonly HostedTool[]; readonly choice?: unknown } = {},
+): ChatTools {
+  const tools: Tool[] = [];
+  const hosted: HostedTool[] = [];
+  for (const [i, tool] of (given ?? []).entries()) {
+    const path = `tools[${i}]`;
+    if (tool.type === "function") tools.push(functionToolOf(parseAt(functionTool, tool, path).function));
+    else if (tool.type === "custom") tools.push(freeformTool(parseAt(customTool, tool, path).custom));
+    else hosted.push({ type: tool.type, path });
+  }
+  tools.push(...(functions ?? []).map(functionToolOf));
+  return { tools, ignored: leaveOutHosted([...hosted, ...others], tools.length, chosenHosted(choice)) };
+}
+
+/** The hosted tool that a `tool_choice` demands; undefined for a choice of other things. */
+function chosenHosted(choice: unknown): HostedTool | undefined {
+  if (!isObject(choice) || typeof choice["type"] !== "string") return undefined;
+  const { type } = choice;
+  const isKnown = ["function", "custom", "allowed_tools", ...plainChoices].includes(type);
+  return isKnown ? undefined : { type, path: "tool_choice" };
 }
 
 /** A tool without parameters takes an empty object. */
@@ -96,11 +118,20 @@ export function parseToolChoice(
     (typeof legacy === "object" && legacy !== null ? ({ type: "function", function: legacy } as const) : legacy);
   if (asked === undefined || asked === null) return { choice: { type: "auto" }, tools };
   if (typeof asked === "string") return { choice: { type: asked }, tools };
+  return objectChoiceOf(parseAt(objectChoice, asked, "tool_choice"), tools);
+}
+
+function objectChoiceOf(
+  asked: z.infer<typeof objectChoice>,
+  tools: readonly Tool[],
+): { readonly choice: ToolChoice; readonly tools: readonly Tool[] } {
   if (asked.type === "allowed_tools") {
     const names = asked.allowed_tools.tools.map((tool) => tool.function?.name ?? tool.custom?.name ?? tool.name ?? "");
     return { choice: { type: asked.allowed_tools.mode }, tools: allowTools(names, tools) };
   }
-  return named(asked.type === "function" ? asked.function.name : asked.custom.name, tools);
+  if (asked.type === "function") return named(asked.function.name, tools);
+  if (asked.type === "custom") return named(asked.custom.name, tools);
+  return { choice: { type: asked.type }, tools };
 }
 
 /** @throws MillraceError `invalid_request` when the tool was not offered. */

@@ -2,14 +2,9 @@ import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Message } from "../../../log/request.ts";
 import { type Answer, textOf } from "../answer.ts";
 import { type Dialect, type EncodeContext, wireId } from "../dialect.ts";
-import { textParts } from "../parse-body.ts";
 import { openAiResponses } from "./encode.ts";
-import { packNotes } from "./input.ts";
-import { parseResponsesRequest } from "./request.ts";
-import { responseObject, responsePrefix } from "./response-object.ts";
-
-const ask = `Write down what is needed to go on with this conversation without it: the task and its rules, what was decided and why, what
-was done and found (names, paths, values as they are), and what comes next. Answer with these notes alone.`;
+import { askForNotes, parseResponsesRequest } from "./request.ts";
+import { compactionItem, responseObject, responsePrefix } from "./response-object.ts";
 
 /** What the answer repeats of its request: the user's own messages. */
 interface CompactionWire {
@@ -25,17 +20,11 @@ export function compaction(previous: readonly Message[]): Dialect {
     ...openAiResponses,
     name: "openai-compaction",
     parse(body) {
-      const { request, wire, ignoredTools } = parseResponsesRequest(body, previous);
-      const messages: Message[] = [...request.messages, { role: "user", parts: textParts([ask]) }];
+      const parsed = parseResponsesRequest(body, previous);
+      const { request, wire } = parsed;
       const kept = isObject(body) ? userMessages(body.input) : [];
-      const asked = {
-        ...request,
-        messages,
-        tools: [],
-        toolChoice: { type: "auto" },
-        responseFormat: { type: "text" },
-      } as const;
-      return { request: asked, stream: false, wire: { ...wire, kept }, ...(ignoredTools ? { ignoredTools } : {}) };
+      const asked = wire.compacts === true ? request : askForNotes(request);
+      return { ...parsed, request: asked, stream: false, wire: { ...wire, kept } };
     },
     encodeAnswer: encodeCompaction,
   };
@@ -60,7 +49,7 @@ function encodeCompaction(context: EncodeContext, answer: Answer): JsonObject {
     status: "completed",
     ...item,
   }));
-  const item = { id: wireId("cmp_", context.turnId), type: "compaction", encrypted_content: packNotes(notes) };
+  const item = compactionItem(context, notes);
   return {
     id: wireId(responsePrefix, context.turnId),
     object: "response.compaction",

@@ -1,11 +1,11 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
-import type { JsonObject } from "../../../base/json.ts";
+import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { TurnEvent } from "../../../log/event.ts";
-import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
+import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block, textOf } from "../answer.ts";
 import type { Dialect, EncodeContext, Encoder, WireEvent } from "../dialect.ts";
 import { encodeOpenAiError, failureOf, openAiErrorBody } from "../errors.ts";
-import { parseResponsesRequest } from "./request.ts";
-import { itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
+import { parseResponsesRequest, type ResponsesWire } from "./request.ts";
+import { compactionItem, itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
 
 /** The events of what the model says and thinks: of the text, of the part that holds it, and the part's place in the item. */
 const spoken = {
@@ -52,7 +52,10 @@ class ResponsesEncoder implements Encoder {
   }
 
   encode(event: TurnEvent): readonly WireEvent[] {
-    return this.#fold.push(event).flatMap((step) => this.#step(step));
+    const { compacts } = this.#context.parsed.wire as ResponsesWire; // set by this dialect's own parser
+    const steps = this.#fold.push(event);
+    if (compacts !== true) return steps.flatMap((step) => this.#step(step));
+    return steps.flatMap((step) => (step.type === "end" ? [...this.#compacted(step.end), ...this.#step(step)] : []));
   }
 
   /** The response so far, with its items: a client that accumulates replaces everything that it holds by this response. */
@@ -91,6 +94,13 @@ class ResponsesEncoder implements Encoder {
     }
   }
 
+  /** The one item of a compaction: its notes are of no use before they are whole. */
+  #compacted(end: AnswerEnd): readonly WireEvent[] {
+    if (end.type !== "finished") return [];
+    const item = compactionItem(this.#context, textOf(this.#fold.answer.blocks));
+    return ["added", "done"].map((what) => this.#write(`response.output_item.${what}`, { output_index: 0, item }));
+  }
+
   #open(block: Block): readonly WireEvent[] {
     const empty = this.#item(block, "", "in_progress");
     const added = this.#write("response.output_item.added", { output_index: block.index, item: bare(empty) });
@@ -124,7 +134,7 @@ class ResponsesEncoder implements Encoder {
     }
     const whole = block.freeform
       ? this.#write("response.custom_tool_call_input.done", { ...at, input: text })
-      : this.#write("response.function_call_arguments.done", { ...at, arguments: text, name: item.name });
+      : this.#write("response.function_call_arguments.done", { ...at, arguments: text });
     return [whole, done()];
   }
 
@@ -157,14 +167,14 @@ class ResponsesEncoder implements Encoder {
   }
 
   #write(type: string, members: JsonObject): WireEvent {
-    return { name: type, data: JSON.stringify({ type, sequence_number: this.#sequence++, ...members }) };
+    return { name: type, data: writeJson({ type, sequence_number: this.#sequence++, ...members }) };
   }
 
   /** An event that is not in the log. It has no new number: a client that resumes after a new number would miss a stored event. */
   #repeat(type: string, members: JsonObject): WireEvent {
     return {
       name: type,
-      data: JSON.stringify({ type, sequence_number: Math.max(0, this.#sequence - 1), ...members }),
+      data: writeJson({ type, sequence_number: Math.max(0, this.#sequence - 1), ...members }),
     };
   }
 }

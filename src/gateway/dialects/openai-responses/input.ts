@@ -1,22 +1,17 @@
 import { z } from "zod";
 import type { TurnId } from "../../../base/ids.ts";
-import type { JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { wireId } from "../dialect.ts";
-import { imageFromUrl, parseAt, refuse, textParts } from "../parse-body.ts";
+import { type History, newestFrom, type Speaker } from "../history.ts";
+import { parseAt, textParts } from "../parse-body.ts";
+import { content, parseContent, parsePart } from "./parts.ts";
 import { joinName } from "./tools.ts";
 
-const anyItem = z.looseObject({ type: z.string().nullish(), role: z.string().nullish() });
+export const inputSchema = z.union([z.string(), z.array(z.unknown())]).nullish();
 
-export const inputSchema = z.union([z.string(), z.array(anyItem)]).nullish();
-type Item = z.infer<typeof anyItem>;
-
-const anyPart = z.looseObject({ type: z.string() });
-const content = z.union([z.string(), z.array(anyPart)]);
-const messageItem = z.object({
-  role: z.enum(["user", "assistant", "system", "developer"]),
-  content: content.nullish(),
-});
+const messageItem = z.object({ content: content.nullish() });
+const speakers = { user: "user", assistant: "assistant", system: "other", developer: "other" } as const;
 const functionCall = z.object({
   call_id: z.string().min(1),
   name: z.string().min(1),
@@ -35,29 +30,52 @@ const reasoning = z.object({
   content: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
 });
 
-/** Items of a vendor's hosted tools: no other model could read them. */
-const hostedItem =
-  /^(web_search|file_search|code_interpreter|image_generation|computer|local_shell|shell|mcp|tool_search|apply_patch|program)/;
-
 /**
  * Input items as messages: consecutive texts, thoughts and calls of the assistant become one message; every other item becomes one
- * message, in order.
+ * message, in order. Items of other types (of hosted tools, of a client's own bookkeeping) are left out.
  *
- * @throws MillraceError `invalid_request` with the path of an item that does not fit. Source: docs/wire/clients.md, "Responses".
+ * @throws MillraceError `invalid_request` with the path of content of the newest message that does not fit, and of a call or result
+ * that cannot be read. Source: docs/wire/clients.md, "Responses".
  */
-export function parseInput(input: z.infer<typeof inputSchema>): Message[] {
+export function parseInput(input: z.infer<typeof inputSchema>, history: History): Message[] {
   if (typeof input === "string") return [{ role: "user", parts: textParts([input]) }];
   const messages: Message[] = [];
   const assistant = new AssistantMessage();
-  for (const [i, item] of (input ?? []).entries()) {
+  const items = (input ?? []).map((item) => (typeof item === "string" ? { role: "user", content: item } : item));
+  const newest = newestFrom(items.map(speakerOf));
+  for (const [i, item] of items.entries()) {
     const path = `input[${i}]`;
-    if (addToAssistant(assistant, item, path, messages)) continue;
+    history.isNewest = i >= newest;
+    if (!isObject(item)) {
+      history.leaveOut("item");
+      continue;
+    }
+    if (addToAssistant(assistant, item, { path, messages, history })) continue;
+    const message = parseItem(item, path, history);
+    if (message === undefined) continue;
     assistant.flush(messages);
-    const message = parseItem(item, path);
-    if (message !== undefined) messages.push(message);
+    messages.push(message);
   }
   assistant.flush(messages);
   return messages;
+}
+
+function speakerOf(item: unknown): Speaker {
+  if (!isObject(item)) return "other";
+  const type = typeOf(item);
+  if (type === "message") return roleOf(item) ?? "other";
+  if (isOutput(type)) return "tool";
+  return ["reasoning", "function_call", "custom_tool_call"].includes(type) ? "assistant" : "other";
+}
+
+function roleOf({ role }: JsonObject): Speaker | undefined {
+  return typeof role === "string" && Object.hasOwn(speakers, role)
+    ? speakers[role as keyof typeof speakers]
+    : undefined; // it is a key
+}
+
+function isOutput(type: string): boolean {
+  return type === "function_call_output" || type === "custom_tool_call_output";
 }
 
 /** Text, thinking and calls of one assistant turn, as the items come. */
@@ -91,17 +109,28 @@ class AssistantMessage {
   }
 }
 
+/** The place of an item, and what was read before it. */
+interface ItemPlace {
+  readonly path: string;
+  readonly messages: Message[];
+  readonly history: History;
+}
+
 /** Adds an item to the assistant's message; false if the item is not the assistant's. */
-function addToAssistant(assistant: AssistantMessage, item: Item, path: string, messages: Message[]): boolean {
+function addToAssistant(
+  assistant: AssistantMessage,
+  item: JsonObject,
+  { path, messages, history }: ItemPlace,
+): boolean {
   switch (typeOf(item)) {
     case "message": {
-      if (item.role !== "assistant") return false;
-      const message = parseAt(messageItem, item, path);
-      assistant.say(parseContent(message.content, `${path}.content`), messages);
+      if (item["role"] !== "assistant") return false;
+      const message = history.read("message", () => parseAt(messageItem, item, path), undefined);
+      assistant.say(parseContent(message?.content, `${path}.content`, history), messages);
       return true;
     }
     case "reasoning": {
-      const { summary, content: raw } = parseAt(reasoning, item, path);
+      const { summary, content: raw } = history.read("reasoning", () => parseAt(reasoning, item, path), {});
       const texts = (raw?.length ? raw : (summary ?? [])).map((part) => part.text ?? "");
       assistant.think(texts.filter((text) => text !== "").join("\n\n"), messages);
       return true;
@@ -124,57 +153,60 @@ function addToAssistant(assistant: AssistantMessage, item: Item, path: string, m
   }
 }
 
-function parseItem(item: Item, path: string): Message | undefined {
+function parseItem(item: JsonObject, path: string, history: History): Message | undefined {
   const type = typeOf(item);
-  if (type === "message") {
-    const { role, content: given } = parseAt(messageItem, item, path);
-    return { role: role === "user" ? "user" : "system", parts: parseContent(given, `${path}.content`) };
+  const role = roleOf(item);
+  if (type === "message" && role !== undefined) {
+    const message = history.read("message", () => parseAt(messageItem, item, path), undefined);
+    const parts = parseContent(message?.content, `${path}.content`, history);
+    return { role: role === "user" ? "user" : "system", parts };
   }
-  if (type === "function_call_output" || type === "custom_tool_call_output") {
+  if (isOutput(type)) {
     const { call_id: callId, output } = parseAt(callOutput, item, path);
-    return { role: "tool", callId, parts: parseContent(output, `${path}.output`), isError: false };
+    return { role: "tool", callId, parts: parseContent(output, `${path}.output`, history), isError: false };
   }
-  if (type === "item_reference") {
-    if (typeof item["id"] === "string" && item["id"].startsWith("rs_")) return undefined; // reasoning is never replayed
-    throw refuse(path, "Single items are not stored.", "Send the item itself, or `previous_response_id`.");
-  }
-  if (type === "compaction") return notesOf(item);
-  if (hostedItem.test(type)) return undefined;
-  throw refuse(`${path}.type`, `Items of type \`${type.slice(0, 60)}\` are not supported.`);
+  if (type === "agent_message") return agentMessage(item, path, history);
+  const notes = /compact|context|summary/.test(type) ? notesOf(item) : undefined;
+  if (notes === undefined && !toolItems.has(type))
+    history.leaveOut(
+      type === "message" ? `message of ${typeof item["role"] === "string" ? item["role"] : "none"}` : type,
+    );
+  return notes;
 }
 
-function typeOf(item: Item): string {
-  return item.type ?? (item.role ? "message" : "");
+/** Items that bring tools: `parseTools` reads them. */
+const toolItems = new Set(["additional_tools", "tool_search_output"]);
+
+/** The tools that items bring, each with its place in the body. Source: docs/wire/clients.md, "Responses". */
+export function toolsOfItems(
+  input: z.infer<typeof inputSchema>,
+): readonly { readonly tool: unknown; readonly path: string }[] {
+  if (!Array.isArray(input)) return [];
+  return input.flatMap((item, i) => {
+    if (!isObject(item) || !toolItems.has(typeOf(item)) || !Array.isArray(item["tools"])) return [];
+    return item["tools"].map((tool: unknown, n) => ({ tool, path: `input[${i}].tools[${n}]` }));
+  });
 }
 
-function parseContent(given: z.infer<typeof content> | null | undefined, path: string): Part[] {
-  if (given === null || given === undefined) return [];
-  if (typeof given === "string") return textParts([given]);
-  return given.flatMap((part, i) => parsePart(part, `${path}[${i}]`));
+/** A message between agents of one client. Its parts may call themselves encrypted and hold plain text. */
+function agentMessage(item: JsonObject, path: string, history: History): Message | undefined {
+  const given = parseAt(messageItem, item, path).content;
+  const parts = Array.isArray(given) ? given : [{ type: "input_text", text: given ?? "" }];
+  const read = parts.flatMap((part, i) => {
+    const { type, encrypted_content: sealed } = isObject(part) ? part : {};
+    if (type !== "encrypted_content") return parsePart(part, `${path}.content[${i}]`, history);
+    if (isPlain(sealed)) return textParts([sealed]);
+    history.leaveOut("encrypted_content");
+    return [];
+  });
+  if (read.length === 0) return undefined;
+  const name = (member: string) => (typeof item[member] === "string" ? item[member] : "?");
+  return { role: "user", parts: [{ type: "text", text: `${name("author")} → ${name("recipient")}:\n` }, ...read] };
 }
 
-const textPart = z.object({ text: z.string() });
-const refusalPart = z.object({ refusal: z.string() });
-const imagePart = z.object({ image_url: z.union([z.string(), z.object({ url: z.string() })]).nullish() });
-
-function parsePart(part: z.infer<typeof anyPart>, path: string): Part[] {
-  switch (part.type) {
-    case "input_text":
-    case "output_text":
-    case "text":
-    case "summary_text":
-    case "reasoning_text":
-      return textParts([parseAt(textPart, part, path).text]);
-    case "refusal":
-      return textParts([parseAt(refusalPart, part, path).refusal]);
-    case "input_image": {
-      const { image_url: url } = parseAt(imagePart, part, path);
-      if (!url) throw refuse(path, "Uploaded files are not kept here.", "Send the image as a data URL.");
-      return [imageFromUrl(typeof url === "string" ? url : url.url, `${path}.image_url`)];
-    }
-    default:
-      throw refuse(path, `Content of type \`${part.type.slice(0, 60)}\` is not supported; text and images are.`);
-  }
+function typeOf(item: JsonObject): string {
+  if (typeof item["type"] === "string") return item["type"];
+  return item["role"] ? "message" : "item";
 }
 
 const prefix = "millrace.1.";
@@ -184,15 +216,38 @@ export function packNotes(notes: string): string {
   return prefix + btoa(encodeURIComponent(notes));
 }
 
-/** The notes of a compaction item of ours as a message; undefined for another vendor's, which nobody here can read. */
-export function notesOf({ encrypted_content: given }: JsonObject): Message | undefined {
-  if (typeof given !== "string" || !given.startsWith(prefix)) return undefined;
+/** Whether a text is no ciphertext: those are long, and of the letters of base64 alone. */
+function isPlain(text: unknown): text is string {
+  return typeof text === "string" && text !== "" && (text.length < 24 || /[^A-Za-z0-9+/=_-]/.test(text));
+}
+
+/** The text of an item that stands for an earlier part of the conversation, as a message; undefined if nobody here can read it. */
+function notesOf(item: JsonObject): Message | undefined {
+  const { encrypted_content: sealed, summary, content: given, text, message } = item;
+  const unsealed =
+    typeof sealed === "string" && sealed.startsWith(prefix) ? unpacked(sealed) : isPlain(sealed) ? sealed : "";
+  const texts = [unsealed, ...[summary, given, text, message].flatMap(textsIn)].filter((one) => one !== "");
+  return texts.length === 0 ? undefined : notesMessage(texts.join("\n\n"));
+}
+
+/** The message by which a conversation goes on from the notes of a compaction. */
+export function notesMessage(notes: string): Message {
+  return { role: "user", parts: [{ type: "text", text: `Notes of the conversation before this point:\n\n${notes}` }] };
+}
+
+function unpacked(sealed: string): string {
   try {
-    const text = decodeURIComponent(atob(given.slice(prefix.length)));
-    return { role: "user", parts: [{ type: "text", text: `Notes of the conversation before this point:\n\n${text}` }] };
+    return decodeURIComponent(atob(sealed.slice(prefix.length)));
   } catch {
-    return undefined;
+    return "";
   }
+}
+
+/** The texts of a member that is a text, or a list of parts. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value)) return value.flatMap(textsIn);
+  return isObject(value) && typeof value["text"] === "string" ? [value["text"]] : [];
 }
 
 /** Messages of a request as the input items that they came from, each with its own id. */

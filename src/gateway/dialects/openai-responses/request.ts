@@ -1,9 +1,11 @@
 import { z } from "zod";
+import { isObject } from "../../../base/json.ts";
 import type { Message, ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
+import { History } from "../history.ts";
 import { effortSchema } from "../openai-chat/request.ts";
-import { parseBody, refuse } from "../parse-body.ts";
-import { inputSchema, parseInput } from "./input.ts";
+import { parseBody, refuse, textParts } from "../parse-body.ts";
+import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
 import { type NamespacedName, parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
 
 const formatSchema = z
@@ -33,7 +35,7 @@ export const responsesBody = z.object({
   tools: toolsSchema,
   tool_choice: toolChoiceSchema,
   parallel_tool_calls: z.boolean().nullish(),
-  max_output_tokens: z.number().int().positive().nullish(),
+  max_output_tokens: z.number().int().nonnegative().nullish(),
   reasoning: z.looseObject({ effort: effortSchema }).nullish(),
   text: z.looseObject({ format: formatSchema }).nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
@@ -48,6 +50,8 @@ export interface ResponsesWire {
   /** The number of leading messages that are not this response's own input: instructions, then earlier messages. */
   readonly ownFrom: number;
   readonly namespaced: Readonly<Record<string, NamespacedName>>;
+  /** The answer is notes of the conversation, as one item. */
+  readonly compacts?: boolean;
   /** Members of the body that the response object repeats as they came. */
   readonly echo: Readonly<Record<string, unknown>>;
 }
@@ -89,15 +93,22 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
   if (parsed.top_logprobs) throw refuse("top_logprobs", "Log probabilities are not available from these models.");
   const background = parsed.background ?? false;
   if (background && parsed.store === false) throw refuse("store", "A background response must be stored.");
-  const { tools: offered, ignored, namespaced } = parseTools(parsed.tools);
+  const {
+    tools: offered,
+    ignored,
+    namespaced,
+  } = parseTools(parsed.tools, parsed.tool_choice, toolsOfItems(parsed.input));
   const { choice, tools } = parseToolChoice(parsed.tool_choice, offered);
   const instructions: Message[] = parsed.instructions
     ? [{ role: "system", parts: [{ type: "text", text: parsed.instructions }] }]
     : [];
-  const own = parseInput(parsed.input);
-  if (own.length === 0) throw refuse("input", "The input is empty.");
+  const { items, compacts } = withoutTrigger(parsed.input);
+  const history = new History();
+  const own = parseInput(items, history);
+  history.refuseUnreadable(own, "input");
+  if (own.length === 0 && (previous.length === 0 || !compacts)) throw refuse("input", "The input is empty.");
   refuseUnasked([...previous, ...own]);
-  const request: TurnRequest = {
+  const asked: TurnRequest = {
     model: parsed.model,
     messages: [...instructions, ...previous, ...own],
     tools,
@@ -105,16 +116,18 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
     parallelToolCalls: parsed.parallel_tool_calls ?? true,
     responseFormat: parseFormat(parsed.text?.format),
     stop: [],
-    ...(parsed.max_output_tokens ? { maxOutputTokens: parsed.max_output_tokens } : {}),
+    ...(typeof parsed.max_output_tokens === "number" ? { maxOutputTokens: parsed.max_output_tokens } : {}),
     ...(parsed.reasoning?.effort ? { reasoningEffort: parsed.reasoning.effort } : {}),
   };
   const given = parsed as Readonly<Record<string, unknown>>;
   const raw = body as Readonly<Record<string, unknown>>; // parseBody made sure that it is an object
   return {
-    request,
+    request: compacts ? askForNotes(asked) : asked,
     stream: parsed.stream ?? false,
     ignoredTools: ignored,
+    leftOut: history.leftOut,
     wire: {
+      ...(compacts ? { compacts } : {}),
       store: parsed.store ?? true,
       background,
       previousResponseId: parsed.previous_response_id ?? null,
@@ -123,6 +136,22 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
       echo: Object.fromEntries(echoed.flatMap((name) => (raw[name] == null ? [] : [[name, given[name] ?? raw[name]]]))),
     },
   };
+}
+
+const ask = `Write down what is needed to go on with this conversation without it: the task and its rules, what was decided and why, what
+was done and found (names, paths, values as they are), and what comes next. Answer with these notes alone.`;
+
+/** The same request, for notes that stand for its conversation. */
+export function askForNotes(request: TurnRequest): TurnRequest {
+  const messages: readonly Message[] = [...request.messages, { role: "user", parts: textParts([ask]) }];
+  return { ...request, messages, tools: [], toolChoice: { type: "auto" }, responseFormat: { type: "text" } };
+}
+
+/** The input without the item at its end by which a client asks for a compaction. */
+function withoutTrigger(input: z.infer<typeof inputSchema>) {
+  const last = Array.isArray(input) ? input.at(-1) : undefined;
+  const compacts = isObject(last) && last["type"] === "compaction_trigger";
+  return { items: compacts && Array.isArray(input) ? input.slice(0, -1) : input, compacts };
 }
 
 /** Throws for the result of a call that nobody made. Source: docs/wire/clients.md, "Responses". */

@@ -1,10 +1,11 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Usage } from "../../../log/event.ts";
-import { type Answer, type Block, millraceEnd } from "../answer.ts";
+import { type Answer, type Block, millraceEnd, textOf } from "../answer.ts";
 import { type EncodeContext, wireId } from "../dialect.ts";
 import { failureOf, openAiErrorBody } from "../errors.ts";
 import { millraceUsage, reportedUsage } from "../openai-usage.ts";
+import { packNotes } from "./input.ts";
 import type { ResponsesWire } from "./request.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
@@ -20,6 +21,7 @@ export function responseObject(context: EncodeContext, answer: Answer): JsonObje
   return {
     id: wireId(responsePrefix, context.turnId),
     object: "response",
+    access_programs: null,
     created_at: Math.floor(context.createdAtMs / 1000),
     status,
     completed_at: status === "completed" && answer.endedAtMs !== undefined ? Math.floor(answer.endedAtMs / 1000) : null,
@@ -33,7 +35,7 @@ export function responseObject(context: EncodeContext, answer: Answer): JsonObje
     max_tool_calls: null,
     metadata: {},
     model: context.parsed.request.model,
-    output: answer.blocks.map((block) => itemOf(context, block, itemStatus(answer, block))),
+    output: outputOf(context, answer),
     parallel_tool_calls: context.parsed.request.parallelToolCalls,
     presence_penalty: 0,
     previous_response_id: wire.previousResponseId,
@@ -50,10 +52,21 @@ export function responseObject(context: EncodeContext, answer: Answer): JsonObje
     top_p: 1,
     truncation: "disabled",
     usage: ended ? usageBody(reportedUsage(answer, context)) : null,
-    user: null,
     ...wholeEcho(wire.echo),
     ...millraceEnd(answer.end),
   };
+}
+
+/** The items of an answer. That of a compaction is one, once its notes are whole. */
+function outputOf(context: EncodeContext, answer: Answer): readonly JsonObject[] {
+  const { compacts } = context.parsed.wire as ResponsesWire; // as above
+  if (compacts !== true) return answer.blocks.map((block) => itemOf(context, block, itemStatus(answer, block)));
+  return answer.end?.type === "finished" ? [compactionItem(context, textOf(answer.blocks))] : [];
+}
+
+/** The item that stands for a conversation; a later request brings it back. */
+export function compactionItem({ turnId }: EncodeContext, notes: string): JsonObject {
+  return { id: wireId("cmp_", turnId), type: "compaction", encrypted_content: packNotes(notes) };
 }
 
 /** What the client said of the answer, with the members that it left out and that readers of the response expect. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../base/json.ts";
+import { type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
 import type { WireEvent } from "../dialect.ts";
 
 /**
@@ -18,7 +18,7 @@ export class ResponseSnapshot {
   take(events: readonly WireEvent[]): number | undefined {
     for (const [part, { data }] of events.entries()) {
       if (!data.startsWith("{")) continue;
-      const event = JSON.parse(data) as JsonObject; // the encoder wrote it
+      const event = parseJson(data) as JsonObject; // the encoder wrote it
       this.#response = accumulate(this.#response, event);
       if (event.sequence_number === this.#at) return part;
     }
@@ -28,7 +28,7 @@ export class ResponseSnapshot {
   /** `response.created` with the event's own number and the response as it stood there. */
   event(): WireEvent {
     const data = { type: "response.created", sequence_number: this.#at, response: this.#response };
-    return { name: data.type, data: JSON.stringify(data) };
+    return { name: data.type, data: writeJson(data) };
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isMillraceError } from "../../../base/errors.ts";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
 import {
   allowTools,
@@ -8,7 +9,7 @@ import {
   functionToolOf,
   named,
 } from "../openai-chat/tools.ts";
-import { type HostedTool, hostedRefusal, leaveOutHosted, parseAt, refuse } from "../parse-body.ts";
+import { type HostedTool, leaveOutHosted, parseAt, refuse } from "../parse-body.ts";
 
 const namespaceTool = z.object({
   name: z.string().min(1),
@@ -16,8 +17,9 @@ const namespaceTool = z.object({
   tools: z.array(z.looseObject({ type: z.string() })),
 });
 
-export const toolsSchema = z.array(z.looseObject({ type: z.string() })).nullish();
-type WireTool = NonNullable<z.infer<typeof toolsSchema>>[number];
+const anyTool = z.looseObject({ type: z.string() });
+export const toolsSchema = z.array(anyTool).nullish();
+type WireTool = z.infer<typeof anyTool>;
 
 const allowedTool = z.looseObject({ type: z.string(), name: z.string().optional(), namespace: z.string().optional() });
 export const toolChoiceSchema = z
@@ -52,13 +54,18 @@ export function joinName(namespace: string | null | undefined, name: string): st
 }
 
 /**
- * Functions and custom tools, those inside namespaces with them.
+ * Functions and custom tools, those inside namespaces with them, also those that items of the input bring (`ofItems`). The newest of
+ * a name counts.
  *
  * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or that nothing here could run
  * (`leaveOutHosted`). Source: docs/wire/clients.md, "Responses", "Hosted tools".
  */
-export function parseTools(tools: z.infer<typeof toolsSchema>): ParsedTools {
-  const found: Tool[] = [];
+export function parseTools(
+  tools: z.infer<typeof toolsSchema>,
+  choice: z.infer<typeof toolChoiceSchema>,
+  ofItems: readonly { readonly tool: unknown; readonly path: string }[],
+): ParsedTools {
+  const found = new Map<string, Tool>();
   const hosted: HostedTool[] = [];
   const namespaced: Record<string, NamespacedName> = {};
   const add = (tool: WireTool, path: string, namespace: string | undefined) => {
@@ -77,10 +84,41 @@ export function parseTools(tools: z.infer<typeof toolsSchema>): ParsedTools {
         : freeformTool(parseAt(customDefinition, tool, path));
     const name = joinName(namespace, parsed.name);
     if (namespace !== undefined) namespaced[name] = { namespace, name: parsed.name };
-    found.push({ ...parsed, name });
+    found.set(name, { ...parsed, name });
   };
   for (const [i, tool] of (tools ?? []).entries()) add(tool, `tools[${i}]`, undefined);
-  return { tools: found, ignored: leaveOutHosted(hosted, found.length), namespaced };
+  const demanded = hosted.length;
+  for (const { tool, path } of ofItems) addOfItem(() => add(parseAt(anyTool, tool, path), path, undefined));
+  const own = [...found.values()];
+  const ignored = hosted.slice(demanded).map(({ type }) => type); // the conversation had them: nobody demands them now
+  const left = leaveOutHosted(hosted.slice(0, demanded), own.length, chosenHosted(choice, own));
+  return { tools: own, ignored: [...new Set([...left, ...ignored])], namespaced };
+}
+
+/** A tool of an item that cannot be read is left out: it stands in the history. */
+function addOfItem(add: () => void): void {
+  try {
+    add();
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+  }
+}
+
+/** The hosted tool that a `tool_choice` demands: itself, or as the only kind that it allows. */
+function chosenHosted(choice: z.infer<typeof toolChoiceSchema>, own: readonly Tool[]): HostedTool | undefined {
+  if (!choice || typeof choice === "string") return undefined;
+  const { type } = choice;
+  if (["none", "auto", "required", "function", "custom"].includes(type)) return undefined;
+  if (type !== "allowed_tools") return { type, path: "tool_choice" };
+  const given = choice.tools ?? [];
+  const hosted = given.find((tool) => !isOwn(tool));
+  return hosted === undefined || (given.some(isOwn) && own.length > 0)
+    ? undefined
+    : { type: hosted.type, path: "tool_choice" };
+}
+
+function isOwn({ type }: { readonly type: string }): boolean {
+  return type === "function" || type === "custom";
 }
 
 /** @throws MillraceError `invalid_request` for a tool that was not offered, or that only the vendor could run. */
@@ -91,19 +129,14 @@ export function parseToolChoice(
   if (choice === undefined || choice === null) return { choice: { type: "auto" }, tools };
   if (typeof choice === "string") return { choice: { type: tools.length === 0 ? "auto" : choice }, tools };
   if (choice.type === "allowed_tools") {
-    const given = choice.tools ?? [];
-    const names = given.filter((tool) => tool.type === "function" || tool.type === "custom");
-    const hosted = given.find((tool) => !names.includes(tool));
-    if (hosted !== undefined && names.length === 0) throw hostedRefusal({ type: hosted.type, path: "tool_choice" });
-    const allowed = allowTools(
-      names.map((tool) => joinName(tool.namespace, tool.name ?? "")),
-      tools,
-    );
+    const names = (choice.tools ?? []).filter(isOwn).map((tool) => joinName(tool.namespace, tool.name ?? ""));
+    const allowed = allowTools(names, tools);
     return { choice: { type: allowed.length === 0 ? "auto" : (choice.mode ?? "auto") }, tools: allowed };
   }
   if ((choice.type === "function" || choice.type === "custom") && choice.name !== undefined) {
     return named(joinName(choice.namespace, choice.name), tools);
   }
   if (choice.type === "function" || choice.type === "custom") throw refuse("tool_choice.name", "Name the tool.");
-  throw hostedRefusal({ type: choice.type, path: "tool_choice" });
+  const plain = (["none", "required"] as const).find((type) => type === choice.type);
+  return { choice: { type: tools.length === 0 ? "auto" : (plain ?? "auto") }, tools };
 }

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Clock } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
 import { Bell } from "../../../base/notifier.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { encodeInterruption } from "../../dialects/idempotent/errors.ts";
@@ -150,7 +151,7 @@ export class WayUp {
 }
 
 function attachKeyOf(caller: string, requestId: string): string {
-  return JSON.stringify([caller, requestId]);
+  return writeJson([caller, requestId]);
 }
 
 function over(): ConnectError {

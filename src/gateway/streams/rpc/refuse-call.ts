@@ -4,6 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, endStreamFlag, endStreamToJson, errorToJson } from "@connectrpc/connect/protocol-connect";
 import { MillraceError, toMillraceError } from "../../../base/errors.ts";
+import { writeJson } from "../../../base/json.ts";
 import { encodeInterruption, encodeRefusal, type Reason, refusal } from "../../dialects/idempotent/errors.ts";
 import type { RpcParts, RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
 
@@ -59,11 +60,11 @@ export function writeRefusal(
   if (closes) plain.setHeader("connection", "close");
   if (contentType === undefined) {
     plain.writeHead(status ?? codeToHttpStatus(error.code), { "content-type": "application/json" });
-    plain.end(JSON.stringify(errorToJson(error, undefined)));
+    plain.end(writeJson(errorToJson(error, undefined)));
     return;
   }
   plain.writeHead(200, { "content-type": contentType });
-  const end = JSON.stringify(endStreamToJson(error.metadata, error, undefined));
+  const end = writeJson(endStreamToJson(error.metadata, error, undefined));
   plain.end(encodeEnvelope(endStreamFlag, text.encode(end)));
 }
 

@@ -1,4 +1,4 @@
-import { isObject } from "../../../base/json.ts";
+import { isObject, numberOf, writeJson } from "../../../base/json.ts";
 import type { ShownTool } from "../names.ts";
 import { equalJson, memberAt, onlyText, parsedJson } from "./json.ts";
 import type { Misfit, SchemaCheck } from "./schema-check.ts";
@@ -14,15 +14,15 @@ export type CheckedArguments =
  */
 export function checkArguments(tool: ShownTool, value: unknown, raw?: string): CheckedArguments {
   if (tool.tool.kind === "freeform") return freeformText(value);
-  const { fitted, misfits } = repaired(value, tool.check());
+  const { fitted, misfits } = repaired(unwrapped(tool, value), tool.check());
   if (!isObject(fitted)) return { ok: false, message: "the arguments must be an object" };
   const told = misfits.slice(0, 5).map(({ text }) => text);
   if (!misfits.every(({ isFine }) => isFine)) return { ok: false, message: told.join("; ") };
   const misses = told.length === 0 ? undefined : told.join("; ");
   const changed = !equalJson(fitted, value);
-  if (tool.wrappedIn !== undefined) return { ok: true, text: JSON.stringify(fitted[tool.wrappedIn]), changed, misses };
+  if (tool.wrappedIn !== undefined) return { ok: true, text: writeJson(fitted[tool.wrappedIn]), changed, misses };
   const isStrict = raw !== undefined && equalJson(parsedJson(raw), value);
-  const text = isStrict && !changed ? raw : JSON.stringify(fitted);
+  const text = isStrict && !changed ? raw : writeJson(fitted);
   return { ok: true, text, changed: changed || (raw !== undefined && !isStrict), misses };
 }
 
@@ -32,6 +32,18 @@ function freeformText(value: unknown): CheckedArguments {
   const text = onlyText(value);
   if (text !== undefined) return { ok: true, text, changed: true };
   return { ok: false, message: "this tool takes plain text between the tags, no JSON" };
+}
+
+/** Names under which models put all arguments once more. */
+const wrapperNames = new Set(["value", "arguments", "args", "parameters", "params", "input"]);
+
+/** The object inside another one that has it alone, under a name that the schema does not have, if its own members are the schema's. */
+function unwrapped({ shownParameters: { properties } }: ShownTool, value: unknown): unknown {
+  if (!isObject(value) || !isObject(properties)) return value;
+  const [[name, inner] = [], ...more] = Object.entries(value);
+  if (name === undefined || more.length > 0 || !wrapperNames.has(name) || Object.hasOwn(properties, name)) return value;
+  const members = isObject(inner) ? Object.keys(inner) : [];
+  return members.length > 0 && members.every((key) => Object.hasOwn(properties, key)) ? inner : value;
 }
 
 const maxRounds = 20;
@@ -84,10 +96,10 @@ function conversions(value: unknown, type: string): readonly unknown[] {
       if (value === null || value === undefined || Array.isArray(value)) return [];
       return Array.isArray(json) ? [json] : [[value]];
     case "string":
-      return typeof value === "boolean" || Number.isSafeInteger(value) ? [String(value)] : [];
+      return typeof value === "boolean" || isWhole(value) ? [writeJson(value)] : [];
     case "number":
     case "integer":
-      return typeof json === "number" && String(json) === text ? [json] : [];
+      return numberOf(json) !== undefined && writeJson(json) === text ? [json] : [];
     case "boolean":
       return /^(?:true|false)$/i.test(text) ? [text.toLowerCase() === "true"] : [];
     case "null":
@@ -95,6 +107,11 @@ function conversions(value: unknown, type: string): readonly unknown[] {
     default:
       return type === "object" && isObject(json) ? [json] : [];
   }
+}
+
+/** Whether a number is whole and exact: one that a double cannot hold is written as its digits. */
+function isWhole(value: unknown): boolean {
+  return numberOf(value) !== undefined && /^-?\d+$/.test(writeJson(value));
 }
 
 function replaced(value: unknown, [step, ...rest]: readonly string[], replacement: unknown): unknown {

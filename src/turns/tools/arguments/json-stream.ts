@@ -1,4 +1,4 @@
-import { isObject } from "../../../base/json.ts";
+import { isObject, writeJson } from "../../../base/json.ts";
 import { parsedJson } from "./json.ts";
 import type { SchemaCheck } from "./schema-check.ts";
 
@@ -66,7 +66,7 @@ export class JsonStream {
   /** Sends more of a text; its end goes with the comma after it. An escape that JSON does not know is left to the repair of the whole. */
   #sendText(): void {
     const [text = ""] = safe.exec(this.#unsent) ?? [];
-    this.sent += text.replaceAll(/\p{Cc}/gu, (char) => JSON.stringify(char).slice(1, -1));
+    this.sent += text.replaceAll(/\p{Cc}/gu, (char) => writeJson(char).slice(1, -1));
     this.#unsent = this.#unsent.slice(text.length);
     this.#isStreaming = half.test(this.#unsent);
     this.#isOver = !this.#isStreaming && this.#unsent !== '"';

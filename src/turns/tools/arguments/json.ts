@@ -1,4 +1,4 @@
-import { isObject } from "../../../base/json.ts";
+import { isObject, parseJson } from "../../../base/json.ts";
 
 /** Whether two JSON values are the same; the order of keys does not matter. */
 export function equalJson(a: unknown, b: unknown): boolean {
@@ -14,7 +14,7 @@ export function equalJson(a: unknown, b: unknown): boolean {
 /** The value of strict JSON; undefined for any other text. */
 export function parsedJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined; // loose JSON, or none
   }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, numberOf, writeJson } from "../../../base/json.ts";
 import { memberAt } from "./json.ts";
 
 /**
@@ -107,13 +107,13 @@ class Inspection {
     for (const rule of ["anyOf", "oneOf"]) this.#alternatives(listOf(schema[rule]), value, path, rule);
     if (Array.isArray(allowed)) this.#spend(allowed.length);
     if (Array.isArray(allowed) && !allowed.some((one) => isSame(one, value))) {
-      const shown = allowed.slice(0, 20).map((one) => JSON.stringify(one));
+      const shown = allowed.slice(0, 20).map((one) => writeJson(one));
       this.#miss(path, `must be equal to one of the allowed values: ${shown.join(", ").slice(0, 2_000)}`);
     }
     if (Object.hasOwn(schema, "const") && !isSame(schema["const"], value))
       this.#miss(path, "must be equal to constant");
     if (typeof value === "string") this.#string(schema, value, path);
-    else if (typeof value === "number") this.#number(schema, value, path);
+    else if (numberOf(value) !== undefined) this.#number(schema, numberOf(value) ?? 0, path);
     else if (Array.isArray(value)) this.#array(schema, value, path);
     else if (isObject(value)) this.#object(schema, value, path);
     this.#depth--;
@@ -160,12 +160,14 @@ class Inspection {
   }
 
   #number(schema: JsonObject, value: number, path: Path): void {
-    const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below, multipleOf } = schema;
-    if (typeof minimum === "number" && value < minimum) this.#miss(path, `must be >= ${minimum}`);
-    if (typeof maximum === "number" && value > maximum) this.#miss(path, `must be <= ${maximum}`);
-    if (typeof above === "number" && value <= above) this.#miss(path, `must be > ${above}`);
-    if (typeof below === "number" && value >= below) this.#miss(path, `must be < ${below}`);
-    if (typeof multipleOf === "number" && multipleOf > 0 && !Number.isInteger(value / multipleOf))
+    const limit = (rule: string) => numberOf(schema[rule]);
+    const [minimum, maximum] = [limit("minimum"), limit("maximum")];
+    const [above, below, multipleOf] = [limit("exclusiveMinimum"), limit("exclusiveMaximum"), limit("multipleOf")];
+    if (minimum !== undefined && value < minimum) this.#miss(path, `must be >= ${minimum}`);
+    if (maximum !== undefined && value > maximum) this.#miss(path, `must be <= ${maximum}`);
+    if (above !== undefined && value <= above) this.#miss(path, `must be > ${above}`);
+    if (below !== undefined && value >= below) this.#miss(path, `must be < ${below}`);
+    if (multipleOf !== undefined && multipleOf > 0 && !Number.isInteger(value / multipleOf))
       this.#miss(path, `must be multiple of ${multipleOf}`);
   }
 
@@ -205,15 +207,17 @@ class Inspection {
 
 /** Whether a value is of a type; a type that JSON Schema does not have takes every value. */
 function isOfType(value: unknown, type: unknown): boolean {
-  if (type === "integer") return Number.isInteger(value);
+  if (type === "integer") return Number.isInteger(numberOf(value));
+  if (type === "number") return numberOf(value) !== undefined;
   if (type === "array") return Array.isArray(value);
   if (type === "object") return isObject(value);
   if (type === "null") return value === null;
-  return type === "string" || type === "number" || type === "boolean" ? typeof value === type : true;
+  return type === "string" || type === "boolean" ? typeof value === type : true;
 }
 
 /** Lists and objects are not compared: two of them always count as the same. */
 function isSame(one: unknown, value: unknown): boolean {
+  if (numberOf(one) !== undefined || numberOf(value) !== undefined) return writeJson(one) === writeJson(value);
   return one === value || (typeof one === "object" && one !== null && typeof value === "object" && value !== null);
 }
 

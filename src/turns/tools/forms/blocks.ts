@@ -1,4 +1,4 @@
-import { isObject } from "../../../base/json.ts";
+import { isObject, writeJson } from "../../../base/json.ts";
 import type { ShownTool, ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson, findTool, mayBeCall, propertiesOf } from "./call-shapes.ts";
 import { closingBracket } from "./loose-json.ts";
@@ -226,7 +226,7 @@ function offered(calls: readonly CallAttempt[] | undefined): readonly CallAttemp
 }
 
 function broken(block: string): readonly CallAttempt[] {
-  const problem = `the call cannot be read: ${JSON.stringify(block.slice(0, 160))}`;
+  const problem = `the call cannot be read: ${writeJson(block.slice(0, 160))}`;
   return [{ asked: "a tool", tool: undefined, arguments: undefined, problem }];
 }
 

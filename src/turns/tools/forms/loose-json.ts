@@ -1,3 +1,4 @@
+import { writeJson } from "../../../base/json.ts";
 import { parsedJson } from "../arguments/json.ts";
 
 /** A JSON value read from a model's text. */
@@ -43,7 +44,7 @@ export function parseLooseJson(text: string, from = 0, mayEndEarly = false): Loo
       if (open.pop() !== found) return undefined;
       close(strict, found);
     } else if (/^["'“]/.test(found)) {
-      strict.push(JSON.stringify(unescaped(found.slice(1, -1))));
+      strict.push(writeJson(unescaped(found.slice(1, -1))));
     } else {
       const isKey = /[})]/.test(open.at(-1) ?? "") && /^\s*[:=]/.test(text.slice(at, at + 20));
       const colon = open.at(-1) === ")" ? "=" : ":";
@@ -63,10 +64,10 @@ function close(strict: string[], bracket: string | undefined): void {
 }
 
 function strictWord(word: string, isKey: boolean): string | undefined {
-  if (isKey) return /^[A-Za-z_$][\w$-]*$/.test(word) ? JSON.stringify(word) : undefined;
+  if (isKey) return /^[A-Za-z_$][\w$-]*$/.test(word) ? writeJson(word) : undefined;
   if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(word)) return word;
   const isBare = /^[A-Za-z_][\w./-]*$/.test(word) && !/^(?:NaN|Infinity|undefined)$/.test(word);
-  return constants.get(word) ?? (isBare ? JSON.stringify(word) : undefined);
+  return constants.get(word) ?? (isBare ? writeJson(word) : undefined);
 }
 
 function unescaped(body: string): string {

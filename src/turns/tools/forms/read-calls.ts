@@ -1,4 +1,4 @@
-import { isObject } from "../../../base/json.ts";
+import { isObject, writeJson } from "../../../base/json.ts";
 import { onlyText, parsedJson } from "../arguments/json.ts";
 import type { ShownTool, ToolNames } from "../names.ts";
 import { type CallAttempt, callsFromJson, findTool, propertiesOf } from "./call-shapes.ts";
@@ -35,7 +35,7 @@ export function callsOf(asked: string, body: string, names: ToolNames): readonly
 }
 
 function excerpt(text: string): string {
-  return JSON.stringify(text.length > 120 ? `${text.slice(0, 60)} … ${text.slice(-50)}` : text);
+  return writeJson(text.length > 120 ? `${text.slice(0, 60)} … ${text.slice(-50)}` : text);
 }
 
 /** A freeform tool's text: as it stands, or what a fence or an object around it holds. */

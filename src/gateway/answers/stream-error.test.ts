@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
+import { fakeGateway } from "../gateway.fake.ts";
+import { SseReader } from "../http/sse.fake.ts";
+import { started, text } from "../turn-events.fake.ts";
+
+const failed = { type: "failed", error: new MillraceError("upstream_failed", "It broke.").toRecord() } as const;
+const body = { model: "test-model", max_tokens: 9, stream: true, messages: [{ role: "user", content: "Hi" }] };
+
+it("an error comes apart from the text before it, so that a client has read that", async () => {
+  const fake = fakeGateway({ timing: { errorApartMs: 100 } });
+  fake.turns.script = () => [started, text("half"), failed];
+  const reader = new SseReader(await fake.request("/v1/messages", { json: body }));
+  for (const name of ["message_start", "content_block_start", "content_block_delta"])
+    expect((await reader.next())?.event).toBe(name);
+  const rest = reader.rest();
+  let isOver = false;
+  void rest.then(() => (isOver = true));
+  await fake.clock.advance(99);
+  expect(isOver).toBe(false);
+  await fake.clock.advance(1);
+  expect((await rest).at(-1)?.event).toBe("error");
+});
