@@ -56,7 +56,7 @@ export async function findStoredTurn(turn: AcpTurn, begun: BegunTurn): Promise<S
     await configure(turn, process, session);
     return { type: "absent", process, session };
   }
-  return { type: isWhole(replayed, process) ? "whole" : "cut", turn: replayed };
+  return { type: replayed.reader.hasEnd ? "whole" : "cut", turn: replayed };
 }
 
 /** A session that was never stored was never prompted: Devin stores one at its first prompt. A new one takes its place. */
@@ -94,11 +94,6 @@ async function loadUnlocked(
     onAlive();
     await clock.sleep(lockedPollMs, signal);
   }
-}
-
-/** Whether the replay holds the end of the turn. Without a sign of the end an answer that broke off looks like a whole one. */
-function isWhole({ reader }: ReplayedTurn, { abilities }: AgentProcess): boolean {
-  return reader.stopped !== undefined || (abilities.storesWholeMessages && reader.endsInText);
 }
 
 const cannotLoadMessage =
