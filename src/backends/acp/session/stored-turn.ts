@@ -40,7 +40,7 @@ const lockedPollMs = 1_000;
 export async function findStoredTurn(turn: AcpTurn, begun: BegunTurn): Promise<SessionState> {
   const { parts, prompt, held, signal } = turn;
   if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
-  const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
+  const lease = await parts.pool.lease(launchOf(parts, prompt), signal, true);
   held.hold(lease, undefined);
   const { process } = lease;
   if (!process.abilities.canLoad) throw turnFailure(cannotLoadMessage);

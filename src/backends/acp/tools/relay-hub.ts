@@ -1,14 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import type { Socket } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { bestEffort } from "../../../base/async.ts";
-import type { Clock } from "../../../base/clock.ts";
 import { removeIfThere } from "../../../base/node/replace-file.ts";
 import type { ToolSpec } from "../../backend.ts";
-import { type Doors, defaultDoors, openDoor } from "../host/door.ts";
+import { type Doors, defaultDoors, openDoor, removeDeadDoors } from "../host/door.ts";
 import { socketAddress } from "../host/socket-address.ts";
 import { JsonLines } from "../process/lines.ts";
 import { type FromRelay, type KeptTools, type RelayAddress, SessionTools, serverName } from "./session-tools.ts";
@@ -41,24 +40,18 @@ export interface NativeTools {
 /** Names of the variables in the relay's environment. */
 const relayVariables = { socket: "MILLRACE_RELAY_SOCKET", secret: "MILLRACE_RELAY_SECRET" } as const;
 
-/** Doors that a killed gateway left are removed after so long, ms: until then another one may take up their sessions. */
-const oldMs = 24 * 3_600_000;
-
 /**
  * The gateway's end of the relays. Each session has a door of its own, because it goes from gateway to gateway with its agent. A
  * connection belongs to the session once it has said that session's secret, and is closed otherwise.
  */
 export class RelayHub {
   readonly #folder: string;
-  readonly #clock: Clock;
   readonly #doors: Doors;
   readonly #sessions = new Set<SessionTools>();
-  #isSwept = false;
 
   /** @param folder of the agent, which only its user may read. */
-  constructor(folder: string, clock: Clock, doors: Doors = defaultDoors) {
+  constructor(folder: string, doors: Doors = defaultDoors) {
     this.#folder = folder;
-    this.#clock = clock;
     this.#doors = doors;
   }
 
@@ -106,21 +99,18 @@ export class RelayHub {
 
   #newPath(): string {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    this.#sweep();
-    const path = join(this.#folder, `relay-${randomBytes(6).toString("hex")}.sock`);
+    const path = join(this.#folder, `${doorMark}${randomBytes(6).toString("hex")}.sock`);
     return this.#doors.pipes === undefined ? socketAddress(path) : path;
   }
 
-  #sweep(): void {
-    if (this.#isSwept) return;
-    this.#isSwept = true;
-    for (const name of readdirSync(this.#folder)) {
-      const path = join(this.#folder, name);
-      const stats = name.startsWith("relay-") ? statSync(path, { throwIfNoEntry: false }) : undefined;
-      if (stats !== undefined && stats.mtimeMs < this.#clock.now() - oldMs) rmSync(path, { force: true });
-    }
+  /** Removes the doors that killed gateways left. A session that is taken up later gets its door again. Never rejects. */
+  async sweep(): Promise<void> {
+    const own = new Set([...this.#sessions].map(({ address }) => basename(address.socket)));
+    await removeDeadDoors(this.#folder, (name) => name.startsWith(doorMark) && !own.has(name));
   }
 }
+
+const doorMark = "relay-";
 
 function serve(socket: Socket, tools: SessionTools): void {
   const lines = new JsonLines();
