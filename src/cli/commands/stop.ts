@@ -46,7 +46,8 @@ export const stopCommand = defineCommand({
           ? `Ended: ${spellHost(agent)}.`
           : `Still there: ${spellHost(agent)}. The next gateway takes it over; \`millrace stop --agents\` ends it.`,
       );
-    if (options.agents && isCut) out.line(`Their answers are cut: ${open.length === 0 ? "no turn is known" : open.join(", ")}.`);
+    if (options.agents && isCut)
+      out.line(`Their answers are cut: ${open.length === 0 ? "no turn is known" : open.join(", ")}.`);
   },
 });
 

@@ -92,7 +92,11 @@ export class AgentProcess {
   static adopt(
     child: AgentChild,
     kept: KeptProcess,
-    { restore, lost, ...start }: Start & { readonly restore: (tools: KeptTools) => SessionTools; readonly lost?: LinesLost },
+    {
+      restore,
+      lost,
+      ...start
+    }: Start & { readonly restore: (tools: KeptTools) => SessionTools; readonly lost?: LinesLost },
   ): AgentProcess {
     const process = new AgentProcess(wire(child), start, kept.initialized, undefined);
     for (const { id, userMessages, told, prompt, folder, idle, tools: keptTools } of kept.sessions) {

@@ -1,7 +1,14 @@
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
 import { agentError, clean, slowStart } from "../errors.ts";
-import { freeHosts, type HostedChild, type HostsOptions, hostedStart, hostHolding, OtherHost } from "../host/hosted-child.ts";
+import {
+  freeHosts,
+  type HostedChild,
+  type HostsOptions,
+  hostedStart,
+  hostHolding,
+  OtherHost,
+} from "../host/hosted-child.ts";
 import { type KeptProcess, readKept } from "../host/kept-process.ts";
 import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
@@ -68,7 +75,9 @@ export class AgentStarter {
 
   /** The processes that other gateways left in hosts, for a gateway that starts. */
   async adoptAll(signal: AbortSignal): Promise<readonly AdoptedProcess[]> {
-    return this.#hosts === undefined ? [] : await this.#adopt(await freeHosts(this.#hosts, this.#clock, signal), signal);
+    return this.#hosts === undefined
+      ? []
+      : await this.#adopt(await freeHosts(this.#hosts, this.#clock, signal), signal);
   }
 
   /**
