@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { orAborted } from "../../src/base/async.ts";
 import { type GatewayProcess, millrace, startGatewayProcess } from "../support/gateway-process.ts";
 import type { ModelServer } from "./model-server.ts";
 
@@ -53,7 +54,8 @@ export async function checkHalves(
         const question = `Please hold and count to 900 for ${key}.`;
         const held = model.held();
         const cut = await post(key, question);
-        await held;
+        assert.equal(cut.status, 200);
+        await orAborted(held, AbortSignal.timeout(60_000));
         await end();
         await cut.body?.cancel().catch(() => {});
         model.release();

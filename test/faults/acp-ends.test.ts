@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { mayMount, smallDisk } from "../support/small-disk.ts";
-import { gateway, simulator } from "../support/world.ts";
+import { gateway, openai, simulator } from "../support/world.ts";
 import { ask, prompted } from "./acp-machine.ts";
 
 /* What happens around the end of an agent's answer in an orderly life: a stop, a full disk. */
@@ -107,6 +107,30 @@ test.runIf(mayMount)(
     const whole = (await Promise.all(reads)).filter(({ text, isWhole }) => isWhole && text.length >= size);
     expect(whole).toHaveLength(20);
     disk.free();
+  },
+  120_000,
+);
+
+test.runIf(mayMount)(
+  "in a home that cannot be written a request with tools is answered, with the tools in prose",
+  async () => {
+    const home = temporaryHome();
+    const disk = smallDisk(40);
+    const ide = await simulator({ home, profile: "devin-3", turn: answer });
+    const env = { MILLRACE_HOME: join(disk.folder, "millrace") };
+    const tools = [{ type: "function" as const, function: { name: "step", parameters: { type: "object" } } }];
+    const asked = async (served: Served, name: string) => {
+      const { choices } = await openai(served).chat.completions.create({ ...ask(`write for ${name}`), tools });
+      return (choices[0]?.message.content ?? "").length;
+    };
+    const first = await gateway({ home, env });
+    expect(await asked(first, "first")).toBeGreaterThan(0);
+    await first.stop();
+    await millrace(["stop", "--agents"], { home, env });
+    disk.readOnly(true);
+    const second = await gateway({ home, env });
+    expect(await asked(second, "second")).toBeGreaterThan(0);
+    expect(prompted(ide).at(-1)).toContain("# Tools");
   },
   120_000,
 );

@@ -38,7 +38,7 @@ async function leftBy(version: number): Promise<string> {
   const program = join(harness.folder, "host.mjs");
   writeFileSync(program, built.replaceAll("version:3,", `version:${version},`));
   const door = join(folder(), "5792d298-00000001.agent"); // as the name of "devin" begins
-  const { command, args, environment = {} } = harness.spec;
+  const { command, args, environment } = harness.spec;
   const launch = { command, args, environment: { ...environment }, cwd: harness.folder };
   const host = spawn(process.execPath, ["--no-warnings", program], { stdio: ["pipe", "pipe", "ignore"], env: {} });
   stop = () => host.kill("SIGKILL");

@@ -148,7 +148,7 @@ export async function closeUntaken(parts: AgentParts, process: AgentProcess): Pr
   void process.child.exited.then(() => over.abort(notNeeded));
   await bestEffort(parts.clock.sleep(untakenMs, over.signal));
   if (over.signal.aborted) return;
-  for (const { id, isLeft, isHeld, running } of [...process.sessions.values()])
+  for (const { id, isLeft, isHeld, running } of process.sessions.values())
     if (isLeft && !isHeld && running === undefined) await bestEffort(discardSession(parts, process, id));
 }
 
