@@ -3,7 +3,7 @@ import type { Backend, Batch, Prompt, ResumePoint, RunOptions, StopReason } from
 import { bestEffort, deadline } from "../base/async.ts";
 import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
-import type { Conversation } from "./continuity/continuity.ts";
+import { type Conversation, isContinued } from "./continuity/continuity.ts";
 import { type End, PlainAnswer, through } from "./event-stage.ts";
 import type { AnswerPlan } from "./tools/answer-plan.ts";
 import { type AnswerReport, type AnswerVerdict, type ArrivedAnswer, judge } from "./tools/judge.ts";
@@ -26,8 +26,8 @@ export interface ExchangeOptions {
 /** Where the log of a turn stands; how far its text went does not matter. */
 export type ResumePlace = Omit<ResumePoint, "text" | "thinking">;
 
-/** Stores a batch. False: the turn is over or stopped, and wants nothing more. */
-export type Deliver = (batch: Batch) => Promise<boolean>;
+/** Stores a batch. `ended`: the log has the turn's end. `stopped`: the turn wants nothing more, and this batch may not be in the log. */
+export type Deliver = (batch: Batch) => Promise<"goes_on" | "ended" | "stopped">;
 
 /** Asks the backend and delivers each batch once the one before is stored. Throws only the errors of a backend with a bug. */
 export type Exchange = (deliver: Deliver, signal: AbortSignal) => Promise<void>;
@@ -158,12 +158,12 @@ class Dialogue {
       const events = through([answer], batch);
       conversation?.note(events);
       if (answer.end === undefined) {
-        if (events.length > 0 && !(await this.#deliver(events))) return "done";
+        if (events.length > 0 && !(await this.#goesOn(events))) return "done";
         continue;
       }
       const verdict = judged(answer.end);
       if (verdict.type === "ask_again") {
-        const goesOn = events.length === 0 || (await this.#deliver(events));
+        const goesOn = events.length === 0 || (await this.#goesOn(events));
         return goesOn ? verdict : "done";
       }
       await this.#end(events, verdict);
@@ -182,21 +182,30 @@ class Dialogue {
   async #end(last: Batch, { usage, end, report }: AnswerVerdict & { readonly type: "end" }): Promise<void> {
     if (report !== undefined) this.#options.onReport?.(report);
     let events = last;
-    if (this.#isLeft && this.#keeps(end, report)) this.#isLeft = false;
-    else if (this.#isLeft && this.#options.backend.kind !== "acp") {
-      if (events.length > 0 && !(await this.#deliver(events))) return; // shown before the archiving is waited for
+    const keep = this.#isLeft ? this.#keeping(end, report) : undefined;
+    if (this.#isLeft && keep === undefined && this.#options.backend.kind !== "acp") {
+      if (events.length > 0 && !(await this.#goesOn(events))) return; // shown before the archiving is waited for
       events = [];
       await this.#archive();
     }
-    await this.#deliver([...events, ...usage, end]);
+    const isStored = (await this.#deliver([...events, ...usage, end])) === "ended";
+    if (keep === undefined || !isStored) return; // without its end in the log the turn may go on elsewhere, in this trajectory
+    keep();
+    this.#isLeft = false;
   }
 
-  /** Whether the trajectory is kept: it gave a whole answer, and holds only messages that the client sees. */
-  #keeps(end: End, report: AnswerReport | undefined): boolean {
+  /** Keeps the trajectory for the next turn. Undefined: it is not kept, as it gave no whole answer or holds messages that the client does not see. */
+  #keeping(end: End, report: AnswerReport | undefined): (() => void) | undefined {
     const { run, conversation } = this.#options;
-    if (end.type !== "finished") return false;
-    if (conversation === undefined || this.#cascadeId === undefined) return run.keep;
-    return report?.asked !== "twice" && conversation.keep(this.#cascadeId, end);
+    const cascadeId = this.#cascadeId;
+    if (end.type !== "finished") return undefined;
+    if (conversation === undefined || cascadeId === undefined) return run.keep ? () => {} : undefined;
+    const isKept = report?.asked !== "twice" && isContinued(end.reason);
+    return isKept ? () => conversation.keep(cascadeId, end) : undefined;
+  }
+
+  async #goesOn(events: Batch): Promise<boolean> {
+    return (await this.#deliver(events)) === "goes_on";
   }
 
   async #archive(): Promise<void> {

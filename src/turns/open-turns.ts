@@ -1,4 +1,5 @@
 import { Emitter } from "../base/emitter.ts";
+import type { CascadeId } from "../base/ids.ts";
 import { openAdoption } from "./adopt.ts";
 import { openAttach, type StreamTurns } from "./attach.ts";
 import { BackOff } from "./back-off.ts";
@@ -25,6 +26,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   const running = new RunningTurns({ ...options, readers, events });
   const reads = new TurnAccess({ ...options, readers, running });
   const continuity = options.continuity && new Continuity({ clock, ...options.continuity, archive, notes });
+  const isKept = (cascadeId: CascadeId) => continuity?.has(cascadeId) === true;
   const refusals = new Refusals(options);
   const backOff = new BackOff(() => clock.now());
   const recall = continuity && openRecall({ store, continuity, clock, owner, ownerIsGone });
@@ -45,7 +47,8 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     events.emit("turn_problem", { event: "turn_upkeep_failed", turnId: undefined, error });
   const upkeep = Promise.all([
     keepHouse(options, () => adopt(running.stopping), onProblem, running.stopping),
-    notes && archiveOrphanedTrajectories({ notes, store, clock, owner, ownerIsGone, archive }, running.stopping),
+    notes &&
+      archiveOrphanedTrajectories({ notes, store, clock, owner, ownerIsGone, archive, isKept }, running.stopping),
   ]);
   return {
     start: (asked, signal) => starter.start(asked, signal),

@@ -15,7 +15,7 @@ afterEach(async () => {
 });
 
 /** Runs one check of the notes in the process `me`. Owners whose names begin with `gone` are dead. */
-async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: readonly number[] = []) {
+async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: readonly number[] = [], kept = "none") {
   const clock = new FakeClock();
   const begun = { cascadeId: "c" as CascadeId, owner: "gone", atMs: clock.now() - 5 * minuteMs, untilMs: undefined };
   const left = new Map(noted.map((each) => [each.cascadeId ?? begun.cascadeId, { ...begun, ...each }]));
@@ -41,6 +41,7 @@ async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: rea
       clock,
       owner: "me",
       ownerIsGone: (owner) => owner.startsWith("gone"),
+      isKept: (cascadeId) => cascadeId === kept,
       archive: async (cascadeId) => {
         world.asked++;
         if (world.error !== undefined) throw world.error;
@@ -55,6 +56,12 @@ async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: rea
 }
 
 describe("a trajectory that is not archived", () => {
+  test("stays while this process keeps it, also where the wall clock jumped past the time of its note", async () => {
+    const longAgo = { owner: "me", untilMs: 1 };
+    expect((await look([longAgo])).archived).toEqual(["c"]);
+    expect((await look([longAgo], [], "c")).archived).toEqual([]);
+  });
+
   test("is archived where its process is gone, or is this one and its turn is over", async () => {
     expect((await look([{ owner: "gone" }])).archived).toEqual(["c"]);
     expect((await look([{ owner: "me" }])).archived).toEqual(["c"]);

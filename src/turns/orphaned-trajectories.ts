@@ -38,6 +38,8 @@ export interface OrphanedTrajectoriesOptions {
   /** Names this process. */
   readonly owner: string;
   readonly ownerIsGone: (owner: string) => boolean;
+  /** Whether this process keeps it or uses it now: the times of notes are wall time, which may jump. */
+  readonly isKept?: (cascadeId: CascadeId) => boolean;
   /** Stops and archives a trajectory. Throws the errors of finding an IDE, and the IDE's own. */
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
 }
@@ -104,9 +106,11 @@ async function orphanedTrajectories({
   store,
   owner,
   ownerIsGone,
+  isKept = () => false,
 }: OrphanedTrajectoriesOptions): Promise<readonly { readonly cascadeId: CascadeId; readonly fromMs: number }[]> {
   try {
     const noted = (await notes.left()).filter((each) => {
+      if (isKept(each.cascadeId)) return false;
       if (each.owner === undefined) return each.untilMs !== undefined;
       return each.owner === owner || ownerIsGone(each.owner);
     });

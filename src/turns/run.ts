@@ -6,7 +6,7 @@ import { type CancelledBy, isTerminal, type TurnEventBody } from "../log/event.t
 import type { AppendOutcome, LogWriter } from "../log/store.ts";
 import { decide, isOver, stopFor, type TurnInput, type TurnState } from "./decide.ts";
 import { type EventStage, mergeDeltas, through } from "./event-stage.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Deliver, Exchange } from "./exchange.ts";
 
 /** How long a cancel waits until the backend is found, and again until it has the cancel, before the turn ends; ms each. */
 const cancelFirstMs = 1_000;
@@ -131,29 +131,32 @@ export class Runner {
   }
 
   /**
-   * Stores one poll's batch in one transaction. False: the turn is over or stopped, and no more batches are taken. Never rejects. This
-   * and the store's `append` are all that waits between a backend's batch and the log.
+   * Stores one poll's batch in one transaction; answers as `Deliver` says. Never rejects. This and the store's `append` are all that
+   * waits between a backend's batch and the log.
    */
-  async #store(batch: Batch): Promise<boolean> {
+  async #store(batch: Batch): ReturnType<Deliver> {
     if (this.#writer === undefined) {
       try {
         this.#writer = await this.#options.writer;
       } catch {
         this.#tell("cancel"); // not stored, so not asked either
-        return false;
+        return "stopped";
       }
     }
     if (this.#stopping?.type === "detach") this.#tell("detach"); // before the backend goes on: its batch was not taken
-    if (this.#stopping !== undefined || isOver(this.#state)) return false;
+    if (this.#stopping !== undefined || isOver(this.#state)) return "stopped";
     this.#upstreamEnded ||= batch.some(isTerminal);
     try {
       const { state, appends } = this.#decide(through(this.#options.stages, batch));
-      this.#appended(await this.#writer.append(mergeDeltas(appends), this.#options.clock.now()), state);
+      const appended = await this.#writer.append(mergeDeltas(appends), this.#options.clock.now());
+      this.#appended(appended, state);
+      if (!isOver(this.#state)) return "goes_on";
+      return appended === "appended" ? "ended" : "stopped";
     } catch (error) {
       this.#logFailure = { error };
       this.#tell("cancel");
+      return "stopped";
     }
-    return !isOver(this.#state) && this.#logFailure === undefined;
   }
 
   /** Ends the turn, or hands it over. The stages get the terminal event too: they give back the text that they hold. */

@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI, { APIError } from "openai";
+import { lookAtHosts } from "../../src/backends/acp/host/hosted-child.ts";
 import { installPackages, versionOf } from "../clients/install.ts";
 import { line, withSections } from "../clients/table.ts";
 import { type GatewayProcess, millrace, startGatewayProcess } from "../support/gateway-process.ts";
 import { chatLoop, type LoopTool, loopApis, runLoop } from "../support/tool-loop.ts";
+import { checkHalves } from "./halves.ts";
 import { startModelServer } from "./model-server.ts";
 
 /*
@@ -366,6 +368,10 @@ try {
     assert.match(again, /"error"|\[DONE\]/);
     assert.equal(model.asked("delta").length, 1);
   });
+  const killHosts = async () => {
+    for (const { hostPid } of await lookAtHosts(join(home, ".millrace/agents"))) process.kill(hostPid, "SIGKILL");
+  };
+  gateway = await checkHalves({ home, model, asked: "opencode/mock/m1", check, killHosts }, gateway);
   await check("a client that comes back with its key gets the answer again without a prompt", async () => {
     const first = await (await stream(gateway, "Please count to 4 for epsilon.", "epsilon")).text();
     const second = await (await stream(gateway, "Please count to 4 for epsilon.", "epsilon")).text();

@@ -10,16 +10,7 @@ export interface Abilities {
   /** Whether the client can give a session its title. */
   readonly canTitle: boolean;
   readonly takesImages: boolean;
-  /**
-   * Whether a message of the agent appears in a replay only once it is complete: text that an agent process wrote before it was killed
-   * is then missing, never cut. Then a replay that ends in text holds the whole answer. Source: docs/wire/acp-measured.md, "After a
-   * crash".
-   */
-  readonly storesWholeMessages: boolean;
 }
-
-/** Agents of which that was measured, by the name they give themselves. */
-const storingWhole: ReadonlySet<string> = new Set(["opencode"]);
 
 const schema = z.looseObject({
   agentInfo: z.looseObject({ name: z.string().optional(), version: z.string().optional() }).nullish(),
@@ -36,16 +27,14 @@ const schema = z.looseObject({
 export function readAbilities(reply: unknown): Abilities {
   const { agentInfo, agentCapabilities } = schema.parse(reply);
   const { loadSession, promptCapabilities, sessionCapabilities } = agentCapabilities ?? {};
-  const name = agentInfo?.name;
   return {
-    name,
+    name: agentInfo?.name,
     version: agentInfo?.version,
     canLoad: loadSession === true,
     canDelete: isOffered(sessionCapabilities?.["delete"]),
     canClose: isOffered(sessionCapabilities?.["close"]),
     canTitle: isOffered(sessionCapabilities?.["title"]),
     takesImages: promptCapabilities?.image === true,
-    storesWholeMessages: name !== undefined && storingWhole.has(name.toLowerCase()),
   };
 }
 

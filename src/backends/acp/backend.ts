@@ -1,6 +1,7 @@
 import type { CascadeId } from "../../base/ids.ts";
 import type { Backend } from "../backend.ts";
 import { isUnknownSession, turnFailure } from "./errors.ts";
+import { OtherHost } from "./host/hosted-child.ts";
 import { forgetSession } from "./process/own-settings.ts";
 import { launchFor } from "./process/prepare-launch.ts";
 import { discardSession } from "./session/held-session.ts";
@@ -25,7 +26,7 @@ async function takeUp({ spec, pool, notes }: AgentParts, cascadeId: CascadeId): 
   const id = logged && (await notes.current(logged));
   const lease = id === undefined ? undefined : await pool.leaseHolding(id);
   if (lease === "elsewhere") return undefined;
-  return () => lease?.release();
+  return () => (lease instanceof OtherHost ? undefined : lease?.release()); // the turn itself waits for such a host
 }
 
 /**
@@ -39,7 +40,8 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   const { id } = await notes.last(logged); // one that was noted as discarded may still be there: its agent died meanwhile
   const here = await pool.leaseHolding(id);
   if (here === "elsewhere") throw turnFailure(elsewhereMessage);
-  if (here !== undefined) {
+  if (here instanceof OtherHost) await here.over(signal);
+  else if (here !== undefined) {
     try {
       await discardSession(parts, here.process, id);
     } finally {

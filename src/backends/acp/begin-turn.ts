@@ -2,7 +2,8 @@ import { bestEffort, notNeeded, orAborted, within } from "../../base/async.ts";
 import type { NativePrompt, Prompt } from "../backend.ts";
 import { untilQuiet } from "./drain.ts";
 import { turnFailure, twiceIfKilled } from "./errors.ts";
-import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
+import { OtherHost } from "./host/hosted-child.ts";
+import { type AgentProcess, NoDoor, type OpenSession } from "./process/agent-process.ts";
 import { untilSlow } from "./process/agent-starter.ts";
 import { servesTools } from "./process/own-settings.ts";
 import type { RunningPrompt } from "./running-prompt.ts";
@@ -77,6 +78,7 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
   if (id !== logged) held.replaced = logged;
   here ??= await parts.pool.leaseHolding(id);
   if (here === "elsewhere") throw turnFailure(busyMessage);
+  if (here instanceof OtherHost) throw turnFailure(goneMessage);
   const session = here?.process.sessions.get(id);
   if (here !== undefined && session !== undefined) {
     held.hold(here, undefined); // until it is known to be free it is another turn's
@@ -87,6 +89,7 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
       return { ...(await goOnNatively(turn, here.process, session, session.tools)), before };
     return { process: here.process, session, prompt, waiting: undefined, before };
   }
+  here?.release(); // the session went away meanwhile
   return await whileAlive(turn, "session/load", async (patient) => {
     const lease = await parts.pool.lease(launchOf(parts, prompt), patient.signal);
     held.hold(lease, undefined);
@@ -253,7 +256,11 @@ export async function beginNatively(turn: AcpTurn, native: NativePrompt): Promis
   const version = versionOf(parts, process);
   held.hold(lease, undefined);
   if (!mayTakeTools(parts, process)) return undefined;
-  const session = await process.newSession(signal, hub.offering(native.tools));
+  const session = await process.newSession(signal, hub.offering(native.tools)).catch((error: unknown) => {
+    if (error instanceof NoDoor) return undefined; // as in a home that cannot be written: the tools go in prose
+    throw error;
+  });
+  if (session === undefined) return undefined;
   const listed = session.tools?.listed.then(() => true) ?? Promise.resolve(false);
   const isListed = (await within(listed, listMs, parts.clock)) === true;
   if (isListed) {

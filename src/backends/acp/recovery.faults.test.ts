@@ -12,6 +12,7 @@ const prompt = promptFor("devin/small");
 const options = { keep: false, onAlive: () => {} };
 const never = () => new AbortController().signal;
 const text = "Hello there, friend.";
+const other = { vendor: "other", allowsActions: true } as const;
 
 let harness: ScriptedHarness;
 afterEach(async () => {
@@ -238,14 +239,28 @@ describe("the gateway dies in the middle of a turn", () => {
     expect(await harness.count("delete")).toBe(1);
   });
 
-  test("an agent that stores whole messages only: a stored message is the answer", async () => {
-    const agent = await open(
-      { text, crashAt: "before-reply", agentName: "OpenCode" },
-      { vendor: "other", allowsActions: true },
-    );
+  test.each(["OpenCode", "qwen-code", "@agentclientprotocol/claude-agent-acp"])(
+    "%s: a stored text without a sign of its end is a part of an answer",
+    async (agentName) => {
+      const agent = await open({ text, crashAt: "mid-answer", storesParts: true, agentName }, other);
+      const cascadeId = await deadAfterAnswer(agent);
+      const events = await askedAgain({ cascadeId, text: "", thinking: "" });
+      expect([replay(events).text, events.at(-1)]).toMatchObject([
+        "Hello ther",
+        { type: "failed", error: { message: expect.stringContaining("before it said") } },
+      ]);
+      expect(await harness.count("accepted")).toBe(1);
+    },
+  );
+
+  test("token counts of the stored message are a sign of its end, and are the turn's usage", async () => {
+    const agent = await open({ text, crashAt: "before-reply", countsMessages: true }, other);
     const cascadeId = await deadAfterAnswer(agent);
     const events = await askedAgain({ cascadeId, text: "", thinking: "" });
-    expect(events.at(-1)).toMatchObject({ type: "finished", text });
+    expect(events.slice(-2)).toMatchObject([
+      { type: "usage", promptTokens: 3, completionTokens: 5, estimated: false },
+      { type: "finished", text },
+    ]);
   });
 
   test("a session that another process holds is waited for", async () => {

@@ -108,12 +108,14 @@ const app = agent({ name: "scripted" })
     }
     const stored = load(sessionId);
     if (stored === undefined) throw new RequestError(-32016, `session not found: ${sessionId}`);
-    for (const { role, text, ended } of stored) {
+    for (const { role, text, ended, usage } of stored) {
       const sessionUpdate = role === "user" ? ("user_message_chunk" as const) : ("agent_message_chunk" as const);
       await client.notify(methods.client.session.update, {
         sessionId,
         update: { sessionUpdate, content: { type: "text", text } },
       });
+      const counted = { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "" }, _meta: { usage } };
+      if (usage !== undefined) await client.notify("session/update", { sessionId, update: counted } as never);
       if (ended !== undefined) await client.notify("_cognition.ai/agent_stopped", { sessionId, cause: ended });
     }
     const { loadedModes } = plan();
@@ -206,7 +208,10 @@ const app = agent({ name: "scripted" })
     if (now.lateMs === undefined) await say(answer.slice(half));
     else setTimeout(() => void say(answer.slice(half)), now.lateMs);
     if (now.holds === true && (await cancelled)) return { stopReason: "cancelled" };
-    const ended = now.marksEnd === true ? { ended: "complete" } : {};
+    const ended = {
+      ...(now.marksEnd === true ? { ended: "complete" } : {}),
+      ...(now.countsMessages === true ? { usage: { inputTokens: 3, outputTokens: 5 } } : {}),
+    };
     save(sessionId, [...stored, { role: "agent", text: answer, ...ended }]);
     dieAt("before-reply");
     return {

@@ -67,6 +67,8 @@ export interface AgentPlan {
   readonly storesUnprompted?: boolean;
   /** A replay marks the end of a complete turn. */
   readonly marksEnd?: boolean;
+  /** A replay gives the token counts of a complete message, as Qwen Code's does. */
+  readonly countsMessages?: boolean;
   /** `session/load` finds the session locked; then `onLocked` becomes the plan. */
   readonly locked?: boolean;
   readonly onLocked?: AgentPlan;
@@ -80,6 +82,7 @@ export type StoredMessages = readonly {
   readonly role: "user" | "agent";
   readonly text: string;
   readonly ended?: string;
+  readonly usage?: object;
 }[];
 
 /** A call that the agent received. The journal keeps the order over all its processes. */

@@ -8,6 +8,8 @@ import { asNative, asProse, begin, beginNatively, goneMessage, versionOf } from 
 import { conclude } from "./conclusion.ts";
 import { drain } from "./drain.ts";
 import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "./errors.ts";
+import { OtherHost } from "./host/hosted-child.ts";
+import type { LinesLost } from "./host/wire.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import { rulesOf } from "./process/prepare-launch.ts";
 import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
@@ -120,8 +122,21 @@ async function openHere(
   const { parts, prompt, held } = turn;
   const lease = await parts.pool.leaseHolding(sessionId);
   if (lease === "elsewhere") throw turnFailure(elsewhereMessage);
+  if (lease instanceof OtherHost) {
+    await lease.over(turn.signal, turn.options.onAlive); // then the stored session is read
+    return undefined;
+  }
   const session = lease?.process.sessions.get(sessionId);
-  if (lease === undefined || session === undefined) return undefined;
+  if (lease === undefined || session === undefined) {
+    lease?.release();
+    return undefined;
+  }
+  const lost = lease.process.lostIn(sessionId);
+  if (lost !== undefined) {
+    held.hold(lease, session);
+    lease.process.cancel(sessionId);
+    throw turnFailure(lostMessages[lost], { hint: lostHints[lost] });
+  }
   if (prompt.native !== undefined) session.tools?.offer(prompt.native.tools);
   if (goesOn === true) {
     held.hold(lease, session);
@@ -310,6 +325,17 @@ function cutMessage(how: string | undefined): string {
   );
 }
 
+const lostMessages: Readonly<Record<LinesLost, string>> = {
+  disk_full:
+    "The disk was full while this answer came, so a part of it could not be kept for this gateway. The part that arrived was kept, and the " +
+    "prompt was not sent again.",
+  too_many:
+    "This answer was too long to be kept for this gateway. The part that arrived was kept, and the prompt was not sent again.",
+};
+const lostHints: Readonly<Record<LinesLost, string>> = {
+  disk_full: "Free disk space, then send the request again. If it had an idempotency key, use a new one.",
+  too_many: "Send the request again. If it had an idempotency key, use a new one.",
+};
 export const elsewhereMessage =
   "Another gateway has the agent that answers this turn. The part that arrived was kept, and the prompt was not sent again.";
 const noSessionMessage =

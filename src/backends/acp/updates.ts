@@ -60,6 +60,8 @@ export class UpdateReader {
   #thinking = "";
   #afterTool = false;
   #refused = false;
+  /** The agent gave the token counts of the message that it wrote last. */
+  #isCounted = false;
   /** Whether the answer ends in a question that the agent put to its own user. */
   isQuestion = false;
   /** How many permissions the agent asked for. */
@@ -140,9 +142,12 @@ export class UpdateReader {
     return this.#refused && this.#afterTool;
   }
 
-  /** Whether the last thing that the agent did was to write text. */
-  get endsInText(): boolean {
-    return this.#text !== "" && !this.#afterTool;
+  /**
+   * Whether these updates say themselves that the answer ended: Devin by a notification, Qwen Code by the token counts of its last
+   * message. Text alone is no sign: agents store the half of an answer that breaks off. Source: docs/wire/acp-measured.md, "After a crash".
+   */
+  get hasEnd(): boolean {
+    return this.stopped !== undefined || (this.#isCounted && this.#text !== "" && !this.#afterTool);
   }
 
   /** The event of an update; undefined for an update that adds nothing to the answer. */
@@ -206,6 +211,9 @@ export class UpdateReader {
   #message(update: JsonObject): TurnEventBody | undefined {
     const meta = update["_meta"];
     if (isObject(meta) && meta["cognition.ai/displayMessage"] === true) return undefined;
+    const counts = isObject(meta) ? tokensIn(meta["usage"]) : undefined;
+    this.#isCounted = counts !== undefined;
+    this.tokens = counts ?? this.tokens;
     const chunk = textOf(update);
     if (chunk === "") return undefined;
     const line = chunk.trim();

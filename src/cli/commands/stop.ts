@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { endHosts, lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
@@ -6,7 +7,7 @@ import { removeIfThere } from "../../base/node/replace-file.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { startInBackground } from "../gateway-process/background.ts";
-import { lookForGateway } from "../gateway-process/gateway-client.ts";
+import { callGateway, lookForGateway } from "../gateway-process/gateway-client.ts";
 import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { findPortHolder } from "../gateway-process/port-holder.ts";
@@ -21,17 +22,20 @@ const waitOption = duration("how long to wait for the end of the gateway", 30_00
 export const stopCommand = defineCommand({
   ...outlines.stop,
   description:
-    "Stops your gateway, wherever it was started, and waits until it has ended. Clients with an open answer reconnect, and their turns continue at the next start. An agent in the middle of an answer works on, and the next gateway reads it; without one it ends ten minutes after its answer. `--agents` ends it now. Checks that the process is the gateway before it sends a signal.",
+    "Stops your gateway, wherever it was started, and waits until it has ended. Clients with an open answer reconnect, and their turns continue at the next start. An agent in the middle of an answer works on, and the next gateway reads it; without one it ends ten minutes after its answer. `--agents` ends it now: it gives answers that are about to end one second, and names the turns that it cuts. Checks that the process is the gateway before it sends a signal.",
   options: { wait: waitOption, agents: flag("end the agents too that work on an answer"), json: flag("print JSON") },
   examples: [["millrace stop", "exits with 0 also if no gateway runs"]],
   async run({ options }, context) {
     const { out, settings } = context;
-    const stopped = await stopGateway(options.wait, context);
     const folder = hostsFolder(settings.folder);
+    const open = options.agents ? await leftOpen(folder, context) : [];
+    const stopped = await stopGateway(options.wait, context);
     const agents = await (options.agents ? endHosts(folder) : lookAtHosts(folder));
+    const isCut = agents.some(({ running, unread = 0 }) => running + unread > 0);
     if (options.json) {
       const gateway = stopped === undefined ? null : { url: stopped.url, pid: stopped.pid };
-      out.json({ stopped: gateway, agents: agents.map(hostJson), agents_ended: options.agents });
+      const cut = options.agents ? { turns_cut: isCut ? open : [] } : {};
+      out.json({ stopped: gateway, agents: agents.map(hostJson), agents_ended: options.agents, ...cut });
       return;
     }
     if (stopped === undefined) out.line("No gateway runs.");
@@ -42,8 +46,29 @@ export const stopCommand = defineCommand({
           ? `Ended: ${spellHost(agent)}.`
           : `Still there: ${spellHost(agent)}. The next gateway takes it over; \`millrace stop --agents\` ends it.`,
       );
+    if (options.agents && isCut)
+      out.line(`Their answers are cut: ${open.length === 0 ? "no turn is known" : open.join(", ")}.`);
   },
 });
+
+/** How long an answer that is about to end may take, before agents are ended; ms. */
+const lastMs = 1_000;
+const turnsSchema = z.object({ data: z.array(z.object({ id: z.string() })) });
+
+/** The ids of the turns that still run once the agents had a moment to end their answers. Empty where no gateway tells them. */
+async function leftOpen(folder: string, { io, settings, signal }: CommandContext): Promise<readonly string[]> {
+  const untilMs = io.clock.monotonic() + lastMs;
+  const works = async () => (await lookAtHosts(folder)).some(({ running }) => running > 0);
+  while ((await works()) && io.clock.monotonic() < untilMs) await io.clock.sleep(lookEveryMs, signal);
+  try {
+    const gateway = await lookForGateway(settings, signal);
+    if (gateway === undefined || gateway === "stranger") return [];
+    const reply = await callGateway(gateway, "/v1/turns?open=true&limit=100", { signal });
+    return turnsSchema.parse(await reply.json()).data.map(({ id }) => id);
+  } catch {
+    return []; // the agents are ended in any case
+  }
+}
 
 export const restartCommand = defineCommand({
   ...outlines.restart,

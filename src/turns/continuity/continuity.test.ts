@@ -132,6 +132,17 @@ describe("Continuity", () => {
     expect(archived).toEqual([id(1), id(2)]);
   });
 
+  it.each([3_600_000, -3_600_000])("keeps trajectories as long where the wall clock jumps by %d ms", async (jumpMs) => {
+    const { continuity, clock, archived } = fakeContinuity();
+    continuity.keep(asker({}), id(1), said("Hi."));
+    clock.jump(jumpMs);
+    await clock.advance(idleMs * 0.9);
+    expect(archived).toEqual([]);
+    await clock.advance(idleMs);
+    expect(archived).toEqual([id(1)]);
+    await continuity.close();
+  });
+
   it("notes that a trajectory is no longer kept if it cannot be archived, so that it is not left for minutes", async () => {
     const notes: string[] = [];
     const note = (what: string) => (cascadeId: CascadeId) => void notes.push(`${what} ${cascadeId}`);

@@ -86,12 +86,13 @@ export class Continuity {
   /** The turn is over and its trajectory holds the request and this answer. */
   keep(asker: Asker, cascadeId: CascadeId, answer: VisibleAnswer): void {
     const history = historyAfter(asker.request, asker.modelUid, answer);
-    const idleSinceMs = this.#options.clock.now();
+    const { clock, idleMs } = this.#options;
+    const idleSinceMs = clock.monotonic();
     const waits = answer.waits === true;
     const trajectory = { cascadeId, history, owner: ownerOf(asker), idleSinceMs, waits };
     const { state, dropped } = give(this.#state, trajectory, this.#options.limit ?? defaultLimit);
     this.#state = state;
-    this.#options.notes?.kept(cascadeId, idleSinceMs + this.#options.idleMs);
+    this.#options.notes?.kept(cascadeId, clock.now() + idleMs);
     this.#archive(dropped);
   }
 
@@ -124,7 +125,7 @@ export class Continuity {
 
   #expire(): void {
     const { clock, idleMs } = this.#options;
-    const { state, expired } = expire(this.#state, clock.now() - idleMs);
+    const { state, expired } = expire(this.#state, clock.monotonic() - idleMs);
     this.#state = state;
     this.#archive(expired);
   }
@@ -216,6 +217,11 @@ async function* newest(
   }
 }
 
+/** Whether a conversation can go on after an answer that ended so. */
+export function isContinued({ unified }: FinishReason): boolean {
+  return unified === "stop" || unified === "tool_calls";
+}
+
 export interface ConversationOptions {
   readonly continuity: Continuity;
   readonly asker: Asker;
@@ -265,14 +271,11 @@ export class Conversation {
     this.#calls.push(...events.filter(({ type }) => type === "tool_call"));
   }
 
-  /** Keeps the trajectory for the next turn, unless the answer is not whole. */
-  keep(cascadeId: CascadeId, end: { readonly reason: FinishReason; readonly text: string }): boolean {
-    const { reason } = end;
-    if (reason.unified !== "stop" && reason.unified !== "tool_calls") return false;
+  /** Keeps the trajectory for the next turn. Called once the end of its turn is in the log: a stop archives what is kept. */
+  keep(cascadeId: CascadeId, end: { readonly reason: FinishReason; readonly text: string }): void {
     const { continuity, asker } = this.#options;
     continuity.keep(asker, cascadeId, visibleAnswer(this.#calls, end));
     if (cascadeId === this.#chosen) this.#chosen = undefined;
-    return true;
   }
 
   /** Releases the trajectory that was chosen, unless it is kept. */

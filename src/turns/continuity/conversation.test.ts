@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Batch } from "../../backends/backend.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
-import type { TurnEventBody } from "../../log/event.ts";
+import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { exchange } from "../exchange.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
@@ -30,7 +30,9 @@ class ForgetfulBackend extends ScriptedBackend {
 function talk(backend: ScriptedBackend) {
   const archive = (cascadeId: Parameters<ScriptedBackend["archive"]>[0]) => backend.archive(cascadeId);
   const continuity = new Continuity({ clock: new FakeClock(), idleMs: 1_000, archive });
-  const ask = async (messages: TurnRequest["messages"], fields: Partial<TurnRequest> = {}) => {
+  /** `detaches`: the gateway stops at the moment of the answer's end. */
+  const ask = async (messages: TurnRequest["messages"], fields: Partial<TurnRequest> = {}, detaches = false) => {
+    const stop = new AbortController();
     const request = fakeRequest({ messages, ...fields });
     const asker = { request, modelUid: fakeModel.uid, caller: "me", session: "s" };
     const choice = continuity.choose(asker);
@@ -46,7 +48,13 @@ function talk(backend: ScriptedBackend) {
       conversation,
     });
     const events: TurnEventBody[] = [];
-    await asking(async (batch) => events.push(...batch) > 0, new AbortController().signal);
+    const store = async (batch: readonly TurnEventBody[]) => {
+      events.push(...batch);
+      if (detaches && batch.some(isTerminal)) stop.abort("detach");
+      if (stop.signal.aborted) return "stopped";
+      return batch.some(isTerminal) ? "ended" : "goes_on";
+    };
+    await asking(store, stop.signal);
     return { how: conversation.travelled, events };
   };
   return { continuity, ask };
@@ -66,6 +74,14 @@ describe("an exchange that continues conversations", () => {
     ]);
     expect(backend.archived).toEqual([]);
     expect(continuity.kept).toBe(1);
+  });
+
+  it("keeps no trajectory whose turn's end is not in the log, and leaves it to the next gateway", async () => {
+    const backend = new ScriptedBackend("Hi.");
+    const { ask, continuity } = talk(backend);
+    await ask([user("Hello")], {}, true);
+    await continuity.close();
+    expect([continuity.kept, backend.archived]).toEqual([0, []]);
   });
 
   it("builds a fresh one when the trajectory is gone, before anything was sent", async () => {

@@ -7,6 +7,7 @@ export interface LiveTrajectory {
   readonly history: VisibleHistory;
   /** Who may use it: one caller, in one session of theirs, with one IDE. */
   readonly owner: string;
+  /** On the monotonic clock. */
   readonly idleSinceMs: number;
   /** Its prompt waits for the results of calls, and goes on in another process too. */
   readonly waits: boolean;

@@ -1,4 +1,4 @@
-import type { TurnEventBody } from "../../log/event.ts";
+import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { exchange } from "../exchange.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
@@ -67,7 +67,7 @@ export async function told(
   };
   await asking(async (batch) => {
     for (const event of batch) take(event);
-    return true;
+    return batch.some(isTerminal) ? "ended" : "goes_on";
   }, signal);
   const last = events.at(-1);
   if (last === undefined) throw new Error("no event");

@@ -1,9 +1,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, rmSync, statSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
 import process from "node:process";
-import { orAborted } from "../../../base/async.ts";
+import { bestEffort, orAborted } from "../../../base/async.ts";
 import { parseJson, writeJson } from "../../../base/json.ts";
 import { replaceFileSync } from "../../../base/node/replace-file.ts";
 import { socketAddress } from "./socket-address.ts";
@@ -92,6 +94,25 @@ export async function dial(file: string): Promise<Socket> {
     socket.destroy();
     throw error;
   }
+}
+
+/** Removes the doors of a folder at which nobody listens: their programs were killed; `beside` ends the name of a file that goes with its door. Takes the files whose names are chosen; never rejects. */
+export async function removeDeadDoors(
+  folder: string,
+  isDoor: (name: string) => boolean,
+  beside?: string,
+): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  const look = async (name: string) => {
+    try {
+      (await dial(join(folder, name))).destroy();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ECONNREFUSED") return;
+      await bestEffort(rm(join(folder, name)));
+      if (beside !== undefined) await bestEffort(rm(join(folder, `${name}${beside}`), { force: true }));
+    }
+  };
+  await Promise.all(names.filter(isDoor).map(look));
 }
 
 function readPipe(file: string): Pipe {

@@ -239,7 +239,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       cwd: folder(),
     };
     const door = join(folder(), "00000000-00000001.agent");
-    host.stdin.end(JSON.stringify({ launch, agent: "late", door, doors, aloneMs: 60_000 }));
+    host.stdin.write(`${JSON.stringify({ launch, agent: "late", door, doors, aloneMs: 60_000 })}\n`);
     expect(String((await once(host.stdout, "data"))[0])).toBe("ready\n");
     expect(await lookAtHosts(folder())).toMatchObject([{ agent: "late" }]);
   });

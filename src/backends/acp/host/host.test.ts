@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -16,6 +16,13 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
+const note = (state: string, parts: Readonly<Record<string, string>> = {}) => ({
+  state,
+  parts,
+  keep: 0,
+  running: [],
+  sessions: [],
+});
 const line = (message: object) => `${JSON.stringify(message)}\n`;
 
 describe.each(doorKinds)("over $kind", ({ doors }) => {
@@ -45,7 +52,12 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       doors,
       aloneMs,
     };
-    const log = new LineLog(`${door}.lines`);
+    const disk = { isFull: false };
+    const write = (...given: Parameters<typeof writeSync>) => {
+      if (disk.isFull) throw Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
+      return writeSync(...given);
+    };
+    const log = new LineLog(`${door}.lines`, write as typeof writeSync);
     const onOver = () => (state.over = true);
     const host = new AgentHost({
       orders,
@@ -62,7 +74,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       await child.leave();
       await expect.poll(async () => (await lookAtHosts(folder)).map(({ served }) => served)).toEqual([false]);
     };
-    return { door, clock, state, log, gateway, leave };
+    return { host, door, clock, state, log, disk, gateway, leave };
   }
 
   test("a host ends with its agent once no gateway was there for its time and no prompt runs", async () => {
@@ -70,6 +82,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     await clock.advance(aloneMs - 20_000);
     const child = await gateway();
     await clock.advance(3 * aloneMs); // a gateway is there
+    child.note(note("{}"));
     await leave(child);
     await clock.advance(aloneMs);
     expect(state.over).toBe(false);
@@ -81,7 +94,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     for (const answers of [true, false]) {
       const { clock, state, gateway, leave } = await hosting();
       const child = await gateway();
-      child.note({ state: "{}", keep: 0, running: [7], sessions: [] });
+      child.note({ parts: {}, state: "{}", keep: 0, running: [7], sessions: [] });
       await leave(child);
       await clock.advance(2 * aloneMs);
       if (answers) state.say(line({ id: 7, result: {} }));
@@ -90,6 +103,53 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       await clock.advance(answers ? 10_000 : 3 * aloneMs + 10_000);
       expect([answers, state.over]).toEqual([answers, true]);
     }
+  });
+
+  test("a host ends at once where its starter is gone before it came, or has left an agent that it never greeted", async () => {
+    const { host, state } = await hosting();
+    host.starterLeft();
+    await expect.poll(() => state.over).toBe(true);
+    const second = await hosting();
+    const child = await second.gateway();
+    second.host.starterLeft(); // it is here
+    child.onText(() => {});
+    expect(second.state.over).toBe(false);
+    await child.leave();
+    await expect.poll(() => second.state.over).toBe(true);
+  });
+
+  test("the parts of a note stay until they are told anew, and the next gateway gets all of them", async () => {
+    const { gateway, leave } = await hosting();
+    const child = await gateway();
+    child.note(note("{}", { a: "1", b: "1" }));
+    await Promise.resolve();
+    child.note(note("{}", { a: "1", c: "2" }));
+    await leave(child);
+    expect((await gateway({ role: "successor" })).parts).toEqual({ a: "1", c: "2" });
+  });
+
+  test("lines that the disk does not take stay in memory, and those that are given up are told to the next gateway", async () => {
+    const { state, log, disk, gateway, leave } = await hosting();
+    const first = await gateway();
+    let read = "";
+    first.onText((part) => (read += part));
+    first.note(note("{}"));
+    state.say(line({ params: "on disk" }));
+    disk.isFull = true;
+    const text = line({ params: "x".repeat(1_000_000) });
+    state.say(text.repeat(3));
+    await expect.poll(() => read.length).toBeGreaterThan(3_000_000);
+    await leave(first);
+    const second = await gateway({ role: "successor" });
+    let again = "";
+    second.onText((part) => (again += part));
+    await expect.poll(() => again.length).toBe(read.length);
+    expect([second.lost, log.memoryBytes > 3_000_000]).toEqual([undefined, true]);
+    for (let at = 0; at < 15; at++) state.say(text);
+    await expect.poll(() => again.length).toBe(read.length + 15 * text.length);
+    await expect.poll(() => [state.held, log.memoryBytes < 16_000_000]).toEqual([false, true]);
+    await leave(second);
+    expect((await gateway({ role: "successor" })).lost).toBe("disk_full");
   });
 
   test("a host whose folder is removed ends", async () => {
@@ -111,9 +171,9 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     let read = "";
     child.onText((part) => (read += part));
     await expect.poll(() => read).toBe(text.repeat(kept));
-    child.note({ state: "{}", keep: kept, running: [], sessions: [] });
+    child.note({ parts: {}, state: "{}", keep: kept, running: [], sessions: [] });
     await expect.poll(() => [state.held, log.bytes]).toEqual([false, 0]);
-    child.note({ state: "{}", keep: kept, running: [7], sessions: [] }); // the next gateway wants all lines from here on
+    child.note({ parts: {}, state: "{}", keep: kept, running: [7], sessions: [] }); // the next gateway wants all lines from here on
     for (let lines = 0; lines < 50; lines++) state.say(text);
     expect(log.bytes).toBeLessThan(1_500);
     await expect.poll(() => read).toBe(text.repeat(kept + 50));
@@ -140,7 +200,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const first = await gateway();
     await expect(finder("a")).rejects.toMatchObject({ why: "stranger" });
     first.onText(() => {});
-    first.note({ state: "kept", keep: 0, running: [], sessions: ["a"] });
+    first.note({ parts: {}, state: "kept", keep: 0, running: [], sessions: ["a"] });
     await expect.poll(() => finder("a").catch(({ why }: { why: string }) => why)).toBe("busy"); // it keeps what it needs
     await expect(finder("b")).rejects.toMatchObject({ why: "stranger" });
     first.onWanted = () => {

@@ -4,7 +4,6 @@ import process from "node:process";
 import { bestEffort, notNeeded } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isObject, parseJson, writeJson } from "../../../base/json.ts";
-import type { HostNote } from "../process/agent-child.ts";
 import { isReply, longestLine, TextLines } from "../process/lines.ts";
 import type { SpawnedChild } from "../process/spawn-child.ts";
 import { type Door, openDoor } from "./door.ts";
@@ -12,15 +11,19 @@ import type { LineLog } from "./line-log.ts";
 import {
   type HostLook,
   type HostOrders,
+  type LinesLost,
   type News,
   type Order,
   type Refusal,
+  type ToldNote,
   type Welcome,
   wireVersion,
 } from "./wire.ts";
 
 /** So much of the agent's output is kept; then its pipe is not read until a gateway has read it. */
 const mostBytes = 64 * 1024 * 1024;
+/** So much of it may be in memory, where the disk does not take it. */
+const mostMemoryBytes = 16 * 1024 * 1024;
 /** How long a gateway waits for the end of the one before, which the system may not have closed yet. */
 const patienceMs = 2_000;
 const lookEveryMs = 10_000;
@@ -60,6 +63,10 @@ export class AgentHost {
   #sessions: readonly string[] = [];
   readonly #sinceMs: number;
   #state: string | null = null;
+  readonly #parts = new Map<string, string>();
+  /** How many prompts ran by the last note. */
+  #noted = 0;
+  #lost: LinesLost | undefined;
   #keep = 0;
   #read = 0;
   #gateways = 0;
@@ -91,6 +98,11 @@ export class AgentHost {
   listen(): Promise<void> {
     this.#door = openDoor(this.#orders.door, this.#orders.doors, (socket) => this.#connected(socket));
     return this.#door.opened;
+  }
+
+  /** The gateway that started this process has the agent, or is gone. In the second case nobody knows of the agent. */
+  starterLeft(): void {
+    if (this.#gateways === 0) void this.end(0);
   }
 
   /** Ends the agent; this process ends once a gateway that is connected knows it. */
@@ -152,6 +164,7 @@ export class AgentHost {
       sinceMs: this.#sinceMs,
       served: this.#connection !== undefined,
       running: this.#running.size,
+      unread: this.#connection === undefined ? this.#noted - this.#running.size : 0,
     };
   }
 
@@ -193,6 +206,8 @@ export class AgentHost {
       first: Math.max(this.#keep, this.#log.first),
       read: this.#read,
       state: this.#state,
+      parts: Object.fromEntries(this.#parts),
+      ...(this.#lost === undefined ? {} : { lost: this.#lost }),
       errors: this.#child.errorTail(),
     };
     this.#connection = new GatewayConnection(socket, welcome, this.#log, () => this.#flow());
@@ -206,6 +221,7 @@ export class AgentHost {
     this.#idleSinceMs = this.#aloneSinceMs;
     if (this.#ended !== undefined && (this.#running.size === 0 || this.#read >= this.#log.next)) this.#exit();
     while (this.#connection === undefined && this.#queued.length > 0) this.#queued.shift()?.serve();
+    if (this.#connection === undefined && this.#state === null) void this.end(endGraceMs); // its agent was never greeted
   }
 
   #told({ read, write, note }: Order & { readonly type: "tell" }): void {
@@ -214,8 +230,13 @@ export class AgentHost {
     if (write !== undefined) this.#child.write(write);
   }
 
-  #note({ state, keep, running, sessions }: HostNote): void {
+  #note({ state, parts = {}, keep, running, sessions }: ToldNote): void {
     this.#state = state;
+    for (const [name, part] of Object.entries(parts)) {
+      if (part === null) this.#parts.delete(name);
+      else this.#parts.set(name, part);
+    }
+    this.#noted = running.length;
     this.#sessions = sessions;
     this.#keep = keep;
     this.#running.clear();
@@ -228,7 +249,7 @@ export class AgentHost {
     try {
       for (const line of this.#lines.feed(text)) this.#keepLine(line);
     } catch {
-      void this.end(0); // a line without end, or a disk that is full
+      void this.end(0); // a line without end
       return;
     }
     this.#connection?.pump();
@@ -250,8 +271,15 @@ export class AgentHost {
 
   /** Stops reading the agent's pipe where too much is kept, and goes on once there is room. */
   #flow(): void {
-    if (this.#connection?.hasAll === true && this.#log.bytes > this.#mostBytes) this.#log.drop(this.#log.next); // the next gateway goes without
-    this.#child.hold(this.#log.bytes > this.#mostBytes);
+    if (this.#connection?.hasAll === true && this.#isFull) {
+      this.#lost = this.#log.memoryBytes > 0 ? "disk_full" : "too_many"; // the next gateway goes without, and says so
+      this.#log.drop(this.#log.next);
+    }
+    this.#child.hold(this.#isFull);
+  }
+
+  get #isFull(): boolean {
+    return this.#log.bytes > this.#mostBytes || this.#log.memoryBytes > mostMemoryBytes;
   }
 
   #exited(how: string): void {

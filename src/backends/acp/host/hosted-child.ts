@@ -5,22 +5,26 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { orAborted, within } from "../../../base/async.ts";
+import { bestEffort, orAborted, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { parseJson, writeJson } from "../../../base/json.ts";
 import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from "../process/agent-child.ts";
 import { TextLines } from "../process/lines.ts";
 import { residentMemory, spawnChild } from "../process/spawn-child.ts";
-import { type Doors, defaultDoors, dial } from "./door.ts";
+import { type Doors, defaultDoors, dial, removeDeadDoors } from "./door.ts";
 import { shortPath } from "./socket-address.ts";
 import {
   type GatewayRole,
   type HostLook,
   type HostOrders,
+  type LinesLost,
   type News,
   type Order,
+  oldestVersion,
+  partsVersion,
   type Refusal,
   readyWord,
+  type ToldNote,
   type Welcome,
   wireVersion,
 } from "./wire.ts";
@@ -70,28 +74,38 @@ export function hostedStart(options: HostsOptions): StartChild {
   };
 }
 
-/** Connects to the hosts of this agent that no gateway has, for a gateway that starts. */
-export async function freeHosts({ folder, agent }: HostsOptions, clock: Clock): Promise<readonly HostedChild[]> {
+/** Connects to the hosts of this agent that no gateway has, for a gateway that starts. Those of other builds end once they are idle. */
+export async function freeHosts(
+  { folder, agent }: HostsOptions,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly HostedChild[]> {
   const doors = await doorsIn(folder, markOf(agent));
-  const open = (door: string) => HostedChild.open(door, { role: "successor" }, clock).catch(() => undefined);
+  const open = (door: string) =>
+    HostedChild.open(door, { role: "successor" }, clock).catch((error: unknown) => {
+      if (error instanceof OtherHost) void bestEffort(error.over(signal));
+      return undefined;
+    });
   const children = await Promise.all(doors.map(open));
+  await removeDeadDoors(folder, (name) => name.endsWith(doorEnding)); // of agents that are configured no more
   return children.filter((child) => child !== undefined);
 }
 
 /**
  * Connects to the host of the agent that has this session. `busy`: another gateway needs it, or a host does not say what it has.
- * Undefined: no host has it.
+ * `OtherHost`: it has the session and cannot be read. Undefined: no host has it.
  */
 export async function hostHolding(
   { folder, agent }: HostsOptions,
   session: string,
   clock: Clock,
-): Promise<HostedChild | "busy" | undefined> {
+): Promise<HostedChild | OtherHost | "busy" | undefined> {
   const doors = await doorsIn(folder, markOf(agent));
   const open = async (door: string) => {
     try {
       return await HostedChild.open(door, { role: "finder", session }, clock);
     } catch (error) {
+      if (error instanceof OtherHost) return error;
       const isWithout = (error instanceof HostRefusal && error.why === "stranger") || isGone(error);
       return isWithout ? undefined : "busy";
     }
@@ -107,6 +121,35 @@ class HostRefusal extends Error {
   constructor(why: Refusal["refused"]) {
     super(`the host refuses: ${why}`);
     this.why = why;
+  }
+}
+
+const otherLookMs = 500;
+/** So long a prompt is waited for that may itself wait for a client's results. */
+const otherMs = 10 * 60_000;
+
+/** A host of a build whose lines this one cannot read: its prompts end as they would, and their sessions are read in a new process. */
+export class OtherHost extends Error {
+  readonly #door: string;
+  readonly #clock: Clock;
+
+  constructor(door: string, clock: Clock) {
+    super("the host is of a build whose messages this one does not know");
+    this.#door = door;
+    this.#clock = clock;
+  }
+
+  /** Ends the host once no prompt runs in it, or after ten minutes. `onWait` is called each half second. Rejects with the signal's reason. */
+  async over(signal: AbortSignal, onWait: () => void = () => {}): Promise<void> {
+    const untilMs = this.#clock.monotonic() + otherMs;
+    for (;;) {
+      const look = await ask(this.#door, { type: "look" });
+      if (look === undefined) return;
+      if (look.running === 0 || this.#clock.monotonic() >= untilMs) break;
+      onWait();
+      await this.#clock.sleep(otherLookMs, signal);
+    }
+    await ask(this.#door, { type: "end", graceMs: 1_500 });
   }
 }
 
@@ -138,19 +181,22 @@ async function startHost(
     env: {},
   });
   try {
+    // its input stays open until the host has this gateway: where this process ends before, the host ends too
     await orAborted(
       new Promise<void>((resolve, reject) => {
         host.once("error", reject);
         host.once("exit", () => reject(new Error("the host ended at its start")));
         host.stdout.once("data", (said) => (String(said) === readyWord ? resolve() : reject(new Error("no host"))));
         host.stdin.on("error", () => {}); // `exit` reports that
-        host.stdin.end(writeJson(orders));
+        host.stdin.write(`${writeJson(orders)}\n`);
       }),
       AbortSignal.timeout(startMs),
     );
     host.unref();
     host.stdout.destroy();
-    return await HostedChild.open(door, { role: "starter" }, clock);
+    const child = await HostedChild.open(door, { role: "starter" }, clock);
+    host.stdin.end();
+    return child;
   } catch (error) {
     host.kill("SIGKILL");
     throw error;
@@ -168,6 +214,8 @@ export class HostedChild implements AgentChild, ChildHost {
   #read: number;
   #isRepeated = false;
   #note: HostNote | undefined;
+  /** The parts of the note as the host has them. */
+  #parts: Readonly<Record<string, string>>;
   #errors: string;
   #isGone = false;
   /** Calls of `caughtUp` that the host has not answered; it answers in order. */
@@ -182,6 +230,7 @@ export class HostedChild implements AgentChild, ChildHost {
     this.heardMs = clock.monotonic();
     this.#read = welcome.first;
     this.#errors = welcome.errors;
+    this.#parts = welcome.parts ?? {};
     this.exited = new Promise((resolve) => {
       this.#onExit = (how) => {
         this.#tell({}); // all lines were read: the host may end
@@ -194,13 +243,13 @@ export class HostedChild implements AgentChild, ChildHost {
     socket.once("close", () => this.#onExit("its host ended"));
   }
 
-  /** Rejects where no host listens or the host is of another version; with a `HostRefusal` where it refuses. */
+  /** Rejects where no host listens; with a `HostRefusal` where it refuses, and with an `OtherHost` where its version is not known. */
   static async open(door: string, role: GatewayRole, clock: Clock): Promise<HostedChild> {
     const { socket, first } = await answered(door, { type: "hello", ...role });
     try {
       const welcome = parseJson(first) as Welcome | Refusal; // a host's
       if ("refused" in welcome) throw new HostRefusal(welcome.refused);
-      if (welcome.version !== wireVersion) throw new Error("the host is of another version");
+      if (welcome.version < oldestVersion || welcome.version > wireVersion) throw new OtherHost(door, clock);
       return new HostedChild(socket, welcome, clock);
     } catch (error) {
       socket.destroy();
@@ -211,6 +260,16 @@ export class HostedChild implements AgentChild, ChildHost {
   /** What the gateway before left here; undefined where it left nothing. */
   get state(): string | undefined {
     return this.#welcome.state ?? undefined;
+  }
+
+  /** As `HostNote` has them. */
+  get parts(): Readonly<Record<string, string>> {
+    return this.#welcome.parts ?? {};
+  }
+
+  /** Why the host gave up lines that the gateway before wanted kept; undefined where it has them all. */
+  get lost(): LinesLost | undefined {
+    return this.#welcome.lost;
   }
 
   get pid(): number {
@@ -295,9 +354,19 @@ export class HostedChild implements AgentChild, ChildHost {
   }
 
   #tell(order: { readonly write?: string }): void {
-    const note = this.#note === undefined ? {} : { note: this.#note };
+    const note = this.#note === undefined ? {} : { note: this.#told(this.#note) };
     this.#note = undefined;
     if (!this.#isGone && this.#socket.writable) this.#send({ type: "tell", read: this.#read, ...order, ...note });
+  }
+
+  #told({ state, parts, ...note }: HostNote): ToldNote {
+    if (this.#welcome.version < partsVersion)
+      return { ...note, state: writeJson({ ...(parseJson(state) as object), parts }) };
+    const before = this.#parts;
+    this.#parts = parts;
+    const names = new Set([...Object.keys(before), ...Object.keys(parts)]);
+    const changed = [...names].filter((name) => before[name] !== parts[name]);
+    return { ...note, state, parts: Object.fromEntries(changed.map((name) => [name, parts[name] ?? null])) };
   }
 
   #send(order: Order): void {
@@ -371,8 +440,10 @@ const silentEnd = "the host ended before it answered";
 
 async function doorsIn(folder: string, mark = ""): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => []);
-  return names.filter((name) => name.startsWith(mark) && name.endsWith(".agent")).map((name) => join(folder, name));
+  return names.filter((name) => name.startsWith(mark) && name.endsWith(doorEnding)).map((name) => join(folder, name));
 }
+
+const doorEnding = ".agent";
 
 /** The file names of two agents begin differently, and tell nothing. */
 function markOf(agent: string): string {
@@ -380,5 +451,5 @@ function markOf(agent: string): string {
 }
 
 function doorIn(folder: string, mark: string, id: string): string {
-  return join(folder, `${mark}-${id}.agent`);
+  return join(folder, `${mark}-${id}${doorEnding}`);
 }

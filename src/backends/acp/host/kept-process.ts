@@ -13,17 +13,19 @@ const schema = z.object({
       told: z.string().optional(),
       prompt: z.object({ id: z.number(), from: z.number() }).optional(),
       folder: z.number().optional(),
+      idle: z.boolean().optional(),
       tools: z
         .object({
           socket: z.string(),
           secret: z.string(),
-          offered: z.array(z.custom<KeptTools["offered"][number]>()),
+          offered: z.array(z.custom<KeptTools["offered"][number]>()).optional(),
           given: z.array(z.string()),
         })
         .optional(),
     }),
   ),
   loads: z.array(z.object({ sessionId: z.string(), id: z.number() })),
+  parts: z.record(z.string(), z.string()).optional(),
 });
 
 /** Where an agent's process stands, as a gateway leaves it with the host for the next gateway. */
@@ -42,13 +44,27 @@ export interface KeptProcess {
     readonly prompt?: { readonly id: number; readonly from: number } | undefined;
     /** The number of its own folder. */
     readonly folder?: number | undefined;
+    /** No turn has it, and nothing waits in it: it was kept for a next turn of its gateway. */
+    readonly idle?: boolean | undefined;
     readonly tools?: KeptTools | undefined;
   }[];
   /** Requests of `session/load` without a reply. */
   readonly loads: readonly { readonly sessionId: string; readonly id: number }[];
 }
 
-/** Throws a `ZodError` for the note of another build. */
-export function readKept(state: string): KeptProcess {
-  return schema.parse(parseJson(state));
+/**
+ * Reads the state and the parts of a note. A part is named after its session and has the tools that are offered there; version 3 of the wire
+ * has both in the state. Throws a `ZodError` for what is no note.
+ */
+export function readKept(state: string, parts: Readonly<Record<string, string>>): KeptProcess {
+  const { parts: inState = {}, sessions, ...kept } = schema.parse(parseJson(state));
+  const all = { ...inState, ...parts };
+  const offeredIn = (id: string) => parseJson(all[id] ?? "[]") as KeptTools["offered"]; // as `SessionTools` spells them
+  return {
+    ...kept,
+    sessions: sessions.map(({ tools, ...session }) => ({
+      ...session,
+      tools: tools && { ...tools, offered: tools.offered ?? offeredIn(session.id) },
+    })),
+  };
 }

@@ -1,37 +1,35 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { closeSync, ftruncateSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
+import { ftruncateSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
 
 const algorithm = "aes-256-gcm";
 const tagBytes = 16;
 /** The file is rewritten once so many bytes at its beginning are dropped, and they are more than the rest. */
 const rewriteBytes = 1024 * 1024;
-const leastRoom = 256 * 1024;
 
 /**
  * The lines that an agent wrote, in a file. The file has no name once it is open, and its key is in this process's memory alone: it ends
- * with the process, and nobody else can read it. Lines are numbered from 0 and are read by number.
+ * with the process, and nobody else can read it. A line that the disk does not take stays in memory. Lines are numbered from 0 and are read
+ * by number.
  */
 export class LineLog {
   /** Its descriptor; the file has no name. */
   readonly file: number;
   readonly #key = randomBytes(32);
-  /** Where each line begins that is kept. */
+  /** Where each line begins that is kept; one in memory takes no room there. */
   #places: number[] = [];
+  readonly #inMemory = new Map<number, string>();
+  #memoryBytes = 0;
   #first = 0;
   #end = 0;
   #latest = "";
 
-  /** Makes the file; throws as the system does, also where the disk has no room: an agent without a host is better than one that ends soon. */
-  constructor(path: string) {
+  readonly #write: typeof writeSync;
+
+  /** Makes the file; throws as the system does. `write` is the system's, but for a test. */
+  constructor(path: string, write: typeof writeSync = writeSync) {
+    this.#write = write;
     this.file = openSync(path, "wx+", 0o600);
     unlinkSync(path);
-    try {
-      writeAll(this.file, Buffer.alloc(leastRoom), 0);
-      ftruncateSync(this.file, 0);
-    } catch (error) {
-      closeSync(this.file);
-      throw error;
-    }
   }
 
   /** The number of the first line that is kept. */
@@ -46,21 +44,34 @@ export class LineLog {
 
   /** Of the lines that are kept. */
   get bytes(): number {
-    return this.#end - (this.#places[0] ?? this.#end);
+    return this.#end - (this.#places[0] ?? this.#end) + this.#memoryBytes;
+  }
+
+  /** Of the lines that are kept in memory, because the disk did not take them. */
+  get memoryBytes(): number {
+    return this.#memoryBytes;
   }
 
   append(line: string): void {
     const cipher = createCipheriv(algorithm, this.#key, nonce(this.next));
     const sealed = Buffer.concat([cipher.update(line, "utf8"), cipher.final(), cipher.getAuthTag()]);
-    writeAll(this.file, sealed, this.#end);
-    this.#places.push(this.#end);
-    this.#end += sealed.length;
+    const at = this.#end;
+    try {
+      this.#writeAll(sealed, at);
+      this.#end += sealed.length;
+    } catch {
+      this.#inMemory.set(this.next, line);
+      this.#memoryBytes += sealed.length;
+    }
+    this.#places.push(at);
     this.#latest = line;
   }
 
   /** A line that is kept. */
   read(number: number): string {
     if (number === this.next - 1) return this.#latest;
+    const inMemory = this.#inMemory.get(number);
+    if (inMemory !== undefined) return inMemory;
     const at = number - this.#first;
     const from = this.#places[at];
     if (from === undefined) throw new RangeError(`line ${number} is not kept`);
@@ -76,13 +87,27 @@ export class LineLog {
     if (count <= 0) return;
     this.#places = this.#places.slice(count);
     this.#first += count;
+    for (const [number, line] of this.#inMemory) {
+      if (number >= this.#first) break;
+      this.#inMemory.delete(number);
+      this.#memoryBytes -= Buffer.byteLength(line) + tagBytes;
+    }
     const from = this.#places[0] ?? this.#end;
     if (from < this.#end && (from < rewriteBytes || from < this.#end - from)) return;
     const rest = readAll(this.file, from, this.#end - from);
-    writeAll(this.file, rest, 0);
+    try {
+      this.#writeAll(rest, 0); // before `from`, so what is read from stays
+    } catch {
+      return; // the disk is full, and copies what is written: the next drop tries again
+    }
     ftruncateSync(this.file, rest.length);
     this.#places = this.#places.map((place) => place - from);
     this.#end = rest.length;
+  }
+
+  #writeAll(bytes: Buffer, position: number): void {
+    for (let done = 0; done < bytes.length; )
+      done += this.#write(this.file, bytes, done, bytes.length - done, position + done);
   }
 }
 
@@ -91,10 +116,6 @@ function nonce(number: number): Buffer {
   const bytes = Buffer.alloc(12);
   bytes.writeUIntBE(number, 6, 6);
   return bytes;
-}
-
-function writeAll(file: number, bytes: Buffer, position: number): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done, bytes.length - done, position + done);
 }
 
 function readAll(file: number, position: number, length: number): Buffer {

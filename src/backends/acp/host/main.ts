@@ -12,10 +12,18 @@ import { type HostOrders, readyWord } from "./wire.ts";
  * runs beside each agent.
  */
 
+const started = Promise.withResolvers<string>();
+const starterLeft = Promise.withResolvers<void>();
 let written = "";
 process.stdin.setEncoding("utf8");
-for await (const text of process.stdin) written += text; // on a busy machine they come later than this program
-const orders = parseJson(written) as HostOrders; // written by hosted-child.ts
+process.stdin.on("data", (text: string) => {
+  written += text;
+  if (written.endsWith("\n")) started.resolve(written);
+});
+process.stdin.on("error", () => starterLeft.resolve());
+process.stdin.on("end", () => starterLeft.resolve());
+void starterLeft.promise.then(() => started.resolve(written));
+const orders = parseJson(await started.promise) as HostOrders; // written by hosted-child.ts
 process.umask(0o077);
 process.chdir(dirname(orders.door)); // no folder of the user's is held, and the path of the door may be long
 const door = basename(orders.door);
@@ -31,6 +39,7 @@ const host = new AgentHost({
 process.on("SIGINT", () => {});
 process.on("SIGHUP", () => {});
 process.on("SIGTERM", () => void host.end(1_000));
+void starterLeft.promise.then(() => host.starterLeft());
 await host.listen();
 process.stdout.write(readyWord);
 process.stdout.on("error", () => {}); // the gateway reads no further

@@ -23,8 +23,10 @@ export interface AgentChild {
 
 /** What one gateway leaves with a host for the next one. */
 export interface HostNote {
-  /** Of the gateway's own making, as JSON. */
+  /** Of the gateway's own making, as the JSON of an object. */
   readonly state: string;
+  /** The large parts of it that seldom change, by name, each as JSON: only those that changed are sent. */
+  readonly parts: Readonly<Record<string, string>>;
   /** The first of the agent's lines that the next gateway needs. */
   readonly keep: number;
   /** The ids of the prompts that run. */

@@ -6,6 +6,7 @@ import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import { type Abilities, readAbilities } from "../abilities.ts";
 import { askedInText } from "../errors.ts";
 import type { KeptProcess } from "../host/kept-process.ts";
+import type { LinesLost } from "../host/wire.ts";
 import { answered, type PromptEnd, RunningPrompt } from "../running-prompt.ts";
 import { readSessionOptions, type SessionOffer } from "../session/session-options.ts";
 import type { NativeTools } from "../tools/relay-hub.ts";
@@ -49,6 +50,10 @@ export class AgentProcess {
   /** Requests of `session/load` without a reply, by session. */
   readonly #loads = new Map<string, { readonly id: number; readonly done: Promise<void> }>();
 
+  /** Sessions that an earlier gateway kept, until they are closed. */
+  readonly #unwanted = new Set<string>();
+  readonly #cut = new Map<string, LinesLost>();
+
   private constructor(
     { child, peer, router }: ProcessParts,
     start: Start,
@@ -82,21 +87,29 @@ export class AgentProcess {
     return new AgentProcess(wired, start, reply, clock.monotonic() - begunMs);
   }
 
-  /** A process that an earlier gateway left in its host: its sessions are open, and its prompts run or have ended. */
+  /**
+   * A process that an earlier gateway left in its host: its sessions are open, and its prompts run or have ended. Those that were kept
+   * for a next turn are closed: their gateway alone knew what they hold.
+   */
   static adopt(
     child: AgentChild,
     kept: KeptProcess,
-    { restore, ...start }: Start & { readonly restore: (tools: KeptTools) => SessionTools },
+    {
+      restore,
+      lost,
+      ...start
+    }: Start & { readonly restore: (tools: KeptTools) => SessionTools; readonly lost?: LinesLost },
   ): AgentProcess {
     const process = new AgentProcess(wire(child), start, kept.initialized, undefined);
-    for (const { id, userMessages, told, prompt, folder, tools: keptTools } of kept.sessions) {
+    for (const { id, userMessages, told, prompt, folder, idle, tools: keptTools } of kept.sessions) {
       if (folder !== undefined) process.#folders.add(folder);
-      if (prompt !== undefined && prompt.from < (child.host?.read ?? 0)) continue; // its lines were dropped
+      if (idle === true) process.#unwanted.add(id);
+      if (prompt !== undefined && prompt.from < (child.host?.read ?? 0)) process.#cut.set(id, lost ?? "too_many");
       const tools = keptTools === undefined ? undefined : restore(keptTools);
       const given = keptTools?.given ?? [];
       const session = { ...openSession(id, readSessionOptions({}), tools), userMessages, told, given, folder };
       process.#router.sessions.set(id, session);
-      if (prompt === undefined) continue;
+      if (prompt === undefined || process.#cut.has(id)) continue;
       session.isLeft = true;
       session.prompt = prompt;
       process.#peer.expect(prompt.id, process.#run(session));
@@ -106,7 +119,13 @@ export class AgentProcess {
       process.#track(sessionId, id, replied);
     }
     process.note();
+    for (const id of process.#unwanted) void bestEffort(process.discard(id, AbortSignal.timeout(sessionMs)));
     return process;
+  }
+
+  /** Why the host gave up lines of this session's prompt, so that nobody knows all of its answer; undefined where it has them. */
+  lostIn(sessionId: string): LinesLost | undefined {
+    return this.#cut.get(sessionId);
   }
 
   /** It has to make room for a new process once nothing runs in it. */
@@ -199,17 +218,19 @@ export class AgentProcess {
   note(): void {
     const { host } = this.child;
     if (host === undefined) return;
-    const sessions = [...this.sessions.values()].map(({ id, userMessages, told, folder, ...session }) => {
-      const isNeeded = session.running !== undefined || session.isHeld || session.isLeft;
-      const prompt = isNeeded ? session.prompt : undefined;
-      return { id, userMessages, told, prompt, folder, tools: session.tools?.kept(session.given) };
+    const parts: Record<string, string> = {};
+    const sessions = [...this.sessions.values()].map(({ id, userMessages, told, folder, tools, given, ...session }) => {
+      const idle = session.running === undefined && !session.isHeld && !session.isLeft;
+      const prompt = idle ? undefined : session.prompt;
+      if (tools !== undefined) parts[id] = tools.offered;
+      return { id, userMessages, told, prompt, folder, idle, tools: tools && { ...tools.address, given } };
     });
     const loads = [...this.#loads].map(([sessionId, { id }]) => ({ sessionId, id }));
     const { launch, settings } = this.#start;
-    const kept: KeptProcess = { launch, settings, initialized: this.#initialized, sessions, loads };
+    const kept = { launch, settings, initialized: this.#initialized, sessions, loads };
     const running = [...this.sessions.values()].flatMap((session) => (session.running && session.prompt?.id) ?? []);
     const keep = Math.min(host.read, ...sessions.map(({ prompt }) => prompt?.from ?? host.read));
-    host.note({ state: writeJson(kept), keep, running, sessions: [...this.sessions.keys()] });
+    host.note({ state: writeJson(kept), parts, keep, running, sessions: [...this.sessions.keys()] });
   }
 
   /** Called when a prompt has ended, whether or not its events were read. Set by the pool. */
@@ -278,13 +299,14 @@ export class AgentProcess {
   }
 
   async #newSession(native: NativeTools | undefined): Promise<OpenSession> {
-    const opened = await native?.open();
+    const opened = await native?.open().catch((error: unknown) => {
+      throw new NoDoor(error);
+    });
     void this.child.exited.then(() => opened?.tools.close());
     const folder = opened !== undefined && this.own.sharesServers ? this.#takeFolder() : undefined;
     try {
+      const cwd = folder === undefined ? this.#start.cwd : await this.#makeFolder(folder);
       const limit = AbortSignal.timeout(sessionMs);
-      const cwd = folder === undefined ? this.#start.cwd : join(this.#start.cwd, String(folder));
-      if (folder !== undefined) await mkdir(cwd, { recursive: true, mode: 0o700 });
       const place = { ...this.#place, cwd, ...(opened === undefined ? {} : { mcpServers: [opened.server] }) };
       const reply = await this.#peer.request("session/new", place, limit).catch((error: unknown) => {
         this.isStale ||= limit.aborted; // a process that opens no session is of no use
@@ -313,6 +335,16 @@ export class AgentProcess {
     while (this.#folders.has(folder)) folder++;
     this.#folders.add(folder);
     return folder;
+  }
+
+  async #makeFolder(folder: number): Promise<string> {
+    const path = join(this.#start.cwd, String(folder));
+    try {
+      await mkdir(path, { recursive: true, mode: 0o700 });
+      return path;
+    } catch (error) {
+      throw new NoDoor(error);
+    }
   }
 
   #giveBack(folder: number | undefined): void {
@@ -353,6 +385,13 @@ export class AgentProcess {
       this.onIdle();
     };
     return Object.assign(onReply, { running });
+  }
+}
+
+/** A session with tools cannot be prepared here: the files for that cannot be made. Nothing was asked. */
+export class NoDoor extends Error {
+  constructor(cause: unknown) {
+    super("a session with tools cannot be prepared", { cause });
   }
 }
 

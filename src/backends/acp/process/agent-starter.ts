@@ -2,7 +2,14 @@ import { basename } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
 import { agentError, clean, otherThanStarted, slowStart } from "../errors.ts";
-import { freeHosts, type HostedChild, type HostsOptions, hostedStart, hostHolding } from "../host/hosted-child.ts";
+import {
+  freeHosts,
+  type HostedChild,
+  type HostsOptions,
+  hostedStart,
+  hostHolding,
+  OtherHost,
+} from "../host/hosted-child.ts";
 import { type KeptProcess, readKept } from "../host/kept-process.ts";
 import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
@@ -73,13 +80,22 @@ export class AgentStarter {
 
   /** The processes that other gateways left in hosts, for a gateway that starts. */
   async adoptAll(signal: AbortSignal): Promise<readonly AdoptedProcess[]> {
-    return this.#hosts === undefined ? [] : await this.#adopt(await freeHosts(this.#hosts, this.#clock), signal);
+    return this.#hosts === undefined
+      ? []
+      : await this.#adopt(await freeHosts(this.#hosts, this.#clock, signal), signal);
   }
 
-  /** The process that has this session, where another gateway left it or leaves it now; `elsewhere` where one needs it itself. */
-  async adoptHolding(session: string, signal: AbortSignal): Promise<readonly AdoptedProcess[] | "elsewhere"> {
+  /**
+   * The process that has this session, where another gateway left it or leaves it now; `elsewhere` where one needs it itself, and its host
+   * where that is of a build that this one cannot read.
+   */
+  async adoptHolding(
+    session: string,
+    signal: AbortSignal,
+  ): Promise<readonly AdoptedProcess[] | "elsewhere" | OtherHost> {
     const child = this.#hosts && (await hostHolding(this.#hosts, session, this.#clock));
     if (child === "busy") return "elsewhere";
+    if (child instanceof OtherHost) return child;
     return child === undefined ? [] : await this.#adopt([child], signal);
   }
 
@@ -87,13 +103,15 @@ export class AgentStarter {
     if (children.length === 0) return [];
     const now = await prepareLaunch(this.#spec, signal).catch(() => undefined); // its running turns need no account any more
     return children.flatMap((child) => {
-      const kept = keptIn(child.state);
+      const kept = keptIn(child);
       if (kept === undefined) {
         void child.end(endGraceMs); // its gateway was killed before the agent had answered
         return [];
       }
       const { cwd = agentCwd(this.#spec), own = nothingKnown, settings } = now ?? {};
-      const start = { cwd, own, launch: kept.launch, settings: kept.settings, restore: this.#restore };
+      const { lost } = child;
+      const lines = lost === undefined ? {} : { lost };
+      const start = { cwd, own, launch: kept.launch, settings: kept.settings, restore: this.#restore, ...lines };
       const process = AgentProcess.adopt(child, kept, start);
       return [[kept.settings === settings ? kept.launch : undefined, this.#met(process)] as const];
     });
@@ -142,10 +160,10 @@ export class AgentStarter {
   }
 }
 
-/** The note of the gateway before; undefined where it left none, or one of another build. */
-function keptIn(state: string | undefined): KeptProcess | undefined {
+/** The note of the gateway before; undefined where it left none. */
+function keptIn({ state, parts }: HostedChild): KeptProcess | undefined {
   try {
-    return state === undefined ? undefined : readKept(state);
+    return state === undefined ? undefined : readKept(state, parts);
   } catch {
     return undefined;
   }

@@ -7,8 +7,8 @@ import type { BackendLifecycle } from "../../lifecycle.ts";
 import { acpBackend } from "../backend.ts";
 import { agentError } from "../errors.ts";
 import type { Doors } from "../host/door.ts";
-import type { HostsOptions } from "../host/hosted-child.ts";
-import { waitForResults } from "../session/held-session.ts";
+import { type HostsOptions, OtherHost } from "../host/hosted-child.ts";
+import { closeUntaken, waitForResults } from "../session/held-session.ts";
 import { SessionNotes } from "../session/session-notes.ts";
 import { withEfforts } from "../session/session-options.ts";
 import { ParkedPrompts } from "../tools/parked-prompts.ts";
@@ -99,17 +99,21 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   const { startChild, doors } = options;
   const onHostless = (why: string) => options.events?.emit("agent_hostless", { agent: spec.name, why });
   const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name, doors, onHostless };
-  const hub = new RelayHub(agentFolder(spec), clock, doors);
+  const hub = new RelayHub(agentFolder(spec), doors);
   const starter = new AgentStarter(spec, { clock, startChild, hosts, restore: (tools) => hub.restore(tools) });
   const pool = new ProcessPool({
     clock,
     warmMs,
     restartMs,
     start: (launch, onChild, signal) => starter.start(launch, onChild, signal),
-    adoptAll: async (signal) => awaited(await starter.adoptAll(signal)),
+    async adoptAll(signal) {
+      const adopted = awaited(await starter.adoptAll(signal));
+      void hub.sweep();
+      return adopted;
+    },
     async adoptHolding(sessionId, signal) {
       const adopted = await starter.adoptHolding(sessionId, signal);
-      return adopted === "elsewhere" ? adopted : awaited(adopted);
+      return adopted === "elsewhere" || adopted instanceof OtherHost ? adopted : awaited(adopted);
     },
     onGivenUp({ sessions }) {
       for (const { id, tools } of sessions.values()) {
@@ -119,9 +123,11 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     },
   });
   const awaited = (adopted: readonly AdoptedProcess[]) => {
-    for (const [, process] of adopted)
+    for (const [, process] of adopted) {
       for (const session of process.sessions.values())
         if (session.given.length > 0) waitForResults(parts, process, session);
+      void closeUntaken(parts, process);
+    }
     return adopted;
   };
   const notes = new SessionNotes(starter.folder, clock);

@@ -104,5 +104,5 @@ test.each([
   ["unknown", undefined, true],
 ])("models of %s %s call a client's tools: %j", (command, version, serves) => {
   const abilities = { name: command, version, canLoad: false, canDelete: false, canClose: false, canTitle: false };
-  expect(servesTools(agent(command), { ...abilities, takesImages: false, storesWholeMessages: false })).toBe(serves);
+  expect(servesTools(agent(command), { ...abilities, takesImages: false })).toBe(serves);
 });

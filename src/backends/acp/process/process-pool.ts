@@ -1,8 +1,9 @@
-import { bestEffort, orAborted } from "../../../base/async.ts";
+import { bestEffort, notNeeded, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { Notifier } from "../../../base/notifier.ts";
 import type { Abilities } from "../abilities.ts";
+import { OtherHost } from "../host/hosted-child.ts";
 import type { AgentChild } from "./agent-child.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import type { AdoptedProcess } from "./agent-starter.ts";
@@ -23,7 +24,10 @@ export interface PoolOptions {
   /** The processes that other gateways left, by the keys of their launches; undefined for one that takes no new turns. */
   readonly adoptAll?: (signal: AbortSignal) => Promise<readonly AdoptedProcess[]>;
   /** The one that has this session; `elsewhere` while another gateway needs it. */
-  readonly adoptHolding?: (sessionId: string, signal: AbortSignal) => Promise<readonly AdoptedProcess[] | "elsewhere">;
+  readonly adoptHolding?: (
+    sessionId: string,
+    signal: AbortSignal,
+  ) => Promise<readonly AdoptedProcess[] | "elsewhere" | OtherHost>;
   /** Called when a process is given up to another gateway, before that one gets it. */
   readonly onGivenUp?: (process: AgentProcess) => void;
 }
@@ -90,28 +94,35 @@ export class ProcessPool {
     return [...this.#slots.values()].flatMap(({ process }) => (process === undefined ? [] : [process]));
   }
 
-  /** The process of this launch, started if need be. Throws as `start` does; during the pause after a failed start it throws that failure again. */
-  async lease(launch: AgentLaunch, signal: AbortSignal): Promise<Lease> {
+  /**
+   * The process of this launch, started if need be. Throws as `start` does; during the pause after a failed start it throws that failure
+   * again. `recovers`: a stored answer is to be read, and no prompt waits for this process; then there is no pause.
+   */
+  async lease(launch: AgentLaunch, signal: AbortSignal, recovers = false): Promise<Lease> {
     await orAborted(this.#adoptAll(), signal);
     for (;;) {
       signal.throwIfAborted();
       if (this.#closing.signal.aborted) throw new MillraceError("cancelled", "The agent is being closed.");
       const there = this.#slots.get(launch.key);
       if (there !== undefined && !there.ending) return await this.#take(there, signal);
-      if (there === undefined && (await this.#roomFor(signal))) {
-        await this.#pause(launch.key, signal);
-        if (!this.#slots.has(launch.key)) this.#start(launch);
+      const over = new AbortController();
+      const freed = this.#freed.wait(AbortSignal.any([signal, over.signal])); // before the look: room may come while it goes on
+      freed.catch(() => {});
+      if (there !== undefined || !(await this.#roomFor(signal))) {
+        await freed;
         continue;
       }
-      await this.#freed.wait(signal);
+      over.abort(notNeeded);
+      if (!recovers) await this.#pause(launch.key, signal);
+      if (!this.#slots.has(launch.key)) this.#start(launch);
     }
   }
 
   /**
    * The process that has this session open, if any has: one of this gateway's, or one that another gateway left or does not need.
-   * `elsewhere`: another gateway needs it.
+   * `elsewhere`: another gateway needs it. A host: that has it, and is of a build that this one cannot read.
    */
-  async leaseHolding(sessionId: string): Promise<Lease | "elsewhere" | undefined> {
+  async leaseHolding(sessionId: string): Promise<Lease | "elsewhere" | OtherHost | undefined> {
     const here = this.#holding(sessionId);
     if (here !== undefined) return here;
     await this.#adoptAll();
@@ -120,11 +131,11 @@ export class ProcessPool {
     return await found;
   }
 
-  async #find(sessionId: string): Promise<Lease | "elsewhere" | undefined> {
+  async #find(sessionId: string): Promise<Lease | "elsewhere" | OtherHost | undefined> {
     const leaving = [...this.#slots.values()].find(({ process }) => process?.sessions.has(sessionId) === true);
     if (leaving !== undefined) return leaving.isGivenUp ? "elsewhere" : undefined;
     const found = await this.#options.adoptHolding?.(sessionId, this.#closing.signal);
-    if (found === "elsewhere") return found;
+    if (found === "elsewhere" || found instanceof OtherHost) return found;
     this.#takeUp(found ?? []);
     return this.#holding(sessionId);
   }

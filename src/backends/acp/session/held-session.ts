@@ -1,4 +1,4 @@
-import { bestEffort, deadline, within } from "../../../base/async.ts";
+import { bestEffort, deadline, notNeeded, within } from "../../../base/async.ts";
 import type { Prompt, RunOptions } from "../../backend.ts";
 import { isUnknownSession } from "../errors.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
@@ -139,6 +139,19 @@ export async function discardSession(parts: AgentParts, process: AgentProcess, i
     if (!isUnknownSession(error)) throw error; // it was never stored, or is deleted already
   }
   await forgetSession(parts.spec, id);
+}
+
+/** How long a session that an earlier gateway left is kept for the turn that goes on in it; ms. */
+const untakenMs = 10 * 60_000;
+
+/** Closes what an earlier gateway left in this process and no turn took: the end of its turn was stored before the gateway was killed. */
+export async function closeUntaken(parts: AgentParts, process: AgentProcess): Promise<void> {
+  const over = new AbortController();
+  void process.child.exited.then(() => over.abort(notNeeded));
+  await bestEffort(parts.clock.sleep(untakenMs, over.signal));
+  if (over.signal.aborted) return;
+  for (const { id, isLeft, isHeld, running } of process.sessions.values())
+    if (isLeft && !isHeld && running === undefined) await bestEffort(discardSession(parts, process, id));
 }
 
 /** The prompt of this session waits for results from now on, until it is cancelled. */

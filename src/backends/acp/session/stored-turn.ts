@@ -40,7 +40,7 @@ const lockedPollMs = 1_000;
 export async function findStoredTurn(turn: AcpTurn, begun: BegunTurn): Promise<SessionState> {
   const { parts, prompt, held, signal } = turn;
   if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
-  const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
+  const lease = await parts.pool.lease(launchOf(parts, prompt), signal, true);
   held.hold(lease, undefined);
   const { process } = lease;
   if (!process.abilities.canLoad) throw turnFailure(cannotLoadMessage);
@@ -56,7 +56,7 @@ export async function findStoredTurn(turn: AcpTurn, begun: BegunTurn): Promise<S
     await configure(turn, process, session);
     return { type: "absent", process, session };
   }
-  return { type: isWhole(replayed, process) ? "whole" : "cut", turn: replayed };
+  return { type: replayed.reader.hasEnd ? "whole" : "cut", turn: replayed };
 }
 
 /** A session that was never stored was never prompted: Devin stores one at its first prompt. A new one takes its place. */
@@ -94,11 +94,6 @@ async function loadUnlocked(
     onAlive();
     await clock.sleep(lockedPollMs, signal);
   }
-}
-
-/** Whether the replay holds the end of the turn. Without a sign of the end an answer that broke off looks like a whole one. */
-function isWhole({ reader }: ReplayedTurn, { abilities }: AgentProcess): boolean {
-  return reader.stopped !== undefined || (abilities.storesWholeMessages && reader.endsInText);
 }
 
 const cannotLoadMessage =

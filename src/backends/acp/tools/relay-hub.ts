@@ -1,14 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import type { Socket } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { bestEffort } from "../../../base/async.ts";
-import type { Clock } from "../../../base/clock.ts";
 import { removeIfThere, replaceFileSync } from "../../../base/node/replace-file.ts";
 import type { ToolSpec } from "../../backend.ts";
-import { type Doors, defaultDoors, openDoor } from "../host/door.ts";
+import { type Doors, defaultDoors, openDoor, removeDeadDoors } from "../host/door.ts";
 import { socketAddress } from "../host/socket-address.ts";
 import { JsonLines } from "../process/lines.ts";
 import { type FromRelay, type KeptTools, type RelayAddress, SessionTools, serverName } from "./session-tools.ts";
@@ -41,10 +40,8 @@ export interface NativeTools {
 /** Names of the variables in the relay's environment, which an agent may put into its own command line: they hold paths alone. */
 const relayVariables = { socket: "MILLRACE_RELAY_SOCKET", secret: "MILLRACE_RELAY_SECRET_FILE" } as const;
 /** The file that only its user may read, from which a relay takes its session's secret. */
-const secretFile = (socket: string) => `${socket}.secret`;
-
-/** Doors that a killed gateway left are removed after so long, ms: until then another one may take up their sessions. */
-const oldMs = 24 * 3_600_000;
+const secretEnd = ".secret";
+const secretFile = (socket: string) => `${socket}${secretEnd}`;
 
 /**
  * The gateway's end of the relays. Each session has a door of its own, because it goes from gateway to gateway with its agent. A
@@ -52,15 +49,12 @@ const oldMs = 24 * 3_600_000;
  */
 export class RelayHub {
   readonly #folder: string;
-  readonly #clock: Clock;
   readonly #doors: Doors;
   readonly #sessions = new Set<SessionTools>();
-  #isSwept = false;
 
   /** @param folder of the agent, which only its user may read. */
-  constructor(folder: string, clock: Clock, doors: Doors = defaultDoors) {
+  constructor(folder: string, doors: Doors = defaultDoors) {
     this.#folder = folder;
-    this.#clock = clock;
     this.#doors = doors;
   }
 
@@ -110,21 +104,19 @@ export class RelayHub {
 
   #newPath(): string {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    this.#sweep();
-    const path = join(this.#folder, `relay-${randomBytes(6).toString("hex")}.sock`);
+    const path = join(this.#folder, `${doorMark}${randomBytes(6).toString("hex")}.sock`);
     return this.#doors.pipes === undefined ? socketAddress(path) : path;
   }
 
-  #sweep(): void {
-    if (this.#isSwept) return;
-    this.#isSwept = true;
-    for (const name of readdirSync(this.#folder)) {
-      const path = join(this.#folder, name);
-      const stats = name.startsWith("relay-") ? statSync(path, { throwIfNoEntry: false }) : undefined;
-      if (stats !== undefined && stats.mtimeMs < this.#clock.now() - oldMs) rmSync(path, { force: true });
-    }
+  /** Removes the doors that killed gateways left. A session that is taken up later gets its door again. Never rejects. */
+  async sweep(): Promise<void> {
+    const own = new Set([...this.#sessions].map(({ address }) => basename(address.socket)));
+    const isDoor = (name: string) => name.startsWith(doorMark) && !name.endsWith(secretEnd) && !own.has(name);
+    await removeDeadDoors(this.#folder, isDoor, secretEnd);
   }
 }
+
+const doorMark = "relay-";
 
 function serve(socket: Socket, tools: SessionTools): void {
   const lines = new JsonLines();

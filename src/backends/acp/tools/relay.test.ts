@@ -1,12 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../../base/clock.ts";
 import { doorKinds } from "../host/door.fake.ts";
 import { type Doors, dial, openDoor } from "../host/door.ts";
 import { shortPath } from "../host/socket-address.ts";
@@ -20,7 +19,7 @@ function hubs(doors: Doors): { readonly open: () => RelayHub } {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return {
     open() {
-      const hub = new RelayHub(folder, systemClock, doors);
+      const hub = new RelayHub(folder, doors);
       onTestFinished(() => hub.close());
       return hub;
     },
@@ -116,7 +115,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const relay = new Relay(server);
     const called = relay.ask("tools/call", { name: "step" });
     await expect.poll(() => tools.fresh.length).toBe(1);
-    const kept = tools.kept([]);
+    const kept = { ...tools.address, offered: [tool], given: [] };
     first.close();
     const next = gateways.open().restore(kept);
     await expect.poll(() => next.fresh.length).toBe(1);
@@ -124,35 +123,29 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect(await called).toMatchObject({ result: { content: [] } });
   });
 
-  test("the door of a gateway that was killed is removed after a day, and not before", async () => {
+  test("the doors of gateways that were killed are removed, and none at which a gateway listens", async () => {
     const folder = mkdtempSync(join(tmpdir(), "relay-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const left = async (name: string, ageMs: number) => {
-      const path = join(folder, name);
-      const door = openDoor(path, doors, () => {});
-      await door.opened;
-      renameSync(path, `${path}.kept`);
-      door.close();
-      renameSync(`${path}.kept`, path);
-      const at = (systemClock.now() - ageMs) / 1000;
-      utimesSync(path, at, at);
-    };
-    await left("relay-old.sock", 25 * 3_600_000);
-    await left("relay-new.sock", 23 * 3_600_000);
-    const hub = new RelayHub(folder, systemClock, doors);
-    onTestFinished(() => hub.close());
-    await hub.offering([tool]).open();
+    const path = join(folder, "relay-old.sock");
+    const door = openDoor(path, doors, () => {});
+    await door.opened;
+    renameSync(path, `${path}.kept`);
+    door.close();
+    renameSync(`${path}.kept`, path);
+    const [hub, other] = [new RelayHub(folder, doors), new RelayHub(folder, doors)];
+    onTestFinished(() => {
+      hub.close();
+      other.close();
+    });
+    await Promise.all([hub, other].map((each) => each.offering([tool]).open()));
+    await hub.sweep();
     const names = readdirSync(folder).filter((name) => name.endsWith(".sock"));
-    expect([names.includes("relay-old.sock"), names.includes("relay-new.sock"), names.length]).toEqual([
-      false,
-      true,
-      2,
-    ]);
+    expect([names.includes("relay-old.sock"), names.length]).toEqual([false, 2]);
   });
 
   test("a relay finds its gateway in a folder whose path is too long for a socket", async () => {
     const folder = join(mkdtempSync(join(tmpdir(), "relay-")), "x".repeat(100));
-    const hub = new RelayHub(folder, systemClock, doors);
+    const hub = new RelayHub(folder, doors);
     onTestFinished(() => {
       hub.close();
       for (const path of [dirname(folder), shortPath(join(folder, "any")).link ?? ""])
@@ -165,7 +158,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
 
   test("the secret is in a file of its user, and not in what an agent may write into a command line", async () => {
     const { tools, server } = await hubs(doors).open().offering([tool]).open();
-    const { secret, socket } = tools.kept([]);
+    const { secret, socket } = tools.address;
     expect(JSON.stringify(server)).not.toContain(secret);
     const file = server.env.find(({ value }) => value !== socket)?.value ?? "";
     expect(readFileSync(file, "utf8")).toBe(secret);

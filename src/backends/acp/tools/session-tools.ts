@@ -30,6 +30,8 @@ export class SessionTools {
   /** The answers to the calls that the client was given last: a relay that lost its connection gets them again. */
   readonly #answers = new Map<string, ToRelay>();
   #offered: readonly ToolSpec[] = [];
+  /** What is offered, as JSON: large, and compared and noted often. */
+  #spelled: string;
   #relay: Socket | undefined;
   #connected = Promise.withResolvers<void>();
   /** The ids of the calls that the client was given and has not answered yet. */
@@ -50,6 +52,7 @@ export class SessionTools {
     this.#onClose = onClose;
     this.isUsed = kept !== undefined;
     this.#offered = kept?.offered ?? [];
+    this.#spelled = spell(this.#offered);
     this.#given = kept?.given ?? [];
   }
 
@@ -58,10 +61,14 @@ export class SessionTools {
     return this.#connected.promise;
   }
 
-  /** For a later gateway, with the calls that the client has from a turn that ended. */
-  kept(given: readonly string[]): KeptTools {
-    const { socket, secret } = this.#relayAddress;
-    return { socket, secret, offered: this.#specs, given };
+  /** For a later gateway: how the relay finds it. */
+  get address(): RelayAddress {
+    return this.#relayAddress;
+  }
+
+  /** For a later gateway: `offered` of `KeptTools`, as JSON. The same string as long as the same tools are offered. */
+  get offered(): string {
+    return this.#spelled;
   }
 
   /** Resolves once the agent has asked for the tools that are offered now. Never rejects. */
@@ -94,13 +101,15 @@ export class SessionTools {
 
   /** Whether these are other tools than those that are offered. */
   differFrom(tools: readonly ToolSpec[]): boolean {
-    return writeJson(specsOf(tools)) !== writeJson(this.#specs);
+    return spell(tools) !== this.#spelled;
   }
 
   /** Offers these tools from now on; a call of another one is answered with an error. */
   offer(tools: readonly ToolSpec[]): void {
-    const isOther = this.differFrom(tools);
+    const spelled = spell(tools);
+    const isOther = spelled !== this.#spelled;
     this.#offered = tools;
+    this.#spelled = spelled;
     if (isOther) {
       this.#listed = Promise.withResolvers();
       this.#tellTools();
@@ -168,12 +177,8 @@ export class SessionTools {
     this.#onClose();
   }
 
-  get #specs(): KeptTools["offered"] {
-    return specsOf(this.#offered);
-  }
-
   #tellTools(): void {
-    this.#tell({ type: "tools", tools: this.#specs });
+    this.#tell({ type: "tools", tools: specsOf(this.#offered) });
   }
 
   #take(call: RelayedCall): void {
@@ -201,6 +206,10 @@ export class SessionTools {
 
 function specsOf(tools: readonly ToolSpec[]): KeptTools["offered"] {
   return tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+}
+
+function spell(tools: readonly ToolSpec[]): string {
+  return writeJson(specsOf(tools));
 }
 
 function textParts(text: string): ToolResult["content"] {
