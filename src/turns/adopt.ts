@@ -5,7 +5,7 @@ import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, isWithoutIde, MillraceError, toMillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import type { BackendKind, TurnEvent, TurnEventBody } from "../log/event.ts";
-import type { TurnClaim, TurnRecord } from "../log/store.ts";
+import type { TurnClaim, TurnLabel, TurnRecord } from "../log/store.ts";
 import { type Asker, type Continuity, Conversation } from "./continuity/continuity.ts";
 import { stateAfter } from "./decide.ts";
 import type { Exchange } from "./exchange.ts";
@@ -51,18 +51,18 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
   let leftToOthers: ReadonlyMap<TurnId, number> = new Map();
 
   /** Running turns of this account whose process is gone: its lease has ended, or the process is known to have ended. */
-  const orphans = async (): Promise<readonly TurnRecord[]> => {
+  const orphans = async (): Promise<readonly TurnLabel[]> => {
     const isShared = store.capabilities.sharedBetweenMachines;
     const leftHere = isShared || running.again.size > 0;
     const open = await store.listRunning(leftHere ? {} : { exceptOwner: owner });
     const straying = open.filter((turn) => isShared && turn.owner === owner && !running.has(turn.turnId));
     const seenTwice = new Set(straying.map(({ turnId }) => turnId).filter((turnId) => strays.has(turnId)));
     strays = new Set(straying.map(({ turnId }) => turnId)); // a new one may be about to begin
-    const isLeft = ({ turnId, owner: its }: TurnRecord) =>
+    const isLeft = ({ turnId, owner: its }: TurnLabel) =>
       its === owner ? running.again.has(turnId) || seenTwice.has(turnId) : ownerIsGone(its);
     if (open.every((turn) => turn.owner === owner && !isLeft(turn))) return [];
     const owners = await store.owners();
-    const isOverdue = ({ owner: its, lastEventId }: TurnRecord) => {
+    const isOverdue = ({ owner: its, lastEventId }: TurnLabel) => {
       const waitMs = lastEventId !== startOfLog && isElsewhere(its) ? elsewhereMs : 0;
       return its !== owner && (owners.get(its) ?? 0) + waitMs <= parts.clock.now();
     };
@@ -111,7 +111,7 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
  * goes on with its turns. Undefined: that is another one.
  */
 async function takeUp(
-  { turnId, lastEventId }: TurnRecord,
+  { turnId, lastEventId }: TurnLabel,
   { store, backends }: Parts,
 ): Promise<(() => void) | undefined> {
   const nothing = () => {};

@@ -64,6 +64,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     noteDelivered: (turnId) => store.noteDelivered(turnId),
     cancel: async (turnId, by) => void (await running.cancel(turnId, by)),
     get: (turnId, caller) => store.get(turnId, { caller }),
+    getLabel: (turnId) => store.getLabel(turnId),
     remove: (turnId) => running.remove(turnId),
     list: (filter) => store.list(filter),
     async stop() {
