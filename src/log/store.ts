@@ -30,6 +30,8 @@ export interface NewTurn {
   readonly account?: string | undefined;
   /** How long the turn continues without a reader; `Infinity`: to its end. In a record: the longest time that any reader asked for. */
   readonly graceMs: number;
+  /** Its client was told that the turn is accepted, and may stay away: another process prompts it though nobody reads it. */
+  readonly accepted?: true | undefined;
   /** The dialect's own data for showing the turn again after a restart: plain JSON, opaque to every other layer. */
   readonly wire?: unknown;
 }

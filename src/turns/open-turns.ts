@@ -40,7 +40,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     recall,
     running,
   });
-  const adopt = openAdoption({ ...options, events, queue, continuity, recall, running });
+  const adopt = openAdoption({ ...options, events, queue, continuity, recall, running, readers });
   const onProblem = (error: unknown) =>
     events.emit("turn_problem", { event: "turn_upkeep_failed", turnId: undefined, error });
   const upkeep = Promise.all([
