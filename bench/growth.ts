@@ -101,7 +101,7 @@ try {
   for (const [section, cases] of Object.entries(sections).filter(([section]) => isWanted(section)))
     await run(section, cases);
   if (isWanted("reading")) {
-    say("\nreading answers for calls: a KB of a long answer beside a KB of a short one");
+    say("\nreading answers for calls and to a limit: a KB of a long answer beside a KB of a short one");
     for (const { name, times } of readingGrowth()) {
       report.push({ section: "reading", name, times });
       say(`x${times.toFixed(2)}  ${name}`);

@@ -1,3 +1,6 @@
+import { estimateTokens } from "../../src/base/token-estimate.ts";
+import type { EventStage } from "../../src/turns/event-stage.ts";
+import { limitOutput } from "../../src/turns/limit-output.ts";
 import { bash, fakeRequest, readFile, user } from "../../src/turns/prompt/request.fake.ts";
 import { planAnswer } from "../../src/turns/tools/answer-plan.ts";
 import { markOf } from "../../src/turns/tools/grammar.ts";
@@ -65,20 +68,41 @@ export function readingGrowth(): readonly { readonly name: string; readonly time
     unit: Array.from({ length: 1 + Math.floor(Math.random() * 6) }, () => some(pieces)).join(""),
     deltaLength: some([7, 50, 4_096, inOne]),
   }));
-  return [...alone, ...whole, ...patterns]
-    .map(({ unit, deltaLength }) => ({
-      name: `${JSON.stringify(unit)} in deltas of ${deltaLength}`,
-      times: growth(unit, deltaLength),
-    }))
-    .toSorted((a, b) => b.times - a.times);
+  const read = [...alone, ...whole, ...patterns].map(({ unit, deltaLength }) => ({
+    name: `${JSON.stringify(unit)} in deltas of ${deltaLength}`,
+    times: growth(unit, deltaLength, () => planned()),
+  }));
+  const limited = limits.map(({ unit, stop, most = Infinity }) => ({
+    name: `${JSON.stringify(unit)} with ${stop.length} stop sequences, up to ${most} of its tokens`,
+    times: growth(unit, 20, (length) =>
+      limitOutput({ stop, maxOutputTokens: Math.ceil((length / 3.8) * most), countTokens: estimateTokens }),
+    ),
+  }));
+  return [...read, ...limited].toSorted((a, b) => b.times - a.times);
 }
+
+/** The limits of an answer: tokens, far from the answer's end or at it, and sequences that nearly come. */
+const limits: readonly { unit: string; stop: readonly string[]; most?: number }[] = [
+  { unit: "some words of an ", stop: [], most: 10 },
+  { unit: "some words of an ", stop: [], most: 1 },
+  { unit: "Some words.\n\nHum", stop: ["\n\nHuman:", "\n\nAssistant:"], most: 10 },
+  { unit: "a", stop: [`${"a".repeat(1_000)}b`] },
+];
 
 const finished = (text: string) => ({ type: "finished", reason: { unified: "stop", raw: undefined }, text }) as const;
 
-function read(text: string, deltaLength: number): number {
+/** Makes the stage that reads an answer of this length. */
+type Stage = (length: number) => EventStage | undefined;
+
+function planned(): EventStage {
   if (plan === undefined) throw new Error("the plan offers tools");
+  return new PlannedAnswer(plan, { mayAskAgain: true });
+}
+
+function read(text: string, deltaLength: number, stage: Stage): number {
+  const answer = stage(text.length);
+  if (answer === undefined) throw new Error("nothing is limited");
   const started = process.cpuUsage();
-  const answer = new PlannedAnswer(plan, { mayAskAgain: true });
   for (let at = 0; at < text.length; at += deltaLength)
     answer.push({ type: "text", delta: text.slice(at, at + deltaLength) });
   answer.push(finished(text));
@@ -86,13 +110,13 @@ function read(text: string, deltaLength: number): number {
 }
 
 /** The processor time a KB of a long answer takes beside that of a short one; the least of several tries, since other work only adds. */
-function growth(unit: string, deltaLength: number): number {
+function growth(unit: string, deltaLength: number, stage: Stage): number {
   const text = unit.repeat(Math.ceil((smallSize * factor) / unit.length));
   const floor = 5_000; // microseconds: below it the clock is too coarse
   let [small, large] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   for (let tries = 0; tries < 10; tries++) {
-    small = Math.min(small, Math.max(floor, read(text.slice(0, smallSize), deltaLength)));
-    large = Math.min(large, read(text.slice(0, smallSize * factor), deltaLength));
+    small = Math.min(small, Math.max(floor, read(text.slice(0, smallSize), deltaLength, stage)));
+    large = Math.min(large, read(text.slice(0, smallSize * factor), deltaLength, stage));
     if (large < small * factor * mostGrowth) break;
   }
   return large / (small * factor);

@@ -129,7 +129,8 @@ describe("the gateway over the real turns", () => {
     second.finish("");
     expect((await meanwhile(after, next)).status).toBe(200);
     const [latest] = await after.turns.list({ limit: 1 });
-    expect(latest?.request.messages.map((message) => message.role)).toEqual(["user", "assistant", "user"]);
+    const record = latest && (await after.turns.get(latest.turnId));
+    expect(record?.request.messages.map((message) => message.role)).toEqual(["user", "assistant", "user"]);
   });
 
   it("joins the request that a client sends again after its line broke, and pays one prompt", async () => {

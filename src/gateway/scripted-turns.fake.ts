@@ -74,6 +74,7 @@ export class ScriptedTurns implements Turns {
       owner: "test",
       degraded: false,
       lastEventId: startOfLog,
+      messageCount: kept.request.messages.length,
     };
     this.#turns.set(turnId, { record, events: [], readers: 0, aliveAtMs: undefined });
     this.emit(turnId, ...this.script(turn));
@@ -223,6 +224,10 @@ export class ScriptedTurns implements Turns {
     if (record === undefined || (caller !== undefined && record.caller !== caller)) return undefined;
     if (record.expiresAtMs <= this.#clock.now()) throw new MillraceError("expired", "No longer kept.");
     return record;
+  }
+
+  async getLabel(turnId: TurnId): Promise<TurnRecord | undefined> {
+    return this.#turns.get(turnId)?.record;
   }
 
   /** Another process removes it, as one does whose store did not take the first event. */

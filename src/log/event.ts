@@ -171,6 +171,25 @@ export function outlineEvent(event: TurnEvent): OutlinedEvent {
   return { ...outlineOf(event), eventId: event.eventId, atMs: event.atMs };
 }
 
+/**
+ * An outline in short, with one more event: `started`, the first part of the answer with the size of all parts, the usage (a measured
+ * one stays when an estimate follows), and the end. It stands in the row of a turn that has ended.
+ */
+export function shorten(short: readonly OutlinedEvent[], event: OutlinedEvent): readonly OutlinedEvent[] {
+  if ("characters" in event) {
+    const at = short.findIndex((each) => "characters" in each);
+    const first = short[at];
+    if (first === undefined || !("characters" in first))
+      return [...short, event.type === "rewritten" ? { ...event, type: "text" } : event];
+    const characters = event.type === "rewritten" ? event.characters : first.characters + event.characters;
+    return short.with(at, { ...first, characters });
+  }
+  const at = event.type === "usage" ? short.findIndex(({ type }) => type === "usage") : -1;
+  const usage = short[at];
+  if (usage?.type !== "usage" || event.type !== "usage") return [...short, event];
+  return event.estimated && !usage.estimated ? short : short.with(at, event);
+}
+
 /** Whether nothing can follow this event. */
 export function endsTurn<E extends OutlinedBody>(
   event: E,

@@ -2,7 +2,18 @@ import { isDegraded, type MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Notifier } from "../base/notifier.ts";
 import type { Secret } from "../base/secret.ts";
-import { type CancelledBy, eventIdOf, isTerminal, seqOf, type TurnEvent, type TurnEventBody } from "./event.ts";
+import {
+  type CancelledBy,
+  eventIdOf,
+  isTerminal,
+  type OutlinedEvent,
+  outlineEvent,
+  outlineOf,
+  seqOf,
+  shorten,
+  type TurnEvent,
+  type TurnEventBody,
+} from "./event.ts";
 import { LiveEvents } from "./live-events.ts";
 import type { RowWriter } from "./row-writer.ts";
 import { notStored, pastTheEnd, type Row } from "./rows.ts";
@@ -18,7 +29,7 @@ import {
   type TurnRecord,
 } from "./store.ts";
 import type { Page } from "./turn-log.ts";
-import { labelOf } from "./turn-row.ts";
+import { labelOf, withoutRequest } from "./turn-row.ts";
 
 export interface LiveTurnOptions {
   readonly record: TurnRecord;
@@ -51,6 +62,8 @@ export class LiveTurn implements LogWriter {
   readonly #opensWithoutKey: boolean;
   #record: TurnRecord;
   #endedAtMs: number | undefined;
+  /** In short; undefined where the events that the store had of it are not known. */
+  #outline: readonly OutlinedEvent[] | undefined;
   #storedSeq: number;
   /** Number of the last event that was handed to the store: a reader of the store may have it before the store has answered. */
   #handedSeq: number;
@@ -66,6 +79,7 @@ export class LiveTurn implements LogWriter {
     this.#storedSeq = seqOf(record.lastEventId);
     this.#handedSeq = this.#storedSeq;
     this.#events = new LiveEvents(this.#storedSeq);
+    if (this.#storedSeq === 0) this.#outline = [];
     this.#opensWithoutKey = sealer.open(row, {}) !== undefined;
   }
 
@@ -123,7 +137,7 @@ export class LiveTurn implements LogWriter {
   keepOutline(): void {
     this.#isOutline = true;
     this.#events.blank();
-    this.#record = { ...this.#record, ...labelOf(this.#record) };
+    this.#record = sealedRecord(this.#record);
   }
 
   /** Whether its first event could not be stored, so that it was never prompted. */
@@ -152,10 +166,11 @@ export class LiveTurn implements LogWriter {
     if (this.#lost !== undefined) return this.#lost;
     if (this.#record.ended) return "ended";
     const { writer } = this.#options;
+    const outline = this.#outlineWith(bodies, atMs);
     if (writer !== undefined && !this.isDegraded) {
       this.#handedSeq += bodies.length;
       try {
-        const appended = await writer.append(bodies, atMs);
+        const appended = await writer.append(bodies, atMs, outline);
         if (appended === "appended") this.#storedSeq += bodies.length;
         else if (!this.isDegraded) {
           // an append before it may have failed meanwhile
@@ -177,6 +192,7 @@ export class LiveTurn implements LogWriter {
 
   /** Holds what the store had of it when it was claimed. Of a turn that its client sealed, observers find it only here. */
   recall(stored: readonly TurnEvent[]): void {
+    this.#outline = stored.map(outlineEvent).reduce(shorten, []);
     this.#events.recall(stored);
     this.#events.dropCold(this.#storedSeq);
   }
@@ -249,7 +265,7 @@ export class LiveTurn implements LogWriter {
     if (caller !== undefined && caller !== this.#record.caller) return undefined;
     const record = { ...this.#record, cancelRequested: this.hasEnded ? undefined : this.#record.cancelRequested };
     if (this.opensTo(clientKey)) return record;
-    return clientKey === undefined ? { ...record, ...labelOf(record), sealed: true } : undefined;
+    return clientKey === undefined ? { ...sealedRecord(record), sealed: true } : undefined;
   }
 
   passes({ caller, fingerprint, session, idempotencyKey, open, exceptOwner }: TurnFilter): boolean {
@@ -272,6 +288,15 @@ export class LiveTurn implements LogWriter {
     return error;
   }
 
+  /** The outline in short with these events; appends come one after another. */
+  #outlineWith(bodies: readonly TurnEventBody[], atMs: number): readonly OutlinedEvent[] | undefined {
+    let seq = Math.max(this.lastSeq, this.#handedSeq);
+    return (this.#outline = bodies.reduce<readonly OutlinedEvent[] | undefined>(
+      (short, body) => short && shorten(short, { ...outlineOf(body), eventId: eventIdOf(++seq), atMs }),
+      this.#outline,
+    ));
+  }
+
   #show(bodies: readonly TurnEventBody[], atMs: number): void {
     if (bodies.length === 0) return;
     this.#events.push(bodies, atMs);
@@ -281,10 +306,17 @@ export class LiveTurn implements LogWriter {
     if (last !== undefined && isTerminal(last)) {
       this.#endedAtMs = atMs;
       const expiresAtMs = expiryOf(atMs, atMs, this.#options.retention);
-      this.#record = { ...this.#record, lastEventId, ended: true, outcome: last.type, expiresAtMs };
+      const outline = this.#outline;
+      this.#record = { ...this.#record, lastEventId, ended: true, outcome: last.type, outline, expiresAtMs };
       this.#over.resolve();
       this.#options.onEnded();
     } else this.#record = { ...this.#record, lastEventId };
     this.#changes.wake();
   }
+}
+
+/** The record as it is shown without the key of the client that sealed the turn. */
+function sealedRecord(record: TurnRecord): TurnRecord {
+  const { wire: _wire, ...shown } = record;
+  return withoutRequest({ ...shown, ...labelOf(record, true) });
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { CancelMessage } from "./lease.ts";
 import type { LiveTurn } from "./live-turn.ts";
-import type { TurnRecord } from "./store.ts";
+import type { TurnLabel, TurnRecord } from "./store.ts";
 
 /** How many turns that ended stay in memory, and how long if the store has them; ms. Those that it lacks stay until they expire. */
 const mostEnded = 64;
@@ -56,7 +56,7 @@ export class LiveTurns {
   }
 
   /** The record of memory, where only memory has the newest. */
-  newest(record: TurnRecord): TurnRecord {
+  newest<Facts extends TurnLabel>(record: Facts): Facts | TurnRecord {
     const live = this.#turns.get(record.turnId);
     return (live?.isDegraded === true ? live.shown({}) : undefined) ?? record;
   }

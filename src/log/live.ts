@@ -30,6 +30,7 @@ import {
   type StreamName,
   type TurnClaim,
   type TurnFilter,
+  type TurnLabel,
   type TurnLookup,
   type TurnRecord,
 } from "./store.ts";
@@ -234,7 +235,18 @@ export class Live implements LiveLog {
     }
   }
 
-  async list(filter: TurnFilter): Promise<readonly TurnRecord[]> {
+  async getLabel(turnId: TurnId): Promise<TurnLabel | undefined> {
+    const live = this.#turns.current(turnId);
+    if (live?.isDegraded === true) return live.shown({});
+    try {
+      return await this.#health.store.turns.getLabel(turnId);
+    } catch (error) {
+      if (!isDegraded(error) || live === undefined) throw error;
+      return live.shown({});
+    }
+  }
+
+  async list(filter: TurnFilter): Promise<readonly TurnLabel[]> {
     const stored = await this.#health.orDegraded(() => this.#health.store.turns.list(filter));
     const nowMs = this.#clock.now();
     const here = this.#turns
@@ -247,7 +259,7 @@ export class Live implements LiveLog {
     return [...shown.reverse(), ...rest].sort((a, b) => b.createdAtMs - a.createdAtMs).slice(0, filter.limit);
   }
 
-  async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnRecord[]> {
+  async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnLabel[]> {
     const stored = (await this.#health.orDegraded(() => this.#health.store.turns.listRunning(options))) ?? [];
     return stored.map((record) => this.#turns.newest(record)).filter(({ ended }) => !ended);
   }

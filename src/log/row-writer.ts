@@ -1,5 +1,5 @@
 import type { TurnId } from "../base/ids.ts";
-import { isTerminal, type TurnEventBody } from "./event.ts";
+import { isTerminal, type OutlinedEvent, type TurnEventBody } from "./event.ts";
 import type { Row, Rows } from "./rows.ts";
 import { type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
 import { type AppendOutcome, expiryOf, type Retention } from "./store.ts";
@@ -38,8 +38,12 @@ export class RowWriter {
     return this.#parts.row.epoch;
   }
 
-  /** As `LogWriter.append`. Appends are stored in the order of the calls. */
-  async append(bodies: readonly TurnEventBody[], atMs: number): Promise<AppendOutcome> {
+  /** As `LogWriter.append`. Appends are stored in the order of the calls. `outline`: that of a turn that ends now, for its row. */
+  async append(
+    bodies: readonly TurnEventBody[],
+    atMs: number,
+    outline?: readonly OutlinedEvent[],
+  ): Promise<AppendOutcome> {
     if (bodies.length === 0) return "appended";
     const { rows, sealer, retention, row, box } = this.#parts;
     const { id, epoch } = row;
@@ -56,7 +60,12 @@ export class RowWriter {
     const expiresAtMs = ends ? expiryOf(atMs, atMs, retention) : undefined;
     const proof = sealer.prove({ ...row, last: this.#last, open: !ends, expiresAtMs });
     const key = ends ? sealer.closedKey(row) : undefined;
-    const end = ends && { outcome: last.type, endedAtMs: atMs, ...(key === undefined ? {} : { key }) };
+    const end = ends && {
+      outcome: last.type,
+      endedAtMs: atMs,
+      ...(key === undefined ? {} : { key }),
+      ...(outline === undefined ? {} : { outline: sealer.sealLabel(id, "outline", JSON.stringify(outline)) }),
+    };
     const set = end === false || expiresAtMs === undefined ? { proof } : { proof, open: false, expiresAtMs, meta: end };
     const flush = ends || bodies.some(({ type }) => type === "started");
     const outcome = await rows.commit([{ type: "update", id, guard, set, entries }], flush);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { startOfLog, type TurnId } from "../base/ids.ts";
+import { type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 import type { LogStore } from "./store.ts";
 import { finished, never, type StoreWorld, text } from "./store-world.fake.ts";
@@ -95,6 +95,42 @@ export function describeTurns(world: StoreWorld): void {
       expect(await ids({ caller: "caller-2", idempotencyKey: "k" })).toEqual([]);
       expect(await ids({ open: true })).toEqual([c.turnId, b.turnId]);
       expect(await ids({ open: false })).toEqual([a.turnId]);
+    });
+
+    test("are listed with all that lists show, and without the request", async () => {
+      const facts = {
+        session: "s",
+        idempotencyKey: "k",
+        client: "x/1",
+        project: "p",
+        modelRule: "alias",
+        account: "a",
+      };
+      const turn = newTurn({ ...facts, graceMs: Infinity, wire: { a: [1] } });
+      const { writer } = await world.store.create(turn, "owner-1");
+      const { request, wire: _wire, ...label } = turn;
+      const running = { ...label, request: { model: request.model }, messageCount: 1, owner: "owner-1" };
+      for (const listed of await Promise.all([
+        world.store.list({ limit: 5 }),
+        world.store.listRunning(),
+        world.store.getLabel(turn.turnId).then((found) => [found]),
+      ])) {
+        expect(listed).toMatchObject([{ ...running, ended: false, lastEventId: startOfLog }]);
+      }
+      const counts = { promptTokens: 9, completionTokens: 4, thinkingTokens: 0 };
+      const started = { type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId: undefined } as const;
+      await writer?.append([started, { type: "thinking", delta: "hm" }], 3);
+      await writer?.append([text("one"), text("two"), { type: "usage", ...counts, estimated: false }], 5);
+      await writer?.append([{ type: "usage", ...counts, promptTokens: 1, estimated: true }, finished], 7);
+      const outline = [
+        { type: "started", modelUid: "m", backend: "cascade", eventId: "a1", atMs: 3 },
+        { type: "thinking", characters: 8, eventId: "a2", atMs: 3 },
+        { type: "usage", ...counts, estimated: false, eventId: "a5", atMs: 5 },
+        { type: "finished", reason: "stop", eventId: "a7", atMs: 7 },
+      ];
+      expect(await world.store.list({ limit: 5 })).toMatchObject([{ ...running, outcome: "finished", outline }]);
+      expect((await world.store.get(turn.turnId))?.outline).toEqual(outline);
+      expect(await world.store.getLabel("turn_none" as TurnId)).toBeUndefined();
     });
 
     test("say how they ended, and whether that was delivered", async () => {

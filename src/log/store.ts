@@ -30,12 +30,20 @@ export interface NewTurn {
   readonly account?: string | undefined;
   /** How long the turn continues without a reader; `Infinity`: to its end. In a record: the longest time that any reader asked for. */
   readonly graceMs: number;
+  /** Its client was told that the turn is accepted, and may stay away: another process prompts it though nobody reads it. */
+  readonly accepted?: true | undefined;
   /** The dialect's own data for showing the turn again after a restart: plain JSON, opaque to every other layer. */
   readonly wire?: unknown;
 }
 
-/** The facts of a turn beside its events. */
-export interface TurnRecord extends NewTurn {
+/**
+ * What lists, feeds, metrics and the usage history show of a turn. All of it stands in the turn's row, so that none of them opens a
+ * request: prompts have megabytes.
+ */
+export interface TurnLabel extends Omit<NewTurn, "request" | "wire"> {
+  readonly request: Pick<TurnRequest, "model">;
+  /** Of the request; 0 where a client sealed it. */
+  readonly messageCount: number;
   readonly ended: boolean;
   /** How it ended; undefined while it runs. */
   readonly outcome: TerminalEventType | undefined;
@@ -45,7 +53,9 @@ export interface TurnRecord extends NewTurn {
   readonly cancelRequested: CancelledBy | undefined;
   /** The process that runs it, or ran it last. */
   readonly owner: string;
-  /** True when a client sealed the turn and its key was not given: the request is empty but for the model's name. */
+  /** The answer in short (`shorten`), once it has ended; absent where its process could not read what an earlier one had stored. */
+  readonly outline?: readonly OutlinedEvent[] | undefined;
+  /** True when a client sealed the turn and its key was not given: its session, its key and its request are not known. */
   readonly sealed?: true;
   /** True when only this process's memory holds the turn, or its end: the store did not take it. It ends with this process. */
   readonly degraded: boolean;
@@ -55,6 +65,11 @@ export interface TurnRecord extends NewTurn {
   readonly attachedAtMs: number;
   /** When the log stops being readable, epoch ms; for a running turn, when it would if it ended now. */
   readonly expiresAtMs: number;
+}
+
+/** A turn with its request: the facts of a turn beside its events. */
+export interface TurnRecord extends TurnLabel, NewTurn {
+  readonly request: TurnRequest;
 }
 
 /** Whether the events are stored now, or why nothing was: another writer took the turn over, it has ended, it was removed. */
@@ -190,8 +205,13 @@ export interface LogReads {
   untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   /** Undefined when unknown. */
   get(turnId: TurnId, looking?: TurnLookup): Promise<TurnRecord | undefined>;
-  /** Newest first, without the expired ones; those that a client sealed as `sealed`. By a key that expired: throws `expired`. */
-  list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
+  /** As `get`, for any caller and without the request, which is not opened. */
+  getLabel(turnId: TurnId): Promise<TurnLabel | undefined>;
+  /**
+   * Newest first, without the expired ones; those that a client sealed as `sealed`. By a key that expired: throws `expired`. Opens no
+   * request, and other work goes on meanwhile.
+   */
+  list(filter: TurnFilter): Promise<readonly TurnLabel[]>;
   /**
    * A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: the grace time that it asks for, if that is longer
    * than the turn's.
@@ -223,7 +243,7 @@ export interface StreamStore {
 /** Housekeeping: live processes, turns that ended processes left running, and expired turns. */
 export interface StoreHousekeeping {
   /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
-  listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;
+  listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnLabel[]>;
   /** The first event of a running turn, also of one that a client sealed; undefined where there is none yet. */
   firstEvent(turnId: TurnId): Promise<TurnEvent | undefined>;
   /** When the oldest running turn was created, epoch ms; Infinity if none runs. Decodes no turn. */

@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import { isDegraded } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import { type CancelledBy, eventIdOf, type TurnEvent } from "./event.ts";
+import { type CancelledBy, eventIdOf, type OutlinedEvent, type TurnEvent } from "./event.ts";
 import { messageTo } from "./lease.ts";
 import { RowWriter, type StoredEvent } from "./row-writer.ts";
 import {
@@ -14,6 +14,7 @@ import {
   type Row,
   type RowChange,
   type Rows,
+  unhurried,
   unknownTurn,
   untilRow,
 } from "./rows.ts";
@@ -24,10 +25,23 @@ import {
   type NewTurn,
   type Retention,
   type TurnFilter,
+  type TurnLabel,
   type TurnLookup,
   type TurnRecord,
 } from "./store.ts";
-import { decodeTurn, encodeTurn, graceOf, labelOf, metaOf, recordOf, storedGrace } from "./turn-row.ts";
+import {
+  decodeLabel,
+  decodeTurn,
+  encodeLabel,
+  encodeTurn,
+  graceOf,
+  type LabelFacts,
+  labelOf,
+  metaOf,
+  recordOf,
+  storedGrace,
+  withoutRequest,
+} from "./turn-row.ts";
 
 /** The most that a reader holds at a time, for deltas of any size: this bounds the memory of slow readers. */
 export const pageBytes = 256 * 1024;
@@ -82,7 +96,7 @@ export class TurnLog {
   begin(turn: NewTurn, owner: string, clientKey: Secret | undefined, text = encodeTurn(turn)): BegunTurn {
     const { turnId, createdAtMs, caller, idempotencyKey, fingerprint, session } = turn;
     const { key, box } = this.#sealer.newBox(turnId, clientKey);
-    const label = clientKey === undefined ? {} : { label: this.#sealer.sealLabel(turnId, encodeTurn(labelOf(turn))) };
+    const label = this.#sealer.sealLabel(turnId, "label", encodeLabel(labelOf(turn, clientKey !== undefined)));
     const tags = [this.#tag("caller", caller), this.#tag("body", caller, fingerprint)];
     if (idempotencyKey !== undefined) tags.push(this.#tag("key", caller, idempotencyKey));
     if (session !== undefined) tags.push(this.#tag("session", caller, session));
@@ -96,12 +110,12 @@ export class TurnLog {
       owner,
       expiresAtMs: undefined,
       tags,
-      meta: { caller, key, attachedAtMs: createdAtMs, ...label },
+      meta: { caller, key, label, attachedAtMs: createdAtMs },
     } as const;
     const row: Row = { ...unproven, proof: this.#sealer.prove(unproven) };
     return {
       row,
-      record: this.#recordOf(turn, row),
+      record: this.#recordOf({ ...turn, messageCount: turn.request.messages.length }, row),
       writer: this.#writerOf(row, box, noTag),
       insert: { type: "insert", row, head: box.sealText("head", text) },
     };
@@ -150,7 +164,8 @@ export class TurnLog {
       // read after the claim: a later cancel request goes to the new owner
       const { meta = row.meta } = (await this.#rows.get(turnId)) ?? {};
       const [entry] = last === 0 ? [] : await this.#rows.entries(turnId, last - 1, { count: 1, bytes: 1 });
-      const record = this.#recordOf(decodeTurn(box.openText("head", headOf(row))), { ...claimed, meta });
+      const turn = decodeTurn(box.openText("head", headOf(row)));
+      const record = this.#recordOf({ ...turn, messageCount: turn.request.messages.length }, { ...claimed, meta });
       const writer = this.#writerOf(claimed, box, entry === undefined ? noTag : tagOf(entry.bytes));
       return { row: claimed, record, writer };
     }
@@ -196,7 +211,7 @@ export class TurnLog {
   }
 
   /** As `TurnReading.list`. */
-  async list({ caller, fingerprint, session, idempotencyKey, ...filter }: TurnFilter): Promise<readonly TurnRecord[]> {
+  async list({ caller, fingerprint, session, idempotencyKey, ...filter }: TurnFilter): Promise<readonly TurnLabel[]> {
     const tag =
       caller === undefined
         ? undefined
@@ -208,7 +223,7 @@ export class TurnLog {
               ? this.#tag("session", caller, session)
               : this.#tag("caller", caller);
     const found = await this.#rows.find({ kind: "turn", ...filter, ...(tag === undefined ? {} : { tag }) });
-    if (idempotencyKey === undefined || tag === undefined) return this.#listed(found, {});
+    if (idempotencyKey === undefined || tag === undefined) return this.#listed(found);
     // A key has at most one turn, and a key whose turn has expired never gets another prompt.
     for (const row of found) {
       if (!row.tags.includes(tag)) throw damagedLog();
@@ -216,13 +231,24 @@ export class TurnLog {
     }
     if (found.length === 0 && (await this.#rows.find({ kind: "tombstone", tag, limit: 1 })).length > 0)
       throw expiredTurn();
-    return this.#listed(found, {}, (row, known) => this.#shown(row, {}, known)); // damaged, it still is the key's turn
+    const listed = await this.#listed(found);
+    if (listed.length < found.length) throw damagedLog(); // damaged, it still is the key's turn
+    return listed;
+  }
+
+  /** As `TurnReading.getLabel`. */
+  async getLabel(turnId: TurnId): Promise<TurnLabel | undefined> {
+    const row = await this.#rows.get(turnId);
+    if (row === undefined || (row.kind === "turn" && !this.#sealer.isProven(row) && !this.#isOurs(row)))
+      return undefined;
+    await this.#check(row);
+    return this.#label(row);
   }
 
   /** As `StoreHousekeeping.listRunning`. */
-  async listRunning(options: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]> {
+  async listRunning(options: { readonly exceptOwner?: string }): Promise<readonly TurnLabel[]> {
     const found = await this.#rows.find({ kind: "turn", ...options, open: true, limit: Number.MAX_SAFE_INTEGER });
-    return this.#listed(found, "runner");
+    return this.#listed(found);
   }
 
   async oldestRunningMs(): Promise<number> {
@@ -369,44 +395,45 @@ export class TurnLog {
 
   /** False if the gateway's key is another one now. */
   #isOurs(row: Row): boolean {
-    return this.#sealer.open(row, "runner") !== undefined || this.#sealer.openLabel(row) !== undefined;
+    return this.#sealer.open(row, "runner") !== undefined || this.#sealer.openLabel(row, "label") !== undefined;
   }
 
-  /** Turns that may be shown; one that was changed or damaged is left out, unless `show` throws for it. */
-  async #listed(
-    found: readonly Row[],
-    access: Access,
-    show = (row: Row, known?: NewTurn) => this.#shownIfWhole(row, access, known),
-  ): Promise<readonly TurnRecord[]> {
+  /** The labels of turns that may be shown. One that was changed or damaged is left out. */
+  async #listed(found: readonly Row[]): Promise<readonly TurnLabel[]> {
     const nowMs = this.#clock.now();
-    const kept = found.filter((row) => (row.expiresAtMs ?? Infinity) > nowMs && this.#sealer.isProven(row));
-    const shown = kept.map(async ({ id }) => {
-      const known = this.#inMemory(id as TurnId); // the row of a turn
-      const row = await this.#rows.get(id, known === undefined);
-      return row?.kind === "turn" ? show(row, known) : undefined;
-    });
-    return (await Promise.all(shown)).filter((record) => record !== undefined);
+    const listed: TurnLabel[] = [];
+    for await (const row of unhurried(found)) {
+      if ((row.expiresAtMs ?? Infinity) <= nowMs || !this.#sealer.isProven(row)) continue;
+      const label = this.#label(row);
+      if (label !== undefined) listed.push(label);
+    }
+    return listed;
   }
 
-  #shownIfWhole(row: Row, access: Access, known?: NewTurn): TurnRecord | undefined {
-    try {
-      return this.#shown(row, access, known);
-    } catch {
-      return undefined; // it cannot be opened or decoded
-    }
+  /** What the row says of its turn, without the request; undefined if it was changed or damaged. */
+  #label(row: Row): TurnLabel | undefined {
+    const text = this.#sealer.openLabel(row, "label");
+    if (text === undefined) return undefined;
+    const isSealed = this.#sealer.open(row, {}) === undefined;
+    const label = this.#recordOf(decodeLabel(text), row);
+    return isSealed ? { ...label, sealed: true } : label;
   }
 
   /** The part of the turn that may be seen: all of it, nothing, or only the label if a client sealed it and no key was given. */
   #shown(row: Row, access: Access, known?: NewTurn): TurnRecord | undefined {
     const box = this.#sealer.open(row, access);
-    if (box !== undefined) return this.#recordOf(known ?? decodeTurn(box.openText("head", headOf(row))), row);
-    if (access === "runner" || access.clientKey !== undefined) return undefined;
-    const label = this.#sealer.openLabel(row);
-    return label === undefined ? undefined : { ...this.#recordOf(decodeTurn(label), row), sealed: true };
+    if (box !== undefined) {
+      const turn = known ?? decodeTurn(box.openText("head", headOf(row)));
+      return this.#recordOf({ ...turn, messageCount: turn.request.messages.length }, row);
+    }
+    const label = access === "runner" || access.clientKey !== undefined ? undefined : this.#label(row);
+    return label && withoutRequest(label);
   }
 
-  #recordOf(turn: NewTurn, row: Row): TurnRecord {
-    return recordOf(turn, row, this.#clock.now(), this.#retention);
+  #recordOf<Facts extends LabelFacts>(facts: Facts, row: Row): Facts & TurnLabel {
+    const text = row.open ? undefined : this.#sealer.openLabel(row, "outline");
+    const outline = text === undefined ? undefined : (JSON.parse(text) as readonly OutlinedEvent[]); // written by RowWriter
+    return recordOf(facts, row, outline, this.#clock.now(), this.#retention);
   }
 
   #expiring(row: Row, expiresAtMs: number): Pick<RowChange, "expiresAtMs" | "proof"> {

@@ -2,15 +2,17 @@ import { startOfLog, type TurnId } from "../base/ids.ts";
 import { parseJson, writeJson } from "../base/json.ts";
 import { type CancelledBy, eventIdOf, type TerminalEventType } from "./event.ts";
 import type { Row } from "./rows.ts";
-import { expiryOf, type NewTurn, type Retention, type TurnRecord } from "./store.ts";
+import { expiryOf, type NewTurn, type Retention, type TurnLabel, type TurnRecord } from "./store.ts";
 
 /** What a turn's row holds beside its columns, in `meta`. */
 export interface TurnMeta {
   readonly caller: string;
   /** The turn's own key, wrapped. */
   readonly key: string;
-  /** The label of a turn that its client sealed, which the gateway's key opens. */
-  readonly label?: string;
+  /** What lists show of the turn, sealed with the gateway's key. */
+  readonly label: string;
+  /** The answer in short, sealed likewise, once it has ended. */
+  readonly outline?: string;
   readonly attachedAtMs: number;
   /** The longest grace time that was asked for since the turn began, if one was. */
   readonly graceMs?: StoredGrace;
@@ -41,15 +43,25 @@ export function encodeTurn(turn: NewTurn): string {
 }
 
 export function decodeTurn(text: string): NewTurn {
-  const stored = parseJson(text) as Omit<NewTurn, "graceMs"> & { readonly graceMs: StoredGrace }; // written by encodeTurn
-  // JSON leaves out what is undefined
-  const absent = { modelNumber: undefined, idempotencyKey: undefined, session: undefined, client: undefined };
-  return { ...absent, ...stored, graceMs: graceOf(stored.graceMs) };
+  return withAbsent(parseJson(text) as StoredFacts<NewTurn>); // written by encodeTurn
 }
 
-/** What the gateway may show of a turn that its client sealed: time, model, dialect, client and project, and no text. */
-export function labelOf(turn: NewTurn): NewTurn {
-  const { turnId, createdAtMs, caller, dialect, modelUid, modelNumber, client, project, request } = turn;
+type StoredFacts<Facts> = Omit<Facts, "graceMs"> & { readonly graceMs: StoredGrace };
+
+/** JSON leaves out what is undefined. */
+function withAbsent<Facts extends Pick<NewTurn, "graceMs">>(stored: StoredFacts<Facts>): Facts {
+  const absent = { modelNumber: undefined, idempotencyKey: undefined, session: undefined, client: undefined };
+  return { ...absent, ...stored, graceMs: graceOf(stored.graceMs) } as unknown as Facts; // what was stored
+}
+
+/** The part of a label that does not change. */
+export type LabelFacts = Omit<NewTurn, "request" | "wire"> & Pick<TurnLabel, "request" | "messageCount">;
+
+/** What lists show of a turn. Of one that its client sealed: time, model, dialect, client, project, account and grace time, and no text. */
+export function labelOf({ request, wire: _wire, ...facts }: NewTurn, isSealed: boolean): LabelFacts {
+  const { model, messages } = request;
+  if (!isSealed) return { ...facts, request: { model }, messageCount: messages.length };
+  const { turnId, createdAtMs, caller, dialect, modelUid, modelNumber, client, project, account, graceMs } = facts;
   return {
     turnId,
     createdAtMs,
@@ -59,8 +71,30 @@ export function labelOf(turn: NewTurn): NewTurn {
     modelNumber,
     client,
     ...(project === undefined ? {} : { project }),
+    ...(account === undefined ? {} : { account }),
+    graceMs,
+    request: { model },
+    messageCount: 0,
+    fingerprint: "",
+    idempotencyKey: undefined,
+    session: undefined,
+  };
+}
+
+export function encodeLabel(label: LabelFacts): string {
+  return JSON.stringify({ ...label, graceMs: storedGrace(label.graceMs) });
+}
+
+export function decodeLabel(text: string): LabelFacts {
+  return withAbsent(JSON.parse(text) as StoredFacts<LabelFacts>); // written by encodeLabel
+}
+
+/** A label in the place of a record, for a request that may not be shown. */
+export function withoutRequest(label: TurnLabel): TurnRecord {
+  return {
+    ...label,
     request: {
-      model: request.model,
+      model: label.request.model,
       messages: [],
       tools: [],
       toolChoice: { type: "auto" },
@@ -68,19 +102,23 @@ export function labelOf(turn: NewTurn): NewTurn {
       responseFormat: { type: "text" },
       stop: [],
     },
-    fingerprint: "",
-    idempotencyKey: undefined,
-    session: undefined,
-    graceMs: 0,
   };
 }
 
-/** The record of a turn from its facts and its row. */
-export function recordOf(turn: NewTurn, row: Row, nowMs: number, retention: Retention): TurnRecord {
+/** A turn's facts with what its row says. */
+// oxlint-disable-next-line max-params -- one more than four
+export function recordOf<Facts extends LabelFacts>(
+  facts: Facts,
+  row: Row,
+  outline: TurnLabel["outline"],
+  nowMs: number,
+  retention: Retention,
+): Facts & TurnLabel {
   const { attachedAtMs, graceMs, outcome, delivered = false, cancel } = metaOf(row);
   return {
-    ...turn,
-    graceMs: Math.max(turn.graceMs, graceOf(graceMs)),
+    ...facts,
+    ...(outline === undefined ? {} : { outline }),
+    graceMs: Math.max(facts.graceMs, graceOf(graceMs)),
     turnId: row.id as TurnId, // the row of a turn
     ended: !row.open,
     outcome,

@@ -1,11 +1,11 @@
 import type { Backend, Batch, Prompt, StopReason } from "../backends/backend.ts";
-import { bestEffort } from "../base/async.ts";
+import { bestEffort, notNeeded } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, isWithoutIde, MillraceError, toMillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import type { BackendKind, TurnEvent, TurnEventBody } from "../log/event.ts";
-import type { TurnClaim, TurnRecord } from "../log/store.ts";
+import type { TurnClaim, TurnLabel, TurnRecord } from "../log/store.ts";
 import { type Asker, type Continuity, Conversation } from "./continuity/continuity.ts";
 import { stateAfter } from "./decide.ts";
 import type { Exchange } from "./exchange.ts";
@@ -13,6 +13,7 @@ import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import { continuedPromptOf, exchangeOf, newTurnExchange, promptOf, stagesOf } from "./plan.ts";
 import type { TurnQueue } from "./queue.ts";
+import type { ReaderRegistry } from "./readers.ts";
 import { loggedAnswer, reconcile } from "./reconcile.ts";
 import { Runner } from "./run.ts";
 import type { RunningTurns } from "./running-turns.ts";
@@ -37,6 +38,7 @@ interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
   /** Looks for a conversation that an earlier process left with a prompt that waits. */
   readonly recall: ((asker: Asker) => Promise<void>) | undefined;
   readonly running: RunningTurns;
+  readonly readers: ReaderRegistry;
 }
 
 /**
@@ -51,18 +53,18 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
   let leftToOthers: ReadonlyMap<TurnId, number> = new Map();
 
   /** Running turns of this account whose process is gone: its lease has ended, or the process is known to have ended. */
-  const orphans = async (): Promise<readonly TurnRecord[]> => {
+  const orphans = async (): Promise<readonly TurnLabel[]> => {
     const isShared = store.capabilities.sharedBetweenMachines;
     const leftHere = isShared || running.again.size > 0;
     const open = await store.listRunning(leftHere ? {} : { exceptOwner: owner });
     const straying = open.filter((turn) => isShared && turn.owner === owner && !running.has(turn.turnId));
     const seenTwice = new Set(straying.map(({ turnId }) => turnId).filter((turnId) => strays.has(turnId)));
     strays = new Set(straying.map(({ turnId }) => turnId)); // a new one may be about to begin
-    const isLeft = ({ turnId, owner: its }: TurnRecord) =>
+    const isLeft = ({ turnId, owner: its }: TurnLabel) =>
       its === owner ? running.again.has(turnId) || seenTwice.has(turnId) : ownerIsGone(its);
     if (open.every((turn) => turn.owner === owner && !isLeft(turn))) return [];
     const owners = await store.owners();
-    const isOverdue = ({ owner: its, lastEventId }: TurnRecord) => {
+    const isOverdue = ({ owner: its, lastEventId }: TurnLabel) => {
       const waitMs = lastEventId !== startOfLog && isElsewhere(its) ? elsewhereMs : 0;
       return its !== owner && (owners.get(its) ?? 0) + waitMs <= parts.clock.now();
     };
@@ -92,6 +94,7 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
         if (claimed === undefined) continue; // ended, or taken by another, since it was listed
         const { runner, cleanUp } = await goOnWith(claimed, parts);
         running.add(turnId, runner, Math.max(graceMs, adoptedGraceMs), cleanUp);
+        if (claimed.record.lastEventId === startOfLog) void expectFromElsewhere(claimed.record, runner, parts);
         if (letGo !== undefined) void runner.over.then(letGo);
         letGo = undefined;
         events.emit("turn_adopted", claimed.record);
@@ -111,7 +114,7 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
  * goes on with its turns. Undefined: that is another one.
  */
 async function takeUp(
-  { turnId, lastEventId }: TurnRecord,
+  { turnId, lastEventId }: TurnLabel,
   { store, backends }: Parts,
 ): Promise<(() => void) | undefined> {
   const nothing = () => {};
@@ -123,6 +126,28 @@ async function takeUp(
   } catch (error) {
     if (isDegraded(error)) throw error;
     return nothing; // a changed log, or no agent: the turn fails by name
+  }
+}
+
+/**
+ * A turn that was not prompted waits for a reader. One that comes to another process is noted in the store, and counts here as well.
+ * Never rejects.
+ */
+async function expectFromElsewhere(
+  { turnId, attachedAtMs }: TurnRecord,
+  { stored }: Pick<Runner, "stored">,
+  { store, readers, clock }: Parts,
+): Promise<void> {
+  if (!store.capabilities.sharedBetweenProcesses) return;
+  const begun = new AbortController();
+  void stored.then(() => begun.abort(notNeeded));
+  let seenAtMs = attachedAtMs;
+  while (!begun.signal.aborted) {
+    await bestEffort(clock.sleep(lookEveryMs, begun.signal));
+    const label = await store.getLabel(turnId).catch(() => undefined);
+    if (begun.signal.aborted || label === undefined || label.attachedAtMs === seenAtMs) continue;
+    seenAtMs = label.attachedAtMs;
+    readers.expect(turnId, begun.signal);
   }
 }
 
@@ -143,7 +168,7 @@ async function goOnWith(claimed: TurnClaim, parts: Parts): Promise<Adoption> {
 }
 
 /**
- * A runner that continues a turn whose process ended. If no prompt was sent yet, it begins as a new turn does. Otherwise it asks the
+ * A runner that continues a turn whose process ended. If no prompt was sent yet, it begins once somebody waits for it. Otherwise it asks the
  * backend for the whole answer again and appends what the log lacks. A turn that was cancelled, before it was taken over or
  * while its backend is being found, ends; `cleanUp` then makes the backend stop its work.
  */

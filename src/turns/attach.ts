@@ -127,7 +127,7 @@ async function send(
   if (body !== undefined) backOff.check(body, "stream");
   let outcome: MessageAdmission["outcome"] = "fenced";
   const admit = async (turn: NewTurn) => {
-    const admitted = await store.admit(stream, message, { turn, owner });
+    const admitted = await store.admit(stream, message, { turn: { ...turn, accepted: true }, owner });
     outcome = admitted.outcome;
     return admitted.outcome === "admitted" ? admitted.turn : undefined;
   };

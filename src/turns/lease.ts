@@ -9,7 +9,7 @@ const sweepEveryMs = 60_000;
 
 /**
  * Runs until the signal aborts: renews this process's lease, looks for turns to adopt (at once, then every three seconds), and erases
- * expired data. After a failure of the store it tries again the next time. A look that takes long holds up no renewal.
+ * expired data. After a failure of the store it tries again the next time. A look or a sweep that takes long holds up no renewal.
  */
 export async function keepHouse(
   { store, owner, clock }: Pick<TurnsOptions, "store" | "owner" | "clock">,
@@ -19,6 +19,7 @@ export async function keepHouse(
 ): Promise<void> {
   let sweptAtMs = -Infinity;
   let adopting: Promise<void> | undefined;
+  let sweeping: Promise<void> | undefined;
   while (!signal.aborted) {
     try {
       if (store.capabilities.survivesRestart) {
@@ -27,16 +28,18 @@ export async function keepHouse(
           adopting = undefined;
         });
       }
-      if (clock.monotonic() - sweptAtMs >= sweepEveryMs) {
+      if (sweeping === undefined && clock.monotonic() - sweptAtMs >= sweepEveryMs) {
         sweptAtMs = clock.monotonic();
-        await store.sweep(clock.now());
+        sweeping = bestEffort(store.sweep(clock.now()), onProblem).finally(() => {
+          sweeping = undefined;
+        });
       }
     } catch (error) {
       onProblem(error);
     }
     await bestEffort(clock.sleep(renewEveryMs, signal)); // an abort ends it
   }
-  await adopting;
+  await Promise.all([adopting, sweeping]);
 }
 
 /** `letGo`: the turn belongs to another process now, or its owner cannot be found out. Its runner stops without writing an end. */

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { estimateTokens } from "../base/token-estimate.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import { limitOutput } from "./limit-output.ts";
 
@@ -102,5 +103,91 @@ test("however deltas are cut, the answer is the text up to the first sequence", 
         expect(events.some(({ type }) => type === "rewritten")).toBe(false);
       },
     ),
+  );
+});
+
+/** The events that the whole text gives each time it has changed: what the stage must give without reading the whole text. */
+function defined(
+  limits: Parameters<typeof limitOutput>[0],
+  bodies: readonly TurnEventBody[],
+): readonly TurnEventBody[] {
+  const { stop, maxOutputTokens = Infinity } = limits;
+  const within = (text: string) => {
+    let fits = text.length;
+    while (fits > 0 && limits.countTokens(text.slice(0, fits)) > maxOutputTokens) fits--;
+    const isHalf = fits < text.length && /[\ud800-\udbff]/.test(text.charAt(fits - 1));
+    return text.slice(0, isHalf ? fits - 1 : fits);
+  };
+  const held = (text: string) => {
+    for (let length = text.length; length > 0; length--) {
+      const end = text.slice(-length);
+      if (stop.some((sequence) => sequence.length > length && sequence.startsWith(end))) return length;
+    }
+    return 0;
+  };
+  let [arrived, passed] = ["", ""];
+  const events: TurnEventBody[] = [];
+  for (const body of bodies) {
+    const isText = body.type === "text" || body.type === "rewritten" || body.type === "finished";
+    if (body.type === "text") arrived += body.delta;
+    else if (isText) arrived = body.text;
+    else if (body.type !== "tool_call") {
+      events.push(body);
+      continue;
+    }
+    const from = arrived.startsWith(passed) ? passed.length : 0;
+    const matches = stop.map((raw) => ({ raw, at: arrived.indexOf(raw, from) })).filter(({ at }) => at !== -1);
+    const first = matches.reduce<(typeof matches)[number] | undefined>(
+      (best, match) => (best !== undefined && best.at <= match.at ? best : match),
+      undefined,
+    );
+    const isSettled = body.type === "finished" || body.type === "tool_call";
+    const wanted = arrived.slice(0, first?.at ?? arrived.length - (isSettled ? 0 : held(arrived)));
+    const text = within(wanted);
+    if (!text.startsWith(passed)) events.push({ type: "rewritten", text });
+    else if (text !== passed) events.push({ type: "text", delta: text.slice(passed.length) });
+    passed = text;
+    const isTooLong = text.length < wanted.length;
+    if (isTooLong || first !== undefined) {
+      const reason = isTooLong
+        ? ({ unified: "length", raw: undefined } as const)
+        : ({ unified: "stop", raw: first?.raw } as const);
+      return [...events, { type: "finished", reason, text }];
+    }
+    if (body.type === "finished" || body.type === "tool_call") events.push(body);
+  }
+  return events;
+}
+
+test("text in parts gives what the whole text gives, with tool calls and rewrites between the parts", () => {
+  const text = fc.string({ unit: fc.constantFrom("a", "b", "ab", "é", "😀", "\ud83d", "\ude00"), maxLength: 6 });
+  const call: TurnEventBody = { type: "tool_call", callId: "1", name: "n", argumentsDelta: "{}", done: true };
+  const body = fc.oneof(
+    { weight: 12, arbitrary: text.map((delta): TurnEventBody => ({ type: "text", delta })) },
+    { weight: 1, arbitrary: text.map((rewritten): TurnEventBody => ({ type: "rewritten", text: rewritten })) },
+    fc.constantFrom<TurnEventBody>(call, { type: "thinking", delta: "ab" }),
+  );
+  const sequence = fc.string({ unit: fc.constantFrom("a", "b", "😀"), minLength: 1, maxLength: 5 });
+  fc.assert(
+    fc.property(
+      fc.array(body, { maxLength: 25 }),
+      fc.array(sequence, { maxLength: 3 }),
+      fc.option(fc.integer({ min: 0, max: 30 }), { nil: undefined }),
+      fc.constantFrom(countTokens, estimateTokens),
+      (bodies, stop, maxOutputTokens, count) => {
+        const whole = bodies.reduce(
+          (before, each) =>
+            each.type === "text" ? before + each.delta : each.type === "rewritten" ? each.text : before,
+          "",
+        );
+        const all = [...bodies, finished(whole)];
+        const limits = { stop, maxOutputTokens, countTokens: count };
+        const stage = limitOutput(limits);
+        expect(stage === undefined ? all : all.flatMap((each) => stage.push(each))).toEqual(
+          stage === undefined ? all : defined(limits, all),
+        );
+      },
+    ),
+    { numRuns: 3_000 },
   );
 });

@@ -6,38 +6,76 @@ export interface OutputLimits {
   readonly stop: readonly string[];
   /** Of text, thinking and tool calls excluded, as `countTokens` counts. */
   readonly maxOutputTokens: number | undefined;
-  /** Never more than one token a UTF-16 code unit, and never fewer for a longer text. */
+  /**
+   * Never more than one token a UTF-16 code unit, never fewer for a longer text, and for a text never more than for its parts together,
+   * but for the rounding of their sum.
+   */
   readonly countTokens: (text: string) => number;
 }
 
 /**
  * Ends an answer at its first stop sequence, wherever deltas are cut, or at its length limit; no part of a sequence is
- * passed on. The upstream's own end passes with its text held to the same limits. Undefined where nothing is limited.
+ * passed on. The upstream's own end passes with its text held to the same limits. Undefined where nothing is limited. Reads each character
+ * once: the answer as a whole is read again only where a limit may be reached, and at the end.
  */
 export function limitOutput(limits: OutputLimits): EventStage | undefined {
   const stop = limits.stop.filter((sequence) => sequence !== "");
   const max = limits.maxOutputTokens ?? Infinity;
   if (stop.length === 0 && max === Infinity) return undefined;
-  let arrived = "";
+  const sequences = stop.map((sequence) => new SequenceSearch(sequence));
   let passed = "";
+  /** Arrived after `passed`: it may be the beginning of a sequence. */
+  let pending = "";
+  /** `passed` has no more tokens than this. */
+  let mostTokens = 0;
+  /** Text was taken back: what stands before its new end may be a sequence. */
+  let readsAll = false;
   let over = false;
   let moved: true | undefined;
 
-  /** Passes on the text that is certain now that `arrived` changed; `settled` when no more text will come. */
-  const advance = (settled: boolean, ideTools?: IdeToolNames): TurnEventBody[] => {
+  /** Passes on the text of `arrived` that is certain now; `settled` when no more text will come. */
+  const readWhole = (arrived: string, settled: boolean, ideTools?: IdeToolNames): TurnEventBody[] => {
     const searchFrom = arrived.startsWith(passed) ? passed.length : 0;
     const match = firstMatch(arrived, stop, searchFrom);
-    const held = settled ? 0 : heldBack(arrived, stop);
-    const wanted = match === undefined ? arrived.slice(0, arrived.length - held) : arrived.slice(0, match.at);
+    const wanted = arrived.slice(0, match?.at ?? arrived.length - (settled ? 0 : heldBack()));
     const sayable = wanted.slice(0, lengthWithin(wanted, max, limits.countTokens));
     const events: TurnEventBody[] = [];
-    if (!sayable.startsWith(passed)) events.push({ type: "rewritten", text: sayable, ...(moved && { moved }) });
+    readsAll = !sayable.startsWith(passed);
+    if (readsAll) events.push({ type: "rewritten", text: sayable, ...(moved && { moved }) });
     else if (sayable.length > passed.length) events.push({ type: "text", delta: sayable.slice(passed.length) });
     passed = sayable;
+    pending = arrived.slice(passed.length);
+    mostTokens = max === Infinity ? 0 : limits.countTokens(passed);
     const reason = sayable.length < wanted.length ? tooLong : match?.reason;
     if (reason === undefined) return events;
     over = true;
     return [...events, { type: "finished", reason, text: sayable, ...(ideTools === undefined ? {} : { ideTools }) }];
+  };
+
+  /** How many characters at the end could be the beginning of a stop sequence. */
+  const heldBack = () => sequences.reduce((most, { matched }) => Math.max(most, matched), 0);
+
+  /** As `readWhole` for the text that has arrived, but reads only `delta` where no limit is near. */
+  const advance = (delta: string, settled: boolean): TurnEventBody[] => {
+    const begun = pending.length;
+    pending += delta;
+    // a sequence that began in text that was passed on is none
+    const found = sequences.filter((sequence) => sequence.read(delta, begun)).length > 0;
+    const length = pending.length - (settled ? 0 : heldBack());
+    if (found || readsAll || length < 0) return readWhole(passed + pending, settled);
+    if (length === 0) return [];
+    const text = pending.slice(0, length);
+    if (max !== Infinity) mostTokens += limits.countTokens(text);
+    if (mostTokens >= max) return readWhole(passed + pending, settled); // the sum may be a token off, as each part is rounded
+    passed += text;
+    pending = pending.slice(length);
+    return [{ type: "text", delta: text }];
+  };
+
+  /** As `readWhole`, for a text that takes the place of the one before. */
+  const replace = (text: string, settled: boolean, ideTools?: IdeToolNames): TurnEventBody[] => {
+    for (const sequence of sequences) sequence.restart(text);
+    return readWhole(text, settled, ideTools);
   };
 
   return {
@@ -45,21 +83,18 @@ export function limitOutput(limits: OutputLimits): EventStage | undefined {
       if (over) return [];
       switch (body.type) {
         case "text":
-          arrived += body.delta;
-          return advance(false);
+          return advance(body.delta, false);
         case "rewritten":
-          arrived = body.text;
           moved = body.moved;
-          return advance(false);
+          return replace(body.text, false);
         case "finished": {
-          arrived = body.text;
-          const events = advance(true, body.ideTools);
+          const events = replace(body.text, true, body.ideTools);
           return over ? events : [...events, body];
         }
         case "tool_call":
         case "failed":
         case "cancelled": {
-          const events = advance(true);
+          const events = advance("", true);
           return over ? events : [...events, body];
         }
         case "started":
@@ -90,15 +125,44 @@ function firstMatch(
   return first;
 }
 
-/** How many characters at the end could be the beginning of a stop sequence. */
-function heldBack(text: string, stop: readonly string[]): number {
-  let held = 0;
-  for (const sequence of stop) {
-    for (let length = Math.min(sequence.length - 1, text.length); length > held; length--) {
-      if (text.endsWith(sequence.slice(0, length))) held = length;
+/** Looks for one sequence in a text that comes in parts, each character once (Knuth, Morris and Pratt). */
+class SequenceSearch {
+  readonly #sequence: string;
+  /** For each length of a beginning: the longest shorter beginning that it ends with. */
+  readonly #shorter: readonly number[];
+  /** The longest beginning of the sequence, but not all of it, that the text ends with. */
+  matched = 0;
+
+  constructor(sequence: string) {
+    this.#sequence = sequence;
+    const shorter = [0, 0];
+    for (let at = 1, length = 0; at < sequence.length; at++) {
+      while (length > 0 && sequence[at] !== sequence[length]) length = shorter[length] ?? 0;
+      if (sequence[at] === sequence[length]) length++;
+      shorter.push(length);
     }
+    this.#shorter = shorter;
   }
-  return held;
+
+  /** Whether the sequence ends in this part; it must begin in the part or in the `within` characters before it. */
+  read(part: string, within: number): boolean {
+    const sequence = this.#sequence;
+    let isFound = false;
+    for (let at = 0; at < part.length; at++) {
+      while (this.matched > 0 && part[at] !== sequence[this.matched]) this.matched = this.#shorter[this.matched] ?? 0;
+      if (part[at] === sequence[this.matched]) this.matched++;
+      if (this.matched < sequence.length) continue;
+      isFound ||= at + 1 + within >= sequence.length;
+      this.matched = this.#shorter[this.matched] ?? 0;
+    }
+    return isFound;
+  }
+
+  /** The text is another one now. */
+  restart(text: string): void {
+    this.matched = 0;
+    this.read(text.slice(-this.#sequence.length), 0);
+  }
 }
 
 /** The longest beginning, in code units, that costs at most `max` tokens; never half a surrogate pair. */

@@ -117,23 +117,3 @@ describe("an idempotency key", () => {
     expect(theirs.turnId).not.toBe(mine.turnId);
   });
 });
-
-describe("a new request of the same session", () => {
-  test("ends the turn that the client left behind, and only that one", async () => {
-    const { turns } = begin();
-    const left = await turns.start(asking({ session: "s" }), never);
-    const reader = new FakeReader(turns, left.turnId);
-    const read = await turns.start(asking({ session: "s", fingerprint: "title" }), never);
-    const other = new FakeReader(turns, read.turnId);
-    const background = await turns.start(asking({ session: "s", fingerprint: "bg", graceMs: Infinity }), never);
-    const gone = new FakeReader(turns, background.turnId);
-    await Promise.all([reader, other, gone].map((present) => present.seen("started")));
-    await gone.leave();
-    await reader.leave();
-    await turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
-    expect(await turns.get(left.turnId)).toMatchObject({ outcome: "cancelled" });
-    expect(await turns.get(read.turnId)).toMatchObject({ ended: false });
-    expect(await turns.get(background.turnId)).toMatchObject({ ended: false });
-    await other.leave();
-  });
-});

@@ -5,7 +5,7 @@ import { MillraceError } from "../base/errors.ts";
 import { idle } from "../base/wait.fake.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
-import { asking, durable, record, stoppedTurns } from "./turns.fake.ts";
+import { asking, durable, goingOn, record, stoppedTurns } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
 /** Turns that are stopped after the test. */
@@ -62,7 +62,7 @@ describe("a stop of the gateway", () => {
       client.abort();
       await inner.prompted();
       if (by === "client") void turns.cancel(turnId, by);
-      if (by === "superseded") void turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
+      if (by === "superseded") void turns.start(goingOn({ session: "s", fingerprint: "body-2" }), never);
       await idle();
       if (by === "abandoned") await clock.advance(10_000);
       await clock.advance(Math.min(cleanUpMs, 1_000) - 1);

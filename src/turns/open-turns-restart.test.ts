@@ -136,16 +136,58 @@ describe("a stop of the gateway", () => {
     expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
   });
 
-  test("leaves a turn that never got its prompt to the next process, which sends it", async () => {
+  test("leaves a turn that never got its prompt to the next process, which sends it once somebody waits for it", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
     const crashed = await store.create({ ...record(clock), request: plainRequest }, "gone");
     const { backend, turns } = begin({ store, clock });
+    await clock.advance(20_000);
+    expect(backend.answers).toEqual([]);
+    const again = await turns.start(asking(), never);
+    expect(again).toMatchObject({ turnId: crashed.record.turnId, joined: "implicit" });
     await backend.prompted();
     expect(backend.last.resumedFrom).toBeUndefined();
     backend.last.finish("x");
     await turns.untilEnded(crashed.record.turnId, never);
     expect(await turns.get(crashed.record.turnId)).toMatchObject({ outcome: "finished" });
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("leaves a turn that never got its prompt: without anybody who comes back it ends, and nothing is sent", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { record: left } = await store.create({ ...record(clock), graceMs: 60_000 }, "gone");
+    const { backend, turns } = begin({ store, clock });
+    await clock.advance(59_000);
+    expect(await turns.get(left.turnId)).toMatchObject({ ended: false });
+    await clock.advance(2_000);
+    expect(await turns.get(left.turnId)).toMatchObject({ outcome: "cancelled", lastEventId: "a1" });
+    expect(backend.answers.filter(({ promptSent }) => promptSent)).toEqual([]);
+  });
+
+  test.each([{ accepted: true }, { graceMs: Infinity }] as const)(
+    "leaves a turn that never got its prompt and whose client was told that it is accepted: it is sent (%o)",
+    async (told) => {
+      const clock = new FakeClock();
+      const store = durable(openMemoryLog({ clock }));
+      await store.create({ ...record(clock), ...told }, "gone");
+      const { backend } = begin({ store, clock });
+      await backend.prompted();
+      expect(backend.answers).toHaveLength(1);
+    },
+  );
+
+  test("leaves a turn that never got its prompt: a reader in another process is one who waits", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { record: left } = await store.create({ ...record(clock) }, "gone");
+    const { backend } = begin({ store, clock, owner: "one" });
+    await clock.advance(5_000);
+    expect(backend.answers).toEqual([]);
+    await store.noteReader(left.turnId, clock.now()); // as a reader of another process does every few seconds
+    await clock.advance(2_000);
+    await backend.prompted();
+    expect(backend.answers).toHaveLength(1);
   });
 
   test("hands results that were stored and not passed on to the prompt that waits for them", async () => {
@@ -155,7 +197,8 @@ describe("a stop of the gateway", () => {
     const waits = { ...record(clock), request: fakeRequest({ messages: [question] }), turnId: "turn_first" as TurnId };
     const { writer } = await store.create(waits, "gone");
     await writer?.append([waiting, ...calling, { type: "finished", reason: parked, text: "" }], clock.now());
-    await store.create({ ...record(clock), request: fakeRequest({ messages: [question, called, results] }) }, "gone");
+    const answered = fakeRequest({ messages: [question, called, results] });
+    await store.create({ ...record(clock), accepted: true, request: answered }, "gone");
     const ownerIsGone = (owner: string) => owner === "gone";
     const { backend } = begin({ store, clock, ownerIsGone, layout: continuedLayout, continuity: { idleMs: 60_000 } });
     await backend.prompted();
@@ -166,7 +209,7 @@ describe("a stop of the gateway", () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
     const request = fakeRequest({ messages: [user("Look")] });
-    const { record: left } = await store.create({ ...record(clock), request }, "gone");
+    const { record: left } = await store.create({ ...record(clock), accepted: true, request }, "gone");
     const { backend, turns } = begin({ store, clock, layout: continuedLayout, continuity: { idleMs: 60_000 } });
     await backend.prompted();
     backend.last.emit(...calling, { type: "finished", reason: parked, text: "" });
@@ -183,7 +226,7 @@ describe("a stop of the gateway", () => {
     const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
     const ids = Array.from({ length: 1_000 }, (_, n) => `turn_${n}` as TurnId);
     for (const [n, turnId] of ids.entries()) {
-      const { writer } = await store.create({ ...record(clock), turnId, fingerprint: turnId }, "gone");
+      const { writer } = await store.create({ ...record(clock), accepted: true, turnId, fingerprint: turnId }, "gone");
       if (n % 3 === 0) continue; // it died before its prompt was sent
       await writer?.append([started], clock.now());
       if (n % 3 === 2) await writer?.append([{ type: "text", delta: "half " }], clock.now());
@@ -300,7 +343,7 @@ describe("a stop of the gateway", () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
     await store.renewOwner("neighbour", clock.now() + 10_000);
-    await store.create(record(clock), "neighbour");
+    await store.create({ ...record(clock), accepted: true }, "neighbour");
     const { backend } = begin({ store, clock });
     await clock.advance(9_000);
     expect(backend.answers).toHaveLength(0);
@@ -316,7 +359,7 @@ describe("a stop of the gateway", () => {
   ])("takes a turn over only for its own account: %s", async (_, here, account, adopted) => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
-    await store.create({ ...record(clock), account }, "gone");
+    await store.create({ ...record(clock), accepted: true, account }, "gone");
     const { backend } = begin({ store, clock, account: async () => here });
     await clock.advance(60_000);
     expect(backend.answers).toHaveLength(adopted);
@@ -330,7 +373,7 @@ describe("a stop of the gateway", () => {
     const { writer } = await store.create({ ...record(clock), fingerprint: "begun" }, "there");
     const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
     await writer?.append([started], clock.now());
-    await store.create({ ...record(clock), turnId: "turn_new" as TurnId }, "there");
+    await store.create({ ...record(clock), accepted: true, turnId: "turn_new" as TurnId }, "there");
     const { backend } = begin({ store, clock, isElsewhere: () => true });
     await clock.advance(50_000);
     expect(backend.answers.map(({ resumedFrom }) => resumedFrom)).toEqual([undefined]);

@@ -42,7 +42,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     recall,
     running,
   });
-  const adopt = openAdoption({ ...options, events, queue, continuity, recall, running });
+  const adopt = openAdoption({ ...options, events, queue, continuity, recall, running, readers });
   const onProblem = (error: unknown) =>
     events.emit("turn_problem", { event: "turn_upkeep_failed", turnId: undefined, error });
   const upkeep = Promise.all([
@@ -67,6 +67,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     noteDelivered: (turnId) => store.noteDelivered(turnId),
     cancel: async (turnId, by) => void (await running.cancel(turnId, by)),
     get: (turnId, caller) => store.get(turnId, { caller }),
+    getLabel: (turnId) => store.getLabel(turnId),
     remove: (turnId) => running.remove(turnId),
     list: (filter) => store.list(filter),
     async stop() {

@@ -37,7 +37,7 @@ export interface TurnQueueOptions extends TurnLimits {
  */
 export type Stage = "new" | "left" | "asked" | "answered";
 
-type QueuedTurn = Pick<NewTurn, "turnId" | "modelUid" | "graceMs">;
+type QueuedTurn = Pick<NewTurn, "turnId" | "modelUid" | "graceMs" | "accepted">;
 
 interface Waiter {
   readonly turn: QueuedTurn;
@@ -84,14 +84,17 @@ export class TurnQueue {
     return { running: this.#running.size, waiting: this.#waiting.length };
   }
 
-  /** Starts the waiting turns that now have a place, after a turn came or left. `newcomer`: wanted, although its reading begins later. */
+  /**
+   * Starts the waiting turns that now have a place, after a turn came or left. `newcomer`: a new turn is wanted, although its reading begins
+   * later. One that an earlier process left waits for a reader: its client may have its answer, or have gone.
+   */
   pump(newcomer?: Waiter): void {
     if (this.#waiting.length === 0) return;
     const { isPaused, mostTurns } = this.#options;
     const now = { isPaused: isPaused?.() === true, most: mostTurns?.() };
     for (const waiter of this.#waiting) {
       if (!this.#mayRun(waiter, now)) continue;
-      if (!this.#isWanted(waiter) && !(waiter === newcomer && isExpected(waiter, now))) continue;
+      if (!this.#isWanted(waiter) && !(waiter === newcomer && waiter.stage === "new")) continue;
       this.#running.add(waiter);
       waiter.admit();
     }
@@ -124,8 +127,9 @@ export class TurnQueue {
     return [...this.#running].filter((other) => other.lane === lane).length < most;
   }
 
-  #isWanted({ turn: { turnId, graceMs }, stage }: Waiter): boolean {
-    return stage === "asked" || stage === "answered" || graceMs === Infinity || this.#options.isRead(turnId);
+  #isWanted({ turn: { turnId, graceMs, accepted }, stage }: Waiter): boolean {
+    if (stage === "asked" || stage === "answered" || graceMs === Infinity) return true;
+    return accepted === true || this.#options.isRead(turnId);
   }
 
   /** Nobody says when a pause ends, or when a limit goes. */
@@ -139,11 +143,6 @@ export class TurnQueue {
 }
 
 const never = new AbortController().signal;
-
-/** The client that asks for a new turn is there. Turns that were left wait for those that run upstream, where there is a limit. */
-function isExpected({ stage }: Waiter, { most }: LimitsNow): boolean {
-  return stage !== "left" || most === undefined;
-}
 
 /** Turns of one IDE or agent: `<agent>/<model>` names an agent, every other model is of the IDE that runs. */
 function laneOf(modelUid: string): string {

@@ -2,7 +2,7 @@ import { bestEffort, notNeeded } from "../base/async.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { OutlinedEvent, TurnEvent } from "../log/event.ts";
 import { eachOf, type NextEvents, readOutline, readTurn } from "../log/read-turn.ts";
-import type { ReadRight, TurnRecord } from "../log/store.ts";
+import type { ReadRight, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { TurnsOptions } from "./options.ts";
 import type { ReaderRegistry } from "./readers.ts";
 import type { RunningTurns } from "./running-turns.ts";
@@ -88,7 +88,7 @@ export class TurnAccess {
   }
 
   /** Whether the turn has a reader, in this process or in another. Other processes note their readers every few seconds. */
-  hasReader(record: TurnRecord): boolean {
+  hasReader(record: TurnLabel): boolean {
     const { owner, ownerIsGone = () => false, readers, clock } = this.#parts;
     if (readers.has(record.turnId)) return true;
     if (record.owner === owner || ownerIsGone(record.owner)) return false;

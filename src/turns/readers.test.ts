@@ -3,8 +3,9 @@ import { FakeClock } from "../base/clock.fake.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import { idle, until } from "../base/wait.fake.ts";
 import { openMemoryLog } from "../log/memory-log.fake.ts";
+import { plainRequest } from "../log/turn.fake.ts";
 import type { TurnsOptions } from "./options.ts";
-import { asking, durable, FakeReader, type FakeTurns, fakeTurns } from "./turns.fake.ts";
+import { asking, durable, FakeReader, type FakeTurns, fakeTurns, goingOn } from "./turns.fake.ts";
 import type { Turns } from "./turns.ts";
 
 const never = new AbortController().signal;
@@ -65,13 +66,42 @@ test.each([
   ["no session", { session: undefined }],
   ["another session", { session: "s2" }],
   ["the same session of another caller", { session: "s", caller: "caller-2" }],
-])("a request of %s ends nothing that a client left behind", async (_, other) => {
+])("a conversation of %s ends nothing that a client left behind", async (_, other) => {
   const { turns } = begin();
   const left = await leftBehind(turns, { session: "s" });
   const nameless = await leftBehind(turns, { fingerprint: "body-2" });
-  await turns.start(asking({ ...other, fingerprint: "body-3" }), never);
+  await turns.start(goingOn({ ...other, fingerprint: "body-3" }), never);
   await idle();
   for (const turnId of [left, nameless]) expect(await turns.get(turnId)).toMatchObject({ ended: false });
+});
+
+test("a client whose stream broke gets its answer, also after a sub-agent's or a title's request of its session", async () => {
+  const { turns, backend } = begin();
+  const left = await leftBehind(turns, { session: "s" });
+  for (const [i, text] of ["Hello, and more", "Write a title for: Hello"].entries()) {
+    const messages = [{ role: "user", parts: [{ type: "text", text }] }] as const;
+    const request = { ...plainRequest, messages };
+    await turns.start(asking({ session: "s", fingerprint: `other-${i}`, request }), never);
+  }
+  await idle();
+  const again = await turns.start(asking({ session: "s" }), never);
+  expect(again).toMatchObject({ turnId: left, joined: "implicit" });
+  backend.answers[0]?.finish("whole");
+  await until(async () => (await turns.get(left))?.outcome === "finished");
+  expect(backend.answers).toHaveLength(3);
+});
+
+test("a client that goes on in its conversation without the answer has given the answer up", async () => {
+  const { turns } = begin();
+  const left = await leftBehind(turns, { session: "s" });
+  const read = await turns.start(asking({ session: "s", fingerprint: "read" }), never);
+  const reader = new FakeReader(turns, read.turnId);
+  await reader.seen("started");
+  const endless = await leftBehind(turns, { session: "s", fingerprint: "endless", graceMs: Infinity });
+  await turns.start(goingOn({ session: "s", fingerprint: "next" }), never);
+  await until(async () => (await turns.get(left))?.outcome === "cancelled");
+  for (const turnId of [read.turnId, endless]) expect(await turns.get(turnId)).toMatchObject({ ended: false });
+  await reader.leave();
 });
 
 test("a request ends neither itself nor what was asked after it in its session", async () => {
@@ -82,7 +112,7 @@ test("a request ends neither itself nor what was asked after it in its session",
   store.list = async (filter) => {
     if (filter.session !== undefined && filter.open === true) {
       asked.resolve();
-      await later.promise; // the first request is slow to look for what it supersedes
+      await later.promise; // the first request is slow to look for the turns of its session
     }
     return list(filter);
   };
@@ -91,7 +121,7 @@ test("a request ends neither itself nor what was asked after it in its session",
   await asked.promise;
   store.list = list;
   await clock.advance(1);
-  const second = await turns.start(asking({ session: "s", fingerprint: "body-2" }), clients[1].signal);
+  const second = await turns.start(goingOn({ session: "s", fingerprint: "body-2" }), clients[1].signal);
   for (const client of clients) client.abort();
   await idle();
   later.resolve();

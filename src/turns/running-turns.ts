@@ -108,9 +108,9 @@ export class RunningTurns {
     let isElsewhere = false;
     const seenElsewhere = async () => {
       try {
-        const record = await store.get(turnId);
+        const record = await store.getLabel(turnId);
         isElsewhere = record !== undefined && record.owner !== owner;
-        if (record !== undefined && record.sealed !== true) turnReaders.extendGrace(record.graceMs);
+        if (record !== undefined) turnReaders.extendGrace(record.graceMs);
         return record?.attachedAtMs ?? clock.now();
       } catch {
         return 0; // a store that fails knows of no reader

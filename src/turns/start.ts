@@ -1,10 +1,10 @@
 import type { Backend, Prompt } from "../backends/backend.ts";
 import { bestEffort, within } from "../base/async.ts";
 import type { EventSink } from "../base/emitter.ts";
-import { MillraceError } from "../base/errors.ts";
+import { isDegraded, MillraceError } from "../base/errors.ts";
 import { newTurnId, type TurnId } from "../base/ids.ts";
 import { eventIdOf, seqOf } from "../log/event.ts";
-import type { LogWriter, NewTurn, TurnRecord } from "../log/store.ts";
+import type { LogWriter, NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
 import type { Asker, Continuity } from "./continuity/continuity.ts";
 import type { EventStage } from "./event-stage.ts";
@@ -20,6 +20,7 @@ import type { RunningTurns } from "./running-turns.ts";
 import type { JoinTurn, StartedTurn, StartTurn, UnresolvedTurn } from "./turns.ts";
 import {
   failedUnsent,
+  goesOnPast,
   implicitTwin,
   refuseConflict,
   type StartPlace,
@@ -57,9 +58,9 @@ export interface TurnStorage {
   readonly watch?: (() => EventStage) | undefined;
 }
 
-/** How many earlier turns with the same fingerprint are looked at for an implicit join, and how many of a session are superseded. */
+/** How many earlier turns with the same fingerprint are looked at for an implicit join, and how many running turns of a session. */
 const twinsLookedAt = 8;
-const mostSuperseded = 64;
+const mostOfSession = 64;
 /** How long a request waits for the first event of its turn, before the turn is flushed alone; ms. */
 const startsSoonMs = 250;
 /** How long a stop waits for the clean-up of turns that were begun upstream but not stored; ms. */
@@ -85,7 +86,8 @@ export class TurnStarter {
     const { earlier, leave } = this.#inFlight.enter(asked, signal);
     try {
       const twin = await this.#twinOf(asked, earlier, signal);
-      if (twin !== undefined) return await this.#join(twin, asked, signal);
+      const held = twin && (await this.#whole(twin));
+      if (held !== undefined) return await this.#join(held, asked, signal);
       return await this.#startNew("resolve" in asked ? await asked.resolve() : asked, signal);
     } finally {
       leave();
@@ -142,7 +144,7 @@ export class TurnStarter {
       readers.expect(turnId, signal);
       running.add(turnId, runner, record.graceMs);
       events.emit("turn_started", { turnId });
-      await Promise.all([storage.flushes ? undefined : this.#durable(record, runner), this.#supersede(record)]);
+      await Promise.all([storage.flushes ? undefined : this.#durable(record, runner), this.#endPassed(record)]);
       return { turnId, record, joined: "no", continuity, degraded, expiresAtMs };
     } finally {
       if (stored === undefined) withdraw?.();
@@ -201,16 +203,20 @@ export class TurnStarter {
   }
 
   /**
-   * Cancels the earlier turns of a session whose client has asked something else, unless they have a reader or run to their end. It
-   * never fails: the grace time ends a turn without a reader.
+   * Cancels the turns of the session whose conversation this request continues with another question, where nobody reads them: their client
+   * went on without their answers. Every other turn without a reader has its grace time: sub-agents and titles share a session, and a
+   * client whose connection broke comes back. Never fails.
    */
-  async #supersede({ turnId, createdAtMs, caller, session }: TurnRecord): Promise<void> {
+  async #endPassed({ turnId, createdAtMs, caller, session, request }: TurnRecord): Promise<void> {
     const { store, reads, running } = this.#parts;
     if (session === undefined) return;
     try {
-      for (const other of await store.list({ caller, session, open: true, limit: mostSuperseded })) {
-        if (other.turnId === turnId || other.createdAtMs > createdAtMs) continue;
-        if (other.graceMs !== Infinity && !reads.hasReader(other)) await running.cancel(other.turnId, "superseded");
+      for (const other of await store.list({ caller, session, open: true, limit: mostOfSession })) {
+        if (other.turnId === turnId || other.createdAtMs > createdAtMs || other.sealed === true) continue;
+        if (other.graceMs === Infinity || other.messageCount >= request.messages.length) continue;
+        const passed = await store.get(other.turnId);
+        if (passed === undefined || !goesOnPast(request.messages, passed.request.messages)) continue;
+        if (!reads.hasReader(passed)) await running.cancel(other.turnId, "superseded");
       }
     } catch {
       // the store fails: the turn that has begun goes on
@@ -232,7 +238,7 @@ export class TurnStarter {
    * connection is noticed, or even before the first request is stored. So if only the first request or its reader prevents the
    * join, the repeat waits a moment.
    */
-  async #twinOf(asked: JoinTurn, earlier: StartPlace["earlier"], signal: AbortSignal): Promise<TurnRecord | undefined> {
+  async #twinOf(asked: JoinTurn, earlier: StartPlace["earlier"], signal: AbortSignal): Promise<TurnLabel | undefined> {
     const { store, implicitJoins, readers, owner } = this.#parts;
     const { caller, fingerprint, idempotencyKey } = asked;
     if (idempotencyKey !== undefined) {
@@ -254,8 +260,18 @@ export class TurnStarter {
     return implicitTwin(asked, await this.#twins(asked));
   }
 
+  /** The turn with its request; undefined if it has no key and its request cannot be read, so that it can only be asked again. */
+  async #whole({ turnId, idempotencyKey }: TurnLabel): Promise<TurnRecord | undefined> {
+    try {
+      return await this.#parts.store.get(turnId);
+    } catch (error) {
+      if (idempotencyKey !== undefined || isDegraded(error)) throw error;
+      return undefined;
+    }
+  }
+
   /** Whether the turn failed before its prompt was sent. */
-  async #isUnsent({ turnId, outcome, lastEventId }: TurnRecord): Promise<boolean> {
+  async #isUnsent({ turnId, outcome, lastEventId }: TurnLabel): Promise<boolean> {
     const seq = seqOf(lastEventId);
     if (outcome !== "failed" || seq > 2) return false;
     if (seq === 1) return true;
@@ -265,7 +281,7 @@ export class TurnStarter {
       return events.some(failedUnsent);
     } catch {
       // another repeat has just removed it; else it cannot be read here, and may have been prompted
-      return (await store.get(turnId)) === undefined;
+      return (await store.getLabel(turnId)) === undefined;
     }
   }
 

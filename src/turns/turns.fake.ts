@@ -51,6 +51,13 @@ export function asking(overrides: Partial<StartTurn> = {}): StartTurn {
   };
 }
 
+/** As `asking`, with another question behind the messages of `asking`. */
+export function goingOn(overrides: Partial<StartTurn> = {}): StartTurn {
+  const { messages } = plainRequest;
+  const next = { role: "user", parts: [{ type: "text", text: "And?" }] } as const;
+  return asking({ request: { ...plainRequest, messages: [...messages, next] }, ...overrides });
+}
+
 export interface FakeTurns {
   readonly turns: StreamTurns;
   readonly clock: FakeClock;

@@ -1,7 +1,7 @@
 import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
 import type { CancelledBy, OutlinedEvent, TurnEvent } from "../log/event.ts";
 import type { NextEvents } from "../log/read-turn.ts";
-import type { NewTurn, TurnRecord } from "../log/store.ts";
+import type { NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { QueuePlace } from "./queue.ts";
 
 /** A request that a dialect parsed, with the model that its name means and who asked. */
@@ -100,13 +100,15 @@ export interface Turns {
    * unknown, kept or not.
    */
   get(turnId: TurnId, caller?: string): Promise<TurnRecord | undefined>;
+  /** As `get`, for any caller and without the request, which is not opened. */
+  getLabel(turnId: TurnId): Promise<TurnLabel | undefined>;
   /** Ends the turn if it runs, then forgets it and its events; nothing happens if it is unknown. */
   remove(turnId: TurnId): Promise<void>;
   list(filter: {
     readonly open?: boolean;
     readonly caller?: string;
     readonly limit: number;
-  }): Promise<readonly TurnRecord[]>;
+  }): Promise<readonly TurnLabel[]>;
   /** Ends or hands over the running turns, then resolves. */
   stop(): Promise<void>;
 }

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { startOfLog, type TurnId } from "../base/ids.ts";
-import type { TurnRecord } from "../log/store.ts";
+import type { TurnLabel } from "../log/store.ts";
 import { asking } from "./turns.fake.ts";
 import { endsInAwaitedResults, implicitTwin, type Twin, twinsBeingRead } from "./twins.ts";
 
 /** An earlier turn of session `s`: running, without a reader. */
-function twin({ beingRead = false, ...record }: Partial<TurnRecord> & { readonly beingRead?: boolean } = {}): Twin {
-  const running: TurnRecord = {
+function twin({ beingRead = false, ...record }: Partial<TurnLabel> & { readonly beingRead?: boolean } = {}): Twin {
+  const running: TurnLabel = {
     ...asking({ session: "s" }),
+    messageCount: 1,
     turnId: "turn-1" as TurnId, // any text will do
     createdAtMs: 0,
     graceMs: 120_000,

@@ -1,15 +1,16 @@
+import { isDeepStrictEqual } from "node:util";
 import { isAwaited } from "../backends/backend.ts";
 import { within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError, reasonOf, unsentPrompt } from "../base/errors.ts";
 import { writeJson } from "../base/json.ts";
 import { seqOf, type TurnEvent } from "../log/event.ts";
-import type { TurnRequest } from "../log/request.ts";
-import type { TurnRecord } from "../log/store.ts";
+import type { Message, TurnRequest } from "../log/request.ts";
+import type { TurnLabel } from "../log/store.ts";
 import type { JoinTurn } from "./turns.ts";
 
 /** Throws `idempotency_conflict` when the turn that holds the request's key was started by another request. */
-export function refuseConflict(asked: Pick<JoinTurn, "fingerprint">, held: Pick<TurnRecord, "fingerprint">): void {
+export function refuseConflict(asked: Pick<JoinTurn, "fingerprint">, held: Pick<TurnLabel, "fingerprint">): void {
   if (held.fingerprint === asked.fingerprint) return;
   throw new MillraceError("idempotency_conflict", "This idempotency key was used for a different request.");
 }
@@ -26,7 +27,7 @@ export function failedUnsent(event: TurnEvent): boolean {
 
 /** An earlier turn of the same caller with the same fingerprint. */
 export interface Twin {
-  readonly record: TurnRecord;
+  readonly record: TurnLabel;
   /** Whether it has a reader now, as far as this process knows. */
   readonly beingRead: boolean;
 }
@@ -41,7 +42,7 @@ export interface Twin {
 export function implicitTwin(
   asked: Pick<JoinTurn, "session" | "retry">,
   twins: readonly Twin[],
-): TurnRecord | undefined {
+): TurnLabel | undefined {
   return twins.find(({ record, beingRead }) => {
     if (record.session !== asked.session || record.idempotencyKey !== undefined) return false;
     const wanting = !record.delivered && !beingRead;
@@ -59,8 +60,14 @@ export function endsInAwaitedResults({ messages }: Pick<TurnRequest, "messages">
   return last?.role === "tool" && isAwaited(last.callId);
 }
 
+/** Whether a history holds all of an earlier one, and a message of the user after it. */
+export function goesOnPast(messages: readonly Message[], earlier: readonly Message[]): boolean {
+  const later = messages.slice(earlier.length);
+  return later.some(({ role }) => role === "user") && isDeepStrictEqual(messages.slice(0, earlier.length), earlier);
+}
+
 /** Running turns that the request would join if they had no reader. */
-export function twinsBeingRead(asked: Pick<JoinTurn, "session">, twins: readonly Twin[]): readonly TurnRecord[] {
+export function twinsBeingRead(asked: Pick<JoinTurn, "session">, twins: readonly Twin[]): readonly TurnLabel[] {
   return twins
     .filter(
       ({ record, beingRead }) => beingRead && !record.ended && implicitTwin(asked, [{ record, beingRead: false }]),

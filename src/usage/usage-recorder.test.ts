@@ -94,7 +94,12 @@ describe("the usage recorder", () => {
   it("reports a problem and continues", async () => {
     const gone = () => Promise.reject(new Error("gone"));
     recorder = openUsageRecorder({
-      turns: { get: gone, list: gone, untilEnded: async () => {}, outline: (...asked) => fake.turns.outline(...asked) },
+      turns: {
+        getLabel: gone,
+        list: gone,
+        untilEnded: async () => {},
+        outline: (...asked) => fake.turns.outline(...asked),
+      },
       meter,
       events,
     });

@@ -1,15 +1,16 @@
 import type { EventSink } from "../base/emitter.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
-import type { OutlinedEvent } from "../log/event.ts";
-import type { TurnRecord } from "../log/store.ts";
+import { type OutlinedEvent, shorten } from "../log/event.ts";
+import { unhurried } from "../log/rows.ts";
+import type { TurnLabel } from "../log/store.ts";
 import { type FinishedTurn, finishedTurn } from "./history/finished-turn.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";
 import type { Meter } from "./meter.ts";
 
 /** The recorder's source of turns. It reads as an observer: it keeps no turn alive and delivers none, and it needs no client's key. */
 export interface TurnSource {
-  get(turnId: TurnId): Promise<TurnRecord | undefined>;
-  list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]>;
+  getLabel(turnId: TurnId): Promise<TurnLabel | undefined>;
+  list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnLabel[]>;
   untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
 }
@@ -68,17 +69,10 @@ export function openUsageRecorder(options: {
   }
 
   async function record(turnId: TurnId, alone: boolean): Promise<void> {
-    await turns.untilEnded(turnId, stopping.signal); // its events are read once, when all of them are there
-    const found = await turns.get(turnId);
+    await turns.untilEnded(turnId, stopping.signal);
+    const found = await turns.getLabel(turnId);
     if (found === undefined) return;
-    const kept: OutlinedEvent[] = [];
-    let hasDelta = false;
-    for await (const event of turns.outline(turnId, startOfLog, stopping.signal)) {
-      const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
-      if (!isDelta || !hasDelta) kept.push(event); // of the answer only the first moment counts
-      hasDelta ||= isDelta;
-    }
-    const turn = finishedTurn(found, kept);
+    const turn = finishedTurn(found, found.outline ?? (await readShort(turnId)));
     if (turn === undefined) return;
     const key = keyOf?.(found.caller);
     const row = {
@@ -87,6 +81,12 @@ export function openUsageRecorder(options: {
       ...(key === undefined ? {} : { key }),
     };
     await gather(row, alone);
+  }
+
+  async function readShort(turnId: TurnId): Promise<readonly OutlinedEvent[]> {
+    let short: readonly OutlinedEvent[] = [];
+    for await (const event of turns.outline(turnId, startOfLog, stopping.signal)) short = shorten(short, event);
+    return short;
   }
 
   function watch(turnId: TurnId, alone = false): void {
@@ -101,7 +101,7 @@ export function openUsageRecorder(options: {
 
   async function catchUp(): Promise<void> {
     for (const { turnId } of await turns.list({ open: true, limit: lookedBack })) watch(turnId);
-    for (const { turnId } of await turns.list({ open: false, limit: lookedBack })) {
+    for await (const { turnId } of unhurried(await turns.list({ open: false, limit: lookedBack }))) {
       if (stopping.signal.aborted) return;
       if (meter.history.turn(turnId) !== undefined) continue;
       watch(turnId, true);

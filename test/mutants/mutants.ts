@@ -78,7 +78,7 @@ export const mutants: readonly Mutant[] = [
     file: "src/turns/start.ts",
     in: "TurnStarter.launch",
     code: "const storing = storage.store(turn);",
-    becomes: 'await this.#supersede({ ...turn, turnId: "", createdAtMs: Infinity } as unknown as TurnRecord); $&',
+    becomes: 'await this.#endPassed({ ...turn, turnId: "", createdAtMs: Infinity } as unknown as TurnRecord); $&',
     tests: [orders, ...turns],
   },
   {

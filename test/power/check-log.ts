@@ -4,7 +4,7 @@ import { isMillraceError } from "../../src/base/errors.ts";
 import { startOfLog, type TurnId } from "../../src/base/ids.ts";
 import { Secret } from "../../src/base/secret.ts";
 import { openFileLog } from "../../src/log/memory-log.fake.ts";
-import type { LogStore, TurnRecord } from "../../src/log/store.ts";
+import type { LogStore, TurnLabel } from "../../src/log/store.ts";
 import { deltaOf, logKey, streamNamed } from "./log-pattern.ts";
 
 /**
@@ -86,7 +86,7 @@ async function mustHaveTurn(
 }
 
 /** It can be taken over and ended. */
-async function mustBeWritable(store: LogStore, record: TurnRecord, broken: string[]): Promise<void> {
+async function mustBeWritable(store: LogStore, record: TurnLabel, broken: string[]): Promise<void> {
   try {
     const claimed = await store.claim(record.turnId, "after the power came back");
     const events = (await claimed?.readAll()) ?? [];

@@ -23,13 +23,17 @@ describe("afterAnswer", () => {
     expect(after({ quietMs: 120_000 }).intervalMs).toBe(1_000);
   });
 
+  test("is faster until the first text than while text flows", () => {
+    expect([after({ length: 0 }).intervalMs, after({ length: 1 }).intervalMs]).toEqual([20, 33]);
+  });
+
   test("a slow server is left alone as long as it took to answer, but not for ever", () => {
     expect(after({ answeredAtMs: 1_200 }).notBeforeMs).toBe(1_400);
     expect(after({ answeredAtMs: 6_000 }).notBeforeMs).toBe(6_500);
   });
 
   test("a long answer is read less often, because each poll carries all of it", () => {
-    expect(after({ length: 200_000 }).intervalMs).toBe(defaultPace.fastestMs);
+    expect(after({ length: 200_000 }).intervalMs).toBe(defaultPace.flowingMs);
     expect(after({ length: 2_000_000 }).intervalMs).toBe(200);
     expect(after({ length: 100_000_000 }).intervalMs).toBe(500);
     expect(after({ length: 100_000_000, confirming: true }).intervalMs).toBe(0);

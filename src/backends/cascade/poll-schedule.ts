@@ -8,8 +8,10 @@ export type PollFailure = CallFailureKind | "silent";
 
 /** The poll intervals of one turn, before other turns are considered. All of them can be configured; the defaults come from measurements in `bench/`. */
 export interface PollPace {
-  /** From one question to the next while text flows, and in the first seconds. */
+  /** From one question to the next until the first text, in the first seconds. */
   readonly fastestMs: number;
+  /** The same while text flows. */
+  readonly flowingMs: number;
   /** The part of the time, at most, that one turn spends waiting for answers: a slow server is asked less often. */
   readonly busyFraction: number;
   /** How long a server may be silent, unreachable or gone, as it is while the user restarts the IDE. Waiting costs nothing; a new request costs a prompt. */
@@ -18,6 +20,7 @@ export interface PollPace {
 
 export const defaultPace: PollPace = {
   fastestMs: 20,
+  flowingMs: 33, // people see no difference to less, and the processor does
   busyFraction: 0.5,
   outageMs: 45_000,
 };
@@ -90,7 +93,8 @@ export function afterAnswer(
 
 function intervalOf({ ageMs, quietMs, length }: AnsweredPoll, pace: PollPace): number {
   const silence = silences.find(({ afterMs, evenEarly }) => quietMs >= afterMs && (evenEarly || ageMs > eagerMs));
-  return Math.max(pace.fastestMs, silence?.everyMs ?? 0, Math.min(mostPoliteMs, length / readPerMs));
+  const leastMs = length === 0 ? pace.fastestMs : pace.flowingMs;
+  return Math.max(leastMs, silence?.everyMs ?? 0, Math.min(mostPoliteMs, length / readPerMs));
 }
 
 /**

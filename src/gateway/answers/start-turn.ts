@@ -6,6 +6,7 @@ import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { JoinTurn, StartedTurn, StartTurn } from "../../turns/turns.ts";
 import { endsInAwaitedResults } from "../../turns/twins.ts";
+import { projectFromMessages } from "../../usage/history/project-of.ts";
 import type { ResumptionKind } from "../../usage/history/resumption.ts";
 import { clientName, repeatsLate } from "../dialects/by-client.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "../dialects/dialect.ts";
@@ -89,7 +90,7 @@ export async function startTurn(
       modelNumber: resolution.model.number,
       modelRule: resolution.rule,
       client: clientOf(headers),
-      project: projectOf(headers),
+      project: projectOf(headers) ?? projectFromMessages(parsed.request), // now: lists and the history open no request
       wire: parsed.wire,
       repeatsLate: repeatsLate(clientName(headers)),
     };

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { notNeeded } from "../../base/async.ts";
+import { bestEffort, notNeeded } from "../../base/async.ts";
 import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import { eventIdOf, isTerminal, seqOf, type TurnEvent } from "../../log/event.ts";
@@ -51,24 +51,33 @@ export async function streamTurn(
 ): Promise<Reply> {
   const { reader } = turn;
   const text = new StreamText(turn, gateway);
-  let first = text.opening();
+  let first: string;
+  try {
+    first = text.opening() + (turn.isRest === true ? await readRest(reader, text) : "");
+  } catch (error) {
+    await bestEffort(reader.close(false)); // else the turn would have this reader for ever
+    throw error;
+  }
   const done = (isTaken: boolean) => {
     const isRead = isTaken || text.isCut;
     gateway.metrics.streamEnded(isRead ? text.outcome : "left");
     return reader.close(isRead && text.isWhole);
   };
-  if (turn.isRest === true) {
-    for (let more = await reader.next(); more !== undefined; more = await reader.next()) {
-      first += text.take(more);
-      if (first !== "" || text.isWhole) break;
-    }
-    if (first === "" && text.failure === "")
-      return { status: 204, headers: { ...headers }, done: () => reader.close(true) };
-  }
+  if (turn.isRest === true && first === "" && text.failure === "")
+    return { status: 204, headers: { ...headers }, done: () => reader.close(true) };
   gateway.metrics.streamOpened();
   const body = (response: ServerResponse) => flow(gateway, c, { turn, text, first }, response);
   const framed = turn.framing === "lines" ? linesHeaders : sseHeaders;
   return { status: 200, headers: { ...framed, ...headers }, body, done };
+}
+
+/** The first text of a turn that has ended; empty where none is left. */
+async function readRest(reader: TurnReader, text: StreamText): Promise<string> {
+  for (let more = await reader.next(); more !== undefined; more = await reader.next()) {
+    const first = text.take(more);
+    if (first !== "" || text.isWhole) return first;
+  }
+  return "";
 }
 
 async function flow(

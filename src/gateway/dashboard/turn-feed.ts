@@ -4,7 +4,7 @@ import { startOfLog } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
 import { Notifier } from "../../base/notifier.ts";
 import { outlineEvent } from "../../log/event.ts";
-import type { TurnRecord } from "../../log/store.ts";
+import type { TurnLabel } from "../../log/store.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Meter } from "../../usage/meter.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
@@ -12,7 +12,7 @@ import type { GatewayEvents } from "../options.ts";
 import { beginSummary, type Names, summarize, type TurnSummary, tailAfter, unreadSummary } from "./turn-summary.ts";
 
 export interface TurnFeedOptions {
-  readonly turns: Pick<Turns, "list" | "get" | "outline" | "follow">;
+  readonly turns: Pick<Turns, "list" | "getLabel" | "outline" | "follow">;
   readonly events: GatewayEvents;
   readonly meter?: Pick<Meter, "resumptions"> | undefined;
   readonly clock: Clock;
@@ -53,8 +53,9 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   const returnsTo = (turnId: string) => meter?.resumptions(turnId)?.length ?? null;
   const latest = (summary: TurnSummary) => ({ ...summary, returns: summaries.get(summary.id)?.returns ?? null });
 
-  async function follow(record: TurnRecord): Promise<void> {
+  async function follow(record: TurnLabel): Promise<void> {
     let summary = beginSummary(record, names);
+    if (record.outline !== undefined) return tell(latest(record.outline.reduce(summarize, summary)));
     if (showsText() && !record.ended && record.sealed !== true) {
       let tail = "";
       for await (const event of turns.follow(record.turnId, startOfLog, stopped)) {
@@ -73,7 +74,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   }
 
   /** Resolves after the last event about this turn. */
-  async function watch(record: TurnRecord): Promise<void> {
+  async function watch(record: TurnLabel): Promise<void> {
     if (summaries.has(record.turnId)) return;
     tell({ ...unreadSummary(record, names), returns: returnsTo(record.turnId) });
     await follow(record).catch(() => undefined); // the turn was removed, or the gateway stops: the page keeps its last state
@@ -81,7 +82,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
 
   const unsubscribe = [
     events.on("turn_started", ({ turnId }) => {
-      turns.get(turnId).then(
+      turns.getLabel(turnId).then(
         (record) => void (record !== undefined && watch(record)),
         () => undefined, // as above
       );

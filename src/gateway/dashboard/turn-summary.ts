@@ -4,7 +4,7 @@ import { ideName } from "../../base/ide-name.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { type BackendKind, endsTurn, type OutlinedEvent, outlineEvent, type TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import type { TurnRecord } from "../../log/store.ts";
+import type { TurnLabel } from "../../log/store.ts";
 import type { Resumption } from "../../usage/history/resumption.ts";
 import { instant, maybe } from "./inventory.ts";
 
@@ -71,7 +71,7 @@ export interface Names {
 }
 
 /** A turn before its first event. */
-export function beginSummary(record: TurnRecord, { keyNameOf, modelNameOf }: Names): TurnSummary {
+export function beginSummary(record: TurnLabel, { keyNameOf, modelNameOf }: Names): TurnSummary {
   return {
     object: "turn.summary",
     id: record.turnId,
@@ -100,7 +100,7 @@ export function beginSummary(record: TurnRecord, { keyNameOf, modelNameOf }: Nam
 }
 
 /** A turn whose log was not read yet. */
-export function unreadSummary(record: TurnRecord, names: Names): TurnSummary {
+export function unreadSummary(record: TurnLabel, names: Names): TurnSummary {
   return { ...beginSummary(record, names), characters: record.lastEventId === startOfLog ? 0 : null };
 }
 

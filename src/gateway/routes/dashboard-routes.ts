@@ -158,6 +158,7 @@ that <code>millrace keys</code> shows.</p>
 /** A turn up to the event that its log held when it was asked for. */
 async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal): Promise<TurnSummary> {
   let summary = beginSummary(turn, namesOf(gateway));
+  if (turn.outline !== undefined) return turn.outline.reduce(summarize, summary);
   if (turn.lastEventId === startOfLog) return summary;
   const enough = new AbortController();
   for await (const event of gateway.turns.outline(turn.turnId, startOfLog, AbortSignal.any([signal, enough.signal]))) {

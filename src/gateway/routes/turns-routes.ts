@@ -1,5 +1,5 @@
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
-import type { TurnRecord } from "../../log/store.ts";
+import type { TurnLabel, TurnRecord } from "../../log/store.ts";
 import { noteResumption } from "../answers/start-turn.ts";
 import { handedOut, streamTurn } from "../answers/stream-turn.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-timeline.ts";
@@ -97,7 +97,7 @@ function serverNow(gateway: Gateway): string {
 }
 
 /** A turn's entry in a list: never with its prompt. */
-function describeTurn(turn: TurnRecord): object {
+function describeTurn(turn: TurnLabel): object {
   return {
     object: "turn",
     id: turn.turnId,

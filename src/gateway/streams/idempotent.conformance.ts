@@ -1,6 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { Secret } from "../../base/secret.ts";
 import {
   StreamUnifiedChatResponseWithToolsSchema as ServerChunkSchema,
   StreamEnd_Outcome,
@@ -157,7 +158,7 @@ export function describeStream(tier: TierName): void {
     });
 
     test("continues with the next answer once every call of the last has its result", async () => {
-      const { world, first } = await begun(tier);
+      const { world, first, names } = await begun(tier);
       world.backend.last.emit(call("c1"), call("c2"), calls);
       world.backend.last.end();
       await first.until(
@@ -168,7 +169,9 @@ export function describeStream(tier: TierName): void {
       expect(world.backend.answers).toHaveLength(1);
       first.send(say.result("c1", "seen", 2));
       await asked(world, 2);
-      const [turn] = await world.store.listRunning();
+      const [running] = await world.store.listRunning();
+      const clientKey = new Secret(names.encryptionKey);
+      const turn = running && (await world.store.get(running.turnId, { clientKey }));
       expect(turn?.request.messages.slice(1)).toMatchObject([
         { role: "assistant", toolCalls: [{ callId: "c1" }, { callId: "c2" }] },
         { role: "tool", callId: "c1", isError: false, parts: [{ text: "seen" }] },

@@ -18,6 +18,9 @@ import {
 /** The right to open a row: its client's key, or the gateway's own right to continue a running turn. */
 export type Access = { readonly clientKey?: Secret | undefined } | "runner";
 
+/** The parts of a row's `meta` that the gateway's key seals. */
+type LabelMember = "label" | "outline";
+
 /** The columns that a proof authenticates. `caller` is in `meta`. */
 export type ProvenRow = Pick<
   Row,
@@ -81,15 +84,16 @@ export class Sealer {
     return closed && Buffer.from(closed).toString("base64");
   }
 
-  /** Seals the facts that the gateway may still show of a turn that its client sealed; base64. */
-  sealLabel(id: string, text: string): string {
-    return Buffer.from(seal(this.#labelKey, text, `label ${id}`)).toString("base64");
+  /** Seals what the gateway shows of a turn in lists, also of one that its client sealed, for a member of its row's `meta`; base64. */
+  sealLabel(id: string, member: LabelMember, text: string): string {
+    return Buffer.from(seal(this.#labelKey, text, `${member} ${id}`)).toString("base64");
   }
 
-  /** Undefined if there is none, or if the gateway's key has changed. */
-  openLabel({ id, meta: { label } }: Pick<Row, "id" | "meta">): string | undefined {
-    if (typeof label !== "string") return undefined;
-    const content = open(this.#labelKey, Buffer.from(label, "base64"), `label ${id}`);
+  /** Undefined if there is none, if it was written for another row or member, or if the gateway's key has changed. */
+  openLabel({ id, meta }: Pick<Row, "id" | "meta">, member: LabelMember): string | undefined {
+    const sealed = meta[member];
+    if (typeof sealed !== "string") return undefined;
+    const content = open(this.#labelKey, Buffer.from(sealed, "base64"), `${member} ${id}`);
     return content && Buffer.from(content).toString("utf8");
   }
 

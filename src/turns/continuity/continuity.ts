@@ -6,7 +6,7 @@ import { writeJson } from "../../base/json.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import { readAll } from "../../log/read-turn.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import type { LogReads, TurnFilter, TurnRecord } from "../../log/store.ts";
+import type { LogReads, TurnFilter, TurnLabel } from "../../log/store.ts";
 import type { TrajectoryNotes } from "../orphaned-trajectories.ts";
 import {
   drop,
@@ -159,7 +159,7 @@ const lookedAt = [32, 128, 512];
 const waitsMs = 20 * 60_000;
 
 interface RecallOptions {
-  readonly store: Pick<LogReads, "list" | "readAfter">;
+  readonly store: Pick<LogReads, "list" | "get" | "readAfter">;
   readonly continuity: Continuity;
   readonly clock: Clock;
   /** This process. */
@@ -187,9 +187,11 @@ export function openRecall({
     if (held === undefined || last?.role !== "tool" || !isAwaited(last.callId)) return;
     if (clock.monotonic() > untilMs || continuity.knows(asker)) return;
     const filter = { caller, ...(session === undefined ? {} : { session }), exceptOwner: owner };
-    for await (const turn of newest(store, filter)) {
-      const isEarlier = turn.outcome === "finished" && turn.request.messages.length + 1 === held.heldMessages;
-      if (!isEarlier || turn.session !== session || !ownerIsGone(turn.owner)) continue;
+    for await (const label of newest(store, filter)) {
+      const isEarlier = label.outcome === "finished" && label.messageCount + 1 === held.heldMessages;
+      if (!isEarlier || label.session !== session || !ownerIsGone(label.owner)) continue;
+      const turn = await store.get(label.turnId);
+      if (turn === undefined) continue;
       const events = await readAll(store, turn.turnId);
       const begun = events.find(({ type }) => type === "started");
       const end = events.at(-1);
@@ -207,7 +209,7 @@ export function openRecall({
 async function* newest(
   store: Pick<LogReads, "list">,
   filter: Omit<TurnFilter, "limit">,
-): AsyncGenerator<TurnRecord, void> {
+): AsyncGenerator<TurnLabel, void> {
   let before = 0;
   for (const limit of lookedAt) {
     const turns = await store.list({ ...filter, limit });

@@ -3,6 +3,7 @@ import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { finishedTurn } from "./finished-turn.ts";
 import { eventsFake, recordFake, startedFake } from "./history.fake.ts";
+import { projectFromMessages } from "./project-of.ts";
 
 const counts = { promptTokens: 100, completionTokens: 20, thinkingTokens: 5 };
 const end = { type: "finished", reason: { unified: "stop", raw: "DONE" }, text: "Hi" } as const;
@@ -93,7 +94,8 @@ describe("the history's row of a turn", () => {
 });
 
 describe("the project of a turn", () => {
-  const projectIn = (system: string) => finishedTurn(recordFake({ system }), eventsFake(1500, end))?.project;
+  const projectIn = (text: string) =>
+    projectFromMessages({ messages: [{ role: "system", parts: [{ type: "text", text }] }] });
 
   it.each([
     [

@@ -1,7 +1,6 @@
 import { type IdeVariant, promptedVariants } from "../../language-server/transport/endpoint.ts";
 import { endsTurn, type OutlinedEvent, type Usage } from "../../log/event.ts";
-import type { TurnRecord } from "../../log/store.ts";
-import { projectFromMessages } from "./project-of.ts";
+import type { TurnLabel } from "../../log/store.ts";
 
 /** Where token counts come from. An estimate is never shown as a measurement. */
 export type TokenSource = "measured" | "estimated" | "unknown";
@@ -41,10 +40,7 @@ export interface FinishedTurn {
   readonly reason: string;
 }
 
-type TurnDescription = Pick<
-  TurnRecord,
-  "turnId" | "createdAtMs" | "dialect" | "request" | "modelUid" | "client" | "project"
->;
+type TurnDescription = Pick<TurnLabel, "turnId" | "createdAtMs" | "dialect" | "modelUid" | "client" | "project">;
 
 /**
  * The history's row of a turn, from its record and the outline of its log; undefined while the turn has not ended. Pure: the same log
@@ -63,7 +59,7 @@ export function finishedTurn(record: TurnDescription, events: readonly OutlinedE
     model: started?.modelUid ?? record.modelUid,
     dialect: record.dialect,
     client: productOf(record.client),
-    project: record.project ?? projectFromMessages(record.request),
+    project: record.project,
     ide: promptedVariants.find((variant) => variant === started?.ide),
     ...(started?.cascadeId === undefined ? {} : { cascadeId: started.cascadeId }),
     tokenSource: usage === undefined ? "unknown" : usage.estimated ? "estimated" : "measured",

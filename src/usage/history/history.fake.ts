@@ -1,6 +1,5 @@
 import type { EventId, ModelUid, TurnId } from "../../base/ids.ts";
 import { type OutlinedEvent, outlineEvent, type TurnEventBody } from "../../log/event.ts";
-import type { TurnRequest } from "../../log/request.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 
 /** A finished turn of the history, a second long; `part` overrides. */
@@ -33,22 +32,11 @@ export function recordFake(part: {
   readonly createdAtMs?: number;
   readonly client?: string | undefined;
   readonly project?: string;
-  readonly system?: string;
 }) {
-  const request: TurnRequest = {
-    model: "opus",
-    messages: [{ role: "system", parts: [{ type: "text", text: part.system ?? "Be brief." }] }],
-    tools: [],
-    toolChoice: { type: "auto" },
-    parallelToolCalls: true,
-    responseFormat: { type: "text" },
-    stop: [],
-  };
   return {
     turnId: (part.turnId ?? "turn_1") as TurnId, // a made-up id
     createdAtMs: part.createdAtMs ?? 1000,
     dialect: "openai-chat",
-    request,
     modelUid: "opus-asked",
     client: "client" in part ? part.client : "opencode/1.2.3 (linux)",
     ...(part.project === undefined ? {} : { project: part.project }),
