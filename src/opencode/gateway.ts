@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { identifyListener } from "../base/node/gateway-proof.ts";
+import { loopbackFetch } from "../base/node/loopback.ts";
 import { readOwnFile } from "../base/node/own-file.ts";
 import { Secret } from "../base/secret.ts";
 
@@ -99,7 +100,7 @@ function millrace(): readonly string[] {
  */
 export async function askGateway(home: GatewayHome, path: string, signal: AbortSignal): Promise<unknown> {
   const gateway = await attachOrStart(home);
-  const response = await fetch(new URL(path, gateway.url), {
+  const response = await loopbackFetch(new URL(path, gateway.url), {
     headers: { authorization: `Bearer ${gateway.key.reveal()}`, "user-agent": "millrace-opencode" },
     signal,
   });
