@@ -189,8 +189,10 @@ describe("the models of configured agents", () => {
       message: 'The agent "opencode" has no account. No IDE runs.',
       hint,
     });
-    state.agent = new MillraceError("upstream_timeout", "slow");
-    await expect(models.list({ refresh: true }, never)).rejects.toMatchObject({
+    const slow = configured();
+    slow.state.account = gone;
+    slow.state.agent = new MillraceError("upstream_timeout", "slow");
+    await expect(slow.models.list({ refresh: true }, never)).rejects.toMatchObject({
       code: "unavailable",
       message: "The agent opencode is still starting, so there are no models yet.",
       retryAfterMs: 3_000,

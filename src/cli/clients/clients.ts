@@ -49,7 +49,8 @@ const aider: Client = {
     // arguments win over its configuration files and over each `.env` that it reads, its own variables over those files
     args: [
       ...["--model", "--weak-model", "--editor-model"].flatMap((option) => [option, `openai/${model}`]),
-      ...["--openai-api-base", `${url}/v1`],
+      "--openai-api-base",
+      `${url}/v1`,
     ],
     env: { OPENAI_API_BASE: `${url}/v1`, OPENAI_API_KEY: key, AIDER_OPENAI_API_KEY: key },
   }),

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { posix, win32 } from "node:path";
+import { type PlatformPath, posix, win32 } from "node:path";
 import { parse as parseJson } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { MillraceError } from "../../base/errors.ts";
@@ -35,15 +35,15 @@ export function managedContents(paths: ManagedPaths, machine: Machine): readonly
 }
 
 function managedFiles(paths: ManagedPaths, { platform, systemFolder = "/" }: Machine): readonly string[] {
-  const known = platform === "darwin" || platform === "win32" ? platform : "linux";
-  const { join } = platform === "win32" ? win32 : posix;
-  return paths[known].flatMap((path) => filesAt(platform === "win32" ? path : join(systemFolder, path), join));
+  const known = platform === "darwin" ? platform : "linux";
+  if (platform === "win32") return paths.win32.flatMap((path) => filesAt(path, win32));
+  return paths[known].flatMap((path) => filesAt(posix.join(systemFolder, path), posix));
 }
 
-function filesAt(path: string, join: typeof posix.join): readonly string[] {
+function filesAt(path: string, paths: PlatformPath): readonly string[] {
   if (!existsSync(path)) return [];
   if (/\.\w+$/.test(path) && !path.endsWith(".d")) return [path];
-  return readdirSync(path).flatMap((name) => (name.endsWith(".json") ? [join(path, name)] : []));
+  return readdirSync(path).flatMap((name) => (name.endsWith(".json") ? [paths.join(path, name)] : []));
 }
 
 function isSet(content: unknown, [name = "", ...rest]: readonly string[]): boolean {

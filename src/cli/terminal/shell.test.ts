@@ -33,7 +33,7 @@ describe("lines for a shell", () => {
   it.runIf(process.platform !== "win32").each(["", "a b", "$(id) `id` \"'\\", "-n", "ä\n"])(
     "keep %j a word of sh",
     (text) => {
-      const line = `${commandLine(["printf", "%s", text], "sh")}`;
+      const line = commandLine(["printf", "%s", text], "sh");
       expect(execFileSync("/bin/sh", ["-c", line], { encoding: "utf8" })).toBe(text);
       expect(shellWord("plain-1", "sh")).toBe("plain-1");
     },
