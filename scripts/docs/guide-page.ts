@@ -8,7 +8,10 @@ const target: Target = {
   url: "http://127.0.0.1:42100",
   model: "swe-2",
   models: [{ id: "swe-2", name: "SWE-2", contextTokens: 200_000, maxOutputTokens: 32_000, images: false }],
+  small: "swe-2",
   keyCommand: "millrace keys --value",
+  keyWords: ["millrace", "keys", "--value"],
+  shell: "sh",
 };
 const place: Machine = { homeFolder: "~", env: {}, platform: "linux", ownFolder: "~/.millrace" };
 

@@ -179,6 +179,24 @@ describe("the models of configured agents", () => {
     expect(await models.list({ refresh: false }, never)).toHaveLength(3);
     state.agent = new Error("does not start");
     await expect(models.list({ refresh: true }, never)).rejects.toThrow("No IDE runs.");
+    await expect(models.list({ refresh: true }, never)).rejects.toThrow(
+      "The agent opencode could not list its models.",
+    );
+    const hint = "Sign in with the agent's own command: start `/bin/oc` in a terminal, then try again.";
+    state.agent = new MillraceError("not_signed_in", 'The agent "opencode" has no account.', { hint });
+    await expect(models.list({ refresh: true }, never)).rejects.toMatchObject({
+      code: "not_signed_in",
+      message: 'The agent "opencode" has no account. No IDE runs.',
+      hint,
+    });
+    const slow = configured();
+    slow.state.account = gone;
+    slow.state.agent = new MillraceError("upstream_timeout", "slow");
+    await expect(slow.models.list({ refresh: true }, never)).rejects.toMatchObject({
+      code: "unavailable",
+      message: "The agent opencode is still starting, so there are no models yet.",
+      retryAfterMs: 3_000,
+    });
   });
 
   it("are left out, and told of, while the agent does not answer", async () => {

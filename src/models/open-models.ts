@@ -40,22 +40,31 @@ export interface OpenModels extends Models {
   free(): readonly Model[];
 }
 
+interface KnownAgent {
+  readonly name: string;
+  readonly source: AgentSource;
+  readonly list: KeptList<readonly AccountModel[]>;
+  isSlow: boolean;
+  /** Why it did not list its models the last time. */
+  lacks: { readonly error: unknown } | undefined;
+}
+
 /** The models that requests can name: the account's, and `<agent>/<model>` of each configured agent. */
 export function openModels(sources: ModelSources, options: ModelsOptions): OpenModels {
   const { clock, keepMs = 300_000, doubtMs = 10_000, events } = options;
   const catalogue = createCatalogue();
   const account = new AccountCatalogue({ account: sources.account, names: catalogue, clock, keepMs, doubtMs, events });
-  const agents = (sources.agents ?? []).map((source) => {
+  const agents = (sources.agents ?? []).map((source): KnownAgent => {
     const { name } = source;
     const ask = async (signal: AbortSignal) => configuredAgentModels(name, await source.models(signal), catalogue);
-    return { name, source, list: new KeptList(ask, clock), isSlow: false };
+    return { name, source, list: new KeptList(ask, clock), isSlow: false, lacks: undefined };
   });
   const known = () => [...account.known, ...agents.flatMap(({ list }) => list.last ?? [])];
 
   /** The list of an agent, which `slow` may give up with the error that it resolves with; the list is still asked for then. */
   async function readUnless(
     slow: (signal: AbortSignal) => Promise<MillraceError>,
-    { list }: (typeof agents)[number],
+    { list }: KnownAgent,
     maxAgeMs: number,
     signal: AbortSignal,
   ): Promise<readonly AccountModel[]> {
@@ -88,10 +97,12 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
             signal,
           );
           agent.isSlow = false;
+          agent.lacks = undefined;
           return list;
         } catch (error) {
           signal.throwIfAborted();
           if (!agent.isSlow) events?.emit("agent_models_unread", { agent: agent.name, error });
+          agent.lacks = { error };
           agent.isSlow ||= isMillraceError(error) && error.code === "upstream_timeout";
           return agent.isSlow ? (agent.list.last ?? []) : [];
         }
@@ -110,7 +121,11 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
         return [...(await account.list(refresh, signal)), ...(await others)];
       } catch (error) {
         const listed = hasNoAccount(error) ? await others : [];
-        if (listed.length === 0) throw error;
+        const lacks = agents.flatMap((agent) =>
+          agent.lacks === undefined ? [] : [{ name: agent.name, ...agent.lacks }],
+        );
+        if (listed.length === 0)
+          throw lacks.length > 0 && hasNoAccount(error) ? noneLists(lacks, error as MillraceError) : error; // `hasNoAccount`
         return listed;
       }
     },
@@ -143,6 +158,32 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
 /** How long a listing waits for an agent, and how long the agent itself has; ms. */
 const listPatienceMs = 5_000;
 const startMs = 60_000;
+
+const startingRetryMs = 3_000;
+
+/** The error of a listing that has agents and no account: one that still starts, else each agent and what it lacks. */
+function noneLists(
+  agents: readonly { readonly name: string; readonly error: unknown }[],
+  account: MillraceError,
+): MillraceError {
+  const errors = agents.map(({ name, error }) => ({ name, error: isMillraceError(error) ? error : undefined }));
+  const starting = errors.filter(({ error }) => error?.code === "upstream_timeout").map(({ name }) => name);
+  if (starting.length > 0) {
+    const who = starting.length === 1 ? `The agent ${starting.join("")} is` : `The agents ${starting.join(", ")} are`;
+    return new MillraceError("unavailable", `${who} still starting, so there are no models yet.`, {
+      hint: "Ask again in a few seconds. The first start of an agent takes longest.",
+      retryAfterMs: startingRetryMs,
+    });
+  }
+  const said = errors.map(({ name, error }) => error?.message ?? `The agent ${name} could not list its models.`);
+  const hints = [...new Set(errors.flatMap(({ error }) => error?.hint ?? []))];
+  const code = errors[0]?.error?.code ?? account.code;
+  return new MillraceError(
+    code,
+    [...said, account.message].join(" "),
+    hints.length === 0 ? {} : { hint: hints.join(" ") },
+  );
+}
 
 /** Whether no account is signed in to the IDE's vendor here, or its server has no models left: the other models can still be used. */
 function hasNoAccount(error: unknown): boolean {

@@ -5,7 +5,9 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
+import { childEnvironment } from "../base/node/child-environment.ts";
 import { identifyListener } from "../base/node/gateway-proof.ts";
+import { loopbackFetch } from "../base/node/loopback.ts";
 import { readOwnFile } from "../base/node/own-file.ts";
 import { Secret } from "../base/secret.ts";
 
@@ -72,17 +74,29 @@ export async function attachOrStart(home: GatewayHome): Promise<FoundGateway> {
     "upstream_failed",
     `The gateway did not start${ended.why === undefined ? "" : `: ${ended.why}`}.${isStranger ? " Another program answers on its port. It got no key." : ""}`,
     {
-      hint: "Run `millrace serve` in a terminal to see why (it needs Node 22.13 or newer).",
+      hint: `Run \`millrace serve\` in a terminal to see why (it needs Node 22.13 or newer). Its log is in ${join(home.folder, "logs")}.`,
     },
   );
 }
 
-/** Starts `millrace serve` under Node: OpenCode's own runtime has no SQLite of Node's. */
+/**
+ * Starts `millrace serve --background` under Node, because OpenCode's own runtime has no SQLite of Node's. That command ends once the gateway
+ * serves, or says why it does not.
+ */
 function startProcess({ env }: GatewayHome): { why: string | undefined } {
   const ended: { why: string | undefined } = { why: undefined };
-  const child = spawn("node", [...millrace(), "serve"], { detached: true, stdio: "ignore", env: { ...env } });
+  const child = spawn("node", [...millrace(), "serve", "--background"], {
+    stdio: ["ignore", "ignore", "pipe"],
+    env: childEnvironment("own", env, process.platform),
+    windowsHide: true,
+  });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)));
   child.once("error", (error) => (ended.why = error.message));
-  child.once("exit", (code) => (ended.why = `it ended with code ${code}`));
+  child.once("close", (code) => {
+    const reason = /^error: (.*)$/m.exec(said)?.[1]?.replace(/\.$/, "");
+    if (code !== 0) ended.why = reason ?? `it ended with code ${code}`;
+  });
   child.unref();
   return ended;
 }
@@ -99,7 +113,7 @@ function millrace(): readonly string[] {
  */
 export async function askGateway(home: GatewayHome, path: string, signal: AbortSignal): Promise<unknown> {
   const gateway = await attachOrStart(home);
-  const response = await fetch(new URL(path, gateway.url), {
+  const response = await loopbackFetch(new URL(path, gateway.url), {
     headers: { authorization: `Bearer ${gateway.key.reveal()}`, "user-agent": "millrace-opencode" },
     signal,
   });
@@ -109,5 +123,6 @@ export async function askGateway(home: GatewayHome, path: string, signal: AbortS
   throw new MillraceError(
     "upstream_failed",
     told.success ? told.data.error.message : `The gateway answered ${response.status}.`,
+    { hint: "" }, // its message holds the hint
   );
 }

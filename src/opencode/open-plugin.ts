@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import { bestEffort } from "../base/async.ts";
+import { isMillraceError } from "../base/errors.ts";
 import { askGateway, attachOrStart, type FoundGateway, type GatewayHome } from "./gateway.ts";
 import type { Hooks, OpenCodeConfig, PluginInput, ProviderConfig, Toast } from "./hooks.ts";
 import { modelConfigs } from "./model-config.ts";
@@ -30,7 +31,8 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
   };
   const toast = (body: Toast) => bestEffort(client.tui.showToast({ body: { title: "Millrace", ...body } }));
   const complain = async (error: unknown) => {
-    const message = error instanceof Error ? error.message : "Something went wrong.";
+    const text = error instanceof Error ? error.message : "Something went wrong.";
+    const message = isMillraceError(error) && error.hint ? `${text} ${error.hint}` : text;
     await bestEffort(client.app.log({ body: { service: "millrace", level: "warn", message } }));
     await toast({ message, variant: "warning" });
   };

@@ -8,6 +8,7 @@ import { FakeClock } from "../base/clock.fake.ts";
 import { challengeHeader, gatewayProof, proofHeader } from "../base/node/gateway-proof.ts";
 import { Secret } from "../base/secret.ts";
 import { until } from "../base/wait.fake.ts";
+import { limitsSchema } from "../usage/envelope.ts";
 import type { OpenCodeConfig, PluginInput, Toast } from "./hooks.ts";
 import { modelConfigs } from "./model-config.ts";
 import { openPlugin } from "./open-plugin.ts";
@@ -102,6 +103,16 @@ function plugged(folder: string, handshakeMs?: number) {
 }
 
 describe("the OpenCode plugin", () => {
+  it("reads every unit and state of the gateway's schema, and those of a newer one", () => {
+    const { unit, state } = limitsSchema.shape.data.element.shape.windows.element.shape;
+    const windows = [...unit.options, "tokens"].flatMap((each) =>
+      [...state.options, "paused"].map((of) => ({ ...window, id: `${each} ${of}`, unit: each, state: of })),
+    );
+    const quota = parseQuota({ ...limits, data: [{ ...limits.data[0], windows }] });
+    expect(quotaText(quota)).toContain("95 messages of 100 messages used");
+    expect(lowWindows(quota)).toHaveLength(unit.options.length + 1);
+  });
+
   it("has one export, as OpenCode wants it", async () => {
     const module: Readonly<Record<string, unknown>> = await import("./plugin.ts");
     expect(Object.keys(module)).toEqual(["default"]);

@@ -143,8 +143,10 @@ export class Bench {
 
   get target(): Target {
     const { model } = this;
+    const keyWords = ["printf", "%s", this.key];
+    const way = { keyCommand: keyWords.join(" "), keyWords, shell: "sh" } as const;
     const listed = { id: model, name: "Claude", contextTokens: 200_000, maxOutputTokens: 32_768, images: true };
-    return { url: this.recorder.url, model, models: [listed], keyCommand: `printf %s ${this.key}` };
+    return { url: this.recorder.url, model, models: [listed], small: model, ...way };
   }
 
   /** The client's own user. */

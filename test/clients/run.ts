@@ -13,6 +13,7 @@ import { type FailureName, failureNames, usualFailures } from "./failures/failur
 import { failureTable } from "./failures/failure-table.ts";
 import { installClients, versionOf } from "./install.ts";
 import type { Journey } from "./journeys/journey.ts";
+import { plantedJourneys } from "./journeys/planted.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
 import { setupJourneys } from "./journeys/setup.ts";
 import type { Recorded } from "./recorder.ts";
@@ -50,7 +51,7 @@ const driven = await atOnce(onlyFailures ? [] : cases, suitesAtOnce, async (clie
   overAgent: acp ? undefined : await plainOverAgent(client),
 }));
 const rows: readonly Row[] = driven.map(({ row }) => row);
-for (const journey of acp || onlyFailures ? [] : [...pluginJourneys, ...setupJourneys]) {
+for (const journey of acp || onlyFailures ? [] : [...pluginJourneys, ...setupJourneys, ...plantedJourneys]) {
   const { client, sentence, packageName } = journey;
   if (!isWanted(`${client} ${sentence}`)) continue;
   travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });

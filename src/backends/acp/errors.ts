@@ -14,6 +14,8 @@ import type { Effect } from "./updates.ts";
 /** The facts that translating an error needs: the agent that sent it, and the time. */
 export interface AgentErrorContext {
   readonly agent: string;
+  /** The program of its configuration; the agent's name where it is not known. */
+  readonly command?: string;
   readonly vendor: "devin" | "other";
   readonly nowMs: number;
   /** Its user lets it act. */
@@ -290,9 +292,11 @@ function fromRow(row: Row, text: string, context: AgentErrorContext, cause: unkn
   });
 }
 
-function hintFor(code: ErrorCode, { agent, vendor }: AgentErrorContext): string | undefined {
+function hintFor(code: ErrorCode, { agent, command = agent, vendor }: AgentErrorContext): string | undefined {
   if (code === "not_signed_in")
-    return vendor === "devin" ? signInHint : `Sign in with the agent's own command ("${agent}"), then try again.`;
+    return vendor === "devin"
+      ? signInHint
+      : `Sign in with the agent's own command: start \`${command}\` in a terminal, then try again.`;
   if (code === "upstream_failed") return againHint;
   return undefined;
 }

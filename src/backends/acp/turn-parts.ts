@@ -48,6 +48,7 @@ export function launchOf({ spec }: AgentParts, prompt: Prompt): AgentLaunch {
 export function errorContext({ spec, clock }: AgentParts): AgentErrorContext {
   return {
     agent: spec.name,
+    command: spec.command,
     vendor: spec.vendor,
     nowMs: clock.now(),
     allowsActions: spec.allowsActions === true,

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { Secret } from "../secret.ts";
+import { loopbackFetch } from "./loopback.ts";
 
 /** The header of `GET /health` that carries a random challenge, and the header of its answer that carries the proof. */
 export const challengeHeader = "x-millrace-challenge";
@@ -43,9 +44,8 @@ export async function identifyListener(
   const challenge = randomBytes(32).toString("base64url");
   try {
     if (await belongsToOthers(port)) return "stranger";
-    const response = await fetch(new URL("/health", url), {
+    const response = await loopbackFetch(new URL("/health", url), {
       headers: { [challengeHeader]: challenge },
-      redirect: "manual",
       signal: AbortSignal.any([signal, AbortSignal.timeout(waitMs)]),
     });
     await response.body?.cancel();

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { HostLook } from "../../backends/acp/host/wire.ts";
 import type { AcpAgentSpec } from "../../backends/acp/process/agent.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { childEnvironment } from "../../base/node/child-environment.ts";
 import type { AgentProgram } from "../../ide/ide.ts";
 import type { AgentConfig } from "../config/read-config.ts";
 import type { Io } from "../terminal/output.ts";
@@ -69,54 +70,17 @@ function withoutFolders(environment: Io["env"]): Io["env"] {
   );
 }
 
-/** Variables that an agent program gets from the environment of Millrace. Everything else stays out. */
-const passed: ReadonlySet<string> = new Set([
-  "PATH",
-  "HOME",
-  "USER",
-  "LOGNAME",
-  "SHELL",
-  "LANG",
-  "LANGUAGE",
-  "TERM",
-  "TZ",
-  "TMPDIR",
-  "TEMP",
-  "TMP",
-  // Windows finds programs, folders and sockets by these.
-  "USERPROFILE",
-  "USERNAME",
-  "APPDATA",
-  "LOCALAPPDATA",
-  "PROGRAMDATA",
-  "SYSTEMROOT",
-  "SYSTEMDRIVE",
-  "COMSPEC",
-  "PATHEXT",
-  "WINDIR",
-]);
-
 /** Never, not even by name: it makes the vendor's agent wait for a sign-in that only the editor can do. */
-const forbidden: ReadonlySet<string> = new Set(["ACP_BACKEND"]);
+const forbidden = "ACP_BACKEND";
 
-/**
- * The environment of an agent program: an allow-list of variables that programs need to run, the variables that its configuration
- * passes on by name, and those that it sets. Names are compared as the system compares them: on Windows in any case.
- */
+/** The environment of an agent program: its kind's variables, those that its configuration passes on by name, and those that it sets. */
 export function agentEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
-  agent: { readonly env: readonly string[]; readonly set: Readonly<Record<string, string>> },
+  { env: named, set }: { readonly env: readonly string[]; readonly set: Readonly<Record<string, string>> },
   platform: NodeJS.Platform,
 ): Record<string, string> {
-  const spelled = (name: string) => (platform === "win32" ? name.toUpperCase() : name);
-  const named = new Set(agent.env.map(spelled));
-  const chosen: Record<string, string> = {};
-  for (const [name, value] of Object.entries(environment)) {
-    const key = spelled(name);
-    if (value === undefined || forbidden.has(name.toUpperCase())) continue;
-    if (passed.has(key) || key.startsWith("LC_") || key.startsWith("XDG_") || named.has(key)) chosen[name] = value;
-  }
-  for (const [name, value] of Object.entries(agent.set)) if (!forbidden.has(name.toUpperCase())) chosen[name] = value;
+  const chosen = childEnvironment("agent", environment, platform, { named, set });
+  for (const name of Object.keys(chosen)) if (name.toUpperCase() === forbidden) delete chosen[name];
   return chosen;
 }
 

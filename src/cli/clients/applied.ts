@@ -145,9 +145,10 @@ export function applyFileEdit(text: string, edit: FileEdit): string {
 function revertFileEdit(text: string, edit: FileEdit, before: string): string {
   if (edit.kind === "block") return text.replace(ourBlock, "\n").replace(/^\n+/, "");
   return edit.set.toReversed().reduce((current, set) => {
-    const { path, key, unlessThere } = set;
+    const { path, key, unlessThere, ifThere } = set;
     const previous = valueAt(before, path, edit);
     if (unlessThere === true && previous !== undefined) return current; // never ours
+    if (ifThere === true && previous === undefined) return current;
     if (key === undefined) return withoutEmpty(writeValue(current, path, previous, edit), path, edit, before);
     const list = valueAt(current, path, edit);
     const others = Array.isArray(list) ? list.filter((item) => !isEntry(item, set)) : [];
@@ -171,9 +172,9 @@ function withoutEmpty(text: string, path: Path, edit: FileEdit, before: string):
 
 /** The text with one value set; a value with a key replaces the entry of a list that has the same key, or becomes its last one. */
 function withValue(text: string, set: SetValue, edit: FileEdit): string {
-  const { path, value, key, unlessThere } = set;
+  const { path, value, key, unlessThere, ifThere } = set;
   const present = valueAt(text, path, edit);
-  if (unlessThere === true && present !== undefined) return text;
+  if ((unlessThere === true && present !== undefined) || (ifThere === true && present === undefined)) return text;
   if (key === undefined) return writeValue(text, path, value, edit);
   if (!Array.isArray(present)) return writeValue(text, path, [value], edit);
   const at = present.findIndex((item) => isEntry(item, set));

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { type Shell, setFromCommand } from "../terminal/shell.ts";
 
 /** A model as the gateway lists it. */
 export interface ListedModel {
@@ -18,8 +19,14 @@ export interface Target {
   readonly why?: string | undefined;
   /** Those that are written into a configuration; the one above is the first of them. */
   readonly models: readonly ListedModel[];
-  /** A command line that runs in the user's shell and prints the gateway's key. */
+  /** The one for titles and other small work: a model that costs nothing, else the model above. */
+  readonly small: string;
+  /** A command line that prints the gateway's key, for configurations whose client runs it in a shell. */
   readonly keyCommand: string;
+  /** The same as a program and its arguments. */
+  readonly keyWords: readonly string[];
+  /** The user's shell, for the lines to type. */
+  readonly shell: Shell;
 }
 
 /** The user's folders and variables. */
@@ -29,13 +36,16 @@ export interface Machine {
   readonly platform: NodeJS.Platform;
   /** Millrace's own folder. */
   readonly ownFolder: string;
+  /** The root of the files that an administrator writes; `/` by default. */
+  readonly systemFolder?: string;
 }
 
 /** How the first of a client's programs is started, pointed at the gateway. */
 export interface ClientStart {
   /** Arguments before those of the user. */
   readonly args?: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
+  /** Undefined takes a variable of the user away. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   /** Files of Millrace's own that the arguments name. No key stands in them. */
   readonly files?: readonly { readonly file: string; readonly text: string }[];
 }
@@ -43,6 +53,8 @@ export interface ClientStart {
 /** One client, as data: how its configuration is changed, and how it is started without changing it. */
 export interface Client {
   readonly name: string;
+  /** What people type in its place. */
+  readonly aliases?: readonly string[];
   readonly title: string;
   /** Its programs by the names that a shell finds them by: where one is on the PATH, it is installed. */
   readonly programs: readonly string[];
@@ -52,7 +64,10 @@ export interface Client {
   readonly edits?: (target: Target, machine: Machine) => readonly FileEdit[];
   /** Notes for the user after the changes; for a client without changes, the whole instructions. */
   readonly notes: (target: Target) => readonly string[];
-  /** How it is started; `key` goes into the environment of that one process. Undefined for programs with windows. */
+  /**
+   * How it is started; `key` goes into the environment of that one process. Undefined for programs with windows. Throws `invalid_request`
+   * where a configuration that no argument overrides would lead it elsewhere.
+   */
   readonly launch?: (target: Target, key: string, machine: Machine) => ClientStart;
 }
 
@@ -60,13 +75,13 @@ export interface Client {
 export const keyVariable = "MILLRACE_API_KEY";
 
 /** The shell line that sets the variable in which the client looks for the key. */
-export function exportKey({ keyCommand }: Target, variable = keyVariable): string {
-  return `export ${variable}="$(${keyCommand})"`;
+export function exportKey({ keyWords, shell }: Target, variable = keyVariable): string {
+  return setFromCommand(variable, keyWords, shell);
 }
 
-/** A word of a shell's command line, which the shell takes as it is. Source: POSIX.1-2024, Shell Command Language, 2.2.2. */
-export function shellWord(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+/** What `setup` says of the model for small work; nothing where that is the model itself. */
+export function smallNote({ model, small }: Target): readonly string[] {
+  return small === model ? [] : [`Titles and other small work go to ${small}, which costs nothing.`];
 }
 
 /** Members for a configuration, without those that the account's list does not tell. */
@@ -91,6 +106,8 @@ export interface SetValue {
   readonly formerly?: readonly string[];
   /** Only where nothing stands there: a file of the user's own keeps its own. */
   readonly unlessThere?: true;
+  /** Only where something stands there: it would win over the other values. */
+  readonly ifThere?: true;
 }
 
 /** A change to one configuration file, as data, so that it can be shown, made and taken back. */

@@ -1,43 +1,16 @@
 import { join } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
-import { type Client, exportKey, keyVariable, shellWord, type Target, told, xdgConfig } from "./client.ts";
+import { setFromCommand, setVariable } from "../terminal/shell.ts";
+import { claudeCode } from "./claude-code.ts";
+import { type Client, exportKey, keyVariable, type Target, told, xdgConfig } from "./client.ts";
 import { codex } from "./codex.ts";
 import { continueDev } from "./continue.ts";
 import { droid } from "./droid.ts";
 import { kilo, openCode } from "./opencode.ts";
 import { pi } from "./pi.ts";
+import { qwenCode } from "./qwen-code.ts";
 import { shortList } from "./target.ts";
 import { zed } from "./zed.ts";
-
-/** Claude Code: its settings name a command that prints the key, so that its files do not hold the key. */
-export const claudeCode: Client = {
-  name: "claude-code",
-  title: "Claude Code",
-  programs: ["claude"],
-  edits: ({ url, model, keyCommand }, { homeFolder, env }) => [
-    {
-      kind: "json",
-      file: join(env["CLAUDE_CONFIG_DIR"] || join(homeFolder, ".claude"), "settings.json"),
-      set: [
-        { path: ["apiKeyHelper"], value: keyCommand },
-        { path: ["env", "ANTHROPIC_BASE_URL"], value: url },
-        { path: ["env", "ANTHROPIC_MODEL"], value: model },
-        { path: ["env", "ANTHROPIC_DEFAULT_HAIKU_MODEL"], value: model },
-      ],
-    },
-  ],
-  notes: () => [
-    "Every session of Claude Code now uses the gateway. `millrace setup claude-code --undo` restores the earlier settings.",
-  ],
-  launch: ({ url, model }, key) => ({
-    env: {
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_AUTH_TOKEN: key,
-      ANTHROPIC_MODEL: model,
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
-    },
-  }),
-};
 
 /**
  * aider: reads the key from the variable that it reads OpenAI's from, and the limits of models that it does not know from a
@@ -73,8 +46,13 @@ const aider: Client = {
   ],
   notes: (target) => [`Before you start it: ${exportKey(target, "OPENAI_API_KEY")}`],
   launch: ({ url, model }, key) => ({
-    args: ["--model", `openai/${model}`],
-    env: { OPENAI_API_BASE: `${url}/v1`, OPENAI_API_KEY: key },
+    // arguments win over its configuration files and over each `.env` that it reads, its own variables over those files
+    args: [
+      ...["--model", "--weak-model", "--editor-model"].flatMap((option) => [option, `openai/${model}`]),
+      "--openai-api-base",
+      `${url}/v1`,
+    ],
+    env: { OPENAI_API_BASE: `${url}/v1`, OPENAI_API_KEY: key, AIDER_OPENAI_API_KEY: key },
   }),
 };
 
@@ -89,11 +67,17 @@ export const copilot: Client = {
   notes: (target) => [
     "Copilot CLI reads a provider from its environment only. Put these lines into your shell's start-up file:",
     ...Object.entries({ ...provider(target), COPILOT_PROVIDER_API_KEY_COMMAND: target.keyCommand }).map(
-      ([name, value]) => `  export ${name}=${shellWord(value)}`,
+      ([name, value]) => `  ${setVariable(name, value, target.shell)}`,
     ),
   ],
-  launch: (target, key) => ({
-    env: { ...provider(target), COPILOT_PROVIDER_API_KEY: key },
+  launch: (target, key, { env }) => ({
+    env: {
+      ...Object.fromEntries(
+        Object.keys(env).flatMap((name) => (name.startsWith("COPILOT_PROVIDER_") ? [[name, undefined]] : [])),
+      ),
+      ...provider(target),
+      COPILOT_PROVIDER_API_KEY: key,
+    },
   }),
 };
 
@@ -110,42 +94,6 @@ function provider({ url, model, models }: Target): Record<string, string> {
     ...(maxOutputTokens && { COPILOT_PROVIDER_MAX_OUTPUT_TOKENS: `${maxOutputTokens}` }),
   };
 }
-
-/** qwen-code: one provider a model, whose key it reads from a variable that the provider names. Source: qwen-code 0.24.4. */
-export const qwenCode: Client = {
-  name: "qwen-code",
-  title: "Qwen Code",
-  programs: ["qwen"],
-  edits: ({ url, model, models }, { homeFolder }) => [
-    {
-      kind: "json",
-      file: join(homeFolder, ".qwen", "settings.json"),
-      set: [
-        ...models.map(({ id, name, contextTokens, maxOutputTokens }) => ({
-          path: ["modelProviders", "openai"],
-          key: "id",
-          value: {
-            id,
-            name: `${name} (Millrace)`,
-            baseUrl: `${url}/v1`,
-            envKey: keyVariable,
-            generationConfig: told({
-              contextWindowSize: contextTokens,
-              samplingParams: maxOutputTokens && { max_tokens: maxOutputTokens },
-            }),
-          },
-        })),
-        { path: ["security", "auth", "selectedType"], value: "openai" },
-        { path: ["model", "name"], value: model },
-      ],
-    },
-  ],
-  notes: (target) => [`Before you start it: ${exportKey(target)}`],
-  launch: ({ url, model }, key) => ({
-    args: ["--auth-type", "openai", "--openai-base-url", `${url}/v1`, "--model", model],
-    env: { OPENAI_API_KEY: key },
-  }),
-};
 
 /** Crush: a provider whose key is the output of a command, which Crush runs itself. */
 const crush: Client = {
@@ -207,7 +155,7 @@ const generic: Client = {
   name: "generic",
   title: "Any other client",
   programs: [],
-  notes: ({ url, model, models, keyCommand }) => [
+  notes: ({ url, model, models, keyCommand, keyWords, shell }) => [
     `Base URL          ${url}/v1`,
     `  for Anthropic's ${url}, and for Ollama's`,
     `API key           what this prints: ${keyCommand}`,
@@ -216,10 +164,17 @@ const generic: Client = {
       ({ id, contextTokens: context, maxOutputTokens: output }) =>
         `  ${[id, context && `context ${context}`, output && `output ${output}`].filter((part) => part !== undefined).join(", ")}`,
     ),
-    "In code, with the key in MILLRACE_API_KEY:",
+    `In code, with the key in ${keyVariable} (${setFromCommand(keyVariable, keyWords, shell)}):`,
     `  AI SDK          createOpenAICompatible({ name: "millrace", baseURL: "${url}/v1", apiKey: process.env.MILLRACE_API_KEY })`,
     `  LangChain       new ChatOpenAI({ model: "${model}", apiKey: process.env.MILLRACE_API_KEY, configuration: { baseURL: "${url}/v1" } })`,
-    `Open WebUI        OPENAI_API_BASE_URL=${url}/v1 OPENAI_API_KEY="$(${keyCommand})" open-webui serve`,
+    `  Ollama          new Ollama({ host: "${url}", headers: { Authorization: \`Bearer \${process.env.MILLRACE_API_KEY}\` } })`,
+    `  ollama (Python) Client(host="${url}", headers={"Authorization": f"Bearer {os.environ['MILLRACE_API_KEY']}"})`,
+    `  ollama-ai-provider-v2  createOllama({ baseURL: "${url}/api", headers: { Authorization: \`Bearer \${process.env.MILLRACE_API_KEY}\` } })`,
+    `  ai-sdk-ollama   createOllama({ baseURL: "${url}", apiKey: process.env.MILLRACE_API_KEY })`,
+    "The command `ollama` itself, and clients with a field for an address alone, cannot send a key: they cannot be used.",
+    "Open WebUI        start it with these, then `open-webui serve`:",
+    `  ${setVariable("OPENAI_API_BASE_URL", `${url}/v1`, shell)}`,
+    `  ${setFromCommand("OPENAI_API_KEY", keyWords, shell)}`,
   ],
 };
 
@@ -243,7 +198,8 @@ export const clients: readonly Client[] = [
 
 /** The client of that name among those that can be meant. Throws `invalid_request` that lists them. */
 export function findClient(name: string, meant: readonly Client[] = clients): Client {
-  const found = clients.find((client) => client.name === name);
+  const typed = name.toLowerCase().replaceAll(/[ _]/g, "-");
+  const found = clients.find((client) => client.name === typed || client.aliases?.includes(typed) === true);
   if (found !== undefined) return found;
   const names = meant.map((client) => client.name).join(", ");
   throw new MillraceError("invalid_request", `There is no client named ${name} here.`, { hint: `One of: ${names}.` });

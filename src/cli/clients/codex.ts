@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { stringify } from "smol-toml";
-import { type Client, exportKey, keyVariable, type ListedModel } from "./client.ts";
+import { type Client, keyVariable, type ListedModel } from "./client.ts";
+import { type ManagedPaths, refuseManaged } from "./managed.ts";
 
 /** Its web search is a hosted tool, which Millrace cannot run. Codex offers it to every model unless this setting disables it. */
 const withoutWebSearch = ['web_search = "disabled"'];
@@ -13,7 +14,7 @@ export const codex: Client = {
   name: "codex",
   title: "Codex",
   programs: ["codex"],
-  edits: ({ url, model, models }, { homeFolder, env }) => [
+  edits: ({ url, model, models, keyWords }, { homeFolder, env }) => [
     {
       kind: "block",
       file: join(env["CODEX_HOME"] || join(homeFolder, ".codex"), "millrace.config.toml"),
@@ -26,14 +27,17 @@ export const codex: Client = {
         "[model_providers.millrace]",
         'name = "Millrace"',
         `base_url = ${toml(`${url}/v1`)}`,
-        `env_key = "${keyVariable}"`,
         'wire_api = "responses"',
+        "",
+        "[model_providers.millrace.auth]",
+        ...authLines(keyWords),
       ],
     },
   ],
-  notes: (target) => [`Before you start it: ${exportKey(target)}`, "Then: codex --profile millrace"],
-  launch: ({ url, model, models }, key) => ({
-    args: [
+  notes: () => ["Start it with: codex --profile millrace"],
+  launch({ url, model, models }, key, machine) {
+    refuseManaged(codex, managedPaths, managedSettings, machine);
+    const args = [
       ...["name=Millrace", `base_url=${url}/v1`, `env_key=${keyVariable}`, "wire_api=responses"].flatMap((setting) => {
         const [name = "", value = ""] = setting.split(/=(.*)/s);
         return ["-c", `model_providers.millrace.${name}=${toml(value)}`];
@@ -46,10 +50,25 @@ export const codex: Client = {
         "-c",
         setting,
       ]),
-    ],
-    env: { [keyVariable]: key },
-  }),
+    ];
+    return { args, env: { [keyVariable]: key } };
+  },
 };
+
+/** Settings of an administrator, which win over `-c`. Source: developers.openai.com/codex, "Managed configuration". */
+const managedSettings = ["model_provider", "model_providers", "openai_base_url", "profile"];
+const managedPaths: ManagedPaths = {
+  linux: ["etc/codex/managed_config.toml"],
+  darwin: ["etc/codex/managed_config.toml"],
+  win32: [],
+};
+
+/** The program that prints the key. On Windows a script of npm is started by the shell only. */
+function authLines([program = "", ...args]: readonly string[]): readonly string[] {
+  const words = program === "millrace" && process.platform === "win32" ? ["cmd.exe", "/d", "/c", program] : [program];
+  const [command = "", ...before] = words;
+  return [`command = ${toml(command)}`, `args = [${[...before, ...args].map(toml).join(", ")}]`];
+}
 
 /** Limits of a model that is not one of Codex, as settings: Codex cannot know them. */
 function limitsOf(model: ListedModel | undefined): readonly string[] {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { addToFile } from "../terminal/shell.ts";
 import { type Client, keyVariable, type ListedModel, told } from "./client.ts";
 
 /** Continue: one model in its configuration; the key is a secret in its `.env`. */
@@ -33,7 +34,9 @@ export const continueDev: Client = {
       ],
     },
   ],
-  notes: ({ keyCommand }) => [`Add the key to its secrets: echo "${keyVariable}=$(${keyCommand})" >> ~/.continue/.env`],
+  notes: ({ keyWords, shell }) => [
+    `Add the key to its secrets: ${addToFile(keyVariable, keyWords, [".continue", ".env"], shell)}`,
+  ],
 };
 
 function limitsOf(model: ListedModel | undefined): object {

@@ -3,8 +3,10 @@ import { delimiter, join } from "node:path";
 import type { CommandContext } from "../command.ts";
 import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { nothingHere } from "../terminal/exit-codes.ts";
+import { shellOf } from "../terminal/shell.ts";
 import type { Client, Machine } from "./client.ts";
 import { clients } from "./clients.ts";
+import type { KeyWay } from "./target.ts";
 
 /** Whether a shell finds the client, or its folder is there. */
 export function isInstalled({ programs, folder }: Client, machine: Machine): boolean {
@@ -74,10 +76,24 @@ function isOnPath(name: string, { env, platform }: Shell): boolean {
   return folders.some((folder) => endings.some((ending) => isProgram(join(folder, name + ending))));
 }
 
-/** A command line that starts Millrace from the user's shell: its name where the shell finds it, else where it stands. */
-export function millraceCommand(shell: Shell, { node, script } = started): string {
-  if (script === undefined || isOnPath("millrace", withoutNpm(shell))) return "millrace";
-  return `"${node}" "${script}"`;
+/** The words that start Millrace from the user's shell: its name where the shell finds it, else where it stands. */
+function millraceWords(shell: Shell, { node, script } = started): readonly string[] {
+  return script === undefined || isOnPath("millrace", withoutNpm(shell)) ? ["millrace"] : [node, script];
+}
+
+/** The same as a command line. */
+export function millraceCommand(shell: Shell, from = started): string {
+  const words = millraceWords(shell, from);
+  return words.length === 1 ? words.join("") : words.map((word) => `"${word}"`).join(" ");
+}
+
+/** How the clients of this user get the key of the gateway. */
+export function keyWay(shell: Shell): KeyWay {
+  return {
+    keyCommand: `${millraceCommand(shell)} keys --value`,
+    keyWords: [...millraceWords(shell), "keys", "--value"],
+    shell: shellOf(shell),
+  };
 }
 
 /** The command that the user types to run Millrace: in a clone, the script that picks its Node. */

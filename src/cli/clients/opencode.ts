@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openCodePlugin } from "../package-files.ts";
-import { type Client, exportKey, keyVariable, type Target, xdgConfig } from "./client.ts";
+import { type Client, exportKey, keyVariable, smallNote, type Target, xdgConfig } from "./client.ts";
+import { type ManagedPaths, refuseManaged } from "./managed.ts";
 
 /** How the plugin's address ends: installed or built, and in a clone. */
 const pluginEndings = ["/dist/node/opencode.js", "/src/opencode/plugin.ts"];
@@ -11,24 +12,48 @@ export const openCode: Client = {
   name: "opencode",
   title: "OpenCode",
   programs: ["opencode"],
-  edits: ({ model }, machine) => [
+  edits: ({ model, small }, machine) => [
     {
       kind: "json",
       file: join(xdgConfig(machine, "opencode"), "opencode.json"),
       set: [
         { path: ["plugin"], value: openCodePlugin, key: "", formerly: pluginEndings },
         { path: ["model"], value: `millrace/${model}` },
+        { path: ["small_model"], value: `millrace/${small}`, ...(small === model ? { ifThere: true as const } : {}) },
       ],
     },
   ],
-  notes: () => ["The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`."],
-  launch: (target, key) => ({
-    env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeConfig(target)), [keyVariable]: key },
-  }),
+  notes: (target) => [
+    "The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`.",
+    ...smallNote(target),
+  ],
+  launch(target, key, machine) {
+    refuseManaged(openCode, managedPaths, managedSettings, machine);
+    return { env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target))), [keyVariable]: key } };
+  },
 };
 
+/** Settings of an administrator, which win over the variable. Source: opencode.ai/docs/config, "Managed settings". */
+const managedSettings = ["model", "small_model", "provider", "enabled_providers", "disabled_providers"];
+const managedPaths: ManagedPaths = {
+  linux: ["etc/opencode/opencode.json", "etc/opencode/opencode.jsonc"],
+  darwin: ["opencode.json", "opencode.jsonc"].map((name) => `Library/Application Support/opencode/${name}`),
+  win32: ["opencode.json", "opencode.jsonc"].map((name) => `C:\\ProgramData\\opencode\\${name}`),
+};
+
+/** No other provider, whatever the user's or the project's agents and commands name. */
+function fenced(config: ReturnType<typeof openCodeConfig>) {
+  const model = { model: config.model };
+  const agents = ["build", "plan", "general", "explore"].map((agent) => [agent, model]);
+  const small = ["title", "summary", "compaction"].map((agent) => [
+    agent,
+    { model: agent === "compaction" ? config.model : config.small_model },
+  ]);
+  return { ...config, enabled_providers: ["millrace"], agent: Object.fromEntries([...agents, ...small]) };
+}
+
 /** The gateway as a provider, with the default model. */
-function openCodeConfig({ url, model, models }: Target) {
+function openCodeConfig({ url, model, small, models }: Target) {
   const entries = models.map(({ id, name, contextTokens, maxOutputTokens, images }) => [
     id,
     {
@@ -41,7 +66,7 @@ function openCodeConfig({ url, model, models }: Target) {
   ]);
   return {
     model: `millrace/${model}`,
-    small_model: `millrace/${model}`,
+    small_model: `millrace/${small}`,
     provider: {
       millrace: {
         npm: "@ai-sdk/openai-compatible",
@@ -75,6 +100,6 @@ export const kilo: Client = {
   },
   notes: (target) => [`Before you start it: ${exportKey(target)}`],
   launch: (target, key) => ({
-    env: { KILO_CONFIG_CONTENT: JSON.stringify(openCodeConfig(target)), [keyVariable]: key },
+    env: { KILO_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target))), [keyVariable]: key },
   }),
 };

@@ -14,9 +14,13 @@ const listSchema = z.object({
       context_length: z.number().optional(),
       max_output_tokens: z.number().optional(),
       modalities: z.object({ input: z.array(z.string()) }).optional(),
+      millrace: z.object({ cost_tier: z.string().nullish(), credit_multiplier: z.number().nullish() }).optional(),
     }),
   ),
 });
+
+/** How a client's user gets the key. */
+export type KeyWay = Pick<Target, "keyCommand" | "keyWords" | "shell">;
 
 /** How many models are written into a configuration unless all are asked for. */
 const fewModels = 8;
@@ -32,9 +36,9 @@ export async function readTarget(
   gateway: GatewayClient,
   url: string,
   wanted: string | undefined,
-  options: { readonly keyCommand: string; readonly allModels?: boolean; readonly signal: AbortSignal },
+  options: { readonly way: KeyWay; readonly allModels?: boolean; readonly signal: AbortSignal },
 ): Promise<Target> {
-  const { keyCommand, allModels = true, signal } = options;
+  const { way, allModels = true, signal } = options;
   const data = await listModels(gateway, signal);
   const models = data.map(
     (model): ListedModel => ({
@@ -46,7 +50,22 @@ export async function readTarget(
     }),
   );
   const { id: model, why } = wanted === undefined ? defaultModel(data) : { id: wanted, why: undefined };
-  return { url, model, why, models: allModels ? models : shortList(models, model, fewModels), keyCommand };
+  const small = freeModel(data) ?? model;
+  const short = shortList(models, model, fewModels);
+  const withSmall = short.some(({ id }) => id === small)
+    ? short
+    : [...short, ...models.filter(({ id }) => id === small)];
+  return { url, model, why, models: allModels ? models : withSmall, small, ...way };
+}
+
+/** The first model of the list that costs nothing, if there is one; a slot of the vendor says nothing about what it is. */
+export function freeModel(
+  models: readonly Pick<z.output<typeof listSchema>["data"][number], "id" | "millrace">[],
+): string | undefined {
+  return models.find(({ id, millrace: cost }) => {
+    const isFree = cost?.credit_multiplier == null ? cost?.cost_tier === "free" : cost.credit_multiplier === 0;
+    return isFree && !id.startsWith("MODEL_");
+  })?.id;
 }
 
 /**
@@ -55,11 +74,7 @@ export async function readTarget(
  */
 export function targetWithoutModels(
   error: MillraceError,
-  {
-    url,
-    wanted,
-    keyCommand,
-  }: { readonly url: string; readonly wanted: string | undefined; readonly keyCommand: string },
+  { url, wanted, way }: { readonly url: string; readonly wanted: string | undefined; readonly way: KeyWay },
 ): Target {
   const model = wanted ?? usualModel;
   const cause = error.code === "not_signed_in" ? "No account is signed in" : "No IDE runs";
@@ -69,7 +84,8 @@ export function targetWithoutModels(
     model,
     why: `${cause}, so the configuration names only ${model}${choice}. Start Devin Desktop before the first question; then this command also writes the other models.`,
     models: [{ id: model, name: model, contextTokens: undefined, maxOutputTokens: undefined, images: true }],
-    keyCommand,
+    small: model,
+    ...way,
   };
 }
 

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
+import { childEnvironment } from "../../base/node/child-environment.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { defineCommand } from "../command.ts";
 import { askGateway, needGateway } from "../gateway-process/gateway-client.ts";
@@ -54,8 +55,9 @@ async function openInBrowser(file: string, { platform, env }: Pick<Io, "platform
     win32: ["rundll32", "url.dll,FileProtocolHandler"],
   }[platform as string] ?? ["xdg-open"];
   if (program === undefined) return;
+  const own = childEnvironment("own", env, platform);
   await new Promise<void>((resolve) => {
-    const opener = spawn(program, [...args, pathToFileURL(file).href], { stdio: "ignore", detached: true, env });
+    const opener = spawn(program, [...args, pathToFileURL(file).href], { stdio: "ignore", detached: true, env: own });
     opener.once("error", () => resolve());
     opener.once("spawn", () => {
       opener.unref();

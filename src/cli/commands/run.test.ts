@@ -30,7 +30,13 @@ describe.runIf(hasFileModes)("millrace run", () => {
       };
     };
     const claude = await shown("claude-code", "claude");
-    expect(claude.args).toEqual(["--flag", "a word"]);
+    expect(claude.args.slice(-2)).toEqual(["--flag", "a word"]);
+    expect(claude.args[0]).toBe("--settings");
+    expect(JSON.parse(claude.args[1] ?? "")).toMatchObject({
+      apiKeyHelper: "millrace keys --value",
+      env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: "", CLAUDE_CODE_USE_BEDROCK: "" },
+    });
+    expect(claude.args.join(" ")).not.toContain(key);
     expect(claude.env).toMatchObject({
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_AUTH_TOKEN: key,
@@ -47,6 +53,39 @@ describe.runIf(hasFileModes)("millrace run", () => {
       provider: { millrace: { models: { "model-a": { limit: { context: 200_000 } } } } },
     });
     expect(existsSync(join(homeFolder, ".config"))).toBe(false);
+  });
+
+  it("knows the names that people type, and drops one `--` before the client's arguments", async () => {
+    const { millrace, homeFolder, read } = await home();
+    const env = fakeProgram(homeFolder, "claude");
+    for (const name of ["claude", "Claude-Code", "claude code"]) {
+      expect((await millrace(["run", name, "--", "--flag", "--", "x"], env)).code).toBe(7);
+      expect((JSON.parse(read("claude.json")) as { readonly args: readonly string[] }).args.slice(-3)).toEqual([
+        "--flag",
+        "--",
+        "x",
+      ]);
+    }
+  });
+
+  it("takes Claude's models by their vendor's names, and the one that costs nothing for small work", async () => {
+    const free = { id: "swe-1.5", millrace: { credit_multiplier: 0 } };
+    const { millrace, homeFolder, read } = await home({ data: [{ id: "claude-sonnet-4.6", default: true }, free] });
+    await millrace(["run", "claude"], fakeProgram(homeFolder, "claude"));
+    const { env } = JSON.parse(read("claude.json")) as { readonly env: Readonly<Record<string, string>> };
+    expect(env).toMatchObject({
+      ANTHROPIC_MODEL: "claude-sonnet-4-6",
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: "swe-1.5",
+      ANTHROPIC_SMALL_FAST_MODEL: "swe-1.5",
+    });
+    await millrace(["run", "opencode"], fakeProgram(homeFolder, "opencode"));
+    const openCode = JSON.parse(read("opencode.json")) as { readonly env: Readonly<Record<string, string>> };
+    expect(JSON.parse(openCode.env["OPENCODE_CONFIG_CONTENT"] ?? "")).toMatchObject({
+      small_model: "millrace/swe-1.5",
+      enabled_providers: ["millrace"],
+    });
+    const shown = await millrace(["setup", "claude", "--yes"]);
+    expect(shown.stdout + shown.stderr).toContain("swe-1.5, which costs nothing");
   });
 
   it("says what is missing", async () => {

@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
+import { childEnvironment } from "../../base/node/child-environment.ts";
 import { startable } from "../../base/node/startable.ts";
 import type { Client, ClientStart } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
-import { isInstalled, millraceCommand, pickClients } from "../clients/installed.ts";
+import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { modelOption } from "../options.ts";
@@ -42,11 +43,11 @@ export const runCommand = defineCommand({
     }
     return withGateway(options, context, async (gateway) => {
       const { io, settings, signal } = context;
-      const keyCommand = `${millraceCommand(io)} keys --value`;
-      const target = await readTarget(gateway, gateway.url, options.model, { keyCommand, signal });
+      const target = await readTarget(gateway, gateway.url, options.model, { way: keyWay(io), signal });
       if (target.why !== undefined) context.out.note(target.why);
       const place = { ...io, ownFolder: settings.folder };
-      return untilEnded(client, launch(target, gateway.key.reveal(), place), rest, context);
+      const own = rest[0] === "--" ? rest.slice(1) : rest; // as `npm run` and others have it
+      return untilEnded(client, launch(target, gateway.key.reveal(), place), own, context);
     });
   },
 });
@@ -69,7 +70,7 @@ async function untilEnded(
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text, { mode: 0o600 });
   }
-  const whole = { ...io.env, ...env };
+  const whole = childEnvironment("own", io.env, io.platform, { set: env });
   const {
     command: program,
     args: given,

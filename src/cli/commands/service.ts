@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { endHosts } from "../../backends/acp/host/hosted-child.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { childEnvironment } from "../../base/node/child-environment.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { commandRunner } from "../../ide/host/run-command.ts";
 import { hostsFolder } from "../agents/agent-spec.ts";
@@ -71,7 +72,7 @@ export async function actOnService(
   if (action === "status") return status(manager, spec, context);
   if (action !== "install" && !existsSync(manager.definition(spec))) throw notInstalled();
   if (action === "install") await refuseBesideAnother(context);
-  await takeSteps(steps, commandRunner(io.env), signal);
+  await takeSteps(steps, commandRunner(childEnvironment("tool", io.env, io.platform)), signal);
   if (action === "uninstall") {
     removeEmptyFolders(dirname(manager.definition(spec)), io.homeFolder);
     await endHosts(hostsFolder(context.settings.folder)); // nobody would read their answers
@@ -98,7 +99,12 @@ async function status(manager: ServiceManager, spec: ServiceSpec, context: Comma
   if (!existsSync(manager.definition(spec))) throw notInstalled();
   const [step] = manager.steps(spec).status;
   if (step?.kind !== "run") return exitCodes.internal;
-  const answer = await commandRunner(io.env)(step.program, step.args, { limitMs: waitMs }, signal);
+  const answer = await commandRunner(childEnvironment("tool", io.env, io.platform))(
+    step.program,
+    step.args,
+    { limitMs: waitMs },
+    signal,
+  );
   if (!answer.ok) throw new MillraceError("degraded", `\`${spellStep(step)}\` failed: ${answer.why}.`);
   const url = await serving(context);
   const isRunning = manager.isRunning(answer.value);

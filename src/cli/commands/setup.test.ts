@@ -44,7 +44,12 @@ describe("millrace setup", () => {
       model: "model-b",
       web_search: "disabled",
       model_providers: {
-        millrace: { name: "Millrace", base_url: `${url}/v1`, env_key: "MILLRACE_API_KEY", wire_api: "responses" },
+        millrace: {
+          name: "Millrace",
+          base_url: `${url}/v1`,
+          wire_api: "responses",
+          auth: { command: "millrace", args: ["keys", "--value"] },
+        },
       },
     });
     expect(parse(read(files["claude-code"] ?? ""))).toMatchObject({

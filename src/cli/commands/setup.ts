@@ -3,7 +3,7 @@ import { isWithoutIde, MillraceError } from "../../base/errors.ts";
 import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
 import type { Client } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
-import { isInstalled, millraceCommand, pickClients } from "../clients/installed.ts";
+import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
 import { readTarget, targetWithoutModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
@@ -109,12 +109,12 @@ function targetOf(options: Options, context: CommandContext) {
   return withGateway(options, context, async (gateway) => {
     const running = await findGateway(settings, signal);
     const url = options.url ?? running?.url ?? `http://127.0.0.1:${options.port}`;
-    const keyCommand = `${millraceCommand(io)} keys --value`;
+    const way = keyWay(io);
     try {
-      return await readTarget(gateway, url, options.model, { keyCommand, allModels: options.allModels, signal });
+      return await readTarget(gateway, url, options.model, { way, allModels: options.allModels, signal });
     } catch (error) {
       if (!isWithoutIde(error)) throw error;
-      return targetWithoutModels(error, { url, wanted: options.model, keyCommand });
+      return targetWithoutModels(error, { url, wanted: options.model, way });
     }
   });
 }

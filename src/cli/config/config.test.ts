@@ -114,6 +114,9 @@ describe("the environment of an agent", () => {
       LC_ALL: "C",
       XDG_DATA_HOME: "/data",
       OPENAI_API_KEY: "named",
+      HTTPS_PROXY: "http://user:password@proxy",
+      NO_PROXY: "127.0.0.1,localhost,::1",
+      no_proxy: "127.0.0.1,localhost,::1",
       MODE: "1",
     });
   });

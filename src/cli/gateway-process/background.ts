@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { childEnvironment } from "../../base/node/child-environment.ts";
 import { removeIfThere } from "../../base/node/replace-file.ts";
 import type { CommandContext } from "../command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -48,7 +49,7 @@ export async function startInBackground(
   const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? "", ...words], {
     detached: true,
     stdio: ["ignore", stdout, stderr],
-    env: { ...io.env, [startedByVariable]: "background" },
+    env: childEnvironment("own", io.env, io.platform, { set: { [startedByVariable]: "background" } }),
     windowsHide: true,
   });
   child.once("error", () => (ended.code = exitCodes.internal));

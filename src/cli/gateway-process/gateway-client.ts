@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import { parseJson, writeJson } from "../../base/json.ts";
 import { identifyListener } from "../../base/node/gateway-proof.ts";
+import { type LoopbackRequest, loopbackFetch } from "../../base/node/loopback.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { Settings } from "../compose/settings.ts";
 import { version } from "../package-files.ts";
@@ -87,14 +88,14 @@ const errorSchema = z.object({ error: gatewayErrorSchema });
 export async function callGateway(
   gateway: GatewayClient,
   path: string,
-  { clientName, ...init }: RequestInit & { readonly signal: AbortSignal; readonly clientName?: string },
+  { clientName, ...init }: LoopbackRequest & { readonly clientName?: string },
 ): Promise<Response> {
   let response: Response;
   try {
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${gateway.key.reveal()}`);
     headers.set("user-agent", `${clientName ?? "millrace-cli"}/${version()}`);
-    response = await fetch(new URL(path, gateway.url), { ...init, headers });
+    response = await loopbackFetch(new URL(path, gateway.url), { ...init, headers });
   } catch (error) {
     if (init.signal.aborted) throw error;
     throw notAnswering(gateway.url, error);

@@ -1,5 +1,6 @@
 import { existsSync, realpathSync } from "node:fs";
 import { MillraceError } from "../../base/errors.ts";
+import { childEnvironment } from "../../base/node/child-environment.ts";
 import { withoutNpm } from "../clients/installed.ts";
 import type { CommandContext } from "../command.ts";
 import { startedByVariable } from "../gateway-process/background.ts";
@@ -7,9 +8,6 @@ import { launchd } from "./launchd.ts";
 import type { ServiceManager, ServiceSpec } from "./service-plan.ts";
 import { systemd } from "./systemd.ts";
 import { taskScheduler } from "./task-scheduler.ts";
-
-/** Variables of the shell that a service keeps: where Millrace's files are, and where programs are found. */
-const kept = ["PATH", "MILLRACE_HOME", "MILLRACE_KEY_FILE", "MILLRACE_LOG_KEY_FILE"];
 
 /** Whether the gateway is installed as a service; undefined on a system without a manager that Millrace knows. */
 export function isServiceInstalled(context: Pick<CommandContext, "io" | "settings">): boolean | undefined {
@@ -21,12 +19,13 @@ export function isServiceInstalled(context: Pick<CommandContext, "io" | "setting
 export function serviceSpec({ io, settings }: Pick<CommandContext, "io" | "settings">): ServiceSpec {
   const script = process.argv[1];
   if (script === undefined) throw new MillraceError("internal", "The program does not know its own file.");
-  const { env: own } = withoutNpm(io);
-  const env = kept.flatMap((name) => (own[name] ? [[name, own[name]] as const] : []));
+  const kept = childEnvironment("service", withoutNpm(io).env, io.platform, {
+    set: { [startedByVariable]: "service" },
+  });
   return {
     program: process.execPath,
     args: [realpathSync(script), "serve"],
-    env: { ...Object.fromEntries(env), [startedByVariable]: "service" },
+    env: Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== "")),
     homeFolder: io.homeFolder,
     folder: settings.folder,
     configHome: io.env["XDG_CONFIG_HOME"],

@@ -1,5 +1,6 @@
 import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { loopbackAgent } from "../../base/node/loopback.ts";
 import { baseUrlOf, type GatewayAddress, type GatewayLink, type LinkOptions, openLink } from "../link/gateway-link.ts";
 import { linkHeaders } from "../link/link-headers.ts";
 import { type OpenTier, openBidiTier, openPollTier, openSseTier, type Tier } from "../tiers/tier.ts";
@@ -27,10 +28,13 @@ export function nodeLink(
         const address = await addressOf(signal);
         if (last?.address.url !== address.url || last.address.key !== address.key) {
           const interceptors = [linkHeaders(address.key, options.clientName)];
-          last = {
-            address,
-            transport: createConnectTransport({ baseUrl: baseUrlOf(address), httpVersion, interceptors }),
-          };
+          const baseUrl = baseUrlOf(address);
+          const agent = httpVersion === "1.1" ? loopbackAgent(new URL(baseUrl)) : undefined; // HTTP/2 knows no proxy
+          const transport =
+            agent === undefined
+              ? createConnectTransport({ baseUrl, httpVersion, interceptors })
+              : createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors, nodeOptions: { agent } });
+          last = { address, transport };
         }
         yield* open(last.transport).attach(attach, signal);
       },

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { childEnvironment } from "../../base/node/child-environment.ts";
 import { openDarwinHost } from "../darwin/host.ts";
 import { openLinuxHost } from "../linux/host.ts";
 import { openWindowsHost } from "../windows/host.ts";
@@ -12,7 +13,7 @@ export interface OpenHostOptions {
   readonly uid: number | undefined;
   /** `os.homedir()`. */
   readonly home: string;
-  /** `process.env`: the PATH for finding programs, and the environment that they inherit. */
+  /** `process.env`: the PATH for finding programs, and what they need to run. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
 }
@@ -21,15 +22,16 @@ export interface OpenHostOptions {
 export function openHost(options: OpenHostOptions): Host {
   const { platform, home, environment, clock } = options;
   const uid = options.uid ?? -1;
+  const ofSystem = childEnvironment("tool", environment, platform as NodeJS.Platform); // any other Unix is as Linux
   switch (platform) {
     case "darwin":
-      return openDarwinHost({ home, clock, variables: environment, uid, run: commandRunner(environment) });
+      return openDarwinHost({ home, clock, variables: environment, uid, run: commandRunner(ofSystem) });
     case "win32":
       return openWindowsHost({
         home,
         clock,
         variables: environment,
-        run: commandRunner(environment),
+        run: commandRunner(ofSystem),
         systemRoot: environment["SystemRoot"],
       });
     default:

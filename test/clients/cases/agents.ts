@@ -1,8 +1,9 @@
 import type { Client } from "../../../src/cli/clients/client.ts";
-import { copilot, qwenCode } from "../../../src/cli/clients/clients.ts";
+import { copilot } from "../../../src/cli/clients/clients.ts";
 import { droid } from "../../../src/cli/clients/droid.ts";
 import { kilo } from "../../../src/cli/clients/opencode.ts";
 import { pi } from "../../../src/cli/clients/pi.ts";
+import { qwenCode } from "../../../src/cli/clients/qwen-code.ts";
 import { type Bench, prompts } from "../bench.ts";
 import type { Ask, ClientCase } from "./case.ts";
 import { launched } from "./launched.ts";

@@ -20,8 +20,11 @@ export async function launched(
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
+  const set = Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
   return bench.run(bench.bin(client.programs[0] ?? client.name), [...before, ...args], {
     ...more,
-    env: { ...more.env, ...env },
+    env: { ...more.env, ...set },
   });
 }

@@ -24,7 +24,7 @@ interface SetUp {
   readonly keyVariable?: string;
 }
 
-const codexPolicy = [
+export const codexPolicy = [
   "-c",
   'approval_policy="never"',
   "-c",
@@ -62,7 +62,6 @@ const setUps: readonly SetUp[] = [
     asked: (prompt) => ["exec", "--profile", "millrace", ...codexPolicy, "--", prompt],
     run: (prompt) => ["exec", ...codexPolicy, "--", prompt],
     env: {},
-    keyVariable: "MILLRACE_API_KEY",
   },
   {
     name: "claude-code",
@@ -115,10 +114,15 @@ const setUps: readonly SetUp[] = [
   },
 ];
 
-const question = "[[sim: text=milled-4711]] Say the word.";
+export const question = "[[sim: text=milled-4711]] Say the word.";
 
 /** A program in the client's home, with Millrace and the clients on the PATH, as a user's shell has them. */
-function inShell(bench: Bench, command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+export function inShell(
+  bench: Bench,
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+) {
   const path = [
     installPacked().binFolder,
     dirname(bench.bin("x")),
@@ -135,7 +139,7 @@ function inShell(bench: Bench, command: string, args: readonly string[], env: Re
   });
 }
 
-function answered({ stdout, stderr, code }: Ran): void {
+export function answered({ stdout, stderr, code }: Ran): void {
   expect(code === 0 && stdout.includes("milled-4711"), `no answer (code ${code})`, stdout + stderr);
 }
 

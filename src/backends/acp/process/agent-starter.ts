@@ -145,7 +145,7 @@ export class AgentStarter {
         : `The agent "${name}" ended while it was started (${error.message}).`;
       return new MillraceError("upstream_failed", message, { hint: startHint, cause: error, ...details });
     }
-    const translated = agentError(error, { agent: name, vendor, nowMs: this.#clock.now() });
+    const translated = agentError(error, { agent: name, command, vendor, nowMs: this.#clock.now() });
     if (!isMillraceError(error) && translated.code === "upstream_timeout")
       return new MillraceError(
         "upstream_timeout",

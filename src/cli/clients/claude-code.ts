@@ -1,0 +1,106 @@
+import { join } from "node:path";
+import { loopbackExemption } from "../../base/node/loopback.ts";
+import { type Client, type Machine, smallNote, type Target } from "./client.ts";
+import { type ManagedPaths, refuseManaged } from "./managed.ts";
+
+/**
+ * Variables that lead Claude Code's requests to another host or cloud, or give them another key or other headers. Settings win over the
+ * environment, and an empty value counts as none. Source: docs/wire/clients.md, "Configurations that lead elsewhere".
+ */
+const elsewhere = [
+  ..."ANTHROPIC_API_KEY ANTHROPIC_UNIX_SOCKET ANTHROPIC_CUSTOM_HEADERS CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CODE_API_BASE_URL".split(
+    " ",
+  ),
+  ..."BEDROCK VERTEX FOUNDRY MANTLE GATEWAY ANTHROPIC_AWS ANTHROPIC_GOOGLE_CLOUD"
+    .split(" ")
+    .map((cloud) => `CLAUDE_CODE_USE_${cloud}`),
+];
+/** Variables that name a model of that other host. */
+const modelNames = [
+  ..."SONNET OPUS FABLE".split(" ").map((family) => `ANTHROPIC_DEFAULT_${family}_MODEL`),
+  ..."ANTHROPIC_DEFAULT_MODEL CLAUDE_CODE_SUBAGENT_MODEL CLAUDE_CODE_SUBAGENT_MODEL_FORCE".split(" "),
+];
+const small = ["ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"];
+
+/**
+ * Claude Code: its settings name a command that prints the key, so that its files do not hold the key. `run` passes the same as settings of
+ * the command line, which win over those of the user and the project.
+ */
+export const claudeCode: Client = {
+  name: "claude-code",
+  aliases: ["claude", "claudecode", "cc"],
+  title: "Claude Code",
+  programs: ["claude"],
+  edits: (target, machine) => [
+    {
+      kind: "json",
+      file: settingsFile(machine),
+      set: [
+        { path: ["apiKeyHelper"], value: target.keyCommand },
+        ...Object.entries(variables(target)).map(([name, value]) => ({ path: ["env", name], value })),
+        ...["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => ({
+          path: ["env", name],
+          value: "",
+          ifThere: true as const,
+        })),
+        ...modelNames.map((name) => ({
+          path: ["env", name],
+          value: vendorSpelling(target.model),
+          ifThere: true as const,
+        })),
+        { path: ["model"], value: vendorSpelling(target.model), ifThere: true },
+      ],
+    },
+  ],
+  notes: (target) => [
+    "Every session of Claude Code now uses the gateway. `millrace setup claude-code --undo` restores the earlier settings.",
+    "A project whose own .claude/settings.json names another host still goes there; `millrace run claude-code` does not.",
+    ...smallNote(target),
+  ],
+  launch(target, key, machine) {
+    refuseManaged(claudeCode, managedPaths, managedSettings, machine);
+    const model = vendorSpelling(target.model);
+    const own = { ...variables(target), ...loopbackExemption(machine.env) };
+    const env = {
+      ...Object.fromEntries(["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => [name, ""])),
+      ...Object.fromEntries(modelNames.map((name) => [name, model])),
+      ...own,
+    };
+    return {
+      // the key is in no argument: other users can read those
+      args: ["--settings", JSON.stringify({ apiKeyHelper: target.keyCommand, model, env })],
+      env: { ...Object.fromEntries(elsewhere.map((name) => [name, undefined])), ...own, ANTHROPIC_AUTH_TOKEN: key },
+    };
+  },
+};
+
+function variables({ url, model, small: cheap }: Target): Record<string, string> {
+  return {
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_MODEL: vendorSpelling(model),
+    ...Object.fromEntries(small.map((name) => [name, vendorSpelling(cheap)])),
+  };
+}
+
+/** A Claude model as its vendor writes it: `claude-sonnet-4.6` is `claude-sonnet-4-6`. Clients of the vendor take other spellings for retired models. */
+export function vendorSpelling(model: string): string {
+  return model.startsWith("claude-") ? model.replaceAll(/(\d)\.(?=\d)/g, "$1-") : model;
+}
+
+function settingsFile({ homeFolder, env }: Machine): string {
+  return join(env["CLAUDE_CONFIG_DIR"] || join(homeFolder, ".claude"), "settings.json");
+}
+
+/** Settings of an administrator that would lead it elsewhere, and where they are. Source: code.claude.com/docs, "Settings". */
+const managedSettings = [
+  ...["ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => `env.${name}`),
+  ..."apiKeyHelper forceLoginMethod forceLoginOrgUUID".split(" "),
+];
+const managedPaths: ManagedPaths = {
+  linux: ["etc/claude-code/managed-settings.json", "etc/claude-code/managed-settings.d"],
+  darwin: [
+    "Library/Application Support/ClaudeCode/managed-settings.json",
+    "Library/Application Support/ClaudeCode/managed-settings.d",
+  ],
+  win32: ["C:\\Program Files\\ClaudeCode", "C:\\ProgramData\\ClaudeCode"],
+};

@@ -1,0 +1,61 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { temporaryHome } from "../../../test/support/home.ts";
+import type { Target } from "./client.ts";
+import { clients } from "./clients.ts";
+
+const target: Target = {
+  url: "http://127.0.0.1:1",
+  model: "m",
+  small: "m",
+  models: [],
+  keyCommand: "millrace keys --value",
+  keyWords: ["millrace", "keys", "--value"],
+  shell: "sh",
+};
+
+function launch(name: string, file: string, text: string, platform: NodeJS.Platform) {
+  const home = temporaryHome();
+  mkdirSync(dirname(join(home, file)), { recursive: true });
+  writeFileSync(join(home, file), text);
+  const machine = { homeFolder: home, env: {}, platform, ownFolder: join(home, ".millrace"), systemFolder: home };
+  return clients.find((client) => client.name === name)?.launch?.(target, "key", machine);
+}
+
+const elsewhere = '{ "env": { "ANTHROPIC_BASE_URL": "https://gateway.example" } }';
+
+describe.runIf(process.platform !== "win32")("an administrator's settings", () => {
+  it.each<[string, string, string, NodeJS.Platform, string]>([
+    ["claude-code", "etc/claude-code/managed-settings.json", elsewhere, "linux", "env.ANTHROPIC_BASE_URL"],
+    ["claude-code", "etc/claude-code/managed-settings.d/9.json", '{ "apiKeyHelper": "x" }', "linux", "apiKeyHelper"],
+    [
+      "claude-code",
+      "Library/Application Support/ClaudeCode/managed-settings.json",
+      '{ "env": { "CLAUDE_CODE_USE_BEDROCK": "1" } }',
+      "darwin",
+      "env.CLAUDE_CODE_USE_BEDROCK",
+    ],
+    ["codex", "etc/codex/managed_config.toml", 'model_provider = "corp"', "linux", "model_provider"],
+    ["opencode", "etc/opencode/opencode.json", '{ "enabled_providers": ["corp"] }', "linux", "enabled_providers"],
+    [
+      "qwen-code",
+      "etc/qwen-code/settings.json",
+      '{ "security": { "auth": { "selectedType": "x" } } }',
+      "linux",
+      "security.auth",
+    ],
+  ])("of %s in %s are refused by name", (name, file, text, platform, setting) => {
+    expect(() => launch(name, file, text, platform)).toThrow(
+      new RegExp(`was not started: .*${file} sets ${setting}\\.`),
+    );
+  });
+
+  it("that lead nowhere else are none of Millrace's business, and stay", () => {
+    const file = "etc/claude-code/managed-settings.json";
+    const harmless = '{ "permissions": { "deny": ["WebFetch"] }, "env": { "CLAUDE_CODE_USE_BEDROCK": "0" } }';
+    expect(launch("claude-code", file, harmless, "linux")?.args?.[0]).toBe("--settings");
+    const qwen = launch("qwen-code", "etc/qwen-code/settings.json", '{ "ui": { "theme": "x" } }', "linux");
+    expect(JSON.parse(qwen?.files?.[0]?.text ?? "")).toMatchObject({ ui: { theme: "x" }, modelProviders: {} });
+  });
+});

@@ -1,0 +1,60 @@
+import { join } from "node:path";
+import { type Client, exportKey, keyVariable, told } from "./client.ts";
+import { type ManagedPaths, managedContents, refuseManaged } from "./managed.ts";
+
+const systemVariable = "QWEN_CODE_SYSTEM_SETTINGS_PATH";
+/** Settings of an administrator. Source: qwen-code 0.24.4, docs/users/configuration/settings.md. */
+const managedPaths: ManagedPaths = {
+  linux: ["etc/qwen-code/settings.json"],
+  darwin: ["Library/Application Support/QwenCode/settings.json"],
+  win32: ["C:\\ProgramData\\qwen-code\\settings.json"],
+};
+
+/** qwen-code: one provider a model, whose key it reads from a variable that the provider names. Source: qwen-code 0.24.4. */
+export const qwenCode: Client = {
+  name: "qwen-code",
+  title: "Qwen Code",
+  programs: ["qwen"],
+  edits: ({ url, model, models }, { homeFolder }) => [
+    {
+      kind: "json",
+      file: join(homeFolder, ".qwen", "settings.json"),
+      set: [
+        ...models.map(({ id, name, contextTokens, maxOutputTokens }) => ({
+          path: ["modelProviders", "openai"],
+          key: "id",
+          value: {
+            id,
+            name: `${name} (Millrace)`,
+            baseUrl: `${url}/v1`,
+            envKey: keyVariable,
+            generationConfig: told({
+              contextWindowSize: contextTokens,
+              samplingParams: maxOutputTokens && { max_tokens: maxOutputTokens },
+            }),
+          },
+        })),
+        { path: ["security", "auth", "selectedType"], value: "openai" },
+        { path: ["model", "name"], value: model },
+      ],
+    },
+  ],
+  notes: (target) => [`Before you start it: ${exportKey(target)}`],
+  // A provider of the user's or the project's that has this model's name would win over the arguments; the system's settings win over it.
+  launch: ({ url, model }, key, machine) => {
+    const given = machine.env[systemVariable];
+    const paths = given === undefined ? managedPaths : { linux: [given], darwin: [given], win32: [given] };
+    const managed = given === undefined ? machine : { ...machine, systemFolder: "/" };
+    refuseManaged(qwenCode, paths, ["modelProviders", "security.auth"], managed);
+    const file = join(machine.ownFolder, "run", "qwen.json");
+    const provider = { id: model, name: model, baseUrl: `${url}/v1`, envKey: keyVariable };
+    const security = { auth: { selectedType: "openai", baseUrl: `${url}/v1` } };
+    const own = { modelProviders: { openai: [provider] }, security };
+    const text = `${JSON.stringify({ ...Object.assign({}, ...managedContents(paths, managed)), ...own }, null, 2)}\n`;
+    return {
+      args: ["--auth-type", "openai", "--openai-base-url", `${url}/v1`, "--model", model],
+      env: { OPENAI_API_KEY: key, [keyVariable]: key, [systemVariable]: file },
+      files: [{ file, text }],
+    };
+  },
+};

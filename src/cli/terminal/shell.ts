@@ -1,0 +1,69 @@
+import { win32 } from "node:path";
+import type { Io } from "./output.ts";
+
+/** A shell whose lines Millrace can write. */
+export type Shell = "sh" | "powershell" | "cmd";
+
+/**
+ * The shell that the user types in. Windows tells no program its shell: Git Bash sets `MSYSTEM`, and PowerShell adds its user's modules to
+ * `PSModulePath`, while `cmd` sets `PROMPT`. PowerShell where nothing tells.
+ */
+export function shellOf({ platform, env }: Pick<Io, "platform" | "env">): Shell {
+  if (platform !== "win32" || env["MSYSTEM"] !== undefined) return "sh";
+  const variable = (wanted: string) => Object.entries(env).find(([name]) => name.toUpperCase() === wanted)?.[1];
+  if (/\\(?:Windows)?PowerShell\\Modules/i.test(withoutSystem(variable("PSMODULEPATH") ?? ""))) return "powershell";
+  return variable("PROMPT") === undefined ? "powershell" : "cmd";
+}
+
+/** The folders of modules that are the user's own; those of the system are in every program's environment. */
+function withoutSystem(path: string): string {
+  return path
+    .split(";")
+    .filter((folder) => !/^.:\\(?:Program Files|Windows)/i.test(win32.normalize(folder)))
+    .join(";");
+}
+
+/**
+ * A word as the shell takes it, quoted where it must be. Source: POSIX.1-2024, Shell Command Language, 2.2.2; about_Quoting_Rules of
+ * PowerShell; `cmd` keeps quotes for the program, which reads them as the C library of Windows does.
+ */
+export function shellWord(text: string, shell: Shell): string {
+  if (/^[\w@%+=:,./-]+$/.test(text) && !(shell === "cmd" && text.includes("%"))) return text;
+  if (shell === "sh") return `'${text.replaceAll("'", "'\\''")}'`;
+  if (shell === "powershell") return `'${text.replaceAll(/['\u2018-\u201b]/g, "$&$&")}'`; // it takes typographic quotes for its own
+  return `"${text.replaceAll('"', '\\"').replaceAll("%", "%^")}"`;
+}
+
+/** A program and its arguments as a line to type. */
+export function commandLine([program = "", ...args]: readonly string[], shell: Shell): string {
+  const words = [program, ...args].map((word) => shellWord(word, shell)).join(" ");
+  return shell === "powershell" && words.startsWith("'") ? `& ${words}` : words;
+}
+
+/** A line that sets a variable of the shell's session to a text. */
+export function setVariable(name: string, value: string, shell: Shell): string {
+  if (shell === "sh") return `export ${name}='${value.replaceAll("'", "'\\''")}'`;
+  if (shell === "powershell") return `$env:${name} = '${value.replaceAll(/['\u2018-\u201b]/g, "$&$&")}'`;
+  return `set "${name}=${value.replaceAll("%", "%^")}"`;
+}
+
+/** The same with what a command prints. */
+export function setFromCommand(name: string, command: readonly string[], shell: Shell): string {
+  if (shell === "sh") return `export ${name}="$(${commandLine(command, shell)})"`;
+  if (shell === "powershell") return `$env:${name} = ${commandLine(command, shell)}`;
+  return `${forOutput(command)} @set ${name}=%k`;
+}
+
+/** A line that adds `NAME=<what a command prints>` to a file below the user's home. */
+export function addToFile(name: string, command: readonly string[], file: readonly string[], shell: Shell): string {
+  if (shell === "sh") return `echo "${name}=$(${commandLine(command, shell)})" >> ~/${file.join("/")}`;
+  if (shell === "powershell")
+    return `Add-Content "$HOME\\${file.join("\\")}" ("${name}=" + (${commandLine(command, shell)}))`;
+  return `${forOutput(command)} @echo ${name}=%k>> "%USERPROFILE%\\${file.join("\\")}"`;
+}
+
+/** `cmd` runs a quoted program in a loop only between further quotes. */
+function forOutput(command: readonly string[]): string {
+  const line = commandLine(command, "cmd");
+  return `for /f "delims=" %k in ('${line.startsWith('"') ? `"${line}"` : line}') do`;
+}
