@@ -34,21 +34,37 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
       code = (await command.run({ ...input, argv }, { io, out, settings, signal: io.signal, json })) ?? exitCodes.ok;
     },
   });
-  try {
+  const run = async () => {
     if (argv.length === 0 || asksWholeHelp(argv)) {
       program.outputHelp();
       return exitCodes.ok;
     }
     await program.parseAsync([...argv], { from: "user" });
     return code;
+  };
+  const asksJson = () => json || argv.includes("--json");
+  return reported(run, io, { asksJson, debug: argv.includes("--debug") });
+}
+
+/** Runs a command, and tells its error to the person or the script that typed it. Answers the exit code. */
+export async function reported(
+  run: () => Promise<number>,
+  io: Io,
+  { asksJson, debug }: { readonly asksJson: () => boolean; readonly debug: boolean } = {
+    asksJson: () => false,
+    debug: false,
+  },
+): Promise<number> {
+  const out = openOutput(io.stdout, io.stderr, io.env);
+  try {
+    return await run();
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     if (io.signal.aborted && !isMillraceError(error)) return exitCodes.interrupted;
-    const known = fileProblem(error) ?? toMillraceError(error);
-    const asksJson = json || argv.includes("--json");
-    if (asksJson) out.json({ error: known.toRecord() });
+    const known = fileProblem(error, `A file in ${readSettings(io).folder}`) ?? toMillraceError(error);
+    if (asksJson()) out.json({ error: known.toRecord() });
     else out.problem(known);
-    if (argv.includes("--debug") || (known.code === "internal" && !asksJson)) out.note(stackOf(error));
+    if (debug || (known.code === "internal" && !asksJson())) out.note(stackOf(error));
     return exitCodeFor(known);
   }
 }

@@ -148,7 +148,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     ides: ides.read,
     idesMark: ides.mark,
     agents: () => agentStats(agents),
-    healthDetails: healthDetails(finder, backends, clock),
+    healthDetails: healthDetails(finder, backends, { clock, log }),
     ideOf: (modelUid = "") => agentOfModel(modelUid) ?? backends.ide,
     models,
     contextTokens,

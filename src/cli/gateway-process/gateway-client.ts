@@ -241,6 +241,7 @@ const healthSchema = z.looseObject({
         beside: z.string().optional(),
         hint: z.string().optional(),
       }),
+      log_problem: z.string().optional(),
     })
     .optional(),
 });
