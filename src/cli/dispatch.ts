@@ -1,6 +1,6 @@
 import { Argument, CommanderError, Help, Option, Command as Program } from "commander";
-import { isMillraceError, toMillraceError } from "../base/errors.ts";
-import { fileProblem } from "../base/node/file-problem.ts";
+import { isMillraceError } from "../base/errors.ts";
+import { withFileReason } from "../base/node/file-problem.ts";
 import type { Command, CommandContext, CommandInput } from "./command.ts";
 import { readSettings } from "./compose/settings.ts";
 import { insteadOf } from "./config/removed-settings.ts";
@@ -61,7 +61,7 @@ export async function reported(
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     if (io.signal.aborted && !isMillraceError(error)) return exitCodes.interrupted;
-    const known = fileProblem(error, `A file in ${readSettings(io).folder}`) ?? toMillraceError(error);
+    const known = withFileReason(error, `A file in ${readSettings(io).folder}`);
     if (asksJson()) out.json({ error: known.toRecord() });
     else out.problem(known);
     if (debug || (known.code === "internal" && !asksJson())) out.note(stackOf(error));

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { fileProblem } from "./file-problem.ts";
+import { MillraceError } from "../errors.ts";
+import { fileProblem, withFileReason } from "./file-problem.ts";
 
 const failure = (code: string, syscall: string, path?: string) =>
   Object.assign(new Error(code), { code, syscall, path });
@@ -37,4 +38,17 @@ test("a write through a descriptor names the file that its caller knows", () => 
   expect(fileProblem(failure("ENOSPC", "write"), "/a/log")?.message).toBe(
     "/a/log cannot be written: the disk is full.",
   );
+});
+
+test("an error that names only what failed gets the reason, however deep it is", () => {
+  const cause = new Error("outer", { cause: failure("ENOSPC", "write") });
+  const vague = new MillraceError("degraded", "The key cannot be made.", { hint: "Look at the folder.", cause });
+  expect(withFileReason(vague, "A file in /a")).toMatchObject({
+    message: "The key cannot be made. A file in /a cannot be written: the disk is full.",
+    hint: "Free some space, then try again.",
+  });
+  expect(withFileReason(cause, "A file in /a")).toMatchObject({ code: "degraded" });
+  expect(withFileReason(new Error("a bug"), "/a")).toMatchObject({ code: "internal" });
+  const other = new MillraceError("not_signed_in", "No account.", { cause });
+  expect(withFileReason(other, "/a")).toBe(other);
 });

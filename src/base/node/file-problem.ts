@@ -1,4 +1,4 @@
-import { MillraceError } from "../errors.ts";
+import { MillraceError, toMillraceError } from "../errors.ts";
 
 const writable = "Make it writable, or set MILLRACE_HOME to a folder that you can write to.";
 const space = "Free some space, then try again.";
@@ -39,4 +39,21 @@ export function fileProblem(error: unknown, file = "A file of Millrace"): Millra
   const cannot = looks.test(syscall) ? "read" : "written";
   const shown = cannot === "read" ? why.replace("write", "read") : why;
   return new MillraceError("degraded", `${path} cannot be ${cannot}: ${shown}.`, { hint, cause: error });
+}
+
+/**
+ * The error for a person. Where the file system is the cause, also the cause of a cause, it says the reason and what to do: an error that
+ * names only what failed gets both.
+ */
+export function withFileReason(error: unknown, file: string): MillraceError {
+  const own = fileProblem(error, file);
+  if (own !== undefined) return own;
+  const known = toMillraceError(error);
+  if (known.code !== "degraded" && known.code !== "internal") return known;
+  let { cause } = known;
+  while (cause instanceof Error && fileProblem(cause, file) === undefined) ({ cause } = cause);
+  const reason = fileProblem(cause, file);
+  if (reason === undefined || known.message.includes(reason.message)) return known;
+  if (known.code === "internal") return reason;
+  return new MillraceError(known.code, `${known.message} ${reason.message}`, { hint: reason.hint, cause: known });
 }

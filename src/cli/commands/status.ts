@@ -1,6 +1,6 @@
 import { lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
-import { type MillraceError, toMillraceError } from "../../base/errors.ts";
-import { fileProblem } from "../../base/node/file-problem.ts";
+import type { MillraceError } from "../../base/errors.ts";
+import { withFileReason } from "../../base/node/file-problem.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
 import { percentLeft } from "../../usage/limits.ts";
@@ -57,7 +57,7 @@ export async function readStatus(options: IdeOptions, context: CommandContext) {
       return await read();
     } catch (error) {
       signal.throwIfAborted();
-      problems.set(title, fileProblem(error, settings.folder) ?? toMillraceError(error));
+      problems.set(title, withFileReason(error, `A file in ${settings.folder}`));
       return otherwise;
     }
   };

@@ -6,14 +6,18 @@ import { processRuns } from "../../base/node/process-exists.ts";
 import { removeIfThere } from "../../base/node/replace-file.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { startInBackground } from "../gateway-process/background.ts";
+import { dispatch } from "../dispatch.ts";
+import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import { callGateway, lookForGateway } from "../gateway-process/gateway-client.ts";
 import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { readKey } from "../gateway-process/key-file.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { findPortHolder } from "../gateway-process/port-holder.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { serveCheck } from "./serve.ts";
 import { actOnService } from "./service.ts";
 
 /** The option that `stop` and `restart` share. */
@@ -79,8 +83,16 @@ export const restartCommand = defineCommand({
   async run({ options }, context) {
     const { out, settings } = context;
     const running = readGatewayFile(settings.gatewayFile);
-    if (running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service")
-      return actOnService("restart", context);
+    const isService = running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service";
+    // What would keep the new one from starting is told while the old one still serves.
+    const code = await dispatch(isService ? ["serve"] : (running?.argv ?? ["serve"]), context.io, [serveCheck]);
+    if (code !== exitCodes.ok) {
+      if (running !== undefined) out.note(`Nothing was stopped: the gateway at ${running.url} still serves.`);
+      return code;
+    }
+    if (isService) return actOnService("restart", context);
+    readKey(settings.keyFile);
+    checkStartFiles(settings.folder);
     const stopped = await stopGateway(options.wait, context);
     if (stopped === undefined) out.note("No gateway ran.");
     else if (stopped.startedBy !== "background") out.note("It ran on a terminal; now it runs in the background.");

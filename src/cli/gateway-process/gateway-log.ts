@@ -92,7 +92,7 @@ export function defaultLogFile({ folder }: Pick<Settings, "folder">): string {
 
 /**
  * The log of `serve`: lines for people on a terminal, JSON elsewhere. It goes into a rotated file if the gateway runs in
- * the background or as a service. The level is `info`, but `warn` for JSON on stderr. Throws the file system's errors.
+ * the background or as a service. The level is `info`, but `warn` for JSON on stderr.
  */
 export function openGatewayLog(
   io: Pick<Io, "stderr" | "env" | "clock">,

@@ -16,7 +16,7 @@ interface RotationOptions {
 
 /**
  * Opens a file that lines are added to (0600), and its folder (0700); older ones are `gateway.log.1` and so on. A file that somebody
- * removed is made again. Throws the file system's errors.
+ * removed is made again, and one that cannot be opened is tried again at each line.
  */
 export function openRotatedFile(
   file: string,
@@ -31,7 +31,18 @@ export function openRotatedFile(
     size = fstatSync(opened).size;
     return opened;
   };
-  let descriptor: number | undefined = open();
+  let descriptor: number | undefined;
+  let isClosed = false;
+  const lost = (error: unknown) => {
+    const isNew = problem === undefined;
+    problem = fileProblem(error, file)?.message ?? `${file} cannot be written: ${String(error)}.`;
+    if (isNew) onProblem(problem);
+  };
+  try {
+    descriptor = open();
+  } catch (error) {
+    lost(error);
+  }
   /** The new file is open before the old one is closed: the system gives a closed number to the next socket or database. */
   const replace = () => {
     const old = descriptor;
@@ -56,22 +67,21 @@ export function openRotatedFile(
     },
     /** Never throws: a log that cannot be written costs the line, not the gateway. */
     write(line: string) {
-      if (descriptor === undefined) return;
+      if (isClosed) return;
       try {
+        descriptor ??= open();
         if (fstatSync(descriptor).nlink === 0) replace();
         else if (size > 0 && size + Buffer.byteLength(line) > rotateAt) rotate();
         size += writeSync(descriptor, line);
         problem = undefined;
       } catch (error) {
-        const isNew = problem === undefined;
-        problem = fileProblem(error, file)?.message ?? `${file} cannot be written: ${String(error)}.`;
-        if (isNew) onProblem(problem);
+        lost(error);
       }
     },
     close() {
-      const old = descriptor;
+      if (descriptor !== undefined) closeSync(descriptor);
       descriptor = undefined;
-      if (old !== undefined) closeSync(old);
+      isClosed = true;
     },
   };
 }
