@@ -18,7 +18,6 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   "serve --background": ["serve", "--background", "--accept", "--port", "0"],
   serve: ["serve", "--accept", "--port", "0"],
   "init --yes": ["init", "--yes"],
-  "init --accept": ["init", "--accept"],
   chat: ["chat", "--accept", "Hello"],
   "config set": ["config", "set", "serve.port", "0"],
   keys: ["keys"],
@@ -27,7 +26,6 @@ const commands: Readonly<Record<string, readonly string[]>> = {
   "setup codex": ["setup", "codex", "--yes"],
   "service install": ["service", "install"],
   pause: ["pause"],
-  dashboard: ["dashboard"],
 };
 
 /** Mounting needs a right that not every user has: a reason to skip. */

@@ -85,7 +85,12 @@ export const restartCommand = defineCommand({
     const running = readGatewayFile(settings.gatewayFile);
     const isService = running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service";
     // What would keep the new one from starting is told while the old one still serves.
-    const code = await dispatch(isService ? ["serve"] : (running?.argv ?? ["serve"]), context.io, [serveCheck]);
+    const next = (isService ? undefined : running?.argv) ?? ["serve"];
+    const code = await dispatch(
+      next.filter((word) => word !== "--json"),
+      context.io,
+      [serveCheck],
+    );
     if (code !== exitCodes.ok) {
       if (running !== undefined) out.note(`Nothing was stopped: the gateway at ${running.url} still serves.`);
       return code;
