@@ -88,7 +88,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     checkConsent: consentCheck(consent),
   });
   const { agents, backends, journal, servers } = upstream;
-  const starting = startingIde(finder, clock);
+  const starting = startingIde(finder, clock, servers);
   const models = starting.models(upstream.models);
   const { contextTokens } = upstream.models;
   const nameOf = (uid: string) => models.nameOf(uid);
