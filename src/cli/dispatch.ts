@@ -24,14 +24,17 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     columns: out.isTerminal ? out.columns : 80,
     wholeHelp: asksWholeHelp(argv),
     configured: async (command) => {
-      if (!takesSettings(command)) return {};
+      const settings = readSettings(io);
+      const { optionsOfRunning } = await import("./serve/running-options.ts");
+      const running = optionsOfRunning(command, settings);
+      if (!takesSettings(command)) return running;
       const { readServeTable } = await import("./config/read-config.ts");
-      return readServeTable(command, readSettings(io).configFile);
+      return { ...readServeTable(command, settings.configFile), ...running };
     },
     found: async (command, input) => {
       json = (input.options as Readonly<Record<string, unknown>>)["json"] === true;
       const settings = readSettings(io);
-      code = (await command.run({ ...input, argv }, { io, out, settings, signal: io.signal, json })) ?? exitCodes.ok;
+      code = (await command.run({ ...input, argv }, { io, out, settings, signal: io.signal, json, typed: input.typed })) ?? exitCodes.ok;
     },
   });
   const run = async () => {
@@ -238,20 +241,22 @@ function readOptions(
   options: Options,
   env: ParserPort["env"],
   configured: Readonly<Record<string, unknown>>,
-): Pick<CommandInput<Options>, "options" | "given"> {
+): Pick<CommandInput<Options>, "options" | "given" | "typed"> {
   const values: Record<string, unknown> = {};
   const given = new Set<string>();
+  const typed = new Set<string>();
   for (const [name, spec] of Object.entries(options)) {
     const { key, isNegative } = optionKeyOf(name, spec);
     const source = program.getOptionValueSource(key);
     const fromEnv = spec.env === undefined ? undefined : env[spec.env];
+    if (source === "cli") typed.add(name);
     if (source === "cli" || (fromEnv !== undefined && fromEnv !== "") || name in configured) given.add(name);
     if (source === "cli") values[name] = isNegative ? !program.getOptionValue(key) : program.getOptionValue(key);
     else if (fromEnv !== undefined && fromEnv !== "")
       values[name] = naming(spec.env ?? name, () => spec.parse(fromEnv));
     else values[name] = name in configured ? configured[name] : spec.initial;
   }
-  return { options: values, given };
+  return { options: values, given, typed };
 }
 
 /** Where the parser keeps the option: it takes `--no-this` for the opposite of `this`. */

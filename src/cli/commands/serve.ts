@@ -18,6 +18,7 @@ import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
 import { checkGatewayOptions, gatewayOptions } from "../serve/gateway-options.ts";
 import { listenSomewhere, openComposed } from "../serve/open-composed.ts";
+import { spellOptions } from "../serve/running-options.ts";
 import { chosenIde, spellChosenIde } from "../serve/servers.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 
@@ -85,6 +86,7 @@ export const serveCommand = defineCommand({
       startedAtMs: io.clock.now(),
       startedBy: startedBy(io.env),
       argv: [...argv],
+      options: spellOptions(options),
     };
     const onProblem = (error: unknown) =>
       out.note(
