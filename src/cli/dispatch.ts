@@ -34,7 +34,9 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     found: async (command, input) => {
       json = (input.options as Readonly<Record<string, unknown>>)["json"] === true;
       const settings = readSettings(io);
-      code = (await command.run({ ...input, argv }, { io, out, settings, signal: io.signal, json, typed: input.typed })) ?? exitCodes.ok;
+      code =
+        (await command.run({ ...input, argv }, { io, out, settings, signal: io.signal, json, typed: input.typed })) ??
+        exitCodes.ok;
     },
   });
   const run = async () => {

@@ -36,7 +36,11 @@ describe.skipIf(!mayMount).each(Object.entries(faults))("on %s", (_, [damage, re
     const ide = await simulator({ home });
     damage(disk);
     const stop = new AbortController();
-    const env = { MILLRACE_HOME: join(disk.folder, "data"), XDG_CONFIG_HOME: join(disk.folder, "config"), CODEX_HOME: join(disk.folder, "codex") };
+    const env = {
+      MILLRACE_HOME: join(disk.folder, "data"),
+      XDG_CONFIG_HOME: join(disk.folder, "config"),
+      CODEX_HOME: join(disk.folder, "codex"),
+    };
     const io = fakeIo({ homeFolder: ide.home, env, signal: stop.signal });
     const code = await main(argv, io);
     const { stdout, stderr } = { stdout: io.written.stdout(), stderr: io.written.stderr() };
@@ -67,7 +71,7 @@ test("`restart` with a wrong setting leaves the gateway that serves", async () =
   const served = await gateway({ home });
   const { code, stderr } = await millrace(["restart"], { home, env: { MILLRACE_RETENTION: "1s" } });
   expect(code).toBe(64);
-  expect(stderr).toContain("MILLRACE_RETENTION: \"1s\" is not a time of 1m to 365d");
+  expect(stderr).toContain('MILLRACE_RETENTION: "1s" is not a time of 1m to 365d');
   expect(stderr).toContain(`Nothing was stopped: the gateway at ${served.url} still serves.`);
   expect((await fetch(`${served.url}/health`)).status).toBe(200);
 });

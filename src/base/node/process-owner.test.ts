@@ -38,7 +38,8 @@ test("an owner is read back as it was written, with a name after it or without",
 test("the machine's id is read from what macOS and Windows print", () => {
   const uuid = "7D3F1B0C-55A1-5D3C-9C0E-0B5F0A5C1E11";
   const ioreg = `+-o J314sAP  <class IOPlatformExpertDevice, id 0x100000227>\n    {\n      "IOPlatformUUID" = "${uuid}"\n    }`;
-  const query = "\r\nHKEY_LOCAL_MACHINE\\SOFTWARE\\Microsoft\\Cryptography\r\n    MachineGuid    REG_SZ    c0ffee00-1234\r\n";
+  const query =
+    "\r\nHKEY_LOCAL_MACHINE\\SOFTWARE\\Microsoft\\Cryptography\r\n    MachineGuid    REG_SZ    c0ffee00-1234\r\n";
   expect([parsePlatformUuid(ioreg), parseMachineGuid(query)]).toEqual([uuid, "c0ffee00-1234"]);
   expect([parsePlatformUuid(""), parseMachineGuid("FEHLER")]).toEqual([undefined, undefined]);
 });

@@ -53,7 +53,8 @@ test("each setting that takes no free text has values that are refused here", ()
   expect([...Object.keys(wrong), ...free].toSorted()).toEqual(all.toSorted());
 });
 
-const rows = (values: typeof wrong) => Object.entries(values).flatMap(([key, each]) => each.map((value) => [key, value] as const));
+const rows = (values: typeof wrong) =>
+  Object.entries(values).flatMap(([key, each]) => each.map((value) => [key, value] as const));
 
 test.each(rows(wrong))("config set %s %j is refused with words, and nothing is written", async (key, value) => {
   const { code, stderr, isWritten } = await set(key, value);

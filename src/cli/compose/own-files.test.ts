@@ -17,5 +17,10 @@ test("each file that the sources make in Millrace's folder is removed by uninsta
   const named = Object.values(paths).map((path) => path.slice(folder.length + 1));
   expect(made).toContain("run");
   expect([...made, ...named].filter((name) => !isOwnFile(name))).toEqual([]);
-  expect(["turns.db-wal", "turns.db.damaged-1", "notes.md", "keystone"].map(isOwnFile)).toEqual([true, true, false, false]);
+  expect(["turns.db-wal", "turns.db.damaged-1", "notes.md", "keystone"].map(isOwnFile)).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
 });

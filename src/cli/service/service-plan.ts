@@ -35,7 +35,12 @@ export type ServiceStep =
   /** Runs the command again and again until it fails: what it asks for is gone. */
   | { readonly kind: "until"; readonly step: RunStep };
 
-type RunStep = { readonly kind: "run"; readonly program: string; readonly args: readonly string[]; readonly mayFail?: true };
+type RunStep = {
+  readonly kind: "run";
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly mayFail?: true;
+};
 
 /** A system's service manager: pure, its steps are taken elsewhere. */
 export interface ServiceManager {

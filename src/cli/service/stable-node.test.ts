@@ -7,18 +7,43 @@ import type { ServiceSpec } from "./service-plan.ts";
 import { noteService } from "./service-spec.ts";
 import { stableNode } from "./stable-node.ts";
 
-const links = (of: Readonly<Record<string, string>>) => (path: string) => of[path] ?? (Object.values(of).includes(path) ? path : undefined);
+const links = (of: Readonly<Record<string, string>>) => (path: string) =>
+  of[path] ?? (Object.values(of).includes(path) ? path : undefined);
 const cellar = "/opt/homebrew/Cellar/node@24/24.11.1/bin/node";
 const nvm = "/home/me/.nvm/versions/node/v24.11.1/bin/node";
 const fnm = "/home/me/.local/share/fnm/node-versions/v24.11.1/installation/bin/node";
 
 test.each<[string, string, Record<string, string>, Record<string, string>, object]>([
   ["a path without a version stays", "/usr/bin/node", {}, {}, { path: "/usr/bin/node" }],
-  ["Homebrew's opt link", cellar, { "/opt/homebrew/opt/node@24/bin/node": cellar }, {}, { path: "/opt/homebrew/opt/node@24/bin/node" }],
+  [
+    "Homebrew's opt link",
+    cellar,
+    { "/opt/homebrew/opt/node@24/bin/node": cellar },
+    {},
+    { path: "/opt/homebrew/opt/node@24/bin/node" },
+  ],
   ["nvm's current", nvm, { "/home/me/.nvm/current/bin/node": nvm }, {}, { path: "/home/me/.nvm/current/bin/node" }],
-  ["fnm's default", fnm, { "/home/me/.local/share/fnm/aliases/default/bin/node": fnm }, {}, { path: "/home/me/.local/share/fnm/aliases/default/bin/node" }],
-  ["a link on the PATH", nvm, { "/home/me/bin/node": nvm }, { PATH: "/bin:/home/me/bin" }, { path: "/home/me/bin/node" }],
-  ["a link to another version is none", nvm, { "/usr/bin/node": "/usr/bin/node-22", a: nvm }, { PATH: "/usr/bin" }, { path: nvm, until: "v24.11.1" }],
+  [
+    "fnm's default",
+    fnm,
+    { "/home/me/.local/share/fnm/aliases/default/bin/node": fnm },
+    {},
+    { path: "/home/me/.local/share/fnm/aliases/default/bin/node" },
+  ],
+  [
+    "a link on the PATH",
+    nvm,
+    { "/home/me/bin/node": nvm },
+    { PATH: "/bin:/home/me/bin" },
+    { path: "/home/me/bin/node" },
+  ],
+  [
+    "a link to another version is none",
+    nvm,
+    { "/usr/bin/node": "/usr/bin/node-22", a: nvm },
+    { PATH: "/usr/bin" },
+    { path: nvm, until: "v24.11.1" },
+  ],
   ["nothing that stays", nvm, { a: nvm }, {}, { path: nvm, until: "v24.11.1" }],
 ])("%s", (_, node, of, env, found) => {
   expect(stableNode(node, { env, home: "/home/me", real: links(of) })).toEqual(found);
@@ -33,7 +58,9 @@ test("doctor names a file of the service that is not there any more", () => {
   noteService(folder, spec);
   expect(checkService(folder)).toEqual([]);
   rmSync(spec.program);
-  expect(checkService(folder)).toMatchObject([{ level: "error", what: expect.stringContaining(spec.program) as string }]);
+  expect(checkService(folder)).toMatchObject([
+    { level: "error", what: expect.stringContaining(spec.program) as string },
+  ]);
   noteService(folder, undefined);
   expect(checkService(folder)).toEqual([]);
 });

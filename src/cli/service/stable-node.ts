@@ -13,12 +13,27 @@ export interface NodeProgram {
  */
 export function stableNode(
   node: string,
-  { env, home, real = realpathOrNone }: { readonly env: Readonly<Record<string, string | undefined>>; readonly home: string; readonly real?: (path: string) => string | undefined },
+  {
+    env,
+    home,
+    real = realpathOrNone,
+  }: {
+    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly home: string;
+    readonly real?: (path: string) => string | undefined;
+  },
 ): NodeProgram {
   const versioned = /[\\/](?:Cellar[\\/]node(?:@\d+)?[\\/]|v?)\d+\.\d+\.\d+/.exec(node);
   if (versioned === null) return { path: node };
   const cellar = /^(.*)[\\/]Cellar[\\/](node(?:@\d+)?)[\\/]/.exec(node);
-  const { NVM_DIR: nvm, NVM_SYMLINK: nvmWindows, VOLTA_HOME: volta, FNM_DIR: fnm, N_PREFIX: n, ASDF_DATA_DIR: asdf } = env;
+  const {
+    NVM_DIR: nvm,
+    NVM_SYMLINK: nvmWindows,
+    VOLTA_HOME: volta,
+    FNM_DIR: fnm,
+    N_PREFIX: n,
+    ASDF_DATA_DIR: asdf,
+  } = env;
   const name = basename(node);
   const folders = (env["PATH"] ?? env["Path"] ?? "").split(process.platform === "win32" ? ";" : ":");
   const candidates = [
@@ -26,9 +41,13 @@ export function stableNode(
     join(nvm ?? join(home, ".nvm"), "current", "bin", name),
     ...(nvmWindows === undefined ? [] : [join(nvmWindows, name)]),
     join(fnm ?? join(home, ".local/share/fnm"), "aliases", "default", "bin", name),
-    ...[volta ?? join(home, ".volta"), n ?? "/usr/local", "/opt/homebrew", "/usr"].map((folder) => join(folder, "bin", name)),
+    ...[volta ?? join(home, ".volta"), n ?? "/usr/local", "/opt/homebrew", "/usr"].map((folder) =>
+      join(folder, "bin", name),
+    ),
     join(asdf ?? join(home, ".asdf"), "shims", name),
-    ...folders.filter((folder) => folder !== "" && !/[\\/]v?\d+\.\d+\.\d+[\\/]|fnm_multishells/.test(folder)).map((folder) => join(folder, name)),
+    ...folders
+      .filter((folder) => folder !== "" && !/[\\/]v?\d+\.\d+\.\d+[\\/]|fnm_multishells/.test(folder))
+      .map((folder) => join(folder, name)),
   ];
   const program = real(node) ?? node;
   const stable = candidates.find((path) => real(path) === program);

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
-import { describeRecordStore, sampleRecord } from "../records/record-store.conformance.ts";
 import { ownProcess, spellOwner } from "../../base/node/process-owner.ts";
+import { describeRecordStore, sampleRecord } from "../records/record-store.conformance.ts";
 import { openFileRecordStore } from "./file-record-store.ts";
 
 const key = "0b0e1b22-27a5-4b0e-8a51-1d3f6f0a5c01";
