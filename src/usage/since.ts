@@ -3,7 +3,7 @@ import { MillraceError } from "../base/errors.ts";
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
 /** Sums are kept for each quarter of an hour. */
-const quarterMs = 900_000;
+export const quarterMs = 900_000;
 
 /**
  * Where a report begins: the quarter of an hour that the time lies in. Sums exist for quarters only, so what lists turns, limits or days
