@@ -12,8 +12,8 @@ export function localZone(named: string | undefined = Intl.DateTimeFormat().reso
   const fallback = { zone: "UTC", isFallback: true };
   if (!named) return fallback;
   try {
-    new Intl.DateTimeFormat("en", { timeZone: named });
-    return { zone: named, isFallback: false };
+    const { timeZone: zone } = new Intl.DateTimeFormat("en", { timeZone: named }).resolvedOptions();
+    return { zone, isFallback: false };
   } catch {
     return fallback;
   }
