@@ -191,7 +191,7 @@ function problemsOf(
   const findings: Finding[] = [];
   if (answeredInMs !== null && answeredInMs > slowMs) {
     const what = `${name} answers slowly: ${(answeredInMs / 1000).toFixed(1)} s for one call`;
-    findings.push(finding("ide", "warning", what, "Look what keeps the machine busy, or reload the IDE's window."));
+    findings.push(finding("ide", "note", what, "Look what keeps the machine busy, or reload the IDE's window."));
   }
   if (problem !== undefined) {
     findings.push(
