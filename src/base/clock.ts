@@ -10,12 +10,15 @@ export interface Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
+/** A longer timer wakes at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   sleep: (ms, signal) =>
     waitFor(signal, (wake) => {
-      const timer = setTimeout(wake, Math.ceil(ms)); // a timer drops the fraction, and would wake early
+      const timer = setTimeout(wake, Math.min(longestTimerMs, Math.ceil(ms))); // a timer drops the fraction, and would wake early
       return () => clearTimeout(timer);
     }),
 };

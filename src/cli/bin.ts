@@ -53,6 +53,8 @@ async function runCommand(): Promise<void> {
   }
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0); // `millrace … | head`
+    process.stderr.write(`error: The output cannot be written (${error.code ?? error.message}).\n`);
+    process.exit(73);
   });
   process.exitCode = await main(process.argv.slice(2), {
     stdin: process.stdin,

@@ -10,6 +10,8 @@ export interface CommandContext {
   readonly signal: AbortSignal;
   /** The command was asked for JSON: results and failures are JSON. */
   readonly json: boolean;
+  /** The options on the command line, by name; absent where no command line was typed. */
+  readonly typed?: ReadonlySet<string>;
 }
 
 /** A positional argument. A variadic one comes last and takes the rest. */
@@ -31,6 +33,8 @@ export interface CommandInput<O extends Options> {
   readonly args: readonly string[];
   /** The options that the user set anywhere; the others have their defaults. */
   readonly given: ReadonlySet<string>;
+  /** Those of them on the command line. */
+  readonly typed: ReadonlySet<string>;
   /** The whole command line, as it was typed. */
   readonly argv: readonly string[];
 }

@@ -1,6 +1,6 @@
 import { Argument, CommanderError, Help, Option, Command as Program } from "commander";
-import { isMillraceError, toMillraceError } from "../base/errors.ts";
-import { fileProblem } from "../base/node/file-problem.ts";
+import { isMillraceError } from "../base/errors.ts";
+import { withFileReason } from "../base/node/file-problem.ts";
 import type { Command, CommandContext, CommandInput } from "./command.ts";
 import { readSettings } from "./compose/settings.ts";
 import { insteadOf } from "./config/removed-settings.ts";
@@ -24,31 +24,52 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     columns: out.isTerminal ? out.columns : 80,
     wholeHelp: asksWholeHelp(argv),
     configured: async (command) => {
-      if (!takesSettings(command)) return {};
+      const settings = readSettings(io);
+      const { optionsOfRunning } = await import("./serve/running-options.ts");
+      const running = optionsOfRunning(command, settings);
+      if (!takesSettings(command)) return running;
       const { readServeTable } = await import("./config/read-config.ts");
-      return readServeTable(command, readSettings(io).configFile);
+      return { ...readServeTable(command, settings.configFile), ...running };
     },
     found: async (command, input) => {
       json = (input.options as Readonly<Record<string, unknown>>)["json"] === true;
       const settings = readSettings(io);
-      code = (await command.run({ ...input, argv }, { io, out, settings, signal: io.signal, json })) ?? exitCodes.ok;
+      code =
+        (await command.run({ ...input, argv }, { io, out, settings, signal: io.signal, json, typed: input.typed })) ??
+        exitCodes.ok;
     },
   });
-  try {
+  const run = async () => {
     if (argv.length === 0 || asksWholeHelp(argv)) {
       program.outputHelp();
       return exitCodes.ok;
     }
     await program.parseAsync([...argv], { from: "user" });
     return code;
+  };
+  const asksJson = () => json || argv.includes("--json");
+  return reported(run, io, { asksJson, debug: argv.includes("--debug") });
+}
+
+/** Runs a command, and tells its error to the person or the script that typed it. Answers the exit code. */
+export async function reported(
+  run: () => Promise<number>,
+  io: Io,
+  { asksJson, debug }: { readonly asksJson: () => boolean; readonly debug: boolean } = {
+    asksJson: () => false,
+    debug: false,
+  },
+): Promise<number> {
+  const out = openOutput(io.stdout, io.stderr, io.env);
+  try {
+    return await run();
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     if (io.signal.aborted && !isMillraceError(error)) return exitCodes.interrupted;
-    const known = fileProblem(error) ?? toMillraceError(error);
-    const asksJson = json || argv.includes("--json");
-    if (asksJson) out.json({ error: known.toRecord() });
+    const known = withFileReason(error, `A file in ${readSettings(io).folder}`);
+    if (asksJson()) out.json({ error: known.toRecord() });
     else out.problem(known);
-    if (argv.includes("--debug") || (known.code === "internal" && !asksJson)) out.note(stackOf(error));
+    if (debug || (known.code === "internal" && !asksJson())) out.note(stackOf(error));
     return exitCodeFor(known);
   }
 }
@@ -222,20 +243,22 @@ function readOptions(
   options: Options,
   env: ParserPort["env"],
   configured: Readonly<Record<string, unknown>>,
-): Pick<CommandInput<Options>, "options" | "given"> {
+): Pick<CommandInput<Options>, "options" | "given" | "typed"> {
   const values: Record<string, unknown> = {};
   const given = new Set<string>();
+  const typed = new Set<string>();
   for (const [name, spec] of Object.entries(options)) {
     const { key, isNegative } = optionKeyOf(name, spec);
     const source = program.getOptionValueSource(key);
     const fromEnv = spec.env === undefined ? undefined : env[spec.env];
+    if (source === "cli") typed.add(name);
     if (source === "cli" || (fromEnv !== undefined && fromEnv !== "") || name in configured) given.add(name);
     if (source === "cli") values[name] = isNegative ? !program.getOptionValue(key) : program.getOptionValue(key);
     else if (fromEnv !== undefined && fromEnv !== "")
       values[name] = naming(spec.env ?? name, () => spec.parse(fromEnv));
     else values[name] = name in configured ? configured[name] : spec.initial;
   }
-  return { options: values, given };
+  return { options: values, given, typed };
 }
 
 /** Where the parser keeps the option: it takes `--no-this` for the opposite of `this`. */

@@ -1,5 +1,5 @@
 import type { Command } from "./command.ts";
-import { dispatch } from "./dispatch.ts";
+import { dispatch, reported } from "./dispatch.ts";
 import { type CommandOutline, outlines } from "./outlines.ts";
 import { canAsk } from "./terminal/ask-yes.ts";
 import type { Io } from "./terminal/output.ts";
@@ -7,8 +7,11 @@ import type { Io } from "./terminal/output.ts";
 /** Runs one command line and returns its exit code. Without any word, on a terminal, it shows the menu. */
 export async function main(argv: readonly string[], io: Io, available?: readonly Command[]): Promise<number> {
   if (argv.length === 0 && available === undefined && canAsk({ io, out: { isTerminal: io.stdout.isTTY === true } })) {
-    const { showMenu } = await import("./menu.ts");
-    return showMenu(io, async (words) => dispatch(words, io, await commandsFor(words)));
+    const menu = async () => {
+      const { showMenu } = await import("./menu.ts");
+      return showMenu(io, async (words) => dispatch(words, io, await commandsFor(words)));
+    };
+    return reported(menu, io);
   }
   return dispatch(argv, io, available ?? (await commandsFor(argv)));
 }

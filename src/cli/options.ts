@@ -64,9 +64,18 @@ export function commandLine(
   return spec<readonly string[] | undefined>({ summary, value, initial: undefined, parse }, common);
 }
 
-/** May be given several times. */
-export function texts(summary: string, value: string, common: Common = {}): OptionSpec<readonly string[]> {
-  return spec<readonly string[]>({ summary, value: `${value}...`, initial: [], parse: (raw) => [raw] }, common);
+/** May be given several times. `check` answers what a wrong value should be. */
+export function texts(
+  summary: string,
+  value: string,
+  { check = () => undefined, ...common }: Common & { readonly check?: (raw: string) => string | undefined } = {},
+): OptionSpec<readonly string[]> {
+  const parse = (raw: string) => {
+    const wanted = check(raw);
+    if (wanted === undefined) return [raw];
+    throw wrong(raw, wanted);
+  };
+  return spec<readonly string[]>({ summary, value: `${value}...`, initial: [], parse }, common);
 }
 
 export function integer<D extends number | undefined>(
@@ -77,8 +86,8 @@ export function integer<D extends number | undefined>(
 ): OptionSpec<number | D> {
   const { min, max, initial } = range;
   const parse = (raw: string) => {
-    const parsed = Number(raw);
-    if (Number.isInteger(parsed) && parsed >= min && parsed <= max) return parsed;
+    const parsed = /^\d+$/.test(raw) ? Number(raw) : Number.NaN;
+    if (Number.isSafeInteger(parsed) && parsed >= min && parsed <= max) return parsed;
     throw wrong(raw, `a whole number from ${min} to ${max}`);
   };
   return spec<number | D>({ summary, value, initial, parse }, common);
@@ -124,13 +133,25 @@ export function ofServe<const O extends Readonly<Record<string, OptionSpec<unkno
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A time span such as `0`, `500ms`, `90s`, `2m`, `36h`, `7d`, in ms. */
+/** A time span such as `0`, `500ms`, `90s`, `2m`, `36h`, `7d`, in ms; `range` in ms too. */
 export function duration<D extends number | undefined>(
   summary: string,
   initial: D,
-  common: Common = {},
+  { range, ...common }: Common & { readonly range?: DurationRange } = {},
 ): OptionSpec<number | D> {
-  return spec<number | D>({ summary, value: "<time>", initial, parse: parseDuration }, common);
+  const parse = (raw: string) => {
+    const ms = parseDuration(raw);
+    if (range === undefined || (ms >= range.min && ms <= range.max)) return ms;
+    throw wrong(raw, `a time of ${range.words}`);
+  };
+  return spec<number | D>({ summary, value: "<time>", initial, parse }, common);
+}
+
+interface DurationRange {
+  readonly min: number;
+  readonly max: number;
+  /** `1m to 365d`. */
+  readonly words: string;
 }
 
 /** Parses `2m` and the like into ms. Throws `invalid_request`. */

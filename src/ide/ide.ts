@@ -16,6 +16,8 @@ export interface Ide {
   readonly identity: IdeIdentity;
   readonly capabilities: Capabilities | undefined;
   readonly signedIn: boolean;
+  /** How long its port took to answer the search, in ms; absent where nothing asked. */
+  readonly answeredInMs?: number;
   /** A stand-in of `millrace simulate`, and no product of the vendor. */
   readonly standIn?: true;
   /** `~/.codeium/windsurf` of the home it runs in: its conversations are below; undefined where that is not known. */

@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as othersTurn } from "node:timers/promises";
 import { loadSqlite } from "../log/sqlite/open-file.ts";
 import { compared, type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
 import type { SpendDimension, SpendQuery, UsageHistory } from "./history/history.ts";
+import { quarterMs } from "./since.ts";
 
 /** By what these calls can be summed: Devin's records know no client, key and API. */
 const dimensions: readonly SpendDimension[] = ["model", "project", "day"];
@@ -20,11 +22,12 @@ export class DevinCalls {
   /** The last part of the path of folders in which Millrace runs agents. */
   readonly #ownFolder: string;
   readonly #cascadeIdOf: (session: string) => string;
-  readonly #calls: DevinCall[] = [];
+  /** Calls of others, summed for each quarter of an hour, model and project: reports begin at a quarter, and this does not grow with each call. */
+  readonly #sums = new Map<string, DevinCall>();
   /** Calls of the sessions that Millrace made, by the session's id in turns. */
   readonly #own = new Map<string, DevinCall[]>();
-  /** Messages that were counted: a message is stored again for each branch, fork and compaction of its conversation. */
-  readonly #seen = new Set<string>();
+  /** Messages that were counted, by a digest: a message is stored again for each branch, fork and compaction of its conversation. */
+  readonly #seen = new Set<number>();
   #lastRow = 0;
   #reading: Promise<void> | undefined;
 
@@ -51,7 +54,7 @@ export class DevinCalls {
       return { problem: error instanceof Error ? error.message : String(error) };
     }
     const own = compared(sessionsOf([...this.#own.keys()], query), this.#own, query);
-    return { rows: summed(this.#calls, query), own };
+    return { rows: summed([...this.#sums.values()], query), own };
   }
 
   async #readNew(): Promise<void> {
@@ -89,10 +92,11 @@ export class DevinCalls {
       if (typeof metrics !== "string") continue;
       const atMs = typeof createdAt === "string" ? Date.parse(createdAt) : Number.NaN;
       const id = typeof message === "string" ? `${message} ${String(createdAt ?? session)}` : `row ${this.#lastRow}`;
-      if (this.#seen.has(id)) continue;
-      this.#seen.add(id);
+      const mark = createHash("sha1").update(id).digest().readUIntBE(0, 6);
+      if (this.#seen.has(mark)) continue;
+      this.#seen.add(mark);
       const counts = JSON.parse(metrics) as Readonly<Record<string, unknown>>; // SQLite gave it as JSON
-      this.#callsOf(String(session), project).push({
+      this.#count(String(session), {
         atMs: Number.isNaN(atMs) ? Number(storedAt) * 1000 : atMs,
         model: typeof model === "string" && model !== "" ? model : undefined,
         project,
@@ -104,13 +108,32 @@ export class DevinCalls {
     }
   }
 
-  #callsOf(session: string, project: string | undefined): DevinCall[] {
-    if (project?.split(/[\\/]/).at(-1) !== this.#ownFolder) return this.#calls;
-    const cascadeId = this.#cascadeIdOf(session);
-    const calls = this.#own.get(cascadeId) ?? [];
-    this.#own.set(cascadeId, calls);
-    return calls;
+  #count(session: string, call: DevinCall): void {
+    const { project, model } = call;
+    if (project?.split(/[\\/]/).at(-1) === this.#ownFolder) {
+      const cascadeId = this.#cascadeIdOf(session);
+      const calls = this.#own.get(cascadeId) ?? [];
+      this.#own.set(cascadeId, calls);
+      calls.push(call);
+      return;
+    }
+    const atMs = Math.floor(call.atMs / quarterMs) * quarterMs;
+    const key = JSON.stringify([atMs, model, project]);
+    this.#sums.set(key, plus(this.#sums.get(key), { ...call, atMs }));
   }
+}
+
+/** The sum of two calls of one quarter, model and project. */
+function plus(sum: DevinCall | undefined, call: DevinCall): DevinCall {
+  if (sum === undefined) return call;
+  return {
+    ...call,
+    calls: (sum.calls ?? 1) + (call.calls ?? 1),
+    inputTokens: sum.inputTokens + call.inputTokens,
+    cacheReadTokens: sum.cacheReadTokens + call.cacheReadTokens,
+    cacheCreationTokens: sum.cacheCreationTokens + call.cacheCreationTokens,
+    outputTokens: sum.outputTokens + call.outputTokens,
+  };
 }
 
 function tokens(count: unknown): number {

@@ -1,9 +1,11 @@
 import type { SessionSpend, SpendQuery } from "./history/history.ts";
 import { localDays } from "./history/local-days.ts";
 
-/** One model call in Devin's own records, with the tokens that it counted. */
+/** One model call in Devin's own records, or several of one quarter of an hour, with the tokens that it counted. */
 export interface DevinCall {
   readonly atMs: number;
+  /** One where absent. */
+  readonly calls?: number;
   /** The model UID; undefined where it is not noted. */
   readonly model: string | undefined;
   /** The folder of the session; undefined where it is not noted. */
@@ -16,7 +18,7 @@ export interface DevinCall {
 }
 
 /** Sums of calls that did not go through Millrace. */
-export interface ElsewhereSpend extends Omit<DevinCall, "atMs" | "model" | "project"> {
+export interface ElsewhereSpend extends Omit<DevinCall, "atMs" | "calls" | "model" | "project"> {
   /** The model UID, the project or the day; undefined if it is not known. */
   readonly key: string | undefined;
   readonly calls: number;
@@ -81,7 +83,7 @@ export function summed(
     const sum = sums.get(key);
     sums.set(key, {
       key,
-      calls: (sum?.calls ?? 0) + 1,
+      calls: (sum?.calls ?? 0) + (call.calls ?? 1),
       inputTokens: (sum?.inputTokens ?? 0) + call.inputTokens,
       cacheReadTokens: (sum?.cacheReadTokens ?? 0) + call.cacheReadTokens,
       cacheCreationTokens: (sum?.cacheCreationTokens ?? 0) + call.cacheCreationTokens,

@@ -115,6 +115,11 @@ export function tidy(value: number): number {
   return Math.round(value * 1e9) / 1e9;
 }
 
+/** Whole percent that are left of a share used (0..1), cut down: 0.4 % left is not 1 %, and 99.6 % is not all. */
+export function percentLeft(utilization: number): number {
+  return Math.max(0, Math.floor((1 - utilization) * 100 + 1e-6));
+}
+
 /** Whether two reset times (epoch ms) are the same one, read twice: rolling windows move theirs a little each time. */
 export function sameReset(a: number | undefined, b: number | undefined): boolean {
   return a === undefined || b === undefined ? a === b : Math.abs(a - b) <= 600_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseSince } from "./since.ts";
+import { parseSince, parseTime } from "./since.ts";
 
 const now = Date.parse("2026-11-21T12:00:00Z");
 
@@ -14,6 +14,12 @@ describe("a time in the past", () => {
     ["2026-11-01T23:30:00-05:00", Date.parse("2026-11-02T04:30:00Z")],
   ])("may be written %s", (text, atMs) => {
     expect(parseSince(text, now, "since")).toBe(atMs);
+  });
+
+  it("is the beginning of its quarter of an hour, where sums begin", () => {
+    expect(parseSince("7m", now + 1_234, "since")).toBe(now - 15 * 60_000);
+    expect(parseSince("2026-11-20T10:44:59Z", now, "since")).toBe(Date.parse("2026-11-20T10:30:00Z"));
+    expect(parseTime("7m", now + 1_234, "until")).toBe(now + 1_234 - 7 * 60_000);
   });
 
   it.each(["", "yesterday", "7", "7y", "-3d", "2026-13-01", "2026-02-30", "2026-11-1", "1/2/2026"])(

@@ -2,6 +2,19 @@ import { MillraceError } from "../base/errors.ts";
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
+/** Sums are kept for each quarter of an hour. */
+export const quarterMs = 900_000;
+
+/**
+ * Where a report begins: the quarter of an hour that the time lies in. Sums exist for quarters only, so what lists turns, limits or days
+ * beside them begins there too.
+ *
+ * @throws as `parseTime`.
+ */
+export function parseSince(text: string, nowMs: number, param: string): number {
+  return Math.floor(parseTime(text, nowMs, param) / quarterMs) * quarterMs;
+}
+
 /**
  * A time in the past as people write it: `7d`, `36h`, `2w` ago, a day (`2026-11-01`, from its
  * midnight), an ISO instant. Without a zone, times are local ones.
@@ -10,7 +23,7 @@ const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 8
  * @returns epoch ms, never after `nowMs`.
  * @throws MillraceError `invalid_request` for anything else, also for days that do not exist, and for the future.
  */
-export function parseSince(text: string, nowMs: number, param: string): number {
+export function parseTime(text: string, nowMs: number, param: string): number {
   const span = /^(\d{1,6})([mhdw])$/.exec(text.trim());
   const unit = unitMs[span?.[2] ?? ""];
   if (span?.[1] !== undefined && unit !== undefined) return nowMs - Number(span[1]) * unit;

@@ -2,6 +2,7 @@ import { MillraceError } from "../base/errors.ts";
 import { ideNames, variantOf } from "../base/ide-name.ts";
 import { shortProductName } from "../language-server/product-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "./envelope.ts";
+import { percentLeft } from "./limits.ts";
 import { durationInWords } from "./pace-words.ts";
 
 /** The programs that show the line; each needs its own colours or format. */
@@ -134,13 +135,12 @@ function leftOf({ window, mood }: Entry, nowMs: number): string {
   if (window.state === "unknown" || isOver(window, nowMs)) return "?";
   if (window.kind === "balance") return `${window.remaining ?? "?"} ${window.unit}`;
   const counts = window.unit === "credits" || window.unit === "messages";
-  const left = counts ? `${Math.floor(window.remaining ?? 0)}` : `${percentLeft(window)}%`;
+  const left = counts ? `${Math.floor(window.remaining ?? 0)}` : `${spellLeft(window)}%`;
   return mood === "bad" || mood === "warn" ? `${left}!` : left;
 }
 
-/** Whole percent, cut down: 0.4 % left is not 1 %, and 99.6 % is not all. */
-function percentLeft(window: LimitsWindowEnvelope): string {
-  return window.utilization === null ? "?" : `${Math.floor((1 - window.utilization) * 100 + 1e-6)}`;
+function spellLeft({ utilization }: LimitsWindowEnvelope): string {
+  return utilization === null ? "?" : String(percentLeft(utilization));
 }
 
 const placeholders: Readonly<Record<string, (entry: Entry, nowMs: number) => string>> = {
@@ -152,8 +152,8 @@ const placeholders: Readonly<Record<string, (entry: Entry, nowMs: number) => str
   window: ({ window }) => window.id,
   label: ({ window }) => window.label,
   left: (entry, nowMs) => leftOf(entry, nowMs),
-  percent_left: ({ window }) => percentLeft(window),
-  percent_used: ({ window }) => (window.utilization === null ? "?" : `${Math.ceil(window.utilization * 100 - 1e-6)}`),
+  percent_left: ({ window }) => spellLeft(window),
+  percent_used: ({ window }) => (window.utilization === null ? "?" : `${100 - percentLeft(window.utilization)}`),
   remaining: ({ window }) => `${window.remaining ?? "?"}`,
   limit: ({ window }) => `${window.limit ?? "?"}`,
   resets_in: ({ window }, nowMs) =>
@@ -202,7 +202,7 @@ function menuLine(entry: Entry, nowMs: number): string {
 }
 
 function waybar(text: string, tooltip: string, mood: Mood, utilization: number | undefined): string {
-  const percentage = utilization === undefined ? {} : { percentage: Math.floor((1 - utilization) * 100 + 1e-6) };
+  const percentage = utilization === undefined ? {} : { percentage: percentLeft(utilization) };
   return JSON.stringify({ text: escapeMarkup(text), tooltip: escapeMarkup(tooltip), class: mood, ...percentage });
 }
 

@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { expect, onTestFinished, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, simulator, world } from "../support/world.ts";
@@ -83,4 +85,36 @@ test("the owner reads the question and the answer of a chat after it has ended, 
   expect((await millrace(["tail", "--list"], { home })).stdout).toContain("What is a millrace?");
   expect((await millrace(["tail"], { home })).stdout).toBe(asked.stdout);
   expect(await millrace(["chat", "--resume"], { home })).toMatchObject({ code: 64 });
+});
+
+test("a failed chat is named by status after a restart, when the gateway cannot open its turn any more", async () => {
+  const { home, ide, served } = await world({ args: ["--grace", "1s"] });
+  expect((await millrace(["chat", "[[sim: error=quota]] Hello"], { home })).code).toBe(75);
+  await served.stop();
+  await gateway({ home });
+  const { code, stdout, stderr } = await millrace(["status"], { home });
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toMatch(/^last failure quota_exhausted, .* ago \(`millrace tail \w+`\)$/m);
+  const listed = await millrace(["tail", "--list", "--json"], { home });
+  const { data } = JSON.parse(listed.stdout) as { readonly data: readonly [{ readonly id: string }] };
+  const tailed = await millrace(["tail", data[0].id.slice(-8)], { home });
+  expect(tailed.stderr).toContain("quota");
+  expect((await ide.report()).messages).toHaveLength(1);
+});
+
+test("what one line of status cannot read costs no other line", async () => {
+  const { home } = await simulator();
+  const served = await gateway({ home });
+  await served.kill();
+  const port = Number(new URL(served.url).port);
+  const stranger = createServer((_, response) => response.end("hello")).listen(port, "127.0.0.1");
+  onTestFinished(() => void stranger.close());
+  await once(stranger, "listening");
+  const { code, stdout, stderr } = await millrace(["status"], { home });
+  expect([code, stderr]).toEqual([69, ""]);
+  expect(stdout).toMatch(/^gateway +cannot be read: Another program answers on port \d+, where your gateway was\. /m);
+  expect(stdout).toMatch(/^account +.* in Windsurf/m);
+  expect(stdout).toMatch(/^clients +none is set up/m);
+  const json = JSON.parse((await millrace(["status", "--json"], { home })).stdout) as { readonly problems: unknown };
+  expect(json.problems).toMatchObject([{ line: "gateway" }, { line: "left" }]);
 });

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { localZone } from "../../src/base/time-zone.ts";
 import type { KeysEnvelope, ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import type { TurnSummary } from "../../src/gateway/dashboard/turn-summary.ts";
 import type { consentsSchema } from "../../src/gateway/routes/answer-schemas.ts";
@@ -183,7 +184,7 @@ interface TextsShown {
   readonly shown: boolean;
 }
 
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const { zone } = localZone();
 
 export type Dimension = UsageEnvelope["by"];
 

@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
+import { percentLeft } from "../../src/usage/limits.ts";
 
 /** The tab's title: what is left and what runs, then the page's name. */
 let [news, name]: readonly [string, string] = ["", ""];
@@ -47,5 +48,5 @@ function leftInPercent(limits: LimitsEnvelope | undefined): number | undefined {
     .flatMap(({ windows }) => windows)
     .filter(({ scope, utilization }) => scope !== "model" && utilization !== null)
     .map(({ utilization }) => utilization ?? 0);
-  return used.length === 0 ? undefined : Math.max(0, Math.floor((1 - Math.max(...used)) * 100 + 1e-6));
+  return used.length === 0 ? undefined : percentLeft(Math.max(...used));
 }

@@ -1,11 +1,12 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { withFileLock } from "./file-lock.ts";
+import { ownProcess, spellOwner } from "./process-owner.ts";
 
 const module = pathToFileURL(join(import.meta.dirname, "file-lock.ts")).href;
 
@@ -37,7 +38,12 @@ test("of several processes that read and write a file, each change stays", async
 test("a lock whose process is gone is taken over, and one is free again after an error", () => {
   const file = temporaryFile();
   const { pid } = spawnSync(process.execPath, ["-e", ""]);
-  writeFileSync(`${file}.lock`, `${pid} gone`);
+  writeFileSync(`${file}.lock`, `${spellOwner({ ...ownProcess(), pid })} gone`);
+  expect(withFileLock(file, () => existsSync(`${file}.lock`))).toBe(true);
+  writeFileSync(`${file}.lock`, `${spellOwner({ ...ownProcess(), started: "1" })} of a pid that is used again`);
+  expect(withFileLock(file, () => existsSync(`${file}.lock`))).toBe(true);
+  writeFileSync(`${file}.lock`, `${spellOwner({ ...ownProcess(), machine: "another" })} that is an hour old`);
+  utimesSync(`${file}.lock`, Date.now() / 1000 - 3600, Date.now() / 1000 - 3600);
   expect(withFileLock(file, () => existsSync(`${file}.lock`))).toBe(true);
   const failing = () =>
     withFileLock(file, () => {

@@ -1,6 +1,7 @@
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { processExists } from "./process-exists.ts";
+import { systemClock } from "../clock.ts";
+import { ownProcess, readOwner, spellOwner, stateOfOwner } from "./process-owner.ts";
 
 /** How long a lock of another process is waited for, and how often it is tried; ms. */
 const waitMs = 5_000;
@@ -8,18 +9,19 @@ const againMs = 20;
 
 /**
  * Runs `work` while no other process works under the lock of this file, and returns its result. For short work on small files: it
- * blocks the process. A lock whose process is gone is taken over.
+ * blocks the process. A lock whose process is gone is taken over, and so is one of another
+ * machine that is a minute old.
  *
  * @throws Error when another process keeps the lock for five seconds, and the errors of the file system and of `work`.
  */
 export function withFileLock<T>(file: string, work: () => T): T {
   const lock = `${file}.lock`;
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const mine = `${process.pid} ${crypto.randomUUID()}`;
+  const mine = `${spellOwner(ownProcess())} ${crypto.randomUUID()}`;
   const untilMs = performance.now() + waitMs;
   while (!taken(lock, mine)) {
     const holder = textOf(lock);
-    if (holder !== undefined && !processExists(Number.parseInt(holder, 10))) takeAway(lock, holder);
+    if (holder !== undefined && isLeft(lock, holder)) takeAway(lock, holder);
     else if (performance.now() > untilMs) throw new Error(`another process keeps ${lock}`);
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, againMs);
   }
@@ -28,6 +30,18 @@ export function withFileLock<T>(file: string, work: () => T): T {
   } finally {
     rmSync(lock, { force: true });
   }
+}
+
+/** No work under a lock takes so long; ms. */
+const oldMs = 60_000;
+
+/** Whether nobody works under the lock: its process has ended, or it is old and nothing here can tell. */
+function isLeft(lock: string, holder: string): boolean {
+  const owner = readOwner(holder);
+  const state = owner === undefined ? "elsewhere" : stateOfOwner(owner);
+  if (state !== "elsewhere") return state === "gone";
+  const made = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
+  return made !== undefined && systemClock.now() - made > oldMs;
 }
 
 /** The lock appears with its content, so that no process takes it for an old lock that was left behind. */

@@ -1,24 +1,59 @@
-import { MillraceError } from "../errors.ts";
+import { MillraceError, toMillraceError } from "../errors.ts";
 
 const writable = "Make it writable, or set MILLRACE_HOME to a folder that you can write to.";
+const space = "Free some space, then try again.";
+const look = "Look at its folder with `ls -ld`. It must be yours.";
+const files = "Raise the limit (`ulimit -n 4096`), or end programs that keep many files open.";
+const place = "Remove that file, or set MILLRACE_HOME to another folder.";
 const reasons: Readonly<Record<string, readonly [why: string, hint: string]>> = {
   EROFS: ["the disk is read-only", writable],
   "ENOENT of mkdir": ["the disk may be read-only", writable],
-  ENOSPC: ["the disk is full", "Free some space, then try again."],
-  EDQUOT: ["your disk quota is used up", "Free some space, then try again."],
-  EACCES: ["you may not write there", "Look at its folder with `ls -ld`. It must be yours."],
-  EPERM: ["you may not write there", "Look at its folder with `ls -ld`. It must be yours."],
+  ENOSPC: ["the disk is full", space],
+  EDQUOT: ["your disk quota is used up", space],
+  EFBIG: ["the file is larger than this system lets it be", space],
+  EACCES: ["you may not write there", look],
+  EPERM: ["you may not write there", look],
+  EMFILE: ["this process has too many files open", files],
+  ENFILE: ["this machine has too many files open", files],
+  EIO: ["the disk reports an error", "Look at the disk: the system's log has more."],
+  ENOTDIR: ["a file stands where a folder must be", place],
+  "EEXIST of mkdir": ["a file stands where a folder must be", place],
 };
 
+/** System calls on files; the others (a socket, a signal, a program that is started) fail with the same codes for other reasons. */
+const fileCalls =
+  /^(f?(sync|datasync|truncate|chmod|chown|utimes|stat)|l?stat|statfs|access|open|close|read|write|writev|mkdir|mkdtemp|rename|unlink|rm|rmdir|link|symlink|copyfile|readlink|realpath|scandir|opendir|utime|lutime)$/;
+const looks = /^(scandir|opendir|read|l?stat|fstat|statfs|readlink|realpath)$/;
+
 /**
- * What a failed write means to the user: a full or read-only disk, or a folder of somebody else's. Undefined for anything else, which
- * may be a bug. Node reports a folder that cannot be made on a read-only disk as ENOENT of mkdir.
+ * What a failure of the file system means to the user: a full or read-only disk, too many open files, or a folder of somebody else's.
+ * Undefined for anything else, which may be a bug. Node reports a folder that cannot be made on a read-only disk as ENOENT of mkdir.
+ * A write through an open descriptor names no file: `file` does then.
  */
-export function fileProblem(error: unknown): MillraceError | undefined {
+export function fileProblem(error: unknown, file = "A file of Millrace"): MillraceError | undefined {
   if (!(error instanceof Error)) return undefined;
-  const { code = "", syscall, path } = error as NodeJS.ErrnoException; // the file system's errors have these
-  const reason = reasons[code === "ENOENT" && syscall === "mkdir" ? "ENOENT of mkdir" : code];
-  if (reason === undefined || path === undefined) return undefined;
+  const { code = "", syscall = "", path = file } = error as NodeJS.ErrnoException; // the file system's errors have these
+  const reason = reasons[`${code} of ${syscall}`] ?? reasons[code];
+  if (reason === undefined || !fileCalls.test(syscall)) return undefined;
   const [why, hint] = reason;
-  return new MillraceError("degraded", `${path} cannot be written: ${why}.`, { hint, cause: error });
+  const cannot = looks.test(syscall) ? "read" : "written";
+  const shown = cannot === "read" ? why.replace("write", "read") : why;
+  return new MillraceError("degraded", `${path} cannot be ${cannot}: ${shown}.`, { hint, cause: error });
+}
+
+/**
+ * The error for a person. Where the file system is the cause, also the cause of a cause, it says the reason and what to do: an error that
+ * names only what failed gets both.
+ */
+export function withFileReason(error: unknown, file: string): MillraceError {
+  const own = fileProblem(error, file);
+  if (own !== undefined) return own;
+  const known = toMillraceError(error);
+  if (known.code !== "degraded" && known.code !== "internal") return known;
+  let { cause } = known;
+  while (cause instanceof Error && fileProblem(cause, file) === undefined) ({ cause } = cause);
+  const reason = fileProblem(cause, file);
+  if (reason === undefined || known.message.includes(reason.message)) return known;
+  if (known.code === "internal") return reason;
+  return new MillraceError(known.code, `${known.message} ${reason.message}`, { hint: reason.hint, cause: known });
 }

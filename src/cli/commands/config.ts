@@ -8,6 +8,7 @@ import { editDistance } from "../../models/nearest.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import {
   agentSchema,
+  type Config,
   configSchema,
   parseConfig,
   parseServeTable,
@@ -18,6 +19,7 @@ import {
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { flag, kebab } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { checkGatewayOptions } from "../serve/gateway-options.ts";
 import { printTable } from "../terminal/table.ts";
 import { serveCommand } from "./serve.ts";
 
@@ -34,9 +36,8 @@ const checkCommand = defineCommand({
   name: "check",
   summary: "Check the configuration file",
   options: {},
-  run(_, { out, settings: { configFile: file } }) {
-    const config = readConfig(file);
-    parseServeTable(config, serveCommand.options, file);
+  run(_, { io, out, settings: { configFile: file } }) {
+    checkServeTable(readConfig(file), file, io);
     out.line(existsSync(file) ? `${file} has no errors.` : `There is no ${file}, so the defaults apply.`);
     return Promise.resolve();
   },
@@ -90,12 +91,19 @@ const setCommand = defineCommand({
     parseConfig(text, file); // a file that is wrong already is not edited
     const value = values.length === 0 ? undefined : tomlValue(key, values);
     const edited = editToml(text, "serve", key.slice("serve.".length), value);
-    parseServeTable(parseConfig(edited, file), serveCommand.options, file);
+    checkServeTable(parseConfig(edited, file), file, context.io);
     replaceFileSync(file, edited);
     out.line(value === undefined ? `${key} has its default again.` : `${key} is set in ${file}.`);
     out.note(await howToApply(context));
   },
 });
+
+/** Refuses a file with which `serve` would not start. Throws `invalid_request`. */
+function checkServeTable(config: Config, file: string, io: CommandContext["io"]): void {
+  const initial = Object.entries(serveCommand.options).map(([name, spec]) => [name, spec.initial] as const);
+  const options = { ...Object.fromEntries(initial), ...parseServeTable(config, serveCommand.options, file) };
+  checkGatewayOptions(io, options);
+}
 
 export const configCommand = defineCommand({
   ...outlines.config,

@@ -83,8 +83,9 @@ function openTail(file: string): { read(): readonly string[]; close(): void } {
     read() {
       readOn();
       if (existsSync(file) && statSync(file).ino !== fstatSync(descriptor).ino) {
+        const next = openSync(file, "r");
         closeSync(descriptor);
-        descriptor = openSync(file, "r");
+        descriptor = next;
         at = 0;
         readOn();
       }

@@ -1,6 +1,5 @@
 import { untilAborted, within } from "../../base/async.ts";
-import { MillraceError } from "../../base/errors.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
+import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import type { GatewayParts } from "../compose/compose.ts";
 import { removedVariables } from "../config/removed-settings.ts";
 import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
@@ -17,8 +16,9 @@ import { readAccounts } from "../limits/read-accounts.ts";
 import { flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
-import { gatewayOptions } from "../serve/gateway-options.ts";
+import { checkGatewayOptions, gatewayOptions } from "../serve/gateway-options.ts";
 import { listenSomewhere, openComposed } from "../serve/open-composed.ts";
+import { spellOptions } from "../serve/running-options.ts";
 import { chosenIde, spellChosenIde } from "../serve/servers.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 
@@ -31,8 +31,12 @@ export const serveCommand = defineCommand({
     socket: text("listen on this Unix domain socket (mode 0600) in place of a port", "<path>", {
       env: "MILLRACE_SOCKET",
     }),
-    allowHost: texts("also accept this name in the Host header", "<name>"),
-    allowOrigin: texts("allow web pages of this origin to call the gateway", "<https://origin>"),
+    allowHost: texts("also accept this name in the Host header", "<name>", {
+      check: (raw) => (/^(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])$/.test(raw) ? undefined : "the name of a host, without a port"),
+    }),
+    allowOrigin: texts("allow web pages of this origin to call the gateway", "<https://origin>", {
+      check: (raw) => (URL.parse(raw)?.origin === raw ? undefined : "an origin such as https://notes.example"),
+    }),
     background: flag("start it in the background and return; `millrace stop` stops it"),
     json: flag("print one line of JSON when ready"),
   },
@@ -44,6 +48,7 @@ export const serveCommand = defineCommand({
   ],
   async run({ options, given, argv }, context) {
     const { io, out, settings, signal } = context;
+    checkGatewayOptions(io, options);
     if (options.background) {
       if (!options.json && !options.accept) await askConsent(options, context);
       return startInBackground(argv, context);
@@ -56,10 +61,6 @@ export const serveCommand = defineCommand({
       out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
     }
     const { socket } = options;
-    if (socket !== undefined && io.platform === "win32")
-      throw new MillraceError("invalid_request", "--socket works on Linux and macOS only.", {
-        hint: "Leave it out: Millrace then listens on 127.0.0.1.",
-      });
     for (const removed of removedVariables(io.env)) out.note(removed);
     const log = openGatewayLog(io, settings, options.logLevel);
     const composed = await openComposed(options, context, {
@@ -85,6 +86,7 @@ export const serveCommand = defineCommand({
       startedAtMs: io.clock.now(),
       startedBy: startedBy(io.env),
       argv: [...argv],
+      options: spellOptions(options),
     };
     const onProblem = (error: unknown) =>
       out.note(
@@ -109,6 +111,12 @@ export const serveCommand = defineCommand({
     return exitCodes.ok;
   },
 });
+
+/** Reads and checks the command line of `serve`, with the settings of the file and the environment, and starts nothing. */
+export const serveCheck: Command = {
+  ...serveCommand,
+  run: ({ options }, { io }) => Promise.resolve(checkGatewayOptions(io, options)),
+};
 
 /** The start waits no longer than this for the name of the plan; ms. */
 const planMs = 1_000;

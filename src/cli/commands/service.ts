@@ -12,7 +12,8 @@ import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { type ServiceManager, type ServiceSpec, spellStep, takeSteps } from "../service/service-plan.ts";
-import { managerOf, serviceSpec } from "../service/service-spec.ts";
+import { managerOf, noteService, serviceSpec } from "../service/service-spec.ts";
+import { stableNode } from "../service/stable-node.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 
 const waitMs = 20_000;
@@ -73,6 +74,7 @@ export async function actOnService(
   if (action !== "install" && !existsSync(manager.definition(spec))) throw notInstalled();
   if (action === "install") await refuseBesideAnother(context);
   await takeSteps(steps, commandRunner(childEnvironment("tool", io.env, io.platform)), signal);
+  if (action !== "restart") noteService(spec.folder, action === "install" ? spec : undefined);
   if (action === "uninstall") {
     removeEmptyFolders(dirname(manager.definition(spec)), io.homeFolder);
     await endHosts(hostsFolder(context.settings.folder)); // nobody would read their answers
@@ -90,7 +92,12 @@ export async function actOnService(
     );
   }
   out.line(`The service (${manager.title}) serves on ${url}.`);
-  if (action === "install") out.line(manager.note);
+  if (action === "install") {
+    out.line(manager.note);
+    const { path, until } = stableNode(process.execPath, { env: io.env, home: io.homeFolder });
+    if (until !== undefined)
+      out.note(`It runs ${path}. When an upgrade of Node takes ${until} away, run \`millrace service install\` again.`);
+  }
   return exitCodes.ok;
 }
 

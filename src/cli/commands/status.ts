@@ -1,6 +1,9 @@
 import { lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
+import type { MillraceError } from "../../base/errors.ts";
+import { withFileReason } from "../../base/node/file-problem.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
+import { percentLeft } from "../../usage/limits.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { setUpClients } from "../clients/installed.ts";
@@ -46,23 +49,40 @@ export const statusCommand = defineCommand({
 /** Asks the gateway, the IDEs and Millrace's own files. Starts nothing. */
 export async function readStatus(options: IdeOptions, context: CommandContext) {
   const { io, settings, signal } = context;
+  /** Why a line could not be read, by its title. */
+  const problems = new Map<string, MillraceError>();
+  /** Each line is read by itself, so that one that fails costs no other. */
+  const line = async <T>(title: string, read: () => T | Promise<T>, otherwise: T): Promise<T> => {
+    try {
+      return await read();
+    } catch (error) {
+      signal.throwIfAborted();
+      problems.set(title, withFileReason(error, `A file in ${settings.folder}`));
+      return otherwise;
+    }
+  };
   const [gateway, accounts, limits] = await withFinder(io, options, (finder) =>
-    Promise.all([readGatewayStatus(context), readAccounts(finder, signal), readLimits(finder, context)]),
+    Promise.all([
+      line("gateway", () => readGatewayStatus(context, line), undefined),
+      line("account", () => readAccounts(finder, signal), []),
+      line("left", () => readLimits(finder, context), undefined),
+    ]),
   );
   return {
     atMs: io.clock.now(),
+    problems,
     gateway,
     /** Null where the file does not say since when. */
-    pausedSince: readPause(settings.pauseFile)?.since,
+    pausedSince: await line("prompts", () => readPause(settings.pauseFile)?.since, undefined),
     // As the choice of an IDE: a stand-in only where nothing real is signed in.
     accounts: accounts.toSorted(
       (a, b) => Number(b.signed_in) - Number(a.signed_in) || Number(a.stand_in) - Number(b.stand_in),
     ),
     limits,
     // Also those that a gateway which ended has left.
-    agents: await lookAtHosts(hostsFolder(settings.folder)),
-    clients: setUpClients(settings.folder),
-    hasService: isServiceInstalled(context),
+    agents: await line("agents", () => lookAtHosts(hostsFolder(settings.folder)), []),
+    clients: await line("clients", () => setUpClients(settings.folder), []),
+    hasService: await line("service", () => isServiceInstalled(context), undefined),
   };
 }
 
@@ -80,13 +100,19 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
         : `${out.style("yellow", "PAUSED")}: no prompt is sent until \`millrace resume\``,
     ],
     ...(gateway === undefined ? [] : [["turns", spellTurns(gateway)] as const]),
+    ...(gateway?.logProblem === undefined ? [] : [["log", gateway.logProblem] as const]),
     ...(status.agents.length === 0 ? [] : [["agents", status.agents.map(spellHost).join(", ")] as const]),
     ["clients", clients.length === 0 ? "none is set up: `millrace setup` does it" : `${clients.join(", ")} set up`],
     ...(hasService === undefined ? [] : [["service", hasService ? "installed" : "not installed"] as const]),
     ...(gateway === undefined ? [] : [["last failure", spellFailure(gateway.lastFailure, status.atMs)] as const]),
     ...status.accounts.flatMap(({ todo }) => (todo === null ? [] : [["to do", todo] as const])).slice(0, 1),
   ];
-  return rows.map(([title, text]) => `${out.style("dim", title.padEnd(13))}${text}`);
+  const unread = [...status.problems].map(
+    ([title, { message, hint }]) => [title, `cannot be read: ${message} ${hint}`.trim()] as const,
+  );
+  const told = rows.map(([title, text]) => unread.find(([other]) => other === title) ?? [title, text]);
+  const further = unread.filter(([title]) => !rows.some(([other]) => other === title));
+  return [...told, ...further].map(([title, text]) => `${out.style("dim", title.padEnd(13))}${text}`);
 }
 
 function spellGateway({ gateway, atMs }: Status): string {
@@ -115,7 +141,7 @@ function spellLeft({ limits, atMs }: Status): string {
     const { label, state, utilization, remaining, resets_at: reset } = window;
     if (state === "unlimited") return [`${label}: unlimited`];
     if (utilization === null && remaining === null) return [];
-    const left = utilization === null ? amount(window) : `${Math.floor((1 - utilization) * 100)} %`;
+    const left = utilization === null ? amount(window) : `${percentLeft(utilization)} %`;
     const inMs = reset === null ? 0 : Date.parse(reset) - atMs;
     return [`${label}: ${left}${inMs > 60_000 ? `, resets in ${durationInWords(inMs)}` : ""}`];
   });
@@ -142,7 +168,8 @@ function spellFailure(failure: GatewayStatus["lastFailure"], nowMs: number): str
   return `${reason}, ${model}, ${spellAge(nowMs - Date.parse(at))} ago (\`millrace tail ${id.slice(-8)}\`)`;
 }
 
-function encodeStatus({ gateway, pausedSince, accounts, limits, agents, clients, hasService }: Status): object {
+function encodeStatus(status: Status): object {
+  const { problems, gateway, pausedSince, accounts, limits, agents, clients, hasService } = status;
   return {
     gateway: gateway === undefined ? null : encodeGateway(gateway),
     paused: pausedSince !== undefined,
@@ -152,10 +179,11 @@ function encodeStatus({ gateway, pausedSince, accounts, limits, agents, clients,
     agents: agents.map(hostJson),
     clients,
     service_installed: hasService ?? null,
+    problems: [...problems].map(([line, { message, hint }]) => ({ line, message, hint })),
   };
 }
 
-function encodeGateway({ url, file, backend, turnLimit, lastFailure, ...counts }: GatewayStatus): object {
+function encodeGateway({ url, file, backend, turnLimit, lastFailure, logProblem, ...counts }: GatewayStatus): object {
   return {
     url,
     pid: file?.pid ?? null,
@@ -166,6 +194,7 @@ function encodeGateway({ url, file, backend, turnLimit, lastFailure, ...counts }
     turn_limit: turnLimit ?? null,
     ...counts,
     last_failure: lastFailure,
+    log_problem: logProblem ?? null,
   };
 }
 
@@ -178,7 +207,10 @@ const mostTurns = 50;
 type GatewayStatus = NonNullable<Awaited<ReturnType<typeof readGatewayStatus>>>;
 
 /** Undefined where no gateway runs. Counts are since its start; no `backend` while its first search runs. Waits until a gateway that just started knows the IDE. */
-async function readGatewayStatus(context: CommandContext) {
+async function readGatewayStatus(
+  context: CommandContext,
+  line: <T>(title: string, read: () => Promise<T>, otherwise: T) => Promise<T>,
+) {
   const { io, settings, signal } = context;
   const gateway = await findGateway(settings, signal);
   if (gateway === undefined) return undefined;
@@ -187,7 +219,7 @@ async function readGatewayStatus(context: CommandContext) {
     await io.clock.sleep(againMs, signal);
     health = await readHealth(gateway, signal);
   }
-  const metrics = await (await callGateway(gateway, "/metrics", { signal })).text();
+  const metrics = await line("turns", async () => (await callGateway(gateway, "/metrics", { signal })).text(), "");
   const backend = health.details?.backend;
   return {
     url: gateway.url,
@@ -198,7 +230,8 @@ async function readGatewayStatus(context: CommandContext) {
     waiting: sumOf(metrics, "millrace_turns_waiting"),
     ended: sumOf(metrics, "millrace_turns_ended_total"),
     failed: sumOf(metrics, "millrace_turns_ended_total", 'outcome="failed"'),
-    lastFailure: await lastFailureOf(gateway, signal),
+    lastFailure: await line("last failure", () => lastFailureOf(gateway, signal), null),
+    logProblem: health.details?.log_problem,
   };
 }
 
@@ -207,9 +240,6 @@ async function readLimits(finder: IdeFinder, context: CommandContext): Promise<L
   const source = await limitsSource((of) => openLocalMeter(of, finder))(context);
   try {
     return await source.limits(context.signal);
-  } catch {
-    context.signal.throwIfAborted();
-    return undefined; // the other lines are worth showing
   } finally {
     source.close();
   }

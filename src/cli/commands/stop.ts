@@ -6,14 +6,19 @@ import { processRuns } from "../../base/node/process-exists.ts";
 import { removeIfThere } from "../../base/node/replace-file.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { startInBackground } from "../gateway-process/background.ts";
+import { dispatch } from "../dispatch.ts";
+import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import { callGateway, lookForGateway } from "../gateway-process/gateway-client.ts";
 import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { readKey } from "../gateway-process/key-file.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { findPortHolder } from "../gateway-process/port-holder.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { serveCheck } from "./serve.ts";
 import { actOnService } from "./service.ts";
 
 /** The option that `stop` and `restart` share. */
@@ -73,18 +78,42 @@ async function leftOpen(folder: string, { io, settings, signal }: CommandContext
 export const restartCommand = defineCommand({
   ...outlines.restart,
   description:
-    "Stops your gateway and starts it in the background, on the same port and with the same command line. Running turns continue there. If no gateway runs, it starts one. A service is restarted as a service.",
-  options: { wait: waitOption },
-  examples: [["millrace restart", "after an update, or a change of the configuration file"]],
-  async run({ options }, context) {
+    "Stops your gateway and starts it in the background, on the same port and with the same command line; an option given here is added to it. Running turns continue there. If no gateway runs, it starts one. A service is restarted as a service.",
+  options: { wait: waitOption, ...ownGatewayOptions },
+  examples: [
+    ["millrace restart", "after an update, or a change of the configuration file"],
+    ["millrace restart --ide devin-next", "with another option from now on"],
+  ],
+  async run({ options, typed, argv }, context) {
     const { out, settings } = context;
     const running = readGatewayFile(settings.gatewayFile);
-    if (running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service")
-      return actOnService("restart", context);
+    const isService = running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service";
+    // What would keep the new one from starting is told while the old one still serves.
+    const changes = argv.filter(
+      (word, at) => word !== "restart" && !/^--wait(?:=|$)/.test(word) && argv[at - 1] !== "--wait",
+    );
+    if (isService && changes.length > 0) {
+      throw new MillraceError("invalid_request", "A service has no command line to change.", {
+        hint: `Put it into the configuration file: \`millrace config set ${[...typed].filter((name) => name !== "wait")[0] ?? "ide"} <value>\`, then \`millrace restart\`.`,
+      });
+    }
+    const next = [...((isService ? undefined : running?.argv) ?? ["serve"]), ...changes];
+    const code = await dispatch(
+      next.filter((word) => word !== "--json"),
+      context.io,
+      [serveCheck],
+    );
+    if (code !== exitCodes.ok) {
+      if (running !== undefined) out.note(`Nothing was stopped: the gateway at ${running.url} still serves.`);
+      return code;
+    }
+    if (isService) return actOnService("restart", context);
+    readKey(settings.keyFile);
+    checkStartFiles(settings.folder);
     const stopped = await stopGateway(options.wait, context);
     if (stopped === undefined) out.note("No gateway ran.");
     else if (stopped.startedBy !== "background") out.note("It ran on a terminal; now it runs in the background.");
-    return startInBackground(onSamePort(stopped?.argv ?? ["serve"], stopped?.url), context);
+    return startInBackground(onSamePort(next, stopped?.url), context);
   },
 });
 

@@ -11,6 +11,7 @@ import { planUndo, undoChanges } from "../clients/applied.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
+import { isOwnFile } from "../compose/settings.ts";
 import { spellBytes, spellCount } from "../doctor/spell.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
@@ -27,10 +28,6 @@ const stopMs = 30_000;
 
 /** The notes of the conversations that Millrace began. */
 const journal = "cascades.jsonl";
-
-/** Millrace's own files, also with a dot or a hyphen and more after the name. `MILLRACE_HOME` may name a folder with other files. */
-const ownFile =
-  /^(?:acp|agents|cascades|config|consent|dashboard|gateway|keys?|limits|log-key|logs|paused|schemas|service|sessions|setup|streams|turns)(?:[.-]|$)/;
 
 /** One thing to remove. `take` answers what stays, and why. */
 interface Step {
@@ -150,7 +147,7 @@ async function filesLeft(context: CommandContext): Promise<readonly string[]> {
   if (setUpClients(folder).length > 0) kept.add("setup");
   const failed: string[] = [];
   for (const name of readdirSync(folder)) {
-    if (kept.has(name) || !ownFile.test(name)) continue;
+    if (kept.has(name) || !isOwnFile(name)) continue;
     try {
       await rm(join(folder, name), { recursive: true, force: true });
     } catch (error) {
@@ -162,7 +159,7 @@ async function filesLeft(context: CommandContext): Promise<readonly string[]> {
     (file) => dirname(file) !== folder && existsSync(file),
   );
   const notes = kept.has(journal) ? [`${join(folder, journal)}: the list of these conversations`] : [];
-  const inside = existsSync(folder) ? readdirSync(folder).filter((name) => !kept.has(name) && !ownFile.test(name)) : [];
+  const inside = existsSync(folder) ? readdirSync(folder).filter((name) => !kept.has(name) && !isOwnFile(name)) : [];
   return [
     ...failed,
     ...notes,

@@ -1,4 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
+import { localZone } from "../../base/time-zone.ts";
 import type { LimitsEnvelope, LimitsWindowEnvelope } from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
@@ -114,7 +115,8 @@ function wrongWith(limits: LimitsEnvelope, nowMs: number): readonly string[] {
 async function report(options: UsageOptions, source: LimitsSource, context: CommandContext): Promise<void> {
   const { out, io, signal } = context;
   const sinceMs = parseSince(options.since ?? "30d", io.clock.now(), "--since");
-  const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const { zone: timeZone, isFallback } = localZone();
+  if (isFallback) out.note(`TZ=${JSON.stringify(io.env["TZ"] ?? "")} names no time zone: days and times are in UTC.`);
   const usage = await source.usage({ sinceMs, by: options.by ?? "model", timeZone }, signal);
   if (options.json) return out.json(usage);
   if (usage.data.length === 0) out.line(`No turn ended since ${formatInstant(sinceMs)}.`);

@@ -21,7 +21,17 @@ export function composeUpstream(options: UpstreamOptions) {
   const { owner = ownerName(randomUUID()) } = options;
   const journal = openOwnJournal(settings);
   const servers = promptServers(finder);
-  const agents = composeAgents(options, { config, folder, journal, owner });
+  const composed = composeAgents(options, { config, folder, journal, owner });
+  const agents: typeof composed = {
+    ...composed,
+    /** While the IDE in use is waited for, the agent of another product is not asked in its place. */
+    async vendor(signal) {
+      const vendor = await composed.vendor(signal);
+      const away = vendor.program && servers.awaited(await finder.find(signal), vendor.program.variant);
+      if (away !== undefined) throw away;
+      return vendor;
+    },
+  };
   const catalogue = createCatalogue();
   const backends = openBackends({
     ...servers,

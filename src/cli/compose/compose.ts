@@ -37,7 +37,7 @@ import { composeMeter, startMeter } from "./compose-meter.ts";
 import { type OpenedStore, openStore } from "./compose-store.ts";
 import { composeUpstream } from "./compose-upstream.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
-import { machineOf, ownerIsGone, ownerName, trajectoryNotes } from "./own-cascades.ts";
+import { isElsewhere, ownerIsGone, ownerName, trajectoryNotes } from "./own-cascades.ts";
 import type { Settings } from "./settings.ts";
 import { startingIde } from "./starting-ide.ts";
 
@@ -88,7 +88,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     checkConsent: consentCheck(consent),
   });
   const { agents, backends, journal, servers } = upstream;
-  const starting = startingIde(finder, clock);
+  const starting = startingIde(finder, clock, servers);
   const models = starting.models(upstream.models);
   const { contextTokens } = upstream.models;
   const nameOf = (uid: string) => models.nameOf(uid);
@@ -112,7 +112,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     implicitJoins: true,
     owner,
     ownerIsGone: (other) => ownerIsGone(other, owner),
-    isElsewhere: (other) => machineOf(other) !== machineOf(owner),
+    isElsewhere,
     ...(redis && { account: promptAccount(finder, servers, clock) }),
     layout: (request, model, how) =>
       layoutPrompt(request, { ...model, contextTokens: contextTokens(model.uid) }, how).prompt,
@@ -148,7 +148,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     ides: ides.read,
     idesMark: ides.mark,
     agents: () => agentStats(agents),
-    healthDetails: healthDetails(finder, backends, clock),
+    healthDetails: healthDetails(finder, backends, { clock, log }),
     ideOf: (modelUid = "") => agentOfModel(modelUid) ?? backends.ide,
     models,
     contextTokens,

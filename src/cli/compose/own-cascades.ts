@@ -1,9 +1,8 @@
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { processExists } from "../../base/node/process-exists.ts";
+import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node/process-owner.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { type CascadeJournal, type LastAsk, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Ide } from "../../ide/ide.ts";
@@ -98,22 +97,24 @@ export function olderThan(cascades: readonly OwnCascade[], ageMs: number, clock:
   return cascades.filter((cascade) => lastUsedMs(cascade) < before);
 }
 
-/** Names this process among those that share a store: machine, pid, and a value that differs if the pid is used again. */
+/** Names this process among those that share a store: machine, boot, pid, start, and a value that is another one for each gateway in it. */
 export function ownerName(instance: string): string {
-  return `${hostname()}/${process.pid}/${instance}`;
+  return `${spellOwner(ownProcess())}/${instance}`;
 }
 
-/** The machine that an owner's process runs on. */
-export function machineOf(owner: string): string | undefined {
-  return owner.split("/")[0];
+/** Whether the owner ran on another machine or in another container. */
+export function isElsewhere(owner: string): boolean {
+  const other = readOwner(owner);
+  return other === undefined || stateOfOwner(other) === "elsewhere";
 }
 
 /**
- * Whether the owner's process has certainly ended: it ran on this machine, and its pid is free or is this process's. If that is
- * unclear (another machine, a pid that another process has now), only the end of its lease counts.
+ * Whether the owner's process has certainly ended: it ran on this machine, and it does not run or was this process. If that is unclear,
+ * only the end of its lease counts.
  */
 export function ownerIsGone(owner: string, self: string): boolean {
-  const [host, pid] = owner.split("/");
-  if (host !== hostname() || owner === self) return false;
-  return Number(pid) === process.pid || !processExists(Number(pid));
+  const other = readOwner(owner);
+  if (other === undefined || owner === self) return false;
+  const state = stateOfOwner(other);
+  return state === "gone" || (state === "alive" && other.pid === process.pid);
 }

@@ -29,3 +29,32 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">) {
     gatewayFile: join(folder, "gateway.json"),
   };
 }
+
+/** What Millrace makes in its folder; a test compares this list with what the commands leave there. */
+const ownNames = [
+  "acp",
+  "agents",
+  "cascades",
+  "config",
+  "consent",
+  "dashboard",
+  "gateway",
+  "key",
+  "keys",
+  "limits",
+  "log-key",
+  "logs",
+  "paused",
+  "run",
+  "schemas",
+  "service",
+  "sessions",
+  "setup",
+  "streams",
+  "turns",
+];
+
+/** Whether a file of the folder is Millrace's own, by its name: with a dot or a hyphen, more may follow. `MILLRACE_HOME` may hold other files. */
+export function isOwnFile(name: string): boolean {
+  return ownNames.some((own) => name === own || name.startsWith(`${own}.`) || name.startsWith(`${own}-`));
+}

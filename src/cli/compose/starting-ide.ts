@@ -4,6 +4,7 @@ import { isWithoutIde } from "../../base/errors.ts";
 import { SharedCall } from "../../base/shared-call.ts";
 import type { Ide, IdeFinder } from "../../ide/ide.ts";
 import type { Models } from "../../models/model.ts";
+import type { PromptServers } from "../serve/servers.ts";
 
 /** How long an IDE that is starting is waited for, and how often it is looked for meanwhile; ms. */
 const startsWithinMs = 5_000;
@@ -13,8 +14,12 @@ const givenUpMs = 30_000;
 /** An IDE whose process is younger than this may not have read its account yet; ms. */
 const youngMs = 30_000;
 
-/** Waits for an IDE that is starting. All requests share one search. A row of docs/retries.md. */
-export function startingIde(finder: Pick<IdeFinder, "find" | "invalidate">, clock: Clock) {
+/** Waits for an IDE that is starting, and for the IDE in use while another one runs. All requests share one search. A row of docs/retries.md. */
+export function startingIde(
+  finder: Pick<IdeFinder, "find" | "invalidate">,
+  clock: Clock,
+  servers: Partial<Pick<PromptServers, "awaited">> = {},
+) {
   const search = new SharedCall<void>();
   let gaveUpAtMs = Number.NEGATIVE_INFINITY;
 
@@ -25,8 +30,10 @@ export function startingIde(finder: Pick<IdeFinder, "find" | "invalidate">, cloc
   async function look(signal: AbortSignal): Promise<void> {
     const untilMs = clock.monotonic() + startsWithinMs;
     for (;;) {
-      const { ides } = await finder.find(signal);
-      const starting = ides.filter(isStarting);
+      const result = await finder.find(signal);
+      const { ides } = result;
+      const isAwaited = servers.awaited?.(result) !== undefined;
+      const starting = isAwaited ? ides : ides.filter(isStarting);
       if (starting.length < ides.length) return;
       for (const ide of starting) finder.invalidate(ide, "failed"); // the next look reads its account anew
       if (clock.monotonic() >= untilMs) break;

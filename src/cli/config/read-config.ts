@@ -207,10 +207,10 @@ function parseValue(spec: OptionSpec<unknown>, value: SettingValue, wrong: (why:
     if (typeof value === "boolean") return value;
     throw wrong(" must be true or false");
   }
-  if (Array.isArray(spec.initial)) return [value].flat().map(String);
-  if (typeof value === "boolean" || Array.isArray(value)) throw wrong(" must be one value");
+  const isList = Array.isArray(spec.initial);
+  if (typeof value === "boolean" || (Array.isArray(value) && !isList)) throw wrong(" must be one value");
   try {
-    return spec.parse(String(value));
+    return Array.isArray(value) ? value.flatMap((each) => spec.parse(each)) : spec.parse(String(value));
   } catch (error) {
     throw isMillraceError(error) ? wrong(`: ${error.message.replace(/\.$/, "")}`) : error;
   }

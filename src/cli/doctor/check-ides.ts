@@ -30,6 +30,8 @@ export interface IdeReport {
   /** Likewise. */
   readonly schema?: SchemaReport;
   readonly signed_in: boolean;
+  /** How long its port took to answer the search. */
+  readonly answered_in_ms: number | null;
   readonly plan: string | null;
   /** The account's plan does not allow Cascade. */
   readonly cascade_denied?: true;
@@ -43,7 +45,11 @@ interface IdeQuestion {
   readonly asksPlan: boolean;
 }
 
+/** An IDE that needs so long for each call is slow. */
+const slowMs = 1_000;
 const askLimitMs = 8_000;
+/** The same for a slow IDE: what it is asked takes two calls, one after the other. */
+const slowAskLimitMs = 25_000;
 
 /** Searches for IDEs and asks each for its capabilities and its account (and the plan's name, on request). Spends nothing. */
 export async function checkIdes(
@@ -87,11 +93,12 @@ async function report(
     protocol: ide.endpoint.protocol,
     tls: ide.endpoint.tls,
     signed_in: ide.signedIn,
+    answered_in_ms: ide.answeredInMs === undefined ? null : Math.round(ide.answeredInMs),
   };
   if (ide.variant === "antigravity") return { ...known, plan: null };
   const schema = await checkSchema(schemas, ide.identity.extensionPath, signal);
   try {
-    const limited = deadline(signal, askLimitMs);
+    const limited = deadline(signal, (ide.answeredInMs ?? 0) > slowMs ? slowAskLimitMs : askLimitMs);
     const server = await finder.connect(ide, limited);
     const capabilities = await server.capabilities(limited);
     const plan = asksPlan && ide.signedIn ? await planOf(server, limited) : null;
@@ -175,12 +182,17 @@ function problemsOf(
     cascade_denied: denied,
     signed_in: signedIn,
     uptime_ms: uptimeMs,
+    answered_in_ms: answeredInMs,
   }: IdeReport,
   all: readonly IdeReport[],
   hasAgent: boolean,
 ): readonly Finding[] {
   const name = `${product}${pid === null ? "" : ` (pid ${pid})`}`;
   const findings: Finding[] = [];
+  if (answeredInMs !== null && answeredInMs > slowMs) {
+    const what = `${name} answers slowly: ${(answeredInMs / 1000).toFixed(1)} s for one call`;
+    findings.push(finding("ide", "note", what, "Look what keeps the machine busy, or reload the IDE's window."));
+  }
   if (problem !== undefined) {
     findings.push(
       finding("ide", "warning", `${name}: ${problem}`, "Reload the IDE's window; if it stays, restart the IDE."),

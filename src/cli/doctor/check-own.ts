@@ -14,6 +14,7 @@ import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import type { RedisAddress } from "../options.ts";
 import { version } from "../package-files.ts";
+import { lostPrograms } from "../service/service-spec.ts";
 import { type Finding, finding } from "./finding.ts";
 import { spellBytes, spellCount } from "./spell.ts";
 
@@ -178,6 +179,18 @@ async function modeOf(path: string): Promise<number | undefined> {
 }
 
 const connectLimitMs = 1_000;
+
+/** Whether the files that the installed service runs are there. */
+export function checkService(folder: string): readonly Finding[] {
+  return lostPrograms(folder).map((file) =>
+    finding(
+      "gateway",
+      "error",
+      `The service runs ${file}, which is not there any more, as after an upgrade of Node`,
+      "Type `millrace service install` again.",
+    ),
+  );
+}
 
 /** Whether a gateway of this user runs, and whether its usual port is free for one. */
 export async function checkGateway(settings: Settings, usualPort: number, ownVersion: string, signal: AbortSignal) {

@@ -14,7 +14,7 @@ import { chosenIde, nameWithKind } from "../serve/servers.ts";
 import type { Output } from "../terminal/output.ts";
 import { besideAgent, checkAgents, checkBackend, checkHosts } from "./check-agents.ts";
 import { checkIdes, type IdeReport } from "./check-ides.ts";
-import { checkGateway, checkKey, checkMachine, checkRedis, checkStore } from "./check-own.ts";
+import { checkGateway, checkKey, checkMachine, checkRedis, checkService, checkStore } from "./check-own.ts";
 import { type Finding, finding } from "./finding.ts";
 import { spellAge, spellBytes, spellCount, spellLines } from "./spell.ts";
 
@@ -64,6 +64,7 @@ export async function examine(
       ...(await checkHosts(settings.folder, io.platform)),
       ...(await more(upstream)),
       ...ofGateway,
+      ...checkService(settings.folder),
       ...ofKey,
       ...ofStore,
       ...ofConversations,

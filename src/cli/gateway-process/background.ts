@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
+import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeIfThere } from "../../base/node/replace-file.ts";
 import type { CommandContext } from "../command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -40,10 +41,7 @@ export async function startInBackground(
   shown: (lines: readonly string[]) => readonly string[] = (lines) => lines,
 ): Promise<number> {
   const { io, out, settings, signal } = context;
-  const logs = join(settings.folder, "logs");
-  mkdirSync(logs, { recursive: true, mode: 0o700 });
-  const files = { stdout: join(logs, `start-${process.pid}.out`), stderr: join(logs, "gateway.err") };
-  const [stdout, stderr] = [openSync(files.stdout, "w", 0o600), openSync(files.stderr, "w", 0o600)];
+  const { files, stdout, stderr } = openStartFiles(settings.folder);
   const ended: { code: number | undefined } = { code: undefined };
   const words = argv.filter((word) => word !== "--background");
   const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? "", ...words], {
@@ -75,6 +73,39 @@ export async function startInBackground(
     child.unref();
     removeIfThere(files.stdout);
   }
+}
+
+/** More than a gateway prints at its start. */
+const roomBytes = 64 * 1024;
+
+/**
+ * The files that a gateway in the background prints to. Throws the file system's errors before anything is started or stopped: on a full
+ * disk a gateway could not say why it ended.
+ */
+function openStartFiles(folder: string) {
+  const logs = join(folder, "logs");
+  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  const files = { stdout: join(logs, `start-${process.pid}.out`), stderr: join(logs, "gateway.err") };
+  const opened: number[] = [];
+  try {
+    for (const file of Object.values(files)) opened.push(openSync(file, "a", 0o600));
+    const [stdout = -1, stderr = -1] = opened;
+    writeFileSync(stdout, Buffer.alloc(roomBytes)); // until all is written, where `writeSync` may write a part
+    for (const each of opened) ftruncateSync(each);
+    return { files, stdout, stderr };
+  } catch (error) {
+    for (const each of opened) closeSync(each);
+    removeIfThere(files.stdout);
+    throw fileProblem(error, files.stdout) ?? error;
+  }
+}
+
+/** Throws, as `openStartFiles`, where a gateway could not be started in the background. */
+export function checkStartFiles(folder: string): void {
+  const { files, stdout, stderr } = openStartFiles(folder);
+  closeSync(stdout);
+  closeSync(stderr);
+  removeIfThere(files.stdout);
 }
 
 /** Whether a gateway has printed its whole start-up output: a line of JSON, or the line about stopping it. */

@@ -242,6 +242,7 @@ const healthSchema = z.looseObject({
         beside: z.string().optional(),
         hint: z.string().optional(),
       }),
+      log_problem: z.string().optional(),
     })
     .optional(),
 });

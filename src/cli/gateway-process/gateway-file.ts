@@ -17,6 +17,8 @@ const gatewayFileSchema = z.object({
   startedBy: z.enum(["terminal", "background", "service"]).optional(),
   /** The command line it was started with, for a restart. */
   argv: z.array(z.string()).optional(),
+  /** Its options as they would be typed, by name, so that other commands look where it looks. */
+  options: z.record(z.string(), z.string()).optional(),
 });
 
 /** Where a running gateway is, as it wrote it down for other commands of the same user. */

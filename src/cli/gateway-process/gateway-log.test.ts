@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
-import { type LogLevel, openGatewayLog, openRotatedFile, peopleLine, withRequestIds } from "./gateway-log.ts";
+import { type LogLevel, openGatewayLog, peopleLine, withRequestIds } from "./gateway-log.ts";
 
 const at = { atMs: new Date(2026, 10, 22, 14, 20, 31).getTime() };
 const turn = {
@@ -86,22 +86,4 @@ test("a line that names only a turn gets the id of the request that began it", (
   log.write("debug", "turn requested", { requestId: "req_2", turnId: "turn_1" });
   log.write("info", "turn", { turnId: "turn_1" });
   expect(lines.at(-1)).toEqual({ requestId: "req_1", turnId: "turn_1" });
-});
-
-test("a log file is put aside when it is full, and the oldest goes", () => {
-  const folder = mkdtempSync(join(tmpdir(), "millrace-rotated-"));
-  const file = join(folder, "logs", "a.log");
-  const log = openRotatedFile(file, { maxBytes: 10, keep: 3 });
-  for (const line of ["1234567\n", "2345678\n", "3456789\n", "4567890\n"]) log.write(line);
-  log.close();
-  expect(readdirSync(join(folder, "logs")).toSorted()).toEqual(["a.log", "a.log.1", "a.log.2"]);
-  expect([file, `${file}.1`, `${file}.2`].map((each) => readFileSync(each, "utf8"))).toEqual([
-    "4567890\n",
-    "3456789\n",
-    "2345678\n",
-  ]);
-  const again = openRotatedFile(file, { maxBytes: 10, keep: 3 });
-  again.write("5678901\n");
-  again.close();
-  expect(readFileSync(`${file}.1`, "utf8")).toBe("4567890\n");
 });

@@ -1,5 +1,4 @@
-import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { type DestinationStream, pino } from "pino";
 import type { BackendLifecycle } from "../../backends/lifecycle.ts";
@@ -19,6 +18,7 @@ import type { Settings } from "../compose/settings.ts";
 import { visible } from "../terminal/foreign-text.ts";
 import type { Io } from "../terminal/output.ts";
 import { startedBy } from "./background.ts";
+import { openRotatedFile } from "./rotated-file.ts";
 
 /** Writes the log lines of the gateway's life. `store` and `file` name where turns and the usage history are kept. */
 export function logLifecycle(
@@ -92,7 +92,7 @@ export function defaultLogFile({ folder }: Pick<Settings, "folder">): string {
 
 /**
  * The log of `serve`: lines for people on a terminal, JSON elsewhere. It goes into a rotated file if the gateway runs in
- * the background or as a service. The level is `info`, but `warn` for JSON on stderr. Throws the file system's errors.
+ * the background or as a service. The level is `info`, but `warn` for JSON on stderr.
  */
 export function openGatewayLog(
   io: Pick<Io, "stderr" | "env" | "clock">,
@@ -101,13 +101,20 @@ export function openGatewayLog(
 ): GatewayLog {
   const file = startedBy(io.env) === "terminal" ? undefined : defaultLogFile(settings);
   const screen = { write: (line: string) => io.stderr.write(visible(line)) };
-  const target = file === undefined ? screen : openRotatedFile(file);
+  const rotated =
+    file === undefined
+      ? undefined
+      : openRotatedFile(file, {
+          onProblem: (why) => screen.write(`warning: ${why} Log lines are lost until it can.\n`),
+        });
+  const target = rotated ?? screen;
   const isForPeople = file === undefined && io.stderr.isTTY === true;
   const usual = isForPeople || file !== undefined ? "info" : "warn";
   const level = logLevel ?? usual;
-  return withRequestIds(
+  const log = withRequestIds(
     isForPeople ? openPeopleLines(target, io.clock, level) : openLogLines({ stderr: target }, level),
   );
+  return rotated === undefined ? log : { ...log, problem: () => rotated.problem };
 }
 
 const mostTurns = 10_000;
@@ -149,43 +156,6 @@ export function openLogLines(io: { readonly stderr: LineTarget }, level: LogLeve
     destination,
   );
   return { write: (lineLevel, event, fields) => logger[lineLevel](fields, event) };
-}
-
-/** When a log file is put aside; bytes. */
-const largestBytes = 10 * 2 ** 20;
-/** The number of files that are kept, the one being written included. */
-const keptFiles = 5;
-
-/** Opens a file that lines are added to (0600), and its folder (0700); older ones are `gateway.log.1` and so on. Throws the file system's errors. */
-export function openRotatedFile(file: string, { maxBytes = largestBytes, keep = keptFiles } = {}) {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  let descriptor = openSync(file, "a", 0o600);
-  let size = fstatSync(descriptor).size;
-  const rotate = () => {
-    closeSync(descriptor);
-    for (let number = keep - 1; number > 0; number--)
-      attempt(() => renameSync(number === 1 ? file : `${file}.${number - 1}`, `${file}.${number}`));
-    descriptor = openSync(file, "a", 0o600);
-    size = fstatSync(descriptor).size;
-  };
-  return {
-    /** Never throws: a full disk costs the line. */
-    write(line: string) {
-      attempt(() => {
-        if (size > 0 && size + Buffer.byteLength(line) > maxBytes) rotate();
-        size += writeSync(descriptor, line);
-      });
-    },
-    close: () => attempt(() => closeSync(descriptor)),
-  };
-}
-
-function attempt(what: () => void): void {
-  try {
-    what();
-  } catch {
-    // a log that cannot be written must not stop the gateway
-  }
 }
 
 /** One line of the log, in the form for machines. */

@@ -17,7 +17,7 @@ test("health waits 50 ms for a search of the IDE at most, and then says what the
     searches.push(search);
     return search.promise;
   };
-  const details = healthDetails({ find }, backends, clock);
+  const details = healthDetails({ find }, backends, { clock });
   const found = (atMs: number) => ({ looked_at: new Date(atMs).toISOString(), ides: [], backend: { kind: "cascade" } });
   const asked = async () => {
     const answer = details();

@@ -3,6 +3,7 @@ import { within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { ideName } from "../../base/ide-name.ts";
+import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import { nameWithKind } from "../serve/servers.ts";
 
@@ -17,10 +18,10 @@ const freshMs = 50;
 export function healthDetails(
   finder: Pick<IdeFinder, "find">,
   backends: Pick<OpenBackends, "chosen">,
-  clock: Clock,
+  { clock, log = {} }: { readonly clock: Clock; readonly log?: Pick<GatewayLog, "problem"> },
 ): () => Promise<unknown> {
-  let known: unknown;
-  let looking: Promise<unknown> | undefined;
+  let known: object | undefined;
+  let looking: Promise<object> | undefined;
   const look = async () => {
     const { signal } = new AbortController(); // the search continues for the next caller
     try {
@@ -32,7 +33,8 @@ export function healthDetails(
   };
   return async () => {
     looking ??= look();
-    return (await within(looking, freshMs, clock)) ?? known;
+    const details = (await within(looking, freshMs, clock)) ?? known;
+    return details && { ...details, log_problem: log.problem?.() };
   };
 }
 

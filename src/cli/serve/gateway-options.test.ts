@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { retentionOf } from "./gateway-options.ts";
+import { gatewayOptions, retentionOf } from "./gateway-options.ts";
 
 const hour = 3_600_000;
 
@@ -10,5 +10,5 @@ test("the retention is two hours, or what is given, and its cap never shorter", 
 });
 
 test("a retention in which no client could come back is refused", () => {
-  expect(() => retentionOf(1000)).toThrow("less than a minute");
+  expect(() => gatewayOptions.retention.parse("1s")).toThrow("is not a time of 1m to 365d");
 });

@@ -34,6 +34,7 @@ export const gatewayOptions = {
   grace: duration("how long an answer continues after its client disconnects", 120_000, {
     env: "MILLRACE_GRACE",
     defaultText: "2m",
+    range: { min: 0, max: 7 * 86_400_000, words: "0 to 7d" },
   }),
   maxTurns: integer(
     "how many turns may run at the same time in one IDE; the others wait in a queue, first come, first served; 0 is no limit",
@@ -44,6 +45,7 @@ export const gatewayOptions = {
   retention: duration("how long a finished answer is kept; the time starts again when someone reads it", 7_200_000, {
     env: "MILLRACE_RETENTION",
     defaultText: "2h",
+    range: { min: 60_000, max: 365 * 86_400_000, words: "1m to 365d: a client that was cut off comes back within it" },
   }),
   continuity: choice("reuse the IDE's conversation for follow-up messages", ["on", "off"], "on", {
     env: "MILLRACE_CONTINUITY",
@@ -133,16 +135,35 @@ export function overridesOf(io: Pick<Io, "env">, options: IdeOptions): IdeOverri
   return { ...overrides, pid: options.pid };
 }
 
-const leastMs = 60_000;
-
 /**
  * How long answers are kept; `windowMs` after the end or the last reader, and after the end for as long as the default or the window at
- * most. Throws `invalid_request` for less than a minute: a client that was cut off could not come back in time.
+ * most.
  */
 export function retentionOf(windowMs: number): Retention {
-  if (windowMs < leastMs)
-    throw new MillraceError("invalid_request", "The retention is less than a minute.", {
-      hint: "Give --retention at least 1m.",
-    });
   return { ...defaultRetention, windowMs, capMs: Math.max(windowMs, defaultRetention.capMs) };
+}
+
+/** The longest path of a socket that every system takes; bytes. Source: `sun_path` of unix(7), and of macOS. */
+const longestSocket = 103;
+
+/**
+ * Refuses what only all options together show, before a gateway is started, restarted, or a setting of it is written.
+ *
+ * @throws MillraceError `invalid_request` that names the option.
+ */
+export function checkGatewayOptions(
+  io: Pick<Io, "env" | "platform">,
+  options: IdeOptions & { readonly socket?: string | undefined },
+): void {
+  overridesOf(io, options);
+  const { socket } = options;
+  if (socket === undefined) return;
+  if (io.platform === "win32")
+    throw new MillraceError("invalid_request", "--socket works on Linux and macOS only.", {
+      hint: "Leave it out: Millrace then listens on 127.0.0.1.",
+    });
+  if (socket === "" || Buffer.byteLength(socket) > longestSocket)
+    throw new MillraceError("invalid_request", `The path of --socket must have 1 to ${longestSocket} bytes.`, {
+      hint: "Give a shorter path, such as ~/.millrace/socket.",
+    });
 }

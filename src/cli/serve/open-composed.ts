@@ -9,6 +9,7 @@ import { openLogLines } from "../gateway-process/gateway-log.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
 import { findPortHolder, type PortReason, portTaken } from "../gateway-process/port-holder.ts";
 import type { GatewayCommandOptions } from "./gateway-options.ts";
+import { refuseOtherOptions } from "./running-options.ts";
 
 /** The parts of a gateway as its command's options want them; its notes for the user are printed. */
 export async function openComposed(
@@ -40,6 +41,7 @@ export async function withGateway<T>(
   use: (gateway: GatewayClient) => Promise<T>,
 ): Promise<T> {
   const running = await findGateway(context.settings, context.signal);
+  if (running !== undefined) refuseOtherOptions(options, context);
   if (running !== undefined || !options.accept) await askConsent(options, context);
   if (running !== undefined) return use(running);
   const composed = await openComposed(options, context);

@@ -188,7 +188,6 @@ describe("the server that prompts go to", () => {
         return server;
       },
       invalidate: () => {},
-      close: () => {},
     });
     return { servers, server, looked: () => looked };
   }

@@ -3,6 +3,7 @@ import type { ServerSource } from "../../backends/current-server.ts";
 import { deadline } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde, MillraceError } from "../../base/errors.ts";
+import { ideName } from "../../base/ide-name.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/ide.ts";
 import { nearestMiss } from "../../ide/process/near-miss.ts";
@@ -11,29 +12,77 @@ import type { LanguageServer } from "../../language-server/language-server.ts";
 import { productName, productToday } from "../../language-server/product-name.ts";
 import { parseStatus } from "../../usage/saved-plan.ts";
 
+/** The servers for prompts, and which IDE they belong to. */
+export interface PromptServers extends ServerSource {
+  ideOf(server: LanguageServer): Ide | undefined;
+  /**
+   * Why prompts go nowhere while the IDE in use is away and another one runs; undefined where nothing is waited for. `of`: the product whose
+   * agent would be asked instead; that of the IDE in use may.
+   */
+  awaited(result: DiscoveryResult, of?: Ide["variant"]): MillraceError | undefined;
+}
+
 /**
  * The server for prompts: the first IDE of the discovery that may be prompted and is signed in. If the found one cannot be used any
- * more, the search is repeated once. A row of docs/retries.md. The IDE that got a prompt gets the next ones too as long as it runs: a
- * conversation stays with its IDE when another one is opened.
+ * more, the search is repeated once. A row of docs/retries.md. The IDE that got a prompt is the IDE in use: the next prompts go there too,
+ * also after its restart. While it is away they wait; they go to another one only where that has the same account, or where the user
+ * names it.
  */
-export function promptServers(finder: IdeFinder): ServerSource {
+export function promptServers(finder: Pick<IdeFinder, "find" | "connect" | "invalidate">): PromptServers {
   const ideOf = new WeakMap<LanguageServer, Ide>();
-  let used: string | undefined;
-  const choose = (result: DiscoveryResult) =>
-    promptable(result).find(({ id, signedIn }) => signedIn && id === used) ?? choosePrompted(result);
+  let found: Ide | undefined;
+  let inUse: Ide | undefined;
+
+  /** The IDE in use as it runs now, or another one of its account. */
+  const successor = (candidates: readonly Ide[], used: Ide) =>
+    candidates.find(({ id }) => id === used.id) ??
+    candidates.find((ide) => placeOf(ide) === placeOf(used)) ??
+    candidates.find((ide) => hasAccountOf(ide, used));
+
+  const awaited: PromptServers["awaited"] = (result, of) => {
+    if (of !== undefined && of === inUse?.variant) return undefined;
+    const candidates = promptable(result);
+    const [other] = candidates.filter(({ signedIn }) => signedIn);
+    if (inUse === undefined || other === undefined || successor(candidates, inUse) !== undefined) return undefined;
+    return new MillraceError(
+      "ide_not_running",
+      `${nameWithKind(inUse)}, which prompts went to, does not run now. ${nameWithKind(other)} runs, but with another account.`,
+      {
+        hint: `Start ${inUse.product} again. To use the other one: \`millrace restart --ide ${ideName(other.variant)}\`.`,
+        details: lookedAt(result),
+      },
+    );
+  };
+
+  const choose = (result: DiscoveryResult): Ide => {
+    const signedIn = promptable(result).filter((ide) => ide.signedIn);
+    const next = inUse === undefined ? signedIn.find(({ id }) => id === found?.id) : successor(signedIn, inUse);
+    const missing = next === undefined ? awaited(result) : undefined;
+    if (missing !== undefined) throw missing;
+    return next ?? choosePrompted(result);
+  };
+
+  /** A result without the IDE in use may be old: it is looked for again. */
+  const look = async (signal: AbortSignal): Promise<Ide> => {
+    const result = await finder.find(signal);
+    if (awaited(result) === undefined) return choose(result);
+    for (const ide of result.ides) finder.invalidate(ide, "failed");
+    return choose(await finder.find(signal));
+  };
+
   return {
     async find(signal) {
-      let ide = choose(await finder.find(signal));
+      let ide = await look(signal);
       let server: LanguageServer;
       try {
         server = await finder.connect(ide, signal);
       } catch (error) {
         if (!isWithoutIde(error)) throw error;
-        ide = choose(await finder.find(signal)); // it is elsewhere by now, or gone; nothing was sent
+        ide = await look(signal); // it is elsewhere by now, or gone; nothing was sent
         server = await finder.connect(ide, signal);
       }
       ideOf.set(server, ide);
-      used = ide.id;
+      found = ide;
       return server;
     },
     forget(server, error) {
@@ -41,8 +90,23 @@ export function promptServers(finder: IdeFinder): ServerSource {
       if (ide !== undefined) finder.invalidate(ide, upstreamReason(error) === "not_the_server" ? "stranger" : "failed");
     },
     buildOf: (server) => ideOf.get(server)?.build,
-    ideOf: (server) => foundByItself(ideOf.get(server)),
+    /** Asked for each prompt: its IDE is the one in use from then on. */
+    ideOf(server) {
+      inUse = ideOf.get(server) ?? inUse;
+      return foundByItself(ideOf.get(server));
+    },
+    awaited,
   };
+}
+
+/** One installation of a product: the same after its restart. */
+function placeOf({ variant, standIn, stateFile, codeiumFolder }: Ide): string {
+  return JSON.stringify([variant, standIn === true, stateFile ?? codeiumFolder ?? null]);
+}
+
+function hasAccountOf(ide: Ide, used: Ide): boolean {
+  const key = used.identity.apiKey.reveal(); // compared, never shown
+  return key !== "" && ide.identity.apiKey.reveal() === key;
 }
 
 /** The IDE, where the user did not name its address. */

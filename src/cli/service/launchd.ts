@@ -13,8 +13,15 @@ export const launchd: ServiceManager = {
     const service = `${domain}/${label}`;
     const file = definition(spec);
     const unload = ifThere(launchctl("bootout", service));
+    // `bootout` returns before the old one has ended, and `bootstrap` fails until then.
+    const untilGone = { kind: "until", step: launchctl("print", service) } as const;
     return {
-      install: [{ kind: "write", file, text: launchdPlist(spec) }, unload, launchctl("bootstrap", domain, file)],
+      install: [
+        { kind: "write", file, text: launchdPlist(spec) },
+        unload,
+        untilGone,
+        launchctl("bootstrap", domain, file),
+      ],
       uninstall: [unload, { kind: "remove", file }],
       restart: [launchctl("kickstart", "-k", service)],
       status: [launchctl("print", service)],

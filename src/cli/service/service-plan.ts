@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises"; // the errors of rmSync have no code
 import { dirname } from "node:path";
+import { systemClock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { replaceFile } from "../../base/node/replace-file.ts";
@@ -30,7 +31,16 @@ export type ServiceStep =
   | { readonly kind: "write"; readonly file: string; readonly text: string; readonly encoding?: "utf8" | "utf16le" }
   | { readonly kind: "remove"; readonly file: string }
   /** `mayFail`: it undoes something that may be missing. */
-  | { readonly kind: "run"; readonly program: string; readonly args: readonly string[]; readonly mayFail?: true };
+  | RunStep
+  /** Runs the command again and again until it fails: what it asks for is gone. */
+  | { readonly kind: "until"; readonly step: RunStep };
+
+type RunStep = {
+  readonly kind: "run";
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly mayFail?: true;
+};
 
 /** A system's service manager: pure, its steps are taken elsewhere. */
 export interface ServiceManager {
@@ -64,6 +74,7 @@ export async function takeSteps(
   const undo: (() => void)[] = [];
   for (const step of steps) {
     if (step.kind === "remove") await rm(step.file, { force: true });
+    else if (step.kind === "until") await untilItFails(step.step, run, signal);
     else if (step.kind === "write") {
       const folder = dirname(step.file);
       const wasThere = existsSync(step.file);
@@ -90,19 +101,31 @@ export async function takeSteps(
   return last;
 }
 
+/** How long the end of an old service is waited for, and how often it is asked for; ms. An old gateway has 30 s to end. */
+const [goneWithinMs, askEveryMs] = [40_000, 200];
+
+async function untilItFails({ program, args }: RunStep, run: RunCommand, signal: AbortSignal): Promise<void> {
+  for (let waitedMs = 0; waitedMs < goneWithinMs; waitedMs += askEveryMs) {
+    const answer = await run(program, args, { limitMs, withStderr: true }, signal);
+    if (!answer.ok || answer.value.exitCode !== 0) return;
+    await systemClock.sleep(askEveryMs, signal);
+  }
+}
+
 /** A step as a person would type it. */
 export function spellStep(step: ServiceStep): string {
   if (step.kind === "write") return `write ${step.file}`;
   if (step.kind === "remove") return `remove ${step.file}`;
+  if (step.kind === "until") return `wait until it is gone: ${spellStep(step.step)}`;
   return [step.program, ...step.args].map((word) => (/[\s"]/.test(word) ? JSON.stringify(word) : word)).join(" ");
 }
 
 /** A command of a service manager as a step. */
 export const command =
   (program: string, ...first: readonly string[]) =>
-  (...args: readonly string[]): ServiceStep => ({ kind: "run", program, args: [...first, ...args] });
+  (...args: readonly string[]): RunStep => ({ kind: "run", program, args: [...first, ...args] });
 
 /** The same step where its failure means that there was nothing to undo. */
-export function ifThere(step: ServiceStep): ServiceStep {
-  return step.kind === "run" ? { ...step, mayFail: true } : step;
+export function ifThere(step: RunStep): RunStep {
+  return { ...step, mayFail: true };
 }

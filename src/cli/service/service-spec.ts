@@ -1,11 +1,15 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
+import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
 import { withoutNpm } from "../clients/installed.ts";
 import type { CommandContext } from "../command.ts";
 import { startedByVariable } from "../gateway-process/background.ts";
 import { launchd } from "./launchd.ts";
 import type { ServiceManager, ServiceSpec } from "./service-plan.ts";
+import { stableNode } from "./stable-node.ts";
 import { systemd } from "./systemd.ts";
 import { taskScheduler } from "./task-scheduler.ts";
 
@@ -19,11 +23,11 @@ export function isServiceInstalled(context: Pick<CommandContext, "io" | "setting
 export function serviceSpec({ io, settings }: Pick<CommandContext, "io" | "settings">): ServiceSpec {
   const script = process.argv[1];
   if (script === undefined) throw new MillraceError("internal", "The program does not know its own file.");
-  const kept = childEnvironment("service", withoutNpm(io).env, io.platform, {
-    set: { [startedByVariable]: "service" },
-  });
+  const { env: own } = withoutNpm(io);
+  const node = stableNode(process.execPath, { env: own, home: io.homeFolder });
+  const kept = childEnvironment("service", own, io.platform, { set: { [startedByVariable]: "service" } });
   return {
-    program: process.execPath,
+    program: node.path,
     args: [realpathSync(script), "serve"],
     env: Object.fromEntries(Object.entries(kept).filter(([, value]) => value !== "")),
     homeFolder: io.homeFolder,
@@ -46,4 +50,27 @@ export function managerOf(platform: NodeJS.Platform): ServiceManager | undefined
     win32: taskScheduler,
   };
   return managers[platform];
+}
+
+const programsSchema = z.array(z.string());
+
+/** Where an installed service notes the files of its command line, for `doctor`. */
+function programsFile(folder: string): string {
+  return join(folder, "service.json");
+}
+
+/** Notes the files that the service runs, once it is installed; `undefined` once it is removed. */
+export function noteService(folder: string, spec: ServiceSpec | undefined): void {
+  if (spec === undefined) removeIfThere(programsFile(folder));
+  else replaceFileSync(programsFile(folder), JSON.stringify([spec.program, spec.args[0] ?? ""]));
+}
+
+/** The files of the installed service's command line that are not there any more, as after an upgrade of Node. */
+export function lostPrograms(folder: string): readonly string[] {
+  try {
+    const noted = programsSchema.parse(JSON.parse(readFileSync(programsFile(folder), "utf8")));
+    return noted.filter((file) => !existsSync(file));
+  } catch {
+    return []; // no service was installed
+  }
 }

@@ -111,6 +111,7 @@ test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([
     [
       "write /home/ada/Library/LaunchAgents/dev.millrace.gateway.plist",
       "launchctl bootout gui/501/dev.millrace.gateway",
+      "wait until it is gone: launchctl print gui/501/dev.millrace.gateway",
       "launchctl bootstrap gui/501 /home/ada/Library/LaunchAgents/dev.millrace.gateway.plist",
     ],
   ],
@@ -118,6 +119,22 @@ test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([
   ["win32", "restart", ["schtasks /End /TN Millrace", "schtasks /Run /TN Millrace"]],
 ])("on %s, %s is %j", (platform, action, steps) => {
   expect(managerOf(platform)?.steps(spec)[action].map(spellStep)).toEqual(steps);
+});
+
+test("an old service is waited for until its manager does not know it any more", async () => {
+  const ran: string[] = [];
+  const run = (program: string, args: readonly string[]) => {
+    ran.push(args[0] ?? "");
+    const isThere = program === "print" && ran.length < 4;
+    return Promise.resolve({ ok: true as const, value: { stdout: "", exitCode: isThere ? 0 : 113 } });
+  };
+  const print = { kind: "run", program: "print", args: ["print"] } as const;
+  const steps = [
+    { kind: "until", step: print },
+    { kind: "run", program: "on", args: ["on"], mayFail: true },
+  ] as const;
+  await takeSteps(steps, run, new AbortController().signal);
+  expect(ran).toEqual(["print", "print", "print", "print", "on"]);
 });
 
 test("a step that fails ends the rest, says what the command said, and leaves no file and no folder of its own", async () => {

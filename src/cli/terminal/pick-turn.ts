@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { z } from "zod";
+import { z } from "zod";
 import { defaultHints, type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
 import { openFileRecordStore } from "../../client/node/file-record-store.ts";
 import type { RecordStore } from "../../client/records/record-store.ts";
@@ -71,10 +71,23 @@ async function wholeId(end: string, gateway: GatewayClient, signal: AbortSignal)
   return found.length === 1 ? (found[0]?.id ?? end) : end;
 }
 
-/** Why a turn failed, as a code: the gateway knows it of an encrypted turn too. */
+/**
+ * Why a turn failed, as a code; undefined where nothing tells. The gateway knows it of an encrypted turn too; where it cannot open the
+ * turn any more, the usage history has it.
+ */
 export async function failureOf(id: string, gateway: GatewayClient, signal: AbortSignal): Promise<string | undefined> {
   const path = `/dashboard/api/turns/${encodeURIComponent(id)}/summary`;
-  return (await askGateway(gateway, path, turnDetailSchema.pick({ reason: true }), { signal })).reason ?? undefined;
+  const reason = turnDetailSchema.pick({ reason: true });
+  try {
+    return (await askGateway(gateway, path, reason, { signal })).reason ?? undefined;
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    const page = z.object({ data: z.array(z.object({ reason: z.string() })) });
+    const ended = `/dashboard/api/usage/turns?totals=0&id=${encodeURIComponent(id)}`;
+    const found = await askGateway(gateway, ended, page, { signal }).catch(() => undefined);
+    signal.throwIfAborted();
+    return found?.data[0]?.reason;
+  }
 }
 
 /** The newest turns, the newest first. */
@@ -112,7 +125,11 @@ async function ownTurns(
   const found = new Map<string, OwnStream>();
   for (const stream of wanted.size === 0 ? [] : await listOwnStreams(context)) {
     if (found.size === wanted.size) break;
-    const turnId = await turnOfStream(stream, gateway, context);
+    const turnId = await turnOfStream(stream, gateway, context).catch((error: unknown) => {
+      context.signal.throwIfAborted();
+      if (isMillraceError(error)) return undefined; // this chat's turn stays encrypted; the others are shown
+      throw error;
+    });
     if (turnId !== undefined && wanted.has(turnId)) found.set(turnId, stream);
   }
   return found;
@@ -145,6 +162,8 @@ async function turnOf(gateway: GatewayClient, id: string, signal: AbortSignal): 
     return await askGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, turnSchema, { signal });
   } catch (error) {
     if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
+    const listed = (await newestTurns(gateway, mostTurns, signal)).find((turn) => turn.id === id);
+    if (listed !== undefined) return listed; // the gateway cannot open it any more: its client has the key
     throw new MillraceError("invalid_request", `The gateway has no turn ${id}.`, {
       hint: "`millrace tail --list` lists its turns. Old turns are deleted.",
       cause: error,

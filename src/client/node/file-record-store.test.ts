@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { ownProcess, spellOwner } from "../../base/node/process-owner.ts";
 import { describeRecordStore, sampleRecord } from "../records/record-store.conformance.ts";
 import { openFileRecordStore } from "./file-record-store.ts";
 
@@ -44,8 +45,7 @@ describe("records in files", () => {
     const owned = await (await openFileRecordStore({ folder })).take(key);
     await owned?.save(sampleRecord(key));
     const ownerFile = join(folder, `${key}.1.owner`);
-    const holder = JSON.parse(readFileSync(ownerFile, "utf8")) as Readonly<Record<string, unknown>>;
-    writeFileSync(ownerFile, JSON.stringify({ ...holder, pid: 2 ** 30 })); // no system has such a pid
+    writeFileSync(ownerFile, spellOwner({ ...ownProcess(), pid: 2 ** 30 })); // no system has such a pid
     const next = await (await openFileRecordStore({ folder })).take(key);
     expect(await next?.read()).toEqual(sampleRecord(key));
     await expect(owned?.save(sampleRecord(key))).rejects.toMatchObject({ details: { reason: "record_taken" } });
@@ -55,9 +55,8 @@ describe("records in files", () => {
     const folder = newFolder();
     await (await openFileRecordStore({ folder })).take(key);
     const ownerFile = join(folder, `${key}.1.owner`);
-    const holder = JSON.parse(readFileSync(ownerFile, "utf8")) as { readonly started?: string };
-    if (holder.started === undefined) return; // the system does not say when a process started
-    writeFileSync(ownerFile, JSON.stringify({ ...holder, started: "1" }));
+    if (ownProcess().started === "") return; // the system does not say when a process started
+    writeFileSync(ownerFile, spellOwner({ ...ownProcess(), started: "1" }));
     expect(await (await openFileRecordStore({ folder })).take(key)).toBeDefined();
   });
 
@@ -65,8 +64,7 @@ describe("records in files", () => {
     const folder = newFolder();
     await (await openFileRecordStore({ folder })).take(key);
     const ownerFile = join(folder, `${key}.1.owner`);
-    const { host } = JSON.parse(readFileSync(ownerFile, "utf8")) as { readonly host: string };
-    writeFileSync(ownerFile, JSON.stringify({ host, pid: process.ppid }));
+    writeFileSync(ownerFile, spellOwner({ ...ownProcess(), pid: process.ppid, started: "" }));
     expect(await (await openFileRecordStore({ folder })).take(key)).toBeUndefined();
   });
 

@@ -1,17 +1,7 @@
-import { readFileSync } from "node:fs";
 import { open, readdir, readFile, stat, unlink, utimes, writeFile } from "node:fs/promises";
-import { hostname, uptime } from "node:os";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
-import { processExists } from "../../base/node/process-exists.ts";
-
-/** The owner of a number, from its file. */
-interface Holder {
-  readonly host: string;
-  readonly pid: number;
-  /** When the process started, so that a pid that is used again is noticed; undefined if the system does not say. */
-  readonly started: string | undefined;
-}
+import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node/process-owner.ts";
 
 /** A holder on another machine that shared the folder is believed gone after this long without a sign. */
 const foreignMs = 3_600_000;
@@ -40,7 +30,7 @@ export class OwnerFile {
     try {
       const file = await open(pathOf(folder, streamKey, last + 1), "wx", 0o600);
       try {
-        await file.writeFile(JSON.stringify(self()));
+        await file.writeFile(spellOwner(ownProcess()));
       } finally {
         await file.close();
       }
@@ -98,30 +88,8 @@ async function isFree(path: string, nowMs: number): Promise<boolean> {
     throw error;
   }
   if (text === "") return true;
-  let holder: Holder;
-  try {
-    holder = JSON.parse(text) as Holder; // written by take; what cannot be read was cut short by a crash
-  } catch {
-    return true;
-  }
-  if (holder.host !== hostname()) return nowMs - touchedAtMs > foreignMs;
-  return touchedAtMs < nowMs - uptime() * 1000 || !lives(holder);
-}
-
-function self(): Holder {
-  return { host: hostname(), pid: process.pid, started: startOf(process.pid) };
-}
-
-function lives({ pid, started }: Holder): boolean {
-  return processExists(pid) && (started === undefined || (startOf(pid) ?? started) === started);
-}
-
-/** When a process started, in ticks since boot; undefined where the system does not say. Source: proc(5), stat, field 22. */
-function startOf(pid: number): string | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return text.slice(text.lastIndexOf(")") + 2).split(" ")[19];
-  } catch {
-    return undefined; // no /proc, or the process is gone
-  }
+  const holder = readOwner(text);
+  if (holder === undefined) return true; // cut short by a crash
+  const state = stateOfOwner(holder);
+  return state === "elsewhere" ? nowMs - touchedAtMs > foreignMs : state === "gone";
 }

@@ -1,6 +1,6 @@
 import type { TurnId } from "../../base/ids.ts";
 import { turnOrders } from "../../usage/history/turn-page-query.ts";
-import { parseSince } from "../../usage/since.ts";
+import { parseSince, parseTime } from "../../usage/since.ts";
 import { encodeTurnPage, type TurnRowEnvelope, turnPageSchema } from "../../usage/turn-page-envelope.ts";
 import { questionOf } from "../dashboard/turn-summary.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
@@ -48,7 +48,7 @@ export const turnHistoryRoutes = [
         key: text("key"),
         search: text("search")?.slice(0, longestSearch),
         sinceMs: parseSince(text("since") ?? defaultSince, now, "since"),
-        untilMs: until === undefined ? now + 1 : parseSince(until, now, "until"),
+        untilMs: until === undefined ? now + 1 : parseTime(until, now, "until"),
         order: oneOf(c, "sort", turnOrders) ?? "time",
         descending: oneOf(c, "order", ["asc", "desc"]) !== "asc",
         offset: wholeNumber(c, "offset", 0, mostSkipped),

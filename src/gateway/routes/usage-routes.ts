@@ -8,7 +8,7 @@ import {
 } from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
 import { encodeLimitsHistory, limitsHistorySchema } from "../../usage/limits-history.ts";
-import { parseSince } from "../../usage/since.ts";
+import { parseSince, parseTime } from "../../usage/since.ts";
 import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { notServed } from "../http/refusal.ts";
@@ -52,7 +52,7 @@ export const usageRoutes = [
       const until = c.query("until");
       const query = {
         sinceMs: parseSince(c.query("since") ?? defaultSince, now, "since"),
-        untilMs: until === undefined ? now + 1 : parseSince(until, now, "until"),
+        untilMs: until === undefined ? now + 1 : parseTime(until, now, "until"),
         by: oneOf(c, "by", spendDimensions) ?? "model",
         timeZone: c.query("time_zone") ?? "UTC",
       };

@@ -1,9 +1,12 @@
-import { appendFile, mkdir, open } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { createInterface } from "node:readline";
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { parseJson, writeJson } from "../../base/json.ts";
+import { replaceFile } from "../../base/node/replace-file.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 
 /** A conversation that Millrace began in an IDE. `atMs` is the time of its start, epoch ms. */
@@ -59,14 +62,23 @@ const lineJson = z.union([
 ]);
 type Line = z.output<typeof lineJson>;
 
-const maxBytes = 64 * 1024 * 1024; // some 400,000 conversations; earlier notes are forgotten
+/** The journal is rewritten once it is so large, and twice as large as after it was rewritten last; bytes. */
+const leastRewrittenBytes = 1024 * 1024;
+/** The newest archived conversations that a rewritten journal still knows: their files may be in the IDE's folder. */
+const mostArchived = 20_000;
 const maxLeftBytes = 4 * 1024 * 1024; // the newest ones: reading them must not hold up a start
 
 /**
- * A journal in a file (0600) of one JSON text a line. Several processes may append at once; nothing is ever rewritten.
- * Half a line, from a machine that lost power, is skipped.
+ * A journal in a file (0600) of one JSON text a line. Several processes may append at once. It is rewritten when it has doubled, with what
+ * is still true. Half a line, from a machine that lost power, is skipped.
  */
-export function openCascadeJournal(file: string): CascadeJournal {
+export function openCascadeJournal(
+  file: string,
+  { leastBytes = leastRewrittenBytes, most = mostArchived } = {},
+): CascadeJournal {
+  /** After it was rewritten last. */
+  let rewrittenBytes = 0;
+
   let waiting: { readonly entries: object[]; readonly written: Promise<void> } | undefined;
   let writing: Promise<unknown> = Promise.resolve();
 
@@ -89,23 +101,28 @@ export function openCascadeJournal(file: string): CascadeJournal {
     if (entries.length === 0) return;
     // The line end in front closes a half line that a killed process left.
     const lines = `\n${entries.map((entry) => writeJson(entry)).join("\n")}\n`;
+    let size: number;
     try {
-      await appendFile(file, lines, { mode: 0o600 });
+      size = await appendTo(file, lines);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-      await appendFile(file, lines, { mode: 0o600 });
+      size = await appendTo(file, lines);
     }
+    if (size < Math.max(leastBytes, 2 * rewrittenBytes)) return;
+    rewrittenBytes = size; // where it cannot be rewritten, it is tried again when it has doubled once more
+    rewrittenBytes = await rewrite(file, most).catch(() => size);
   }
 
   const left = new Map<string, LeftCascade>();
-  let readTo: number | undefined;
+  let read: { readonly to: number; readonly inode: number } | undefined;
   let reading: Promise<unknown> = Promise.resolve();
 
   async function readOn(): Promise<readonly LeftCascade[]> {
-    const { text, endsAt } = await readFrom(file, readTo, maxLeftBytes);
+    const { text, startsAt, endsAt, inode } = await readFrom(file, read, maxLeftBytes);
     const whole = text.lastIndexOf("\n") + 1; // what follows is being written
-    readTo = endsAt - Buffer.byteLength(text.slice(whole));
+    if (read !== undefined && (inode !== read.inode || startsAt < read.to)) left.clear(); // it was rewritten or replaced
+    read = { to: endsAt - Buffer.byteLength(text.slice(whole)), inode };
     for (const entry of linesOf(text.slice(0, whole))) noteLeft(left, entry);
     return [...left.values()];
   }
@@ -128,15 +145,85 @@ export function openCascadeJournal(file: string): CascadeJournal {
     async entries() {
       const known = new Map<string, number>();
       const askedFor = new Map<string, LastAsk>();
-      for (const entry of linesOf((await readFrom(file, undefined, maxBytes)).text)) {
-        if ("forgotten" in entry) known.delete(entry.forgotten);
-        else if ("asked" in entry) askedFor.set(entry.asked, { model: entry.model, client: entry.client });
+      for await (const entry of linesIn(file)) {
+        if ("forgotten" in entry) {
+          known.delete(entry.forgotten);
+          askedFor.delete(entry.forgotten);
+        } else if ("asked" in entry) askedFor.set(entry.asked, { model: entry.model, client: entry.client });
         else if ("cascadeId" in entry && !known.has(entry.cascadeId)) known.set(entry.cascadeId, entry.atMs);
       }
       const entries = [...known].map(([id, atMs]) => ({ cascadeId: id as CascadeId, atMs, ...askedFor.get(id) })); // ids as servers gave them
       return entries.sort((a, b) => a.atMs - b.atMs);
     },
   };
+}
+
+/** Appends, and once more where the file was rewritten meanwhile. Answers its size. */
+async function appendTo(path: string, lines: string): Promise<number> {
+  for (;;) {
+    const file = await open(path, "a", 0o600);
+    try {
+      await file.appendFile(lines);
+      const { ino, size } = await file.stat();
+      const now = await stat(path).catch(() => undefined);
+      if (now === undefined || now.ino === ino) return size;
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+/**
+ * Rewrites the journal with what is still true: what is left, and the newest that were archived and may still have a file. Sessions of
+ * agents have none. What other processes append meanwhile is added. Answers the new size.
+ */
+async function rewrite(path: string, most: number): Promise<number> {
+  const old = await open(path, "r");
+  try {
+    const begun = new Map<string, number>();
+    const asked = new Map<string, object>();
+    const left = new Map<string, LeftCascade>();
+    const { size } = await old.stat();
+    for await (const line of linesIn(path, size)) {
+      noteLeft(left, line);
+      if ("forgotten" in line) begun.delete(line.forgotten);
+      else if ("asked" in line) asked.set(line.asked, line);
+      else if ("cascadeId" in line && !begun.has(line.cascadeId)) begun.set(line.cascadeId, line.atMs);
+    }
+    const archived = [...begun].filter(([id]) => !left.has(id) && !id.startsWith("acp:")).slice(-most);
+    const lines: object[] = archived.map(([cascadeId, atMs]) => ({ cascadeId, atMs }));
+    for (const { cascadeId, atMs, owner, untilMs } of left.values()) {
+      lines.push({ cascadeId, atMs: begun.get(cascadeId) ?? atMs });
+      if (owner !== undefined) lines.push({ taken: cascadeId, atMs, owner });
+      if (untilMs !== undefined) lines.push({ kept: cascadeId, untilMs });
+      const ask = asked.get(cascadeId);
+      if (ask !== undefined) lines.push(ask);
+    }
+    const text = lines.map((line) => `${writeJson(line)}\n`).join("");
+    await replaceFile(path, text, { draft: `${path}.${crypto.randomUUID()}` });
+    const { size: ended } = await old.stat();
+    const late = await old.read(Buffer.alloc(ended - size), 0, ended - size, size);
+    if (late.bytesRead > 0) await appendTo(path, late.buffer.toString("utf8", 0, late.bytesRead));
+    return text.length + late.bytesRead;
+  } finally {
+    await old.close();
+  }
+}
+
+/** The lines of the file, one at a time, up to a place in it; none without a file. */
+async function* linesIn(path: string, end?: number): AsyncGenerator<Line, void> {
+  try {
+    const input = createReadStream(path, {
+      encoding: "utf8",
+      ...(end === undefined ? {} : { end: Math.max(0, end - 1) }),
+    });
+    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const line = parseLine(text);
+      if (line !== undefined) yield line;
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else; nothing was begun yet
+  }
 }
 
 /** Applies a line of the journal to the cascades that are left. */
@@ -169,24 +256,25 @@ function parseLine(text: string): Line | undefined {
   }
 }
 
-/** Reads from a place in the file on, or from its start if it has become shorter; at most its last `limit` bytes. */
+/** Reads from a place in the file on, or from its start if it is another file or has become shorter; at most its last `limit` bytes. */
 async function readFrom(
   path: string,
-  from: number | undefined,
+  from: { readonly to: number; readonly inode: number } | undefined,
   limit: number,
-): Promise<{ readonly text: string; readonly endsAt: number }> {
+): Promise<{ readonly text: string; readonly startsAt: number; readonly endsAt: number; readonly inode: number }> {
   try {
     const file = await open(path, "r");
     try {
-      const { size } = await file.stat();
-      const start = Math.max(from !== undefined && from <= size ? from : 0, size - limit);
+      const { size, ino } = await file.stat();
+      const goesOn = from !== undefined && from.inode === ino && from.to <= size;
+      const start = Math.max(goesOn ? from.to : 0, size - limit);
       const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
-      return { text: buffer.toString("utf8", 0, bytesRead), endsAt: start + bytesRead };
+      return { text: buffer.toString("utf8", 0, bytesRead), startsAt: start, endsAt: start + bytesRead, inode: ino };
     } finally {
       await file.close();
     }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { text: "", endsAt: 0 }; // fs throws nothing else; nothing was begun yet
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { text: "", startsAt: 0, endsAt: 0, inode: 0 }; // fs throws nothing else; nothing was begun yet
     throw error;
   }
 }

@@ -10,6 +10,7 @@ import type { AgentProgram, Ide } from "../ide.ts";
 import { classify, looksLikeServer } from "../process/classify.ts";
 import { examineServer, isAskedFor } from "../process/examine.ts";
 import { examineOverride } from "../process/examine-override.ts";
+import { extraTimeFor } from "../process/probe-ports.ts";
 import { readTokenFile } from "../process/token-file.ts";
 import { checkOwner } from "../process/verify-holder.ts";
 import type { DiscoverOptions, ExamineOptions } from "./discover-options.ts";
@@ -19,6 +20,9 @@ const maxCandidates = 32;
 const width = 4;
 const serverLimitMs = 8_000;
 const allLimitMs = 15_000;
+/** The same where nothing else answers: an IDE is as slow as its machine. */
+const lastServerLimitMs = 25_000;
+const lastAllLimitMs = 30_000;
 
 /** The result of one pass over the machine. */
 export interface Discovery extends FoundAgents {
@@ -44,10 +48,13 @@ export async function discover(options: DiscoverOptions, signal: AbortSignal): P
   }
   const { servers, programs } = await listCandidates(host, trace, signal);
   const installed = new Trace();
-  const [results, found] = await Promise.all([
+  const [first, found] = await Promise.all([
     examineAll({ ...options, given }, servers, signal),
     ownPrograms(options, programs, signal).then((running) => findAgents(options, running, installed, signal)),
   ]);
+  const results = found.agents.some(({ signedIn }) => signedIn !== "no")
+    ? first
+    : await lookLonger({ ...options, given }, first, signal);
   for (const { own } of results) trace.add(own);
   trace.add(installed);
   const ides = results.map(({ ide }) => ide).filter((ide) => ide !== undefined);
@@ -114,8 +121,31 @@ async function mayBeOfHome(
 }
 
 interface Examination {
+  readonly row: ProcessRow;
   readonly own: Trace;
   readonly ide: Ide | undefined;
+}
+
+/**
+ * Where no IDE for prompts was found, and servers were silent: these are asked again, and waited for as long as any. One that stays silent
+ * even then is not waited for again.
+ */
+async function lookLonger(
+  options: ExamineOptions,
+  examined: readonly Examination[],
+  signal: AbortSignal,
+): Promise<readonly Examination[]> {
+  const { hopeless = new Set() } = options;
+  const idOf = ({ pid, startedAtMs }: ProcessRow) => `${pid}:${startedAtMs ?? 0}`;
+  if (examined.some(({ ide }) => ide !== undefined && ide.variant !== "antigravity")) return examined;
+  const silent = examined.filter(
+    ({ row, own }) => !hopeless.has(idOf(row)) && own.entries.some(({ rule }) => rule === "timeout" || rule === "time"),
+  );
+  if (silent.length === 0) return examined;
+  const rows = silent.map(({ row }) => row);
+  const again = await examineAll({ ...options, isLast: true }, rows, signal);
+  for (const { row, ide } of again) if (ide === undefined) hopeless.add(idOf(row));
+  return examined.map((each) => again.find(({ row }) => row === each.row) ?? each);
 }
 
 /** Each candidate has a time limit, and all together have another, so that silent decoys cannot hide the IDE. */
@@ -124,16 +154,18 @@ async function examineAll(
   rows: readonly ProcessRow[],
   outer: AbortSignal,
 ): Promise<readonly Examination[]> {
-  const all = patientDeadline(outer, allLimitMs);
+  const [serverMs, allMs] = options.isLast === true ? [lastServerLimitMs, lastAllLimitMs] : [serverLimitMs, allLimitMs];
+  const all = patientDeadline(outer, allMs);
   return mapBounded(rows, width, async (row) => {
     const own = new Trace();
-    const limited = patientDeadline(all, serverLimitMs);
+    const slow = [...options.lastGood].find(([id]) => id.endsWith(`:${row.pid}:${row.startedAtMs ?? 0}`));
+    const limited = patientDeadline(all, serverMs + (slow === undefined ? 0 : extraTimeFor(slow[1].tookMs)));
     try {
-      return { own, ide: await examine(options, row, own, limited) };
+      return { row, own, ide: await examine(options, row, own, limited) };
     } catch (error) {
       if (outer.aborted || !limited.aborted) throw error;
-      own.rejected("probe", `pid ${row.pid}`, "time", "did not answer in the time it was given");
-      return { own, ide: undefined };
+      own.rejected("probe", `pid ${row.pid}`, "time", "answers slowly: not in the time it was given");
+      return { row, own, ide: undefined };
     }
   });
 }

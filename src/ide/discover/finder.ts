@@ -53,6 +53,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
   const closing = new AbortController();
   const lastGood = new Map<string, LastGood>();
   const strangers = new Set<string>();
+  const hopeless = new Set<string>();
   const links = openLinks(
     (ide) =>
       options.connect(
@@ -88,11 +89,14 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     if (wait > 0) await clock.sleep(wait, closing.signal);
     lastStartMs = clock.monotonic();
     const { ides, agents, apps, stateFileOf, trace } = await discover(
-      { host, probe: options.probe, overrides: options.overrides, lastGood, strangers, named },
+      { host, clock, probe: options.probe, overrides: options.overrides, lastGood, hopeless, strangers, named },
       closing.signal,
     );
     if (options.overrides.pid !== undefined) named = ides[0] ?? named;
-    for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
+    for (const ide of ides) {
+      const { id, endpoint, answeredInMs: tookMs = 0 } = ide;
+      lastGood.set(id, { token: endpoint.csrfToken, port: endpoint.port, tookMs });
+    }
     for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
     const result: DiscoveryResult = {
       ides,

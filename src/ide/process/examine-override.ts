@@ -1,3 +1,4 @@
+import { systemClock } from "../../base/clock.ts";
 import { productName } from "../../language-server/product-name.ts";
 import { readAccount } from "../account/api-key.ts";
 import type { DiscoverOptions } from "../discover/discover-options.ts";
@@ -32,7 +33,13 @@ export async function examineOverride(
     trace.note("ports", subject, "override", "is not on loopback; used because it was set by hand");
   const answer = await probePorts(
     options.probe,
-    { variant, ports: [endpoint], tokens: [csrf], knownPort: endpoint.port },
+    {
+      variant,
+      ports: [endpoint],
+      tokens: [csrf],
+      known: { port: endpoint.port, tookMs: Number.POSITIVE_INFINITY }, // no other can be meant
+      clock: options.clock ?? systemClock,
+    },
     trace,
     signal,
   );
@@ -66,6 +73,7 @@ export async function examineOverride(
     identity: { variant, ideVersion: "", extensionVersion: "", extensionPath: "", apiKey: account.apiKey },
     capabilities: undefined,
     signedIn: account.signedIn,
+    answeredInMs: answer.tookMs,
     ...(standIn ? { standIn: true } : {}),
   };
 }

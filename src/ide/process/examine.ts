@@ -1,3 +1,4 @@
+import { systemClock } from "../../base/clock.ts";
 import { ideName } from "../../base/ide-name.ts";
 import { Secret } from "../../base/secret.ts";
 import { productName } from "../../language-server/product-name.ts";
@@ -78,7 +79,14 @@ export async function examineServer(
   });
   const answer = await probePorts(
     options.probe,
-    { variant, ports: asked, tokens, knownPort: lastGood?.port },
+    {
+      variant,
+      ports: asked,
+      tokens,
+      known: lastGood,
+      isLast: options.isLast === true,
+      clock: options.clock ?? systemClock,
+    },
     trace,
     signal,
   );
@@ -109,6 +117,7 @@ export async function examineServer(
     identity,
     capabilities: undefined,
     signedIn: account.signedIn,
+    answeredInMs: answer.tookMs,
     ...(standIn ? { standIn: true } : {}),
     ...(apiServer === undefined ? {} : { apiServer }),
     ...(account.file === undefined ? {} : { stateFile: account.file }),

@@ -47,7 +47,7 @@ describe("a server that was found, but cannot be used", () => {
       windsurf,
       silent,
       {},
-      "port 4000: takes connections, but does not answer",
+      "port 4000: takes connections, but answers slowly: not within 10 s",
       /reload the IDE's window/,
     ],
     ["listens nowhere", { ...windsurf, listening: [] }, answers, {}, "listens on no port", /try again in a moment/],

@@ -62,6 +62,25 @@ describe("what was used outside Millrace", () => {
     expect(outsideUse(fell, "prompt-credits", cost(2, 100, 1))).toMatchObject({ outside: undefined, bound: "unknown" });
   });
 
+  it.each([
+    ["readings that go down and up by a rounding", [40, 39, 40, 39, 40], 0],
+    ["a refund that is used again", [40, 30, 40, 41], 1],
+    ["a fall to nothing under the same reset", [40, 0, 2], 0],
+  ])("counts %s once", (_, readings, lost) => {
+    const told = readings.map((used, at) => credits(at, used));
+    expect(outsideUse(told, "prompt-credits", cost(0, 0))).toMatchObject({ lost, outside: lost, bound: "exact" });
+  });
+
+  it("sees a new cycle without a time of reset only where the use falls to less than half", () => {
+    const told = (readings: readonly number[]) =>
+      readings.map((used, at) => {
+        const reading = credits(at, used);
+        return { ...reading, windows: reading.windows.map((window) => ({ ...window, resetsAtMs: undefined })) };
+      });
+    expect(outsideUse(told([40, 39, 40]), "prompt-credits", cost(0, 0))).toMatchObject({ lost: 0, bound: "exact" });
+    expect(outsideUse(told([40, 4, 6]), "prompt-credits", cost(0, 0))).toMatchObject({ lost: 6, bound: "at_least" });
+  });
+
   it("is unknown for a percentage, unless no turn ran", () => {
     const readings = [0.1, 0.3].map((usedFraction, i) => snapshotOf({ readAtMs: i, usedFraction, resetsAtMs: end }));
     expect(outsideUse(readings, "weekly", cost(2, 200))).toMatchObject({

@@ -1,4 +1,4 @@
-import { type LimitsSnapshot, type LimitUnit, sameReset, tidy } from "../limits.ts";
+import { type LimitsSnapshot, type LimitUnit, type LimitWindow, sameReset, tidy } from "../limits.ts";
 import type { ExplainedCost } from "./history.ts";
 
 /** A plan's loss in a time, and the gateway's share of it. Amounts are in the window's unit. */
@@ -40,15 +40,19 @@ export function outsideUse(
   if (first === undefined || last === undefined || told.length < 2) return undefined;
   let lost = 0;
   let wasReset = false;
-  for (const [index, reading] of told.entries()) {
-    const before = told[index - 1];
-    if (before === undefined) continue;
-    if (reading.used >= before.used && sameReset(reading.resetsAtMs, before.resetsAtMs)) {
-      lost += reading.used - before.used;
-    } else {
-      lost += reading.used; // a new cycle: what was used of the old one after its last reading was never seen
+  /** The most that was used in this cycle: a reading below it is a rounding or a refund, and what comes back to it was counted. */
+  let highest = first.used;
+  let before = first;
+  for (const reading of told.slice(1)) {
+    if (isNewCycle(reading, before, highest)) {
+      lost += reading.used; // what was used of the old cycle after its last reading was never seen
       wasReset = true;
+      highest = reading.used;
+    } else {
+      lost += Math.max(0, reading.used - highest);
+      highest = Math.max(highest, reading.used);
     }
+    before = reading;
   }
   const turns = explainedIn(first.atMs, last.atMs);
   const base = { ide: first.ide, windowId, unit: first.unit, fromMs: first.atMs, toMs: last.atMs, lost: tidy(lost) };
@@ -63,4 +67,12 @@ export function outsideUse(
     outside: tidy(Math.max(0, lost - explained)),
     bound: hasUnknown ? "at_most" : wasReset ? "at_least" : "exact",
   };
+}
+
+type CycleReading = Pick<LimitWindow, "resetsAtMs"> & { readonly used: number };
+
+/** Without a time of reset only a fall to less than half shows a new cycle. */
+function isNewCycle(reading: CycleReading, before: CycleReading, highest: number): boolean {
+  if (!sameReset(reading.resetsAtMs, before.resetsAtMs)) return true;
+  return reading.resetsAtMs === undefined && reading.used < highest / 2;
 }

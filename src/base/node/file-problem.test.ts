@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { MillraceError } from "../errors.ts";
+import { fileProblem, withFileReason } from "./file-problem.ts";
+
+const failure = (code: string, syscall: string, path?: string) =>
+  Object.assign(new Error(code), { code, syscall, path });
+
+test.each([
+  ["ENOSPC", "write", undefined, "A file of Millrace cannot be written: the disk is full."],
+  ["ENOSPC", "open", "/a/b", "/a/b cannot be written: the disk is full."],
+  ["EDQUOT", "write", undefined, "A file of Millrace cannot be written: your disk quota is used up."],
+  ["EDQUOT", "mkdir", "/a", "/a cannot be written: your disk quota is used up."],
+  ["EROFS", "rename", "/a", "/a cannot be written: the disk is read-only."],
+  ["EACCES", "open", "/a", "/a cannot be written: you may not write there."],
+  ["EACCES", "scandir", "/a", "/a cannot be read: you may not read there."],
+  ["EMFILE", "open", "/a", "/a cannot be written: this process has too many files open."],
+  ["ENFILE", "open", "/a", "/a cannot be written: this machine has too many files open."],
+  ["ENOENT", "mkdir", "/a", "/a cannot be written: the disk may be read-only."],
+  ["EEXIST", "mkdir", "/a", "/a cannot be written: a file stands where a folder must be."],
+  ["ENOTDIR", "open", "/a/b", "/a/b cannot be written: a file stands where a folder must be."],
+  ["EIO", "fsync", undefined, "A file of Millrace cannot be written: the disk reports an error."],
+])("%s of %s on %s is told as it is", (code, syscall, path, message) => {
+  expect(fileProblem(failure(code, syscall, path))).toMatchObject({ code: "degraded", message });
+});
+
+test.each([
+  ["ENOENT", "open"],
+  ["EACCES", "listen"],
+  ["EACCES", "spawn devin"],
+  ["EPERM", "kill"],
+  ["EEXIST", "open"],
+  ["EMFILE", "connect"],
+])("%s of %s is no such failure", (code, syscall) => {
+  expect(fileProblem(failure(code, syscall, "/a"))).toBeUndefined();
+});
+
+test("a write through a descriptor names the file that its caller knows", () => {
+  expect(fileProblem(failure("ENOSPC", "write"), "/a/log")?.message).toBe(
+    "/a/log cannot be written: the disk is full.",
+  );
+});
+
+test("an error that names only what failed gets the reason, however deep it is", () => {
+  const cause = new Error("outer", { cause: failure("ENOSPC", "write") });
+  const vague = new MillraceError("degraded", "The key cannot be made.", { hint: "Look at the folder.", cause });
+  expect(withFileReason(vague, "A file in /a")).toMatchObject({
+    message: "The key cannot be made. A file in /a cannot be written: the disk is full.",
+    hint: "Free some space, then try again.",
+  });
+  expect(withFileReason(cause, "A file in /a")).toMatchObject({ code: "degraded" });
+  expect(withFileReason(new Error("a bug"), "/a")).toMatchObject({ code: "internal" });
+  const other = new MillraceError("not_signed_in", "No account.", { cause });
+  expect(withFileReason(other, "/a")).toBe(other);
+});

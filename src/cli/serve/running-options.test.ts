@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { readSettings } from "../compose/settings.ts";
+import { fakeIo } from "../terminal/io.fake.ts";
+import { environmentOptions } from "./gateway-options.ts";
+import { refuseOtherOptions, spellOptions } from "./running-options.ts";
+
+function beside(running: Readonly<Record<string, string>>, env: Readonly<Record<string, string>> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-running-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const gateway = { url: "http://127.0.0.1:1", pid: process.pid, instance: "a", version: "1", startedAtMs: 0 };
+  writeFileSync(join(folder, "gateway.json"), JSON.stringify({ ...gateway, options: running }));
+  const io = fakeIo({ homeFolder: folder, env: { MILLRACE_IDE_ONLY_HOME: "", MILLRACE_HOME: folder, ...env } });
+  return { io, settings: readSettings(io) };
+}
+
+const options = (env: Readonly<Record<string, string>>) => environmentOptions(env);
+
+test("an option that the running gateway has is no change, and any other one is refused with the command that applies it", () => {
+  const next = options({ MILLRACE_IDE_VARIANT: "devin-next", MILLRACE_GRACE: "3m" });
+  const typed = new Set(["ide"]);
+  expect(() => refuseOtherOptions(next, { ...beside({ ide: "devin-next" }), typed })).not.toThrow();
+  expect(() => refuseOtherOptions(next, { ...beside({ ide: "devin" }), typed })).toThrow(
+    expect.objectContaining({
+      message: "The running gateway has --ide devin, so --ide devin-next would have no effect.",
+      hint: "Leave it out, or type `millrace restart --ide devin-next` first.",
+    }),
+  );
+  expect(() => refuseOtherOptions(next, { ...beside({}), typed })).toThrow("has no --ide");
+  expect(() => refuseOtherOptions(next, { ...beside({}), typed: new Set(["grace"]) })).toThrow("--grace");
+});
+
+test("a variable counts where it says who answers; one of another kind is for the next start", () => {
+  const env = { MILLRACE_IDE_VARIANT: "devin-next", MILLRACE_GRACE: "3m" };
+  expect(() => refuseOtherOptions(options(env), beside({}, env))).toThrow("--ide devin-next");
+  const { MILLRACE_GRACE } = env;
+  expect(() => refuseOtherOptions(options({ MILLRACE_GRACE }), beside({}, { MILLRACE_GRACE }))).not.toThrow();
+});
+
+test("options are noted as they would be typed, without a password", () => {
+  const noted = spellOptions(
+    options({ MILLRACE_ACP_COMMAND: "node '/a b/agent.js' acp", MILLRACE_REDIS_URL: "redis://me:secret@127.0.0.1:1" }),
+  );
+  expect(noted).toMatchObject({ acpCommand: 'node "/a b/agent.js" acp', redisUrl: "redis://127.0.0.1:1" });
+  expect(JSON.stringify(noted)).not.toContain("secret");
+});

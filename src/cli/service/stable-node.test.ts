@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { checkService } from "../doctor/check-own.ts";
+import type { ServiceSpec } from "./service-plan.ts";
+import { noteService } from "./service-spec.ts";
+import { stableNode } from "./stable-node.ts";
+
+const links = (of: Readonly<Record<string, string>>) => (path: string) =>
+  of[path] ?? (Object.values(of).includes(path) ? path : undefined);
+const cellar = "/opt/homebrew/Cellar/node@24/24.11.1/bin/node";
+const nvm = "/home/me/.nvm/versions/node/v24.11.1/bin/node";
+const fnm = "/home/me/.local/share/fnm/node-versions/v24.11.1/installation/bin/node";
+
+test.each<[string, string, Record<string, string>, Record<string, string>, object]>([
+  ["a path without a version stays", "/usr/bin/node", {}, {}, { path: "/usr/bin/node" }],
+  [
+    "Homebrew's opt link",
+    cellar,
+    { "/opt/homebrew/opt/node@24/bin/node": cellar },
+    {},
+    { path: "/opt/homebrew/opt/node@24/bin/node" },
+  ],
+  ["nvm's current", nvm, { "/home/me/.nvm/current/bin/node": nvm }, {}, { path: "/home/me/.nvm/current/bin/node" }],
+  [
+    "fnm's default",
+    fnm,
+    { "/home/me/.local/share/fnm/aliases/default/bin/node": fnm },
+    {},
+    { path: "/home/me/.local/share/fnm/aliases/default/bin/node" },
+  ],
+  [
+    "a link on the PATH",
+    nvm,
+    { "/home/me/bin/node": nvm },
+    { PATH: "/bin:/home/me/bin" },
+    { path: "/home/me/bin/node" },
+  ],
+  [
+    "a link to another version is none",
+    nvm,
+    { "/usr/bin/node": "/usr/bin/node-22", a: nvm },
+    { PATH: "/usr/bin" },
+    { path: nvm, until: "v24.11.1" },
+  ],
+  ["nothing that stays", nvm, { a: nvm }, {}, { path: nvm, until: "v24.11.1" }],
+])("%s", (_, node, of, env, found) => {
+  expect(stableNode(node, { env, home: "/home/me", real: links(of) })).toEqual(found);
+});
+
+test("doctor names a file of the service that is not there any more", () => {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-service-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  expect(checkService(folder)).toEqual([]);
+  const spec = { program: join(folder, "node"), args: [join(folder, "bin.js"), "serve"] } as unknown as ServiceSpec;
+  for (const file of [spec.program, spec.args[0] ?? ""]) writeFileSync(file, "");
+  noteService(folder, spec);
+  expect(checkService(folder)).toEqual([]);
+  rmSync(spec.program);
+  expect(checkService(folder)).toMatchObject([
+    { level: "error", what: expect.stringContaining(spec.program) as string },
+  ]);
+  noteService(folder, undefined);
+  expect(checkService(folder)).toEqual([]);
+});

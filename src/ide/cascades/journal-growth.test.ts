@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { CascadeId } from "../../base/ids.ts";
+import { openCascadeJournal } from "./cascade-journal.ts";
+
+const id = (name: string) => name as CascadeId;
+
+function temporaryFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-journal-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, "cascades.jsonl");
+}
+
+test("a journal that has doubled holds what is still true, and two processes that write keep their lines", async () => {
+  const file = temporaryFile();
+  const options = { leastBytes: 4_000, most: 20 };
+  const [one, other] = [openCascadeJournal(file, options), openCascadeJournal(file, options)];
+  await one.note({ cascadeId: id("left"), atMs: 1, owner: "a" });
+  await one.noteAsked(id("left"), { model: "m", client: "c" });
+  await one.noteKept(id("left"), 99);
+  await other.left(); // reads on from here
+  for (let turn = 2; turn < 500; turn++) {
+    const [journal, name] = turn % 2 === 0 ? ([one, `acp:${turn}`] as const) : ([other, `cascade-${turn}`] as const);
+    await Promise.all([
+      journal.note({ cascadeId: id(name), atMs: turn, owner: "a" }).then(() => journal.noteArchived(id(name))),
+      one.noteAsked(id(name), { model: "m", client: undefined }),
+    ]);
+  }
+  expect(statSync(file).size).toBeLessThan(12_000);
+  const known = [{ cascadeId: "left", owner: "a", untilMs: 99 }];
+  for (const journal of [one, other, openCascadeJournal(file)]) expect(await journal.left()).toMatchObject(known);
+  const entries = await openCascadeJournal(file).entries();
+  expect(entries[0]).toEqual({ cascadeId: "left", atMs: 1, model: "m", client: "c" });
+  expect(entries.map(({ cascadeId }) => cascadeId)).toContain("cascade-499");
+  expect(entries.length).toBeLessThan(150);
+});
