@@ -83,7 +83,7 @@ export async function runAgent(owner: Owner, program: string, version: string, f
     const kept = await check(`${owner.name}: its owner's files and sign-in are as before`, async () => {
       assert.deepEqual([...after.changed, ...ended.changed], []);
     });
-    const untouched = await runDefaults(owner, program, commands);
+    const untouched = await runDefaults(owner, program);
     const left = [...new Set([...after.left, ...ended.left])].sort();
     const behind = { commands: announced(free), tools: [...matrix.offered].sort(), left };
     return {
@@ -102,7 +102,7 @@ export async function runAgent(owner: Owner, program: string, version: string, f
 }
 
 /** The same agent with the settings that it comes with: each way once, and a tool of the client. */
-async function runDefaults(owner: Owner, program: string, commands: readonly string[]): Promise<boolean> {
+async function runDefaults(owner: Owner, program: string): Promise<boolean> {
   const bench = await openBench(owner, program, false);
   try {
     const plain = await answersPlainly(bench);
