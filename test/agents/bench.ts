@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
-import OpenAI from "openai";
+import OpenAI, { APIError } from "openai";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type ModelServer, startModelServer } from "./model-server.ts";
 import type { Owner } from "./owners/owner.ts";
@@ -83,10 +83,16 @@ function configure({ name, bin, args, set }: Owner, program: string, place: Trac
 async function firstModel(client: () => OpenAI, agent: string): Promise<string> {
   const patience = AbortSignal.timeout(60_000);
   while (!patience.aborted) {
-    const { data } = await client().models.list();
-    const first = data.find(({ id }) => id.startsWith(`${agent}/`));
+    const listed = await client().models.list().catch(noModels);
+    const first = listed.data.find(({ id }) => id.startsWith(`${agent}/`));
     if (first !== undefined) return first.id;
     await sleep(500);
   }
   return agent;
+}
+
+/** A list without a model is refused. */
+function noModels(error: unknown): { readonly data: readonly { readonly id: string }[] } {
+  if (error instanceof APIError) return { data: [] };
+  throw error;
 }

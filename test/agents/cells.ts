@@ -25,23 +25,21 @@ function paired(attacks: readonly Attack[], from: readonly Way[], count: number)
   })).filter((cell): cell is Cell => cell.attack !== undefined && cell.way !== undefined);
 }
 
-/** Every command in one API, every way with a command and with forms of paths. The names of commands with words behind them end in `…`. */
+/** Every command in one API, alone or with words behind it by turns; every way with a command and with forms of paths. */
 export function sampleCells(
   commands: readonly Attack[],
   paths: readonly Attack[],
   bare: readonly Attack[],
 ): readonly Cell[] {
-  const [withWords, alone] = [true, false].map((ends) => commands.filter(({ name }) => name.endsWith("…") === ends));
+  const alone = commands.filter((_, index) => index % 4 === 0);
+  const withWords = commands.filter((_, index) => index % 4 === 3);
   const grouped = inGroups(paths);
+  const first = bare.filter((_, index) => index % together === 0);
   return [
-    ...paired(alone ?? [], direct, alone?.length ?? 0),
-    ...paired(withWords ?? [], ways, Math.max(withWords?.length ?? 0, ways.length)),
+    ...paired(alone, direct, alone.length),
+    ...paired(withWords, ways, Math.max(withWords.length, ways.length)),
     ...paired(grouped, ways, Math.max(grouped.length, ways.length)),
-    ...paired(
-      bare.filter((_, index) => index % together === 0),
-      direct,
-      Math.ceil(bare.length / together),
-    ),
+    ...paired(first, direct, first.length),
   ];
 }
 
@@ -49,6 +47,9 @@ function inGroups(attacks: readonly Attack[]): readonly Attack[] {
   const starts = Array.from({ length: Math.ceil(attacks.length / together) }, (_, index) => index * together);
   return starts.map((start) => {
     const group = attacks.slice(start, start + together);
-    return { name: group.map(({ name }) => name).join(", "), text: group.map(({ text }) => text).join("\n") };
+    return {
+      name: `${group[0]?.name ?? ""} and ${group.length - 1} more`,
+      text: group.map(({ text }) => text).join("\n"),
+    };
   });
 }

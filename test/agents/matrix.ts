@@ -76,7 +76,7 @@ export class Matrix {
       for (const name of Object.keys(tools)) {
         if (hasTool && name.endsWith(clientTool.name)) continue;
         this.offered.add(name);
-        faults.push(`the model was offered ${name}`);
+        if (owner.known[name] === undefined) faults.push(`the model was offered ${name}`);
       }
       for (const file of place.readIn(texts.join("\n")))
         if (owner.known[file] === undefined) faults.push(`the model got the owner's ${file}`);

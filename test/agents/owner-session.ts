@@ -25,7 +25,7 @@ export interface OwnerSession {
 export async function openOwnerSession(owner: Owner, program: string, place: TracedPlace): Promise<OwnerSession> {
   const cwd = join(place.home, "project");
   const env = { PATH: process.env["PATH"] ?? "", HOME: place.home, ...owner.set(place) };
-  const child = spawn(program, owner.args, { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+  const child = spawn(program, owner.args, { cwd, env, stdio: ["pipe", "pipe", "ignore"], detached: true });
   const lines = new JsonLines();
   const announced = new Set<string>();
   const peer = new RpcPeer((line) => child.stdin.write(line), {
@@ -49,11 +49,19 @@ export async function openOwnerSession(owner: Owner, program: string, place: Tra
       if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = once(child, "exit");
       child.stdin.end();
-      const isEnded = await Promise.race([ended.then(() => true), sleep(endMs, false)]);
-      if (!isEnded) child.kill("SIGKILL");
+      await Promise.race([ended, sleep(endMs)]);
+      endGroup(child.pid); // some start themselves a second time
       await ended;
     },
   };
+}
+
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // all of it has ended
+  }
 }
 
 /** The names in an `available_commands_update`; none in another update. */

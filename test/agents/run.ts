@@ -35,15 +35,14 @@ async function tryAgent(owner: Owner): Promise<void> {
   const version = versionOf(packages, owner.npm);
   process.stderr.write(`${owner.npm} ${version}\n`);
   const program = join(packages, "node_modules/.bin", owner.bin);
-  const outcome = await runAgent(owner, program, version, values.full === true);
-  outcomes.set(owner.name, outcome);
-  const { after, ended } = outcome.clear;
-  process.stderr.write(
-    `        ${owner.name} has prompts in the clear while it runs: ${paths(after)}; after its end: ${paths(ended)}\n`,
-  );
-  if (values.update === true) return;
-  await check(`${owner.name}: it offers and leaves nothing that is new`, async () => {
-    assert.deepEqual(news(recorded[owner.name], outcome.sighting), []);
+  await check(`${owner.name}: its run, and nothing that is new in it`, async () => {
+    const outcome = await runAgent(owner, program, version, values.full === true);
+    outcomes.set(owner.name, outcome);
+    const { after, ended } = outcome.clear;
+    process.stderr.write(
+      `        ${owner.name}: prompts in the clear while it runs: ${paths(after)}; after its end: ${paths(ended)}\n`,
+    );
+    if (values.update !== true) assert.deepEqual(news(recorded[owner.name], outcome.sighting), []);
   });
 }
 

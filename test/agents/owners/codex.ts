@@ -41,5 +41,10 @@ export const codex: Owner = {
   }),
   calls: ["/deploy", "/prompts:deploy", "/shipit", "$shipit", "/$shipagents", "@helper"],
   signIn: [".codex/auth.json"],
-  known: {},
+  known: {
+    list_mcp_resources: "offered beside any server of a session; it reaches that server alone",
+    list_mcp_resource_templates: "the same",
+    read_mcp_resource: "the same",
+    "AGENTS.md": "Codex reads its owner's instructions into every session, and has no setting against it",
+  },
 };
