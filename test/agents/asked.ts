@@ -56,7 +56,7 @@ function toolsIn(tools: unknown): readonly (readonly [string, JsonObject])[] {
       return toolsIn(members).map(([member, schema]) => [`${String(name)}/${member}`, schema] as const);
     const own = isObject(tool["function"]) ? tool["function"] : tool;
     const schema = own["parameters"] ?? own["parametersJsonSchema"] ?? own["input_schema"];
-    const named = own["name"] ?? name ?? type ?? Object.keys(tool)[0];
-    return [[String(named), isObject(schema) ? schema : {}] as const];
+    const named = [own["name"], name, type, ...Object.keys(tool)].find((word) => typeof word === "string") ?? "";
+    return [[named, isObject(schema) ? schema : {}] as const];
   });
 }

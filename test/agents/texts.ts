@@ -85,8 +85,14 @@ export function toolAttack(name: string, schema: JsonObject, place: TracedPlace)
 
 function inputFor(schema: JsonObject, place: TracedPlace): object {
   const { properties } = schema;
+  if (properties === undefined) return { input: patchFor(place) };
   const entries = isObject(properties) ? Object.entries(properties) : [];
   return Object.fromEntries(entries.map(([name, type]) => [name, valueFor(name, isObject(type) ? type : {}, place)]));
+}
+
+/** What Codex' `apply_patch` takes, which has no schema. */
+function patchFor({ home }: TracedPlace): string {
+  return `*** Begin Patch\n*** Update File: ${home}/${secrets.plain}\n@@\n+overwritten\n*** End Patch\n`;
 }
 
 function valueFor(name: string, schema: JsonObject, place: TracedPlace): unknown {
