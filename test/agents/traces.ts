@@ -37,8 +37,11 @@ function isKept(owner: Owner, place: TracedPlace, before: Listing, path: string)
   if (!existsSync(file)) return false;
   if (digestOf(file) === before.get(path)) return true;
   if (owner.known[path] === undefined) return false;
-  const planted = { ...owner.settings(place, true), ...owner.plants(place) }[path];
-  return planted !== undefined && contains(JSON.parse(readFileSync(file, "utf8")), JSON.parse(planted));
+  const now: unknown = JSON.parse(readFileSync(file, "utf8"));
+  return [true, false].some((free) => {
+    const planted = owner.settings(place, free)[path];
+    return planted !== undefined && contains(now, JSON.parse(planted));
+  });
 }
 
 /** Whether a value still holds all of another one. */

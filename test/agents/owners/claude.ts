@@ -30,5 +30,5 @@ export const claude: Owner = {
   }),
   calls: ["/deploy", "/shipit", "@agent-helper"],
   signIn: [".claude/.credentials.json"],
-  known: {},
+  known: { ".claude.json": "Claude keeps its own state there, beside what its owner wrote" },
 };

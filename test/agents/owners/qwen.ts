@@ -39,5 +39,5 @@ export const qwen: Owner = {
   }),
   calls: ["/deploy", "/release", "/publish", "/shipit", "@helper", "/memory add remember this", "/init"],
   signIn: [".qwen/oauth_creds.json"],
-  known: {},
+  known: { ".qwen/settings.json": "Qwen Code adds the version of its settings, beside what its owner wrote" },
 };
