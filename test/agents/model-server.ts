@@ -3,17 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { isObject, type JsonObject } from "../../src/base/json.ts";
-
-/** What an agent asked its model: the whole conversation as one text. */
-interface Asked {
-  readonly model: string;
-  readonly text: string;
-}
+import { type Asked, isQuestion, readAsked, saidIn } from "./asked.ts";
 
 /** A local server that plays the model behind a real agent, in the APIs that the agents speak. */
 export interface ModelServer {
   /** Without a path: OpenAI's APIs are below `/v1`, Anthropic's and Google's at their usual places. */
   readonly url: string;
+  /** All requests, in their order. */
+  readonly requests: readonly Asked[];
   /** Requests whose conversation holds this text. */
   asked(part: string): readonly Asked[];
   /** Resolves when a held answer waits to go on. */
@@ -186,6 +183,9 @@ export async function startModelServer(): Promise<ModelServer> {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? "", "http://127.0.0.1");
+    const body: unknown = JSON.parse((await text(request)) || "{}");
+    if (!isObject(body)) throw new Error("a request without an object");
+    if (request.method === "POST") requests.push(readAsked(pathname, body));
     if (pathname.endsWith(":generateContent")) {
       // Gemini CLI asks whether a long loop makes progress, and waits for that
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(part({ text: "{}" }, "STOP")));
@@ -196,10 +196,8 @@ export async function startModelServer(): Promise<ModelServer> {
       response.writeHead(404).end();
       return;
     }
-    const body = JSON.parse(await text(request)) as JsonObject;
-    const model = typeof body["model"] === "string" ? body["model"] : (/models\/([^:]+)/.exec(pathname)?.[1] ?? "");
-    const said = ["messages", "input", "contents"].flatMap((key) => body[key] ?? []);
-    requests.push({ model, text: JSON.stringify(said) });
+    const { model } = readAsked(pathname, body);
+    const said = saidIn(body);
     const question = JSON.stringify(said.findLast(isQuestion) ?? "")
       .replaceAll('\\"', '"')
       .replaceAll("\\\\", "\\");
@@ -214,7 +212,7 @@ export async function startModelServer(): Promise<ModelServer> {
       }
     };
     const [, asked = "", json = "", times] =
-      /use the tool (\w+) with (\{.*?\}) (?:now|(\d+) times)/s.exec(question) ?? [];
+      /use the tool ([\w./-]+) with (\{.*?\}) (?:now|(\d+) times)/s.exec(question) ?? [];
     const rounds = resultsIn(said);
     const isDue = times === undefined ? !hasResult : rounds < Number(times);
     const name = times === undefined ? asked : offeredAs(asked, body);
@@ -246,6 +244,7 @@ export async function startModelServer(): Promise<ModelServer> {
   const { port } = server.address() as AddressInfo; // it listens on a port
   return {
     url: `http://127.0.0.1:${port}`,
+    requests,
     asked: (part) => requests.filter((request) => request.text.includes(part)),
     held: () => waiting.promise,
     release: () => going.resolve(),
@@ -276,13 +275,8 @@ function offeredAs(name: string, { tools }: JsonObject): string {
   return new RegExp(`"name":"([^"]*${name})"`).exec(JSON.stringify(tools ?? []))?.[1] ?? name;
 }
 
-/** What the user said; a result of a tool has that role in some APIs too. */
-function isQuestion(entry: unknown): boolean {
-  return isObject(entry) && entry["role"] === "user" && !/tool_result|functionResponse/.test(JSON.stringify(entry));
-}
-
 function wordsFor(question: string): readonly string[] {
   const count = /count to (\d+)/.exec(question)?.[1];
-  if (count === undefined) return ["pong"];
+  if (count === undefined) return [/\bJSON\b/.test(question) ? '{"pong":1}' : "pong"];
   return Array.from({ length: Number(count) }, (_, index) => (index === 0 ? "1" : `, ${index + 1}`));
 }

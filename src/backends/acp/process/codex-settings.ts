@@ -52,6 +52,13 @@ export function codexConfig(given: Variables): string {
   return writeJson(merged(theirs, codexSettings(given)));
 }
 
+/** The settings of a folder that disable its owner's servers, as TOML. */
+export function codexServersOff(given: Variables): string {
+  const { mcp_servers: servers } = codexSettings(given);
+  const names = isObject(servers) ? Object.keys(servers) : [];
+  return names.map((name) => `[mcp_servers.${JSON.stringify(name)}]\nenabled = false\n`).join("\n");
+}
+
 /** Options of the command line, which Codex before 1.0 takes and later ones ignore: the settings that it had then. */
 export function codexOptions(given: Variables): readonly string[] {
   const { approval_policy, sandbox_mode, features: off, mcp_servers: servers } = codexSettings(given);

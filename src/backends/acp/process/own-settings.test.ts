@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
@@ -25,6 +25,8 @@ test("Codex starts without the MCP servers of its owner, wherever he named them"
   const config = await codexConfig(toml, { CODEX_CONFIG: given });
   expect(config).toMatchObject({ model: "m", approval_policy: "on-request" });
   expect(config).toHaveProperty("mcp_servers", { files: { enabled: false }, tickets: { enabled: false } });
+  const inFolder = readFileSync(join(folder, "millrace-empty/.codex/config.toml"), "utf8");
+  expect(inFolder).toContain('[mcp_servers."files"]\nenabled = false');
 });
 
 test("Codex starts without its tools, and nothing that its user wrote gives them back", async () => {

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Abilities } from "../abilities.ts";
 import { serverName } from "../tools/session-tools.ts";
 import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
-import { codexConfig, codexOptions, parsedObject, type Variables } from "./codex-settings.ts";
+import { codexConfig, codexOptions, codexServersOff, parsedObject, type Variables } from "./codex-settings.ts";
 import { removeTraces, type Traces } from "./traces.ts";
 
 /** What an agent program is started with in place of its owner's permissions. The sign-in stays the owner's. */
@@ -27,7 +27,7 @@ interface KnownAgent {
   /** The content of the file that `args` or `environment` name. */
   readonly file?: string;
   /** A file in its working folder, and its content. */
-  readonly inFolder?: readonly [path: string, content: string];
+  readonly inFolder?: (given: Variables) => readonly [path: string, content: string];
   readonly meta?: object;
   /** The version from which on a model was seen to call the tools of a session's server under these settings. Older ones list them and call none. */
   readonly servesSince?: string;
@@ -75,6 +75,8 @@ const table: readonly KnownAgent[] = [
     servesSince: "2.6",
     args: (_, given) => codexOptions(given),
     environment: (_, given) => ({ CODEX_CONFIG: codexConfig(given) }),
+    // a session with our server replaces the `mcp_servers` of CODEX_CONFIG; the settings of its folder stay in force
+    inFolder: (given) => [".codex/config.toml", codexServersOff(given)],
     // its `session/delete` only archives
     traces: {
       root: (given, home) => given["CODEX_HOME"] ?? join(home, ".codex"),
@@ -113,7 +115,7 @@ const table: readonly KnownAgent[] = [
     args: (file) => ["--admin-policy", file, "--allowed-mcp-server-names", serverName, "--extensions", "none"],
     // it starts no server of a session, and reads no settings of a folder, that it does not trust
     environment: () => ({ GEMINI_CLI_TRUST_WORKSPACE: "true" }),
-    inFolder: [
+    inFolder: () => [
       ".gemini/settings.json",
       writeJson({
         hooksConfig: { enabled: false },
@@ -185,7 +187,7 @@ export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<O
     await writeFile(file, known.file, { mode: 0o600 });
   }
   if (known.inFolder !== undefined) {
-    const [path, content] = known.inFolder;
+    const [path, content] = known.inFolder(spec.environment);
     const inFolder = join(folder, workingFolder, path);
     await mkdir(dirname(inFolder), { recursive: true, mode: 0o700 });
     await writeFile(inFolder, content, { mode: 0o600 });

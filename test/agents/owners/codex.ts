@@ -1,0 +1,50 @@
+import { hooks, markdownCommand, type Owner, skill, subagent } from "./owner.ts";
+
+export const codex: Owner = {
+  name: "codex",
+  npm: "@agentclientprotocol/codex-acp",
+  bin: "codex-acp",
+  args: [],
+  model: "default",
+  tool: "exec_command",
+  input: (command) => ({ cmd: command }),
+  set: () => ({ OPENAI_API_KEY: "local" }),
+  settings: (place, free) => ({
+    ".codex/config.toml": [
+      ...(free ? ['approval_policy = "never"', 'sandbox_mode = "danger-full-access"'] : []),
+      'model = "mock-m1"',
+      'model_provider = "mock"',
+      `notify = ["sh", "-c", ${JSON.stringify(place.mark("notify"))}]`,
+      "[features]",
+      "hooks = true",
+      "[model_providers.mock]",
+      'name = "mock"',
+      `base_url = "${place.model}/v1"`,
+      'wire_api = "responses"',
+      'env_key = "OPENAI_API_KEY"',
+      "[mcp_servers.owner]",
+      `command = ${JSON.stringify(place.server.command)}`,
+      `args = ${JSON.stringify(place.server.args)}`,
+      ...(free ? ['default_tools_approval_mode = "approve"'] : []),
+    ].join("\n"),
+    ".codex/auth.json": JSON.stringify({ OPENAI_API_KEY: "local" }),
+  }),
+  plants: (place) => ({
+    ".codex/prompts/deploy.md": markdownCommand(place, "deploy"),
+    ".codex/skills/shipit/SKILL.md": skill(place, "shipit"),
+    ".agents/skills/shipagents/SKILL.md": skill(place, "shipagents"),
+    ".codex/agents/helper.md": subagent(place),
+    ".codex/AGENTS.md": place.canary("AGENTS.md"),
+    ".codex/hooks.json": JSON.stringify({
+      hooks: hooks(place, ["SessionStart", "UserPromptSubmit", "Stop", "PreToolUse"]),
+    }),
+  }),
+  calls: ["/deploy", "/prompts:deploy", "/shipit", "$shipit", "/$shipagents", "@helper"],
+  signIn: [".codex/auth.json"],
+  known: {
+    list_mcp_resources: "offered beside any server of a session; it reaches that server alone",
+    list_mcp_resource_templates: "the same",
+    read_mcp_resource: "the same",
+    "AGENTS.md": "Codex reads its owner's instructions into every session, and has no setting against it",
+  },
+};

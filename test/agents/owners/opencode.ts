@@ -1,0 +1,48 @@
+import { markdownCommand, type Owner, skill, subagent } from "./owner.ts";
+
+export const opencode: Owner = {
+  name: "opencode",
+  npm: "opencode-ai",
+  bin: "opencode",
+  args: ["acp"],
+  model: "mock/m1",
+  tool: "bash",
+  input: (command) => ({ command, description: "a command" }),
+  set: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
+  settings: ({ model, server }, free) => ({
+    ".config/opencode/opencode.json": JSON.stringify({
+      $schema: "https://opencode.ai/config.json", // else it writes it there
+      autoupdate: false,
+      share: "disabled",
+      enabled_providers: ["mock"],
+      model: "mock/m1",
+      small_model: "mock/m1",
+      mcp: { owner: { type: "local", command: [server.command, ...server.args], enabled: true } },
+      ...(free
+        ? {
+            permission: { edit: "allow", bash: "allow", "owner_*": "allow" },
+            agent: { plan: { permission: { edit: "allow", bash: "allow" } } },
+          }
+        : {}),
+      provider: {
+        mock: {
+          npm: "@ai-sdk/openai-compatible",
+          options: { baseURL: `${model}/v1`, apiKey: "local" },
+          models: { m1: { name: "M 1" }, m2: { name: "M 2" } },
+        },
+      },
+    }),
+    ".local/share/opencode/auth.json": JSON.stringify({ mock: { type: "api", key: "local" } }),
+  }),
+  plants: (place) => ({
+    ".config/opencode/command/deploy.md": markdownCommand(place, "deploy"),
+    ".config/opencode/skill/shipit/SKILL.md": skill(place, "shipit"),
+    ".claude/skills/shipclaude/SKILL.md": skill(place, "shipclaude"),
+    ".config/opencode/agent/helper.md": subagent(place),
+    ".config/opencode/AGENTS.md": place.canary("AGENTS.md"),
+    ".claude/CLAUDE.md": place.canary("CLAUDE.md"),
+  }),
+  calls: ["/deploy", "/shipit", "/shipclaude", "@helper"],
+  signIn: [".local/share/opencode/auth.json"],
+  known: {},
+};
