@@ -20,18 +20,18 @@ const noPath =
   '{"error":{"message":"The request target must be a path.","type":"invalid_request_error","param":null,"code":"invalid_request"}}';
 
 /**
- * Answers requests: guard, then routes. `policy` may gain origins later. The promise resolves when the response is over, and rejects only
+ * Answers requests: guard, then routes. `policy` may gain origins later. `json`: a body that was read before. The promise resolves when the response is over, and rejects only
  * with our own bugs.
  */
 export function openApp(
   gateway: Gateway,
   policy: GuardPolicy,
-): (incoming: IncomingMessage, response: ServerResponse) => Promise<void> {
+): (incoming: IncomingMessage, response: ServerResponse, json?: unknown) => Promise<void> {
   const { clock, metrics } = gateway;
   const route = openRouter(gateway);
-  return async (incoming, response) => {
+  return async (incoming, response, json) => {
     const startedAt = clock.monotonic();
-    const c = contextOf(incoming, response, clock.now());
+    const c = contextOf(incoming, response, clock.now(), json);
     if (c === undefined) {
       response.writeHead(400, { "content-type": "application/json", connection: "close" });
       response.end(noPath);
@@ -49,9 +49,9 @@ export function openApp(
 }
 
 /** Undefined for a target that is no path (`GET http://elsewhere/`), or that no URL can hold. */
-function contextOf(incoming: IncomingMessage, response: ServerResponse, nowMs: number): GatewayContext | undefined {
+function contextOf(...request: ConstructorParameters<typeof GatewayContext>): GatewayContext | undefined {
   try {
-    return new GatewayContext(incoming, response, nowMs);
+    return new GatewayContext(...request);
   } catch (error) {
     if (error instanceof TypeError) return undefined;
     throw error;
