@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { bestEffort } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { type Gateway, GatewayContext, respondError } from "./http/context.ts";
 import {
@@ -11,7 +12,7 @@ import {
   unauthenticated,
 } from "./http/guard.ts";
 import { callerHeaders, type Reply, send } from "./http/reply.ts";
-import { headerSafe } from "./http/request-headers.ts";
+import { loggedPath } from "./http/request-headers.ts";
 import { unservedApi } from "./routes/not-served.ts";
 import { isForDashboard, isOpen, openRouter, type Router } from "./routes/router.ts";
 
@@ -29,6 +30,7 @@ export function openApp(
 ): (incoming: IncomingMessage, response: ServerResponse, json?: unknown) => Promise<void> {
   const { clock, metrics } = gateway;
   const route = openRouter(gateway);
+  const refusals = new RefusedRequests(gateway);
   return async (incoming, response, json) => {
     const startedAt = clock.monotonic();
     const c = contextOf(incoming, response, clock.now(), json);
@@ -42,7 +44,8 @@ export function openApp(
     const ms = clock.monotonic() - startedAt;
     const method = knownMethods.has(c.method) ? c.method : "other";
     metrics.request(method, c.route ?? "other", reply.status, ms / 1000);
-    logRequest(gateway, c, reply.status, ms);
+    if (c.caller === undefined && reply.status >= 400) refusals.count(reply.status);
+    else logRequest(gateway, c, reply.status, ms);
     await send(reply, response);
     incoming.resume(); // the rest of a refused body, or the next request on this connection would never be read
   };
@@ -110,10 +113,43 @@ function logRequest(gateway: Gateway, c: GatewayContext, status: number, ms: num
   gateway.log.write(level, "request", {
     requestId: c.requestId,
     method: c.method,
-    path: headerSafe(c.path),
+    path: loggedPath(c.path),
     status,
     ms: Math.round(ms),
     caller: c.caller?.name,
     ...c.logFields,
   });
+}
+
+/** How long refusals are counted before they get a line, in ms. */
+const countedMs = 10_000;
+
+/**
+ * Requests that were refused before they had a caller. Anyone may send them, so they have one line for all of a time: a line for each would push the others
+ * out of the log. The first of a time is written at once.
+ */
+class RefusedRequests {
+  readonly #gateway: Pick<Gateway, "clock" | "log" | "stopping">;
+  #counts: Map<number, number> | undefined;
+
+  constructor(gateway: Pick<Gateway, "clock" | "log" | "stopping">) {
+    this.#gateway = gateway;
+  }
+
+  count(status: number): void {
+    const isFirst = this.#counts === undefined;
+    this.#counts ??= new Map();
+    if (!isFirst) {
+      this.#counts.set(status, (this.#counts.get(status) ?? 0) + 1);
+      return;
+    }
+    this.#gateway.log.write("info", "refused", { status });
+    void bestEffort(this.#gateway.clock.sleep(countedMs, this.#gateway.stopping)).then(() => this.#tell());
+  }
+
+  #tell(): void {
+    const counts = this.#counts ?? new Map<number, number>();
+    this.#counts = undefined;
+    for (const [status, requests] of counts) this.#gateway.log.write("info", "refused", { status, requests });
+  }
 }

@@ -152,3 +152,29 @@ export function graceMsOf(headers: Headers, query: URLSearchParams): number | un
 export function headerSafe(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 200);
 }
+
+/** Parts of a path that may be a key: it begins as keys do, or is long and has letters and digits mixed. */
+const keyLike = /^(?:mrk|sk|pk|key|ghp|xox|aiza)[-_].+|^(?=.*\d)(?=.*[a-z])[\w.~+=-]{32,}$/i;
+
+/** The ids of our own that stand in paths: the log is there to find them. */
+const ownId = /^(?:turn|resp|msg|cmp|call|chatcmpl|req)_[\w]{1,40}$/;
+
+/** A path for the log. A client that was given a wrong address may send its key in it. */
+export function loggedPath(path: string): string {
+  const isKey = (part: string) => !ownId.test(part) && keyLike.test(part);
+  return headerSafe(
+    path
+      .slice(0, 2_000)
+      .split("/")
+      .map((part) => (isKey(unescaped(part)) ? "[redacted]" : part))
+      .join("/"),
+  );
+}
+
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
