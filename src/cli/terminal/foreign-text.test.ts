@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { jsonText, openStyleMarks, visible } from "./foreign-text.ts";
 
 const raw = new RegExp(
-  String.raw`[\0-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E0FFF}]`,
+  String.raw`[\0-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E03FF}]`,
   "u",
 );
 /** Sequences that do something on some terminal. */
