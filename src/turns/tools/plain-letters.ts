@@ -192,17 +192,16 @@ const longestEntity = 12;
 const special = new Uint8Array(0x1_0000);
 for (const char of "\u001b</&%=\\") special[char.charCodeAt(0)] = 1;
 
+/** Names of HTML, each with its sign; white space of any kind is one that does not break. */
 const named = new Map(
-  Object.entries({
-    ...{ lt: "<", gt: ">", quot: '"', apos: "'", amp: "&", nbsp: " ", shy: " ", zwnj: " ", zwj: " ", tab: "\t" },
-    ...{ lbrace: "{", lcub: "{", rbrace: "}", rcub: "}", lbrack: "[", lsqb: "[", rbrack: "]", rsqb: "]" },
-    ...{ lpar: "(", rpar: ")", colon: ":", comma: ",", lowbar: "_", newline: "\n", sol: "/", bsol: "\\" },
-    ...{ equals: "=", percnt: "%", num: "#", hyphen: "-" },
-  }).map(([name, char]) => [hashOf(name), char.charCodeAt(0)]),
+  String.raw`lt< gt> quot" apos' amp& lbrace{ lcub{ rbrace} rcub} lbrack[ lsqb[ rbrack] rsqb] lpar( rpar) colon: comma, lowbar_ sol/ bsol\ equals= percnt% num# hyphen-`
+    .split(" ")
+    .concat(["nbsp", "shy", "zwnj", "zwj", "tab", "newline"].map((name) => `${name}\u00a0`))
+    .map((entry) => [hashOf(entry.slice(0, -1)), entry.charCodeAt(entry.length - 1)]),
 );
 
 function hashOf(name: string): number {
-  return [...name].reduce((hash, char) => hashed(hash, char.charCodeAt(0) | 0x20), 0);
+  return Array.from(name).reduce((hash, char) => hashed(hash, char.charCodeAt(0) | 0x20), 0);
 }
 
 /** FNV-1a, never 0. */

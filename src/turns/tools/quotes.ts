@@ -76,34 +76,31 @@ function hiddenText(text: string): string {
 const [unseen, between, sign] = [0, 1, 2];
 /** Letters and digits that look like a Latin letter: Cyrillic, Greek and Armenian ones among them. */
 const lookalikes = new Map(
-  Object.entries({
-    ...{
-      a: "\u0430\u03b1\u0251",
-      b: "\u0432\u0184",
-      c: "\u0441\u03f2",
-      d: "\u0501",
-      e: "\u0435\u0454",
-      g: "\u0581\u0261",
-    },
-    ...{
-      h: "\u043d\u04bb\u0570",
-      j: "\u0458\u03f3",
-      k: "\u043a\u03ba",
-      l: "i1|\u0456\u0131\u03b9\u04cf",
-      m: "\u043c",
-      n: "\u0578",
-    },
-    ...{
-      o: "0\u043e\u03bf\u0585",
-      p: "\u0440\u03c1",
-      q: "\u051b",
-      r: "\u0433",
-      s: "\u0455",
-      t: "\u0442\u03c4",
-      u: "\u03c5\u057d",
-    },
-    ...{ v: "\u03bd\u0475", w: "\u051d\u03c9", x: "\u0445\u03c7", y: "\u0443\u03b3" },
-  }).flatMap(([letter, alike]) => Array.from(alike, (one) => [one, letter] as const)),
+  [
+    "a\u0430\u03b1\u0251",
+    "b\u0432\u0184",
+    "c\u0441\u03f2",
+    "d\u0501",
+    "e\u0435\u0454",
+    "g\u0581\u0261",
+    "h\u043d\u04bb\u0570",
+    "j\u0458\u03f3",
+    "k\u043a\u03ba",
+    "li1|\u0456\u0131\u03b9\u04cf",
+    "m\u043c",
+    "n\u0578",
+    "o0\u043e\u03bf\u0585",
+    "p\u0440\u03c1",
+    "q\u051b",
+    "r\u0433",
+    "s\u0455",
+    "t\u0442\u03c4",
+    "u\u03c5\u057d",
+    "v\u03bd\u0475",
+    "w\u051d\u03c9",
+    "x\u0445\u03c7",
+    "y\u0443\u03b3",
+  ].flatMap((row) => Array.from(row.slice(1), (one) => [one, row.charAt(0)] as const)),
 );
 
 let table: Uint16Array | undefined;
