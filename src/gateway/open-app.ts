@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { bestEffort } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { type Gateway, GatewayContext, respondError } from "./http/context.ts";
 import {
@@ -11,7 +12,7 @@ import {
   unauthenticated,
 } from "./http/guard.ts";
 import { callerHeaders, type Reply, send } from "./http/reply.ts";
-import { headerSafe } from "./http/request-headers.ts";
+import { loggedPath } from "./http/request-headers.ts";
 import { unservedApi } from "./routes/not-served.ts";
 import { isForDashboard, isOpen, openRouter, type Router } from "./routes/router.ts";
 
@@ -20,18 +21,19 @@ const noPath =
   '{"error":{"message":"The request target must be a path.","type":"invalid_request_error","param":null,"code":"invalid_request"}}';
 
 /**
- * Answers requests: guard, then routes. `policy` may gain origins later. The promise resolves when the response is over, and rejects only
+ * Answers requests: guard, then routes. `policy` may gain origins later. `json`: a body that was read before. The promise resolves when the response is over, and rejects only
  * with our own bugs.
  */
 export function openApp(
   gateway: Gateway,
   policy: GuardPolicy,
-): (incoming: IncomingMessage, response: ServerResponse) => Promise<void> {
+): (incoming: IncomingMessage, response: ServerResponse, json?: unknown) => Promise<void> {
   const { clock, metrics } = gateway;
   const route = openRouter(gateway);
-  return async (incoming, response) => {
+  const refusals = new RefusedRequests(gateway);
+  return async (incoming, response, json) => {
     const startedAt = clock.monotonic();
-    const c = contextOf(incoming, response, clock.now());
+    const c = contextOf(incoming, response, clock.now(), json);
     if (c === undefined) {
       response.writeHead(400, { "content-type": "application/json", connection: "close" });
       response.end(noPath);
@@ -42,16 +44,17 @@ export function openApp(
     const ms = clock.monotonic() - startedAt;
     const method = knownMethods.has(c.method) ? c.method : "other";
     metrics.request(method, c.route ?? "other", reply.status, ms / 1000);
-    logRequest(gateway, c, reply.status, ms);
+    if (c.caller === undefined && reply.status >= 400) refusals.count(reply.status);
+    else logRequest(gateway, c, reply.status, ms);
     await send(reply, response);
     incoming.resume(); // the rest of a refused body, or the next request on this connection would never be read
   };
 }
 
 /** Undefined for a target that is no path (`GET http://elsewhere/`), or that no URL can hold. */
-function contextOf(incoming: IncomingMessage, response: ServerResponse, nowMs: number): GatewayContext | undefined {
+function contextOf(...request: ConstructorParameters<typeof GatewayContext>): GatewayContext | undefined {
   try {
-    return new GatewayContext(incoming, response, nowMs);
+    return new GatewayContext(...request);
   } catch (error) {
     if (error instanceof TypeError) return undefined;
     throw error;
@@ -110,10 +113,43 @@ function logRequest(gateway: Gateway, c: GatewayContext, status: number, ms: num
   gateway.log.write(level, "request", {
     requestId: c.requestId,
     method: c.method,
-    path: headerSafe(c.path),
+    path: loggedPath(c.path),
     status,
     ms: Math.round(ms),
     caller: c.caller?.name,
     ...c.logFields,
   });
+}
+
+/** How long refusals are counted before they get a line, in ms. */
+const countedMs = 10_000;
+
+/**
+ * Requests that were refused before they had a caller. Anyone may send them, so they have one line for all of a time: a line for each would push the others
+ * out of the log. The first of a time is written at once.
+ */
+class RefusedRequests {
+  readonly #gateway: Pick<Gateway, "clock" | "log" | "stopping">;
+  #counts: Map<number, number> | undefined;
+
+  constructor(gateway: Pick<Gateway, "clock" | "log" | "stopping">) {
+    this.#gateway = gateway;
+  }
+
+  count(status: number): void {
+    const isFirst = this.#counts === undefined;
+    this.#counts ??= new Map();
+    if (!isFirst) {
+      this.#counts.set(status, (this.#counts.get(status) ?? 0) + 1);
+      return;
+    }
+    this.#gateway.log.write("info", "refused", { status });
+    void bestEffort(this.#gateway.clock.sleep(countedMs, this.#gateway.stopping)).then(() => this.#tell());
+  }
+
+  #tell(): void {
+    const counts = this.#counts ?? new Map<number, number>();
+    this.#counts = undefined;
+    for (const [status, requests] of counts) this.#gateway.log.write("info", "refused", { status, requests });
+  }
 }

@@ -137,3 +137,19 @@ describe("the guard", () => {
     expect(response.headers.get("access-control-allow-origin")).toBeNull();
   });
 });
+
+describe("the log of refused requests", () => {
+  it("has one line for many, and no key that stands in a path", async () => {
+    const { request, logged: log, clock } = fakeGateway();
+    const key = "sk-proj-Abcdefgh0123456789Abcdefgh0123456789";
+    for (let n = 0; n < 1_000; n++) await request("/v1/models", { headers: { authorization: "" } });
+    await clock.advance(10_000);
+    const refused = log.filter(({ event }) => event === "refused");
+    expect(refused.map(({ fields }) => fields)).toEqual([{ status: 401 }, { status: 401, requests: 999 }]);
+    await request(`/${key}/v1/models?key=${key}`);
+    await request(`/x%2F${encodeURIComponent(key)}`);
+    await request(`/v1/models/${fakeKey}`);
+    expect(log.some(({ event }) => event === "request")).toBe(true);
+    expect(JSON.stringify(log)).not.toMatch(/Abcdefgh0123456789|mr-test-key/);
+  });
+});

@@ -5,8 +5,9 @@ import { gatewayProof } from "../base/node/gateway-proof.ts";
 import { Slices } from "../base/node/slices.ts";
 import { Secret } from "../base/secret.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
+import { Bodies } from "./http/body.ts";
 import type { Gateway } from "./http/context.ts";
-import { callerDigest, openGuard, ownersKey } from "./http/guard.ts";
+import { authenticate, callerDigest, openGuard, ownersKey } from "./http/guard.ts";
 import { inMemory } from "./http/in-memory.ts";
 import { type Listener, type ListenOptions, listen } from "./http/listen.ts";
 import { openResponsesSocket } from "./http/responses-socket.ts";
@@ -34,8 +35,10 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   const stopping = new AbortController();
   let openAnswers = () => 0;
   let port: number | undefined;
+  const maxBodyBytes = options.maxBodyBytes ?? defaultLimits.maxBodyBytes;
   const gateway: Gateway = {
     ...options,
+    bodies: new Bodies(maxBodyBytes),
     stopping: stopping.signal,
     answering: () => openAnswers(),
     prove(challenge) {
@@ -50,10 +53,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       () => callerDigest(ownersKey(policy) ?? new Secret("")),
       options.sessionStore,
     ),
-    limits: {
-      maxBodyBytes: options.maxBodyBytes ?? defaultLimits.maxBodyBytes,
-      mostOpen: options.mostOpen ?? defaultLimits.mostOpen,
-    },
+    limits: { maxBodyBytes, mostOpen: options.mostOpen ?? defaultLimits.mostOpen },
     waits: { ...defaultTiming, ...options.timing },
     metrics: options.metrics ?? new GatewayMetrics(options.version),
   };
@@ -62,7 +62,12 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     handle,
     async listen(listenOptions) {
       const arriving = new Slices();
-      const sockets = openResponsesSocket(inMemory(handle), gateway.limits.maxBodyBytes);
+      const sockets = openResponsesSocket({
+        app: inMemory(handle),
+        bodies: gateway.bodies,
+        callerOf: (headers) => authenticate(policy, headers),
+        limits: listenOptions.limits,
+      });
       const rpc = options.rpc?.(gateway);
       const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc, gateway);
       const http1 = (incoming: IncomingMessage, outgoing: ServerResponse) => {

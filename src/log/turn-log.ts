@@ -223,7 +223,9 @@ export class TurnLog {
               ? this.#tag("session", caller, session)
               : this.#tag("caller", caller);
     const found = await this.#rows.find({ kind: "turn", ...filter, ...(tag === undefined ? {} : { tag }) });
-    if (idempotencyKey === undefined || tag === undefined) return this.#listed(found);
+    if (tag === undefined) return this.#listed(found);
+    // a changed index could lead to another caller's turns
+    if (idempotencyKey === undefined) return this.#listed(found.filter(({ tags }) => tags.includes(tag)));
     // A key has at most one turn, and a key whose turn has expired never gets another prompt.
     for (const row of found) {
       if (!row.tags.includes(tag)) throw damagedLog();

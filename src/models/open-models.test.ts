@@ -261,4 +261,15 @@ describe("the models of configured agents", () => {
       'The agent opencode has no model "opencode/mock/m9". Nearest: opencode/mock/m1',
     );
   });
+
+  it("of more than 200 characters are unknown before any list is asked for", async () => {
+    const { state, models } = configured();
+    state.account = gone;
+    const name = "a-".repeat(4_000_000);
+    for (const long of [name, `opencode/${name}`])
+      await expect(models.resolve(long, undefined, never)).rejects.toMatchObject({
+        code: "unknown_model",
+        message: expect.stringContaining("more than 200 characters") as unknown,
+      });
+  });
 });

@@ -11,7 +11,7 @@ import { KeptList } from "./kept-list.ts";
 import type { ModelLifecycle } from "./lifecycle.ts";
 import type { Model, Models } from "./model.ts";
 import { nameOfUid } from "./model-name.ts";
-import { resolveModel } from "./resolve.ts";
+import { refuseLongName, resolveModel } from "./resolve.ts";
 
 export interface ModelsOptions {
   readonly clock: Clock;
@@ -136,6 +136,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
       return name ?? (uid.includes("/") ? uid : nameOfUid(uid, catalogue));
     },
     async resolve(name, effort, signal) {
+      refuseLongName(name);
       const lower = name.trim().toLowerCase();
       const agent = agents.find((candidate) => lower.startsWith(`${candidate.name}/`));
       if (agent === undefined) return account.resolve(name, effort, { owner: "The account", all: known }, signal);

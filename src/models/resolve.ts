@@ -23,6 +23,18 @@ interface NameMatch {
   readonly effortNamed: boolean;
 }
 
+const longestName = 200;
+
+/** @throws MillraceError `unknown_model` for a name that is too long for any model, before anything is compared with it. */
+export function refuseLongName(asked: string): void {
+  if (asked.length <= longestName) return;
+  const message = `No model has a name of more than ${longestName} characters: "${shortened(asked)}".`;
+  throw new MillraceError("unknown_model", message, {
+    param: "model",
+    details: { asked: shortened(asked), nearest: [] },
+  });
+}
+
 /** For the error about an unknown name: whose models they are, and all models that could have been meant. */
 export interface UnknownWords {
   readonly owner: string;
@@ -43,6 +55,7 @@ export function resolveModel(
   effort: string | undefined,
   words: UnknownWords = { owner: "The account", all: () => models },
 ): Resolution {
+  refuseLongName(asked);
   const found = find(models, asked);
   if (found === undefined) throw unknownModel(models, asked, words);
   const picked = found.effortNamed ? undefined : withEffort(models, found.model, effort);
@@ -163,13 +176,17 @@ function isEnum(text: string): boolean {
 }
 
 function unknownModel(models: readonly AccountModel[], asked: string, { owner, all }: UnknownWords): MillraceError {
-  const shown = asked.length > 80 ? `${asked.slice(0, 79)}…` : asked;
+  const shown = shortened(asked);
   const nearest = nearestNames(asked, all(), 3);
   const message =
     models.length === 0
       ? `${owner} has no model "${shown}": its list of models is empty.`
       : `${owner} has no model "${shown}".${nearest.length === 0 ? "" : ` Nearest: ${nearest.join(", ")}.`}`;
   return new MillraceError("unknown_model", message, { param: "model", details: { asked: shown, nearest } });
+}
+
+function shortened(name: string): string {
+  return name.length > 80 ? `${name.slice(0, 79)}…` : name;
 }
 
 function notAllowed(model: AccountModel): MillraceError {

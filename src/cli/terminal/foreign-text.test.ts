@@ -4,7 +4,10 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { jsonText, openStyleMarks, visible } from "./foreign-text.ts";
 
-const raw = new RegExp(String.raw`[\0-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]`, "u");
+const raw = new RegExp(
+  String.raw`[\0-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\u{E0000}-\u{E03FF}]`,
+  "u",
+);
 /** Sequences that do something on some terminal. */
 const sequences = [
   "\u001B]52;c;cm0gLXJmIH4=\u0007", // puts text on the clipboard
@@ -18,6 +21,9 @@ const sequences = [
   "\u001B[8mhidden",
   "\b\b\b\u007F",
   "\u202Egnp.exe",
+  "\u200Bpay\u2060pal\uFEFF",
+  "one\u2028two\u2029three\u0085four",
+  "hidden \u{E0041}\u{E0042}",
 ];
 const hostile = fc
   .array(
@@ -39,6 +45,8 @@ describe("foreign text", () => {
 
   it("keeps words, tabs and lines, and shows each control as a character", () => {
     expect(visible("a\tb\r\nc — 模型 🚀\n")).toBe("a\tb\nc — 模型 🚀\n");
+    expect(visible("one\u2028two\u2029three\u0085four\u200B\u{E0041}\uFEFF")).toBe("one\ntwo\nthree\nfour");
+    expect(visible("👩\u200d💻 می\u200cخواهم")).toBe("👩\u200d💻 می\u200cخواهم");
     expect(visible("safe\rEVIL\u001B[2J\u007F\u009B")).toBe("safe␍EVIL␛[2J␡\uFFFD");
   });
 

@@ -1,18 +1,29 @@
 import { inspect } from "node:util";
 import { ideName } from "../../base/ide-name.ts";
 
-/** Controls that a terminal obeys (C0 but tab and line feed, DEL, C1), and marks that change the order in which text is shown. */
-const controls = new RegExp(String.raw`[\0-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]`, "g");
+/** Controls that a terminal obeys (C0 but tab and line feed, DEL, C1), marks that change the order in which text is shown, and other ends of lines. */
+const controls = new RegExp(
+  String.raw`[\0-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]`,
+  "g",
+);
+
+/** Characters that nobody sees: they hide text, or make two texts look the same. */
+const unseen = new RegExp(
+  String.raw`[\u00AD\u034F\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B\u2060-\u2065\u206A-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB]|\uDB40[\uDC00-\uDFFF]?`,
+  "g",
+);
 
 /**
  * A text without anything that a terminal obeys. Models, clients, agents and files write what Millrace prints. Each control becomes a
- * visible character (`␛`), so the rest of a sequence is plain text. The `\r` of a line end is dropped. Each character is judged alone,
+ * visible character (`␛`), so the rest of a sequence is plain text; invisible characters are left out, but for the joiners of words and emoji. The `\r` of a line end is dropped. Each character is judged alone,
  * so a sequence that comes in two parts does not pass either. Applying it twice changes nothing.
  * Source: ECMA-48, 5.3 and 5.6; Unicode UAX 9, 2.1 and 2.2.
  */
 export function visible(text: string): string {
-  return text.replace(/\r(?=\n|$)/g, "").replace(controls, (control) => {
+  const seen = text.replace(/\r(?=\n|$)/g, "").replace(unseen, "");
+  return seen.replace(controls, (control) => {
     const code = control.charCodeAt(0);
+    if (code === 0x85 || code === 0x2028 || code === 0x2029) return "\n";
     if (code < 0x20) return String.fromCharCode(0x2400 + code); // the pictures of C0
     return code === 0x7f ? "␡" : "\uFFFD";
   });
@@ -21,7 +32,12 @@ export function visible(text: string): string {
 /** A value as JSON in our style in which no control is raw: `JSON.stringify` leaves DEL, C1 and the marks of direction as they are. */
 export function jsonText(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, inJsonStyle, indent) ?? "null";
-  return text.replace(controls, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const escaped = (char: string) => Array.from({ length: char.length }, (_, at) => unicodeEscape(char, at)).join("");
+  return text.replace(controls, escaped).replace(unseen, escaped);
+}
+
+function unicodeEscape(char: string, at: number): string {
+  return `\\u${char.charCodeAt(at).toString(16).padStart(4, "0")}`;
 }
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";

@@ -2,66 +2,103 @@ import { isAscii } from "node:buffer";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { MillraceError } from "../../base/errors.ts";
 import { parseJson } from "../../base/json.ts";
-import { busy, notServed } from "./refusal.ts";
+import { type JsonCost, JsonScan } from "./json-scan.ts";
+import { busy, tooLarge } from "./refusal.ts";
 
 /** Bytes of all bodies that are being read or answered at one moment, beside the first bytes of each. */
 const mostAtOnce = 128 * 1024 * 1024;
 
+/** Of these, the part that issued keys have together: the rest is the owner's. */
+const mostOfIssuedKeys = mostAtOnce / 2;
+
 /** A body up to this size is always read: large ones of other clients do not keep it out. */
 const alwaysRead = 256 * 1024;
 
-/** Reads bodies, and bounds the memory that all of them take together. */
+/** A value in memory, beside its text: `{}` is a small object. */
+const bytesOfValue = 64;
+
+/** The memory of one body, or of all that one connection keeps. */
+export interface BodyMemory {
+  /** Counts so many bytes now, in place of those before. @throws MillraceError `unavailable` if other bodies take all memory; then nothing changes. */
+  hold(bytes: number): void;
+}
+
+/** How a body is read. */
+export interface BodyReading {
+  /** The `content-length` that the client gave; it may be wrong. */
+  readonly length?: string | undefined;
+  /** Whether the body comes with the owner's key: issued keys share half of the memory. */
+  readonly isOwners?: boolean;
+}
+
+/** The memory that a body of this cost takes once it is parsed. */
+export function memoryOf({ bytes, values }: JsonCost): number {
+  return bytes + values * bytesOfValue;
+}
+
+/** Reads bodies, of HTTP and of WebSockets, and bounds the memory that all of them take together. */
 export class Bodies {
-  readonly #mostBytes: number;
+  readonly mostBytes: number;
   #held = 0;
+  #heldByIssuedKeys = 0;
 
   /** `mostBytes`: of one body. */
   constructor(mostBytes: number) {
-    this.#mostBytes = mostBytes;
+    this.mostBytes = mostBytes;
   }
 
   /**
-   * Reads a body and gives it to `use`; its memory counts until that ends. Each limit holds before more memory is taken, even if
-   * `length`, the `content-length` that the client gave, is wrong. An empty body is an empty object.
+   * Reads a body and gives it to `use`, with its cost; its memory counts until that ends. Each limit holds before more memory is taken.
+   * An empty body is an empty object.
    *
    * @throws MillraceError `invalid_request` when it is not UTF-8 JSON or nested too deep, and with status 413 when it is too large;
    * `unavailable` while other large bodies take all memory.
    */
-  async read<T>(bytes: AsyncIterable<Uint8Array>, use: (json: unknown) => Promise<T> | T, length = "0"): Promise<T> {
-    if (Number(length) > this.#mostBytes) throw this.#tooLarge();
-    let counted = 0;
-    const count = (size: number) => {
-      const more = Math.max(0, size - alwaysRead) - counted;
-      if (more > 0 && this.#held + more > mostAtOnce) throw busy("The gateway is reading too many large bodies.");
-      counted += more;
-      this.#held += more;
-    };
+  async read<T>(
+    bytes: AsyncIterable<Uint8Array>,
+    use: (json: unknown, cost: JsonCost) => Promise<T> | T,
+    { length = "0", isOwners = true }: BodyReading = {},
+  ): Promise<T> {
+    if (Number(length) > this.mostBytes) throw tooLarge(this.mostBytes);
+    const memory = this.memory(isOwners);
     try {
-      return await use(await this.#readCounted(bytes, count));
+      const scan = new JsonScan();
+      const json = await this.#readCounted(bytes, scan, memory);
+      return await use(json, scan.cost);
     } finally {
-      this.#held -= counted;
+      memory.hold(0);
     }
   }
 
-  async #readCounted(bytes: AsyncIterable<Uint8Array>, count: (size: number) => void): Promise<unknown> {
-    const scan = new JsonScan();
+  /** Memory that is counted with the bodies. Its first bytes are always there. */
+  memory(isOwners: boolean): BodyMemory {
+    let counted = 0;
+    return {
+      hold: (bytes) => {
+        const more = Math.max(0, bytes - alwaysRead) - counted;
+        const isFull =
+          this.#held + more > mostAtOnce || (!isOwners && this.#heldByIssuedKeys + more > mostOfIssuedKeys);
+        if (more > 0 && isFull) throw busy("The gateway is reading too many large bodies.");
+        counted += more;
+        this.#held += more;
+        if (!isOwners) this.#heldByIssuedKeys += more;
+      },
+    };
+  }
+
+  async #readCounted(bytes: AsyncIterable<Uint8Array>, scan: JsonScan, memory: BodyMemory): Promise<unknown> {
     const text = new BodyText();
     let size = 0;
     for await (const piece of bytes) {
       size += piece.byteLength;
-      if (size > this.#mostBytes) throw this.#tooLarge(); // leaving the loop gives the rest up
-      count(size);
+      if (size > this.mostBytes) throw tooLarge(this.mostBytes); // leaving the loop gives the rest up
       scan.push(piece);
+      memory.hold(memoryOf(scan.cost));
       text.push(piece);
     }
     const json = size === 0 ? {} : text.parse();
     if (size > alwaysRead) await nextTurn(); // parsing took its time, and the caller takes its own
     return json;
-  }
-
-  #tooLarge(): MillraceError {
-    const limit = `${Math.floor(this.#mostBytes / 1024 / 1024)} MB`;
-    return notServed(413, `The body is larger than ${limit}.`, "Send fewer or smaller images.");
   }
 }
 
@@ -91,106 +128,5 @@ function orInvalid<T>(read: () => T): T {
     return read();
   } catch (cause) {
     throw new MillraceError("invalid_request", "The body is not valid JSON.", { cause });
-  }
-}
-
-/** Real schemas nest some ten levels; a far deeper body is meant to exhaust the stack. */
-const mostLevels = 200;
-
-/** Values and member names in a body. A conversation of 10,000 messages has some 100,000. */
-const mostValues = 250_000;
-
-/** Bytes of a body beside its images and files. */
-const mostText = 8 * 1024 * 1024;
-
-/** No text has so long a run of the letters of base64; an image is one run. */
-const leastRun = 4_096;
-
-const base64 = new Uint8Array(256);
-for (const letter of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_"))
-  base64[letter] = 1;
-
-const [quote, backslash, slash, comma, colon] = [0x22, 0x5c, 0x2f, 0x2c, 0x3a];
-const [openList, openObject, closeList, closeObject] = [0x5b, 0x7b, 0x5d, 0x7d];
-
-/**
- * Counts the cost of JSON before it is parsed, while its bytes arrive: one pass, no memory. What is no JSON passes, because the
- * parser refuses it.
- */
-export class JsonScan {
-  /** Commas, colons and brackets outside strings: about one for each value and member name. */
-  #values = 0;
-  #levels = 0;
-  #deepest = 0;
-  #text = 0;
-  /** Letters of base64 at the end, when a string is open. */
-  #run = 0;
-  #isInString = false;
-  #isEscaped = false;
-
-  /** @throws MillraceError `invalid_request` when it is nested too deep, and with status 413 when it has too much text or too many values. */
-  push(bytes: Uint8Array): void {
-    let at = 0;
-    while (at < bytes.length) at = this.#isInString ? this.#string(bytes, at) : this.#between(bytes, at);
-    this.#refuseExcess();
-  }
-
-  /** Reads on in a string, up to its end or that of the bytes. Local variables: a field for each byte takes five times as long. */
-  #string(bytes: Uint8Array, from: number): number {
-    let [run, text, isEscaped] = [this.#run, 0, this.#isEscaped];
-    let at = from;
-    for (; at < bytes.length; at++) {
-      const byte = bytes[at] ?? 0;
-      if (base64[byte] === 1 && (!isEscaped || byte === slash)) run++;
-      else {
-        if (byte === backslash && !isEscaped) {
-          isEscaped = true;
-          continue;
-        }
-        text += run < leastRun ? run + 1 : 1;
-        run = 0;
-        if (byte === quote && !isEscaped) {
-          this.#isInString = false;
-          at++;
-          break;
-        }
-      }
-      isEscaped = false;
-    }
-    this.#run = run;
-    this.#text += text;
-    this.#isEscaped = isEscaped;
-    return at;
-  }
-
-  #between(bytes: Uint8Array, from: number): number {
-    let [values, levels, deepest] = [this.#values, this.#levels, this.#deepest];
-    let at = from;
-    while (at < bytes.length && !this.#isInString) {
-      const byte = bytes[at++];
-      if (byte === quote) this.#isInString = true;
-      else if (byte === comma || byte === colon) values++;
-      else if (byte === closeList || byte === closeObject) levels--;
-      else if (byte === openList || byte === openObject) {
-        values++;
-        levels++;
-        if (levels > deepest) deepest = levels;
-      }
-    }
-    this.#text += at - from;
-    this.#values = values;
-    this.#levels = levels;
-    this.#deepest = deepest;
-    return at;
-  }
-
-  #refuseExcess(): void {
-    if (this.#deepest > mostLevels)
-      throw new MillraceError("invalid_request", `The body is nested more than ${mostLevels} levels deep.`);
-    const hint = "Start a new conversation, or send fewer messages, tools and files.";
-    const [values, text] = [mostValues.toLocaleString("en"), `${mostText / 1024 / 1024} MB`];
-    if (this.#values > mostValues) throw notServed(413, `The body has more than ${values} JSON values.`, hint);
-    if (this.#text > mostText)
-      throw notServed(413, `The body has more than ${text} beside images and files in base64.`, hint);
   }
 }

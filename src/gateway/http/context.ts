@@ -7,6 +7,7 @@ import { encodeAnthropicError, encodeOpenAiError } from "../dialects/errors.ts";
 import { encodeOllamaError } from "../dialects/ollama/encode.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { GatewayEvents, GatewayOptions } from "../options.ts";
+import type { Bodies } from "./body.ts";
 import type { Caller } from "./guard.ts";
 import { Refusal } from "./refusal.ts";
 import { jsonResponse, type Reply } from "./reply.ts";
@@ -30,11 +31,13 @@ export class GatewayContext {
   caller: Caller | undefined;
   /** The route that answers, as metrics name it; undefined for unknown paths. */
   route: string | undefined;
+  /** The body, if it was read before: a message of a WebSocket. */
+  readonly json: unknown;
   /** More for this request's log line. */
   readonly logFields: Record<string, unknown> & { model?: string } = {};
 
   /** @throws TypeError when the request's target is no path. */
-  constructor(incoming: IncomingMessage, response: ServerResponse, nowMs: number) {
+  constructor(incoming: IncomingMessage, response: ServerResponse, nowMs: number, json?: unknown) {
     const { method = "GET", url = "" } = incoming;
     if (!url.startsWith("/")) throw new TypeError("no path"); // proxies are asked so, and this is none
     const { pathname, searchParams } = new URL(`http://gateway${url}`);
@@ -50,6 +53,7 @@ export class GatewayContext {
     this.search = searchParams;
     this.signal = left.signal;
     this.requestId = requestIdOf(this.headers, nowMs);
+    this.json = json;
   }
 
   header(name: string): string | undefined {
@@ -64,6 +68,7 @@ export class GatewayContext {
 /** The parts that routes share, with every default filled in. */
 export interface Gateway extends GatewayOptions {
   readonly limits: { readonly maxBodyBytes: number; readonly mostOpen: number };
+  readonly bodies: Bodies;
   readonly waits: Timing;
   readonly metrics: GatewayMetrics;
   readonly events: GatewayEvents;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable, Writable } from "node:stream";
 
-type Handler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
+type Handler = (incoming: IncomingMessage, response: ServerResponse, json?: unknown) => Promise<void>;
 
 /** A response without a socket. It takes bytes as its client reads them: at most one piece is held. */
 class HeldResponse extends Writable {
@@ -67,9 +67,9 @@ class HeldResponse extends Writable {
   }
 }
 
-/** Asks a handler of Node's requests as `fetch` would, without a socket between. */
-export function inMemory(handle: Handler): (request: Request) => Promise<Response> {
-  return async (request) => {
+/** Asks a handler of Node's requests as `fetch` would, without a socket between. `json`: the request's body, if it was read before. */
+export function inMemory(handle: Handler): (request: Request, json?: unknown) => Promise<Response> {
+  return async (request, json) => {
     const { pathname, search } = new URL(request.url);
     const rawHeaders = [...request.headers].flat();
     const { method } = request;
@@ -80,7 +80,7 @@ export function inMemory(handle: Handler): (request: Request) => Promise<Respons
     request.signal.addEventListener("abort", () => held.destroy());
     if (request.signal.aborted) held.destroy();
     // all that a handler here asks of them
-    const handled = handle(incoming as unknown as IncomingMessage, held as unknown as ServerResponse);
+    const handled = handle(incoming as unknown as IncomingMessage, held as unknown as ServerResponse, json);
     const { reject } = held.head;
     handled.then(() => reject(new Error("the client left before the head of the response")), reject);
     const { status, headers } = await held.head.promise;

@@ -25,3 +25,9 @@ export function busy(message: string): MillraceError {
 export function notServed(status: number, message: string, hint: string): Refusal {
   return new Refusal(status, "invalid_request", message, { hint });
 }
+
+/** The refusal of a body of more than so many bytes. */
+export function tooLarge(mostBytes: number): Refusal {
+  const limit = `${Math.floor(mostBytes / 1024 / 1024)} MB`;
+  return notServed(413, `The body is larger than ${limit}.`, "Send fewer or smaller images.");
+}

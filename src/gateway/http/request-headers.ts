@@ -152,3 +152,25 @@ export function graceMsOf(headers: Headers, query: URLSearchParams): number | un
 export function headerSafe(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 200);
 }
+
+/** Parts of a path that may be a key: they begin as keys do, or are long and have letters and digits mixed. */
+const keyLike = /^(?:mrk?|sk|pk|key|ghp|xox\w|aiza)[-_].{8}|^(?=.*\d)(?=.*[a-z])[\w.~+=-]{32,}$/i;
+
+/** Ids of our own: the log is there to find them. */
+const ownId = /^(?:turn|resp|msg|cmp|call|chatcmpl|req)_\w{1,40}$/;
+
+/** A path for the log. A client that was given a wrong address may send its key in it. */
+export function loggedPath(path: string): string {
+  const isKey = (part: string) => !ownId.test(part) && keyLike.test(part);
+  const parts = path.slice(0, 2_000).split("/");
+  return headerSafe(parts.map((part) => (unescaped(part).split("/").some(isKey) ? "[redacted]" : part)).join("/"));
+}
+
+function unescaped(part: string): string {
+  try {
+    const once = decodeURIComponent(part);
+    return once === part ? part : unescaped(once);
+  } catch {
+    return part;
+  }
+}

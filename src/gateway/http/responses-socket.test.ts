@@ -6,6 +6,7 @@ import { WebSocket } from "ws";
 import { systemClock } from "../../base/clock.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
 import { finished, started, text } from "../turn-events.fake.ts";
+import type { ConnectionLimits } from "./connection-limits.ts";
 import type { Listener } from "./listen.ts";
 import { canServeSockets } from "./responses-socket.ts";
 
@@ -14,10 +15,10 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-async function listening() {
+async function listening(limits: Partial<ConnectionLimits> = {}) {
   const fake = fakeGateway({ clock: systemClock });
   fake.turns.script = () => [started, text("Hi"), finished("Hi")];
-  const here: Listener = await fake.gateway.listen({ host: "127.0.0.1", port: 0 });
+  const here: Listener = await fake.gateway.listen({ host: "127.0.0.1", port: 0, limits });
   opened.push(here);
   return { ...fake, port: here.port, here };
 }
@@ -164,6 +165,32 @@ describe.runIf(canServeSockets())("the Responses API over a WebSocket", () => {
       }).end();
     });
     expect(status).toBe(200);
+  });
+
+  it("ends a connection that asks nothing, and one that never ends its message", async () => {
+    const { port } = await listening({ idleMs: 30, requestMs: 60 });
+    const closes = [await connect(port), await connect(port)].map(({ socket }, at) => {
+      if (at === 1) socket.send('{"type"', { fin: false });
+      return once(socket, "close");
+    });
+    expect((await Promise.all(closes)).map(([code, why]) => [code, String(why)])).toEqual([
+      [1001, "Nothing was asked for a while."],
+      [1001, "The message came too slowly."],
+    ]);
+  });
+
+  it("is not ended by these times while it is answered", async () => {
+    const { port, turns } = await listening({ idleMs: 30, requestMs: 30 });
+    turns.script = () => [started, text("Hi")];
+    const { socket, ask } = await connect(port);
+    const answer = ask({ ...create, input: "Hello" });
+    await expect.poll(() => turns.started.length).toBe(1);
+    socket.ping();
+    await once(socket, "pong");
+    const idle = await connect(port);
+    await once(idle.socket, "close"); // the times are over
+    turns.emit(turns.turnId(0), finished("Hi"));
+    expect((await answer).at(-1)?.type).toBe("response.completed");
   });
 
   it("tells its clients that the gateway stops", async () => {

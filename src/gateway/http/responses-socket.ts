@@ -1,16 +1,25 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { createParser } from "eventsource-parser";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type WebSocket, WebSocketServer } from "ws";
-import { sortableId } from "../../base/ids.ts";
-import { isObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
-import { responsePrefix } from "../dialects/openai-responses/response-object.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import type { Bodies, BodyMemory } from "./body.ts";
+import { type ConnectionLimits, defaultConnectionLimits } from "./connection-limits.ts";
+import type { Caller } from "./guard.ts";
 import { foldPath, headersOf } from "./request-headers.ts";
+import { type App, Conversation, refusalEvent } from "./responses-conversation.ts";
 
-type App = (request: Request) => Promise<Response>;
+/** Connections at one moment, of issued keys together and of one of them; the rest is the owner's. No known client comes near them. */
+const most = { connections: 64, ofIssuedKeys: 32, ofOneKey: 16 };
 
-/** Connections at one moment, and requests that wait on one connection. No known client comes near either. */
-const most = { connections: 64, waiting: 32 };
+/** Requests that wait on one connection. */
+const mostWaiting = 32;
+
+/** How much of a message is looked at in one turn of the event loop, in bytes. */
+const atOnce = 256 * 1024;
+
+/** How long a client that was told why its connection ends has to end it, in ms. */
+const goodbyeMs = 1_000;
 
 /** Headers of the handshake that say nothing of a request: of the connection, or of one request alone. */
 const ofHandshake =
@@ -22,6 +31,15 @@ export interface ResponsesSocket {
   readonly upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Closes all connections with "service restart": turns run on, and a client that asks again joins them. */
   close(): void;
+}
+
+/** The parts of a gateway that answer a message as they answer HTTP. */
+export interface SocketParts {
+  /** Answers each message, with the guard and the log; it also decides on the handshake, by 426. */
+  readonly app: App;
+  readonly bodies: Bodies;
+  readonly callerOf: (headers: Headers) => Caller | undefined;
+  readonly limits?: Partial<ConnectionLimits> | undefined;
 }
 
 /** Whether this Node can leave other upgrades (`h2c`) alone; without that, no WebSocket is served and the client hears 426. */
@@ -38,19 +56,28 @@ export function asksForSocket({ headers, url = "" }: IncomingMessage): boolean {
 
 /**
  * Serves `POST /v1/responses` over WebSockets: a message `response.create` is a request, and the events of its stream are the messages
- * of the answer. `app` answers each one as it answers HTTP, with the guard and the log; it also decides on the handshake, by 426.
- * `mostBytes`: of one message. Source: docs/wire/clients.md, "Responses over WebSocket".
+ * of the answer. A message is read as a body of HTTP is. A connection that asks nothing ends after `idleMs`, one that sends its message
+ * too slowly after `requestMs`. Source: docs/wire/clients.md, "Responses over WebSocket".
  */
-export function openResponsesSocket(app: App, mostBytes: number): ResponsesSocket {
-  const server = new WebSocketServer({ noServer: true, maxPayload: mostBytes, perMessageDeflate: false });
+export function openResponsesSocket({ app, bodies, callerOf, limits: given }: SocketParts): ResponsesSocket {
+  const server = new WebSocketServer({ noServer: true, maxPayload: bodies.mostBytes, perMessageDeflate: false });
+  const limits = { ...defaultConnectionLimits, ...given };
+  const callers = new Map<WebSocket, Caller | undefined>();
   const handshake = async (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
     const headers = headersOf(incoming);
     const answer = await app(new Request(`http://gateway${incoming.url}`, { headers }));
+    const caller = callerOf(headers);
     if (answer.status !== 426) await refuse(socket, answer);
-    else if (server.clients.size >= most.connections) await refuse(socket, new Response(null, { status: 503 }));
+    else if (!hasPlace(caller, [...callers.values()])) await refuse(socket, new Response(null, { status: 503 }));
     else {
       for (const name of Array.from(headers.keys())) if (ofHandshake.test(name)) headers.delete(name);
-      server.handleUpgrade(incoming, socket, head, (client) => serve(client, new Conversation(app, headers)));
+      server.handleUpgrade(incoming, socket, head, (client) => {
+        callers.set(client, caller);
+        client.once("close", () => callers.delete(client));
+        const isOwners = caller?.owner === true;
+        const conversation = new Conversation(app, headers, bodies.memory(isOwners), bodies.mostBytes);
+        new Connection(client, socket, conversation, { bodies, limits, isOwners }).open();
+      });
     }
   };
   return {
@@ -65,6 +92,14 @@ export function openResponsesSocket(app: App, mostBytes: number): ResponsesSocke
   };
 }
 
+function hasPlace(caller: Caller | undefined, open: readonly (Caller | undefined)[]): boolean {
+  if (open.length >= most.connections) return false;
+  if (caller?.owner === true) return true;
+  const issued = open.filter((each) => each?.owner !== true);
+  const own = issued.filter((each) => each?.digest === caller?.digest);
+  return issued.length < most.ofIssuedKeys && own.length < most.ofOneKey;
+}
+
 async function refuse(socket: Duplex, answer: Response): Promise<void> {
   const body = Buffer.from(await answer.arrayBuffer());
   const headers = new Map([...answer.headers, ["connection", "close"], ["content-length", String(body.byteLength)]]);
@@ -73,140 +108,153 @@ async function refuse(socket: Duplex, answer: Response): Promise<void> {
   socket.end(Buffer.concat([Buffer.from(head.join("\r\n"), "latin1"), body]));
 }
 
-/** Answers one connection's requests, one after the other. */
-function serve(client: WebSocket, conversation: Conversation): void {
-  const gone = new AbortController();
-  let waiting = 0;
-  let last = Promise.resolve();
-  client.on("error", () => client.terminate());
-  client.once("close", () => gone.abort());
-  const answer = async (before: Promise<void>, text: string) => {
-    await before;
+/** One connection: its requests are answered one after the other. */
+class Connection {
+  readonly #client: WebSocket;
+  readonly #socket: Duplex;
+  readonly #conversation: Conversation;
+  readonly #bodies: Bodies;
+  readonly #isOwners: boolean;
+  readonly #limits: ConnectionLimits;
+  /** For messages that arrive or wait. */
+  readonly #memory: BodyMemory;
+  readonly #gone = new AbortController();
+  readonly #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  /** Bytes of a message that has not ended. */
+  #arriving = 0;
+  #isAnswering = false;
+  /** Runs while nothing is asked; signs of life alone do not keep a connection. */
+  #idle: NodeJS.Timeout | undefined;
+  /** Runs while a message arrives. */
+  #slow: NodeJS.Timeout | undefined;
+
+  constructor(
+    client: WebSocket,
+    socket: Duplex,
+    conversation: Conversation,
+    {
+      bodies,
+      limits,
+      isOwners,
+    }: { readonly bodies: Bodies; readonly limits: ConnectionLimits; readonly isOwners: boolean },
+  ) {
+    this.#client = client;
+    this.#socket = socket;
+    this.#conversation = conversation;
+    this.#bodies = bodies;
+    this.#isOwners = isOwners;
+    this.#limits = limits;
+    this.#memory = bodies.memory(isOwners);
+  }
+
+  open(): void {
+    const client = this.#client;
+    client.on("error", () => client.terminate());
+    client.once("close", () => {
+      this.#gone.abort();
+      clearTimeout(this.#idle);
+      clearTimeout(this.#slow);
+      this.#waiting.length = 0;
+      this.#memory.hold(0);
+      this.#conversation.forget();
+    });
+    this.#socket.prependListener("data", (bytes: Buffer) => this.#arrive(bytes.length));
+    client.on("ping", (data: Buffer) => this.#leave(data.length));
+    client.on("pong", (data: Buffer) => this.#leave(data.length));
+    client.on("message", (data: Buffer) => this.#take(data));
+    this.#beIdle();
+  }
+
+  #arrive(bytes: number): void {
+    const isFirst = this.#arriving === 0;
+    this.#arriving += bytes;
+    if (isFirst) this.#slow = setTimeout(() => this.#end(1001, "The message came too slowly."), this.#limits.requestMs);
+    this.#count();
+  }
+
+  /** A frame of the protocol, of so many bytes beside its head, is no part of a message. */
+  #leave(bytes: number): void {
+    this.#arriving = Math.max(0, this.#arriving - bytes - 6);
+    if (this.#arriving === 0) clearTimeout(this.#slow);
+  }
+
+  #take(message: Buffer): void {
+    this.#arriving = 0;
+    clearTimeout(this.#slow);
+    if (this.#gone.signal.aborted) return;
+    if (this.#waiting.length >= mostWaiting) return this.#end(1013, "Too many requests wait on this connection.");
+    this.#waiting.push(message);
+    this.#waitingBytes += message.length;
+    this.#count();
+    if (!this.#isAnswering) void this.#answerAll();
+  }
+
+  /** Ends the connection where its messages take more memory than there is. */
+  #count(): void {
     try {
-      for await (const message of conversation.answer(text, gone.signal)) await send(client, message);
+      this.#memory.hold(this.#arriving + this.#waitingBytes);
     } catch {
-      client.terminate(); // the client is gone, or the answer broke without an event of its own
+      this.#end(1013, "Large requests take all memory. Connect again, and send the request again.");
     }
-    waiting--;
-  };
-  client.on("message", (data: Buffer) => {
-    if (++waiting > most.waiting) client.close(1013, "Too many requests wait on this connection.");
-    else last = answer(last, data.toString());
-  });
-}
-
-/** Resolves once the socket has taken the text: the answer is read only as fast as its client reads. */
-function send(client: WebSocket, text: string): Promise<void> {
-  return new Promise((resolve, reject) => client.send(text, (error) => (error ? reject(error) : resolve())));
-}
-
-/** What a connection keeps: the last response with all that led to it, which a client may continue also if it was not stored. */
-class Conversation {
-  readonly #app: App;
-  readonly #headers: Headers;
-  #last: { readonly id: unknown; readonly items: readonly unknown[] } | undefined;
-
-  constructor(app: App, headers: Headers) {
-    this.#app = app;
-    this.#headers = headers;
-    this.#headers.set("content-type", "application/json");
   }
 
-  /** The messages that answer a message. An error is a message too. */
-  async *answer(text: string, signal: AbortSignal): AsyncGenerator<string, void> {
-    const asked = parse(text);
-    if (asked?.type !== "response.create") {
-      yield errorEvent(400, {
-        code: "invalid_request",
-        param: "type",
-        message: "Send a JSON object of type `response.create`.",
-      });
-      return;
+  async #answerAll(): Promise<void> {
+    this.#isAnswering = true;
+    clearTimeout(this.#idle);
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      this.#waitingBytes -= next.length;
+      this.#count();
+      await this.#answer(next);
     }
-    const { type: _, stream_id: lane, generate, ...body } = asked;
-    const tag = lane === undefined ? {} : { stream_id: lane };
-    const { previous_response_id: previous, ...rest } = body;
-    const continued = this.#last !== undefined && previous === this.#last.id;
-    const items = [...(continued ? (this.#last?.items ?? []) : []), ...itemsOf(body.input)];
-    if (generate === false) {
-      const response = emptyResponse(body);
-      this.#last = { id: response.id, items };
-      yield writeJson({ type: "response.created", sequence_number: 0, response, ...tag });
-      yield writeJson({ type: "response.completed", sequence_number: 1, response, ...tag });
-      return;
-    }
-    let isOver = false;
-    for await (const { event, data } of this.#ask(continued ? { ...rest, input: items } : body, signal)) {
-      if (data === "[DONE]" || event === "error") continue; // `response.failed` follows, and here each of the two would end the answer
-      const ended = event === "response.completed" || event === "response.incomplete";
-      const message = ended || lane !== undefined ? parse(data) : undefined;
-      const response = ended && isObject(message?.response) ? message.response : undefined;
-      isOver ||= response !== undefined;
-      if (response !== undefined) this.#last = { id: response.id, items: [...items, ...itemsOf(response.output)] };
-      yield lane === undefined ? data : writeJson({ ...message, ...tag });
-    }
-    if (continued && !isOver) this.#last = undefined; // as the specification has it: its client sends the whole input again
+    this.#isAnswering = false;
+    this.#beIdle();
   }
 
-  /** The events of a response, or one error. */
-  async *#ask(
-    body: JsonObject,
-    signal: AbortSignal,
-  ): AsyncGenerator<{ readonly event?: string | undefined; readonly data: string }, void> {
-    const request = { method: "POST", headers: this.#headers, body: writeJson({ ...body, stream: true }), signal };
-    const response = await this.#app(new Request("http://gateway/v1/responses", request));
-    if (response.body === null || !response.headers.get("content-type")?.startsWith("text/event-stream")) {
-      yield { data: errorEvent(response.status, parse(await response.text())?.error) };
-      return;
+  async #answer(message: Buffer): Promise<void> {
+    const { signal } = this.#gone;
+    try {
+      await this.#bodies.read(
+        piecesOf(message),
+        async (json, cost) => {
+          for await (const answer of this.#conversation.answer(json, cost, signal)) await this.#send(answer);
+        },
+        { isOwners: this.#isOwners },
+      );
+    } catch (error) {
+      // else the client is gone, or the answer broke without an event of its own
+      if (isMillraceError(error)) await this.#send(refusalEvent(error)).catch(() => this.#client.terminate());
+      else this.#client.terminate();
     }
-    const events: { event?: string | undefined; data: string }[] = [];
-    const parser = createParser({ onEvent: (event) => void events.push(event) });
-    const decoder = new TextDecoder();
-    for await (const bytes of response.body) {
-      parser.feed(decoder.decode(bytes, { stream: true }));
-      yield* events.splice(0);
-    }
+  }
+
+  /** Resolves once the socket has taken the text: the answer is read only as fast as its client reads. */
+  #send(text: string): Promise<void> {
+    return new Promise((resolve, reject) => this.#client.send(text, (error) => (error ? reject(error) : resolve())));
+  }
+
+  #beIdle(): void {
+    if (this.#gone.signal.aborted) return;
+    this.#idle = setTimeout(() => {
+      if (this.#arriving === 0) this.#end(1001, "Nothing was asked for a while.");
+    }, this.#limits.idleMs);
+    this.#idle.unref();
+  }
+
+  /** Says why, and reads no more. */
+  #end(code: number, why: string): void {
+    if (this.#gone.signal.aborted) return;
+    this.#gone.abort();
+    this.#waiting.length = 0;
+    this.#client.close(code, why);
+    this.#client.pause();
+    setTimeout(() => this.#client.terminate(), goodbyeMs).unref();
   }
 }
 
-function parse(text: string): JsonObject | undefined {
-  try {
-    const json: unknown = parseJson(text);
-    return isObject(json) ? json : undefined;
-  } catch {
-    return undefined;
+async function* piecesOf(message: Buffer): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < message.length; at += atOnce) {
+    if (at > 0) await nextTurn();
+    yield message.subarray(at, at + atOnce);
   }
-}
-
-function itemsOf(input: unknown): readonly unknown[] {
-  if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
-  return Array.isArray(input) ? input : [];
-}
-
-/** An error as the API's WebSockets have it. A client that reads this code sends its whole input. */
-function errorEvent(status: number, error: unknown): string {
-  const given = isObject(error) ? error : { message: "The request failed.", param: null, code: null };
-  const lost = status === 404 && given.param === "previous_response_id";
-  return writeJson({
-    type: "error",
-    status,
-    error: { ...given, ...(lost ? { code: "previous_response_not_found" } : {}) },
-  });
-}
-
-/** The answer to a request that only prepares the next one: no model is asked. */
-function emptyResponse({ model }: JsonObject): JsonObject {
-  const created = Date.now();
-  const details = { input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } };
-  return {
-    id: responsePrefix + sortableId(created),
-    object: "response",
-    created_at: Math.floor(created / 1000),
-    status: "completed",
-    model,
-    output: [],
-    error: null,
-    incomplete_details: null,
-    usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0, ...details },
-  };
 }

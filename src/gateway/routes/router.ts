@@ -1,5 +1,4 @@
 import { isObject } from "../../base/json.ts";
-import { Bodies } from "../http/body.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
 import { decodedBody } from "../http/decoded-body.ts";
 import { busy, Refusal } from "../http/refusal.ts";
@@ -14,7 +13,6 @@ export type Router = (c: GatewayContext) => Reply | Promise<Reply>;
 
 /** Every declared route, and the dashboard's files. Checks the caller and reads the body here, for all routes. */
 export function openRouter(gateway: Gateway): Router {
-  const bodies = new Bodies(gateway.limits.maxBodyBytes);
   return (c) => {
     const method = c.method === "HEAD" ? "GET" : c.method;
     const file = method === "GET" && c.path !== "/" ? gateway.dashboard?.get(c.path) : undefined;
@@ -26,7 +24,7 @@ export function openRouter(gateway: Gateway): Router {
       const match = route.method === method ? route.shape.exec(c.path) : null;
       if (match === null) continue;
       c.route = route.label;
-      return answer(gateway, bodies, c, { route, params: decoded(match.groups ?? {}) });
+      return answer(gateway, c, { route, params: decoded(match.groups ?? {}) });
     }
     throw refusalAt(c, served);
   };
@@ -34,7 +32,6 @@ export function openRouter(gateway: Gateway): Router {
 
 function answer(
   gateway: Gateway,
-  bodies: Bodies,
   c: GatewayContext,
   { route, params }: { readonly route: Route; readonly params: RouteInput["params"] },
 ): Reply | Promise<Reply> {
@@ -42,11 +39,12 @@ function answer(
   if (route.body === undefined) return route.handle(gateway, c, { params, json: undefined });
   // before its body is read
   if (gateway.answering() > gateway.limits.mostOpen) throw busy("The gateway has too many open requests.");
+  if (c.json !== undefined) return route.handle(gateway, c, { params, json: c.json });
   const bytes = c.incoming.iterator({ destroyOnReturn: false }); // a refusal in the middle goes over the same connection
-  return bodies.read(
+  return gateway.bodies.read(
     decodedBody(bytes, c.header("content-encoding")),
     (json) => route.handle(gateway, c, { params, json: withModel(json, c.deployment) }),
-    c.header("content-length"),
+    { length: c.header("content-length"), isOwners: c.caller?.owner !== false },
   );
 }
 

@@ -72,7 +72,8 @@ export function describeTool(shown: ShownTool, steps: ReadonlySet<CompactionStep
   const head = `## ${shown.shownName}${tool.kind === "freeform" ? " (freeform)" : ""}`;
   const lines = description === "" ? [head] : [head, description];
   if (tool.kind === "freeform") return `${lines.join("\n")}\n`;
-  return `${lines.join("\n")}\nSchema: ${writeJson(compactSchema(shown.shownParameters, steps))}\n`;
+  const schema = steps.size === 0 ? shown.shownParameters : compactSchema(shown.shownParameters, steps);
+  return `${lines.join("\n")}\nSchema: ${writeJson(schema)}\n`;
 }
 
 function withoutExamples(description: string): string {

@@ -128,12 +128,17 @@ function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions
   const compacted: string[] = [];
   let laidOut = promptAt(steps);
   let tokens = estimatePromptTokens(laidOut.prompt);
+  let untried: string[] = [];
   for (const step of compactionSteps) {
     if (laidOut.tools === "" || (byteLength(laidOut.tools) <= toolsBytes && tokens <= budget)) break;
     const before = laidOut.tools;
-    laidOut = promptAt(steps.add(step));
+    steps.add(step);
+    untried.push(step);
+    if (before.length > severalSteps && step !== compactionSteps.at(-1)) continue;
+    laidOut = promptAt(steps);
     tokens = estimatePromptTokens(laidOut.prompt);
-    if (laidOut.tools !== before) compacted.push(step);
+    if (laidOut.tools !== before) compacted.push(...untried);
+    untried = [];
   }
   if (tokens > budget) throw refused(tokens);
   return { prompt: laidOut.prompt, tokens, compacted };
@@ -188,6 +193,8 @@ function formOf({ responseFormat, toolChoice }: TurnRequest, hasTools: boolean):
  * are the largest part of clients' requests. Source: docs/wire/cascade.md, "Panel state".
  */
 export const toolsBytes = 30_000;
+/** From this size on the tools' texts are shortened by all steps at once, because each step reads every schema again. */
+const severalSteps = 10 * toolsBytes;
 /** For a model whose window the list does not say. */
 const unknownWindowTokens = 200_000;
 const defaultAnswerTokens = 8_192;

@@ -128,13 +128,16 @@ export class AnswerParts {
 
   /** The place of the first block that counts as a call at the end of the answer. */
   #firstCall(): number {
-    const { quotable, mustCall } = this.#plan;
+    const { quotable, mustCall, isTaught } = this.#plan;
     const parts = this.#pending;
     const foreign = parts.filter(({ block }) => block.isCertain !== true);
+    if (isTaught && foreign.some(({ calls }) => calls.length > 0)) return parts.length;
     if (foreign.length > maxForeign || foreign.some(({ block }) => block.said !== undefined)) return parts.length;
     const isExample = !mustCall && exampleLine.test(this.#seen);
-    const quotes = new Quotes(quotable);
-    const isQuoted = ({ raw, block: { sources = [] } }: Part) => [raw, ...sources].some((text) => quotes.has(text));
+    const writtenIn = ({ raw, block: { sources = [] } }: Part) => [raw, ...sources];
+    const calling = foreign.filter(({ calls }) => calls.length > 0);
+    const quoted = new Quotes(quotable).find(calling.flatMap(writtenIn));
+    const isQuoted = (part: Part) => writtenIn(part).some((text) => quoted.has(text));
     const isText = (part: Part) => foreign.includes(part) && (isExample || (part.calls.length > 0 && isQuoted(part)));
     const first = parts.findLastIndex(isText) + 1;
     const isCalled = this.isCalled || parts.slice(first).some(({ calls }) => calls.length > 0);

@@ -1,6 +1,7 @@
 import type { ResponseFormat, ToolChoice, TurnRequest } from "../../log/request.ts";
 import { markOf, textsOf } from "./grammar.ts";
 import { mapToolNames, type ToolNames } from "./names.ts";
+import { isTaughtId } from "./told.ts";
 
 /** How the answer to a request has to be read. Plain data, made once a turn. */
 export interface AnswerPlan {
@@ -16,6 +17,8 @@ export interface AnswerPlan {
   readonly mark: string;
   /** The texts of users and tools: a call that the model only quotes from them is text. */
   readonly quotable: readonly string[];
+  /** In this conversation the model has called as it was taught: it uses no other form. */
+  readonly isTaught: boolean;
 }
 
 /**
@@ -34,5 +37,8 @@ export function planAnswer(request: TurnRequest, seed: string): AnswerPlan | und
     seed,
     mark: markOf(request, seed),
     quotable: request.messages.filter(({ role }) => role === "user" || role === "tool").flatMap(textsOf),
+    isTaught: request.messages.some(
+      (message) => message.role === "assistant" && message.toolCalls.some(({ callId }) => isTaughtId(callId)),
+    ),
   };
 }

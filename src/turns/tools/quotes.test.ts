@@ -13,5 +13,5 @@ test.each<[string, string, string, boolean]>([
   ["has another argument there", call.replace("ls", "pwd"), call, false],
   ["has its words far apart there", call.replaceAll(" ", ` ${"more words ".repeat(60)} `), call, false],
 ])("a block that %s: quoted or not", (_, text, block, isQuoted) => {
-  expect(new Quotes([text]).has(block)).toBe(isQuoted);
+  expect(new Quotes([text]).find([block]).has(block)).toBe(isQuoted);
 });

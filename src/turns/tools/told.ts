@@ -7,6 +7,18 @@ export interface ToldCall {
   readonly argumentsDelta: string;
   readonly done: boolean;
   readonly value: unknown;
+  /** Written as taught, with the turn's mark. */
+  readonly isTaught: boolean;
+}
+
+/** The id of a turn's call. It tells whether the call was written as taught, because clients send it back with the history. */
+function callIdOf(seed: string, place: number, isTaught: boolean): string {
+  return `call_${seed}_${place}${isTaught ? "" : "x"}`;
+}
+
+/** Whether `callIdOf` made this id for a call that was written as taught. */
+export function isTaughtId(callId: string): boolean {
+  return /^call_[0-9a-z]{26}_\d{1,4}$/i.test(callId);
 }
 
 /** What readers of a turn have, over both of its answers. An answer that the upstream rewrote is read again from its start. */
@@ -72,12 +84,12 @@ export class Told {
   }
 
   call(call: ToldCall): void {
-    const { name, argumentsDelta, done } = call;
+    const { name, argumentsDelta, done, isTaught } = call;
     this.isSpoken = true;
     this.#now.push(call);
     if (this.#now.length <= this.calls.length) return;
     this.calls.push(call);
-    const callId = `call_${this.#seed}_${this.calls.length}`;
+    const callId = callIdOf(this.#seed, this.calls.length, isTaught);
     this.#out.push({ type: "tool_call", callId, name, argumentsDelta, done });
   }
 

@@ -1,0 +1,154 @@
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { canServeSockets } from "../../src/gateway/http/responses-socket.ts";
+import { routes } from "../../src/gateway/routes/all-routes.ts";
+import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
+import { ask, patience, sharedWorld } from "../support/world.ts";
+
+const world = sharedWorld(["--retention", "1m"]);
+const megabyte = 1024 * 1024;
+
+/** A refusal: its status, and the message of its error in any API's form. */
+interface Refusal {
+  readonly status: number;
+  readonly text: string;
+}
+
+type Door = (served: GatewayProcess, body: string) => Promise<Refusal>;
+
+const http =
+  (path: string): Door =>
+  async ({ url, key }, body) => {
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const answer = await fetch(`${url}${path}`, { method: "POST", headers, body, signal: patience() });
+    return { status: answer.status, text: await answer.text() };
+  };
+
+async function connected({ url, key }: Pick<GatewayProcess, "url" | "key">): Promise<WebSocket> {
+  const headers = { authorization: `Bearer ${key}` };
+  const socket = new WebSocket(`${url.replace("http", "ws")}/v1/responses`, { headers });
+  socket.on("error", () => {});
+  await once(socket, "open");
+  return socket;
+}
+
+const overSocket: Door = async (served, body) => {
+  const socket = await connected(served);
+  socket.send(body);
+  const [data] = (await once(socket, "message")) as [Buffer];
+  socket.terminate();
+  const { status, error } = JSON.parse(data.toString()) as { readonly status: number; readonly error: unknown };
+  return { status, text: JSON.stringify(error) };
+};
+
+/** Every declared route that reads a body, so that a new one is tried as well. */
+const paths = routes.flatMap(({ body, path }) => (body === undefined ? [] : [path.replaceAll(/\{\w+\}/g, "x")]));
+const doors = new Map<string, Door>(paths.map((path) => [path, http(path)]));
+if (canServeSockets()) doors.set("a WebSocket", overSocket);
+
+const fits = { ...ask(""), type: "response.create", input: "x", prompt: "x", max_tokens: 9 };
+const withMember = (name: string, json: string) => `${JSON.stringify(fits).slice(0, -1)},"${name}":${json}}`;
+const tool = (description: string) =>
+  JSON.stringify([{ type: "function", function: { name: "a", description, parameters: {} } }]);
+
+const bodies: readonly (readonly [what: string, body: () => string, status: number, says: RegExp])[] = [
+  ["300,000 members", () => withMember("metadata", `[${'{"a":1},'.repeat(150_000)}0]`), 413, /JSON values/],
+  ["300,000 empty lists", () => withMember("metadata", `[${"[],".repeat(300_000)}0]`), 413, /JSON values/],
+  ["300 levels", () => withMember("metadata", "[".repeat(300) + "]".repeat(300)), 400, /levels deep/],
+  ["9 MB of words", () => withMember("user", JSON.stringify("words ".repeat(1_600_000))), 413, /more than 8 MB/],
+  ["9 MB of letters where no image stands", () => withMember("tools", tool("A".repeat(9 * megabyte))), 413, /8 MB/],
+  ["no JSON", () => "{", 400, /./],
+];
+
+it.each(bodies)("every door refuses a body by the same limits: %s", async (_, bodyOf, status, says) => {
+  const { served } = world();
+  const body = bodyOf();
+  for (const [door, send] of doors) {
+    const refused = await send(served, body);
+    expect([door, refused.status, says.test(refused.text)]).toEqual([door, status, true]);
+  }
+});
+
+it.runIf(canServeSockets()).each([
+  ["3 million members", () => withMember("metadata", `[${'{"a-member-name":1},'.repeat(3_000_000)}0]`)],
+  ["10 million empty lists", () => withMember("metadata", `[${"[],".repeat(10_000_000)}0]`)],
+])("others are served while a WebSocket brings %s", async (_, bodyOf) => {
+  const { served } = world();
+  const refusal = overSocket(served, bodyOf());
+  const other = fetch(`${served.url}/health`).then(({ ok }) => ok);
+  expect(await Promise.race([other, refusal.then(() => false)])).toBe(true);
+  expect((await refusal).status).toBe(413);
+});
+
+describe.runIf(canServeSockets())("WebSockets of one key", () => {
+  const openSockets: WebSocket[] = [];
+  const open = async (target: Pick<GatewayProcess, "url" | "key">) => {
+    const socket = await connected(target);
+    openSockets.push(socket);
+    return socket;
+  };
+
+  it("leave a place to the owner, and to another key", async () => {
+    const { served, ide } = world();
+    const keyNamed = async (name: string) => {
+      const { stdout } = await millrace(["keys", "create", name], { home: ide.home });
+      return stdout.trim();
+    };
+    const [one, two] = [await keyNamed("one"), await keyNamed("two")];
+    const { url } = served;
+    const refused = async (key: string) => {
+      const socket = new WebSocket(`${url.replace("http", "ws")}/v1/responses`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      socket.on("error", () => {});
+      const [, answer] = (await once(socket, "unexpected-response")) as [unknown, { readonly statusCode: number }];
+      socket.terminate();
+      return answer.statusCode;
+    };
+    for (let n = 0; n < 16; n++) await open({ url, key: one });
+    expect(await refused(one)).toBe(503);
+    for (let n = 0; n < 16; n++) await open({ url, key: two });
+    expect(await refused(two)).toBe(503);
+    for (let n = 0; n < 32; n++) await open(served);
+    expect(await refused(served.key)).toBe(503);
+    for (const socket of openSockets.splice(0)) socket.terminate();
+  });
+
+  it("that send large messages end where they take all memory, and a small request is served", async () => {
+    const { served } = world();
+    const closes: Promise<unknown>[] = [];
+    const message = withMember("metadata", JSON.stringify("A".repeat(40 * megabyte)));
+    for (let n = 0; n < 4; n++) {
+      const socket = await open(served);
+      closes.push(once(socket, "close"));
+      for (let sent = 0; sent < 2; sent++) socket.send(message, () => {});
+    }
+    const [code] = (await Promise.race(closes)) as [number];
+    expect([1006, 1013]).toContain(code); // the reason is lost where the client was still sending
+    expect(await overSocket(served, JSON.stringify({ type: "nothing" }))).toMatchObject({ status: 400 });
+    expect((await fetch(`${served.url}/health`)).status).toBe(200);
+    for (const socket of openSockets.splice(0)) socket.terminate();
+  });
+
+  it("that only prepare keep no more than one request may have", async () => {
+    const { served } = world();
+    const socket = await open(served);
+    const input = Array.from({ length: 4 }, () => ({ role: "user", content: "words ".repeat(100_000) }));
+    let previous: string | undefined;
+    const statuses: (number | undefined)[] = [];
+    for (let n = 0; n < 5; n++) {
+      socket.send(JSON.stringify({ type: "response.create", generate: false, input, previous_response_id: previous }));
+      for (;;) {
+        const [data] = (await once(socket, "message")) as [Buffer];
+        const event = JSON.parse(data.toString()) as { type: string; status?: number; response?: { id: string } };
+        if (event.type === "response.created") continue;
+        statuses.push(event.status);
+        previous = event.response?.id ?? previous;
+        break;
+      }
+    }
+    expect(statuses).toEqual([undefined, undefined, undefined, 413, 413]);
+    socket.terminate();
+  });
+});
