@@ -82,11 +82,11 @@ export function labelOf({ request, wire: _wire, ...facts }: NewTurn, isSealed: b
 }
 
 export function encodeLabel(label: LabelFacts): string {
-  return JSON.stringify({ ...label, graceMs: storedGrace(label.graceMs) });
+  return writeJson({ ...label, graceMs: storedGrace(label.graceMs) });
 }
 
 export function decodeLabel(text: string): LabelFacts {
-  return withAbsent(JSON.parse(text) as StoredFacts<LabelFacts>); // written by encodeLabel
+  return withAbsent(parseJson(text) as StoredFacts<LabelFacts>); // written by encodeLabel
 }
 
 /** A label in the place of a record, for a request that may not be shown. */

@@ -1,5 +1,8 @@
 import { expect, it } from "vitest";
+import { opening } from "../../src/backends/acp/process/prepare-launch.ts";
 import { collect, world } from "../support/world.ts";
+
+const afterOpening = (text: string) => `${opening}\n\n${text}`;
 
 // Every API, machine and death over the agent: test/faults/acp.test.ts.
 it("an answer of the IDE's agent program is streamed, for one prompt", async () => {
@@ -9,7 +12,7 @@ it("an answer of the IDE's agent program is streamed, for one prompt", async () 
   const { data, response } = await chat.withResponse();
   expect(response.headers.get("x-millrace-backend")).toBe("acp");
   expect(await collect(data)).toEqual({ text: "1, 2, 3, 4, 5, 6, 7", reason: "stop" });
-  expect(ide.prompts().map(({ text }) => text)).toEqual(["count to 7"]);
+  expect(ide.prompts().map(({ text }) => text)).toEqual([afterOpening("count to 7")]);
 });
 
 it("an effort that is an option of its own is listed with its models, and a request's effort sets it", async () => {
@@ -34,10 +37,10 @@ it("an effort that is an option of its own is listed with its models, and a requ
   });
   const seen = ide.prompts().map(({ text, model, effort }) => [text, model, effort]);
   expect(seen).toEqual([
-    ["echo: as it is", "claude-sonnet-5", "medium"],
-    ["echo: hard", "claude-sonnet-5", "high"],
-    ["echo: named", "claude-sonnet-5", "low"],
-    ["echo: in its id", "swe-2-high", "medium"],
-    ["echo: thinking", "claude-sonnet-5", "high"],
+    [afterOpening("echo: as it is"), "claude-sonnet-5", "medium"],
+    [afterOpening("echo: hard"), "claude-sonnet-5", "high"],
+    [afterOpening("echo: named"), "claude-sonnet-5", "low"],
+    [afterOpening("echo: in its id"), "swe-2-high", "medium"],
+    [afterOpening("echo: thinking"), "claude-sonnet-5", "high"],
   ]);
 });

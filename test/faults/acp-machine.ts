@@ -1,4 +1,5 @@
 import type { Simulator, SimulatorOptions } from "../../simulator/index.ts";
+import { opening } from "../../src/backends/acp/process/prepare-launch.ts";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, openai, simulator } from "../support/world.ts";
 
@@ -18,4 +19,5 @@ export async function machine(options: SimulatorOptions, args: readonly string[]
   return { home, ide, served, client: openai(served) };
 }
 
-export const prompted = (ide: Simulator) => ide.prompts().map(({ text }) => text);
+/** The texts of the prompts that its agents took, behind the block of ours that each begins with. */
+export const prompted = (ide: Simulator) => ide.prompts().map(({ text }) => text.slice(`${opening}\n\n`.length));

@@ -3,7 +3,7 @@ import { type Client, exportKey, keyVariable, told } from "./client.ts";
 import { type ManagedPaths, managedContents, refuseManaged } from "./managed.ts";
 
 const systemVariable = "QWEN_CODE_SYSTEM_SETTINGS_PATH";
-/** Settings of an administrator. Source: qwen-code 0.24.4, docs/users/configuration/settings.md. */
+/** Settings of an administrator. Source: the settings page of qwen-code 0.24.4. */
 const managedPaths: ManagedPaths = {
   linux: ["etc/qwen-code/settings.json"],
   darwin: ["Library/Application Support/QwenCode/settings.json"],

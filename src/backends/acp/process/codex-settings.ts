@@ -56,7 +56,7 @@ export function codexConfig(given: Variables): string {
 export function codexServersOff(given: Variables): string {
   const { mcp_servers: servers } = codexSettings(given);
   const names = isObject(servers) ? Object.keys(servers) : [];
-  return names.map((name) => `[mcp_servers.${JSON.stringify(name)}]\nenabled = false\n`).join("\n");
+  return names.map((name) => `[mcp_servers.${writeJson(name)}]\nenabled = false\n`).join("\n");
 }
 
 /** Options of the command line, which Codex before 1.0 takes and later ones ignore: the settings that it had then. */

@@ -84,7 +84,7 @@ export function rulesOf({ instructions, mark }: Prompt): string {
  * Agents look for commands of theirs where a prompt begins. So a block of ours is the first one of every prompt, and no text of a client
  * ever is. Source: docs/wire/acp-measured.md, "Commands and mentions".
  */
-const opening = "This is a request of a program. It is in the blocks after this one.";
+export const opening = "This is a request of a program. It is in the blocks after this one.";
 
 /**
  * The texts of a `session/prompt`, one block each: one of ours that is always the same, the instructions, then the conversation. `told`:
