@@ -118,7 +118,9 @@ describe("a body", () => {
   });
 
   it("waits for its turn while large ones take all memory, and a small one is served", async () => {
-    const begun = chat("A".repeat(40 * megabyte)).slice(0, -100);
+    const url = `data:image/png;base64,${"A".repeat(40 * megabyte)}`;
+    const image = [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }];
+    const begun = JSON.stringify({ ...ask(""), messages: image }).slice(0, -100);
     const open = Array.from({ length: 4 }, () => post(path, begun, 60 * megabyte));
     const { status, text } = await Promise.race(open);
     expect(status).toBe(503);

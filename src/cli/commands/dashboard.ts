@@ -4,7 +4,7 @@ import { z } from "zod";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { defineCommand } from "../command.ts";
-import { askGateway, needGateway } from "../gateway-process/gateway-client.ts";
+import { askGateway, type GatewayClient, needGateway } from "../gateway-process/gateway-client.ts";
 import { linkFileIn } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -28,11 +28,10 @@ export const dashboardCommand = defineCommand({
   ],
   async run({ options }, { io, out, settings, signal }) {
     const gateway = await needGateway("There is no dashboard to open", settings, signal);
-    const link = await askGateway(gateway, "/dashboard/api/link", linkSchema, { method: "POST", signal });
-    const url = new URL(`${link.path}${options.failed ? "?status=failed" : ""}`, gateway.url).href;
-    if (options.json) return out.json({ url, expires_in_seconds: link.expires_in_seconds });
+    const { url, expiresInSeconds } = await askForLink(gateway, signal, options.failed ? "?status=failed" : "");
+    if (options.json) return out.json({ url, expires_in_seconds: expiresInSeconds });
     out.line(url);
-    out.note(`The link works once, within ${Math.round(link.expires_in_seconds / 60)} minutes.`);
+    out.note(`The link works once, within ${Math.round(expiresInSeconds / 60)} minutes.`);
     if (options.print || !out.isTerminal) return;
     const file = linkFileIn(settings.folder);
     replaceFileSync(file, redirectTo(url)); // the gateway removes it once the link is used, or has expired
@@ -40,6 +39,12 @@ export const dashboardCommand = defineCommand({
     out.note("If no page opens, follow the link yourself: some packaged browsers cannot read hidden folders.");
   },
 });
+
+/** A link to the dashboard of a gateway that signs in one tab, once. `query` says what it shows. */
+export async function askForLink(gateway: GatewayClient, signal: AbortSignal, query = "") {
+  const link = await askGateway(gateway, "/dashboard/api/link", linkSchema, { method: "POST", signal });
+  return { url: new URL(`${link.path}${query}`, gateway.url).href, expiresInSeconds: link.expires_in_seconds };
+}
 
 /** A page that leads a browser to the link. */
 export const redirectTo = (url: string): string =>

@@ -15,6 +15,7 @@ import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
 import { defaultPort, environmentOptions } from "../serve/gateway-options.ts";
 import { listenSomewhere, openComposed } from "../serve/open-composed.ts";
+import { askForLink } from "./dashboard.ts";
 
 const question = "What are you, and is a real model behind this answer?";
 
@@ -80,7 +81,16 @@ export const demoCommand = defineCommand({
           `    -H 'content-type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
         );
         out.line();
-        out.line("Ctrl-C stops it and removes its files.");
+        const link = await askForLink({ url: listening.url, key, isOwn: true }, signal);
+        out.line(`  dashboard  ${link.url}`);
+        out.line("             (works once, within two minutes)");
+        out.line();
+        const command = io.env["npm_lifecycle_event"] === "demo" ? "npm run millrace --" : "millrace";
+        out.line("With your own IDE, type next:");
+        out.line(`  ${command} init`);
+        out.line(`  ${command} run codex        (or opencode, claude-code, …)`);
+        out.line();
+        out.line("Ctrl-C stops the demo and removes its files.");
         await untilAborted(signal);
       }
       await listening.close();

@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { bestEffort } from "../../../base/async.ts";
-import { removeIfThere, replaceFileSync } from "../../../base/node/replace-file.ts";
+import { removeIfThere, replaceFile } from "../../../base/node/replace-file.ts";
 import type { ToolSpec } from "../../backend.ts";
 import { type Doors, defaultDoors, openDoor, removeDeadDoors } from "../host/door.ts";
 import { socketAddress } from "../host/socket-address.ts";
@@ -65,6 +65,7 @@ export class RelayHub {
 
   async #open(offered: readonly ToolSpec[]): Promise<NativeSession> {
     const address = { socket: this.#newPath(), secret: randomBytes(24).toString("base64url") };
+    await replaceFile(secretFile(address.socket), address.secret); // first: where it cannot be written, no door is opened
     const { tools, listening } = this.#add(address);
     await listening;
     tools.offer(offered);
@@ -79,6 +80,7 @@ export class RelayHub {
   restore(kept: KeptTools): SessionTools {
     const { tools, listening } = this.#add(kept, kept);
     void bestEffort(listening); // without it the relay does not come back, and its calls are given up
+    void bestEffort(replaceFile(secretFile(kept.socket), kept.secret));
     return tools;
   }
 
@@ -91,7 +93,6 @@ export class RelayHub {
     removeIfThere(address.socket); // of the gateway before
     const door = openDoor(address.socket, this.#doors, (socket) => serve(socket, tools));
     door.server.unref();
-    replaceFileSync(secretFile(address.socket), address.secret);
     const onClose = () => {
       this.#sessions.delete(tools);
       door.close();
@@ -111,7 +112,7 @@ export class RelayHub {
   /** Removes the doors that killed gateways left. A session that is taken up later gets its door again. Never rejects. */
   async sweep(): Promise<void> {
     const own = new Set([...this.#sessions].map(({ address }) => basename(address.socket)));
-    const isDoor = (name: string) => name.startsWith(doorMark) && !name.endsWith(secretEnd) && !own.has(name);
+    const isDoor = (name: string) => name.startsWith(doorMark) && name.endsWith(".sock") && !own.has(name);
     await removeDeadDoors(this.#folder, isDoor, secretEnd);
   }
 }
