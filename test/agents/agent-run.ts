@@ -78,7 +78,7 @@ export async function runAgent(owner: Owner, program: string, version: string, f
     const looped = await loops(free);
     if (owner.name === "opencode") {
       await checkGateway(free);
-      await checkHalves(free);
+      await checkHalves(free, full ? 3 : 1);
     }
     matrix.late();
     const after = tracesOf(owner, free.place, free.before, marker);

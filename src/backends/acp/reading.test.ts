@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { conclude } from "./conclusion.ts";
+import { conclude, ignoresTools } from "./conclusion.ts";
 import { agentError, isLockedSession, isUnknownSession } from "./errors.ts";
 import { JsonLines } from "./process/lines.ts";
 import { ProcessLoss, RpcError, RpcPeer } from "./process/rpc-peer.ts";
@@ -409,4 +409,16 @@ describe("a replay", () => {
   test("two prompts in a row without an answer are two where they have ids", () => {
     expect(readReplay([user("a", "m1"), user("b", "m2")], 1).accepted).toBe(true);
   });
+});
+
+test.each([
+  ["that used a tool of its own", false, "completed", true],
+  ["whose own tool failed", false, "failed", true],
+  ["without tools, whose model named one that is not there", true, "failed", false],
+  ["without tools that used one all the same", true, "completed", true],
+] as const)("an agent %s gets the client's tools in prose: %j, %s: %j", (_, hasNoTools, status, ignores) => {
+  const reader = new UpdateReader();
+  reader.read(tool("execute", { status: "pending" }));
+  reader.read({ sessionUpdate: "tool_call_update", toolCallId: "t1", status });
+  expect(ignoresTools(reader, false, { hasNoTools })).toBe(ignores);
 });
