@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { isObject, type JsonObject } from "../../src/base/json.ts";
 import { actsNot, answersPlainly, loops, takesTools } from "./answers.ts";
 import { type Bench, openBench } from "./bench.ts";
-import { allCells, type Cell, sampleCells } from "./cells.ts";
+import { allCells, type Cell, fewCells, sampleCells } from "./cells.ts";
 import { check } from "./check.ts";
 import { checkGateway } from "./gateway-checks.ts";
 import { checkHalves } from "./halves.ts";
@@ -106,7 +106,7 @@ export async function runAgent(owner: Owner, program: string, version: string, f
   }
 }
 
-/** The same agent with the settings that it comes with: each way once, and a tool of the client. */
+/** The same agent with the settings that it comes with: the owner's commands, and a tool of the client. */
 async function runDefaults(owner: Owner, program: string): Promise<boolean> {
   const bench = await openBench(owner, program, false);
   try {
@@ -115,7 +115,7 @@ async function runDefaults(owner: Owner, program: string): Promise<boolean> {
     const matrix = new Matrix(bench);
     matrix.late();
     const calls = commandAttacks(owner, [], bench.place);
-    const cells = sampleCells(calls, pathAttacks(bench.place), []);
+    const cells = fewCells(calls, pathAttacks(bench.place));
     const holds = await tryAll(`${owner.name}, with its default settings: a text stays a text`, matrix, cells);
     await bench.stop();
     const late = await tryLate(matrix, bench);
