@@ -115,6 +115,18 @@ describe("updates", () => {
     expect([...reader.notices]).toEqual([line]);
   });
 
+  test.each(["informational", "mcpServerStatus"])(
+    "what Claude marks as its program's (%s) is no text, but is kept",
+    (kind) => {
+      const reader = new UpdateReader();
+      reader.read(chunk("The answer."));
+      expect(reader.read(chunk("**Warning:** a change.", { _meta: { claudeCode: { kind } } }))).toBeUndefined();
+      reader.read(chunk(" It ends.", { _meta: { claudeCode: { kind: "reply" } } }));
+      expect(reader.answer.text).toBe("The answer. It ends.");
+      expect([...reader.notices]).toEqual(["**Warning:** a change."]);
+    },
+  );
+
   test("notices of the program are no text", () => {
     const reader = new UpdateReader();
     expect(reader.read(chunk("Compacting…", { _meta: { "cognition.ai/displayMessage": true } }))).toBeUndefined();
