@@ -53,7 +53,10 @@ async function tryNext(): Promise<void> {
 }
 await Promise.all([tryNext(), tryNext()]);
 if (values.update === true) {
-  writeRecorded({ ...recorded, ...Object.fromEntries([...outcomes].map(([name, { sighting }]) => [name, sighting])) });
+  writeRecorded({
+    ...readRecorded(),
+    ...Object.fromEntries([...outcomes].map(([name, { sighting }]) => [name, sighting])),
+  });
   writeTables();
 }
 process.exitCode = failures() > 0 ? 1 : 0;
