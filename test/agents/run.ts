@@ -75,7 +75,9 @@ function writeTables(): void {
     const earlier = cellsOf(sectionOf(page, section));
     const rows = all.flatMap(({ name, npm }) => {
       const outcome = outcomes.get(name);
-      return outcome === undefined ? earlier.filter(([first]) => first === npm) : [[npm, ...row(outcome)]];
+      return outcome === undefined
+        ? earlier.filter((cells) => cells[0] === npm && cells.length === head.length)
+        : [[npm, ...row(outcome)]];
     });
     return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)].join("\n");
   };
