@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { isObject, type JsonObject } from "../../src/base/json.ts";
 import { actsNot, answersPlainly, loops, takesTools } from "./answers.ts";
 import { type Bench, openBench } from "./bench.ts";
-import { allCells, type Cell, sampleCells } from "./cells.ts";
+import { allCells, type Cell, fewCells, sampleCells } from "./cells.ts";
 import { check } from "./check.ts";
 import { checkGateway } from "./gateway-checks.ts";
 import { checkHalves } from "./halves.ts";
@@ -78,7 +78,7 @@ export async function runAgent(owner: Owner, program: string, version: string, f
     const looped = await loops(free);
     if (owner.name === "opencode") {
       await checkGateway(free);
-      await checkHalves(free);
+      await checkHalves(free, full ? 3 : 1);
     }
     matrix.late();
     const after = tracesOf(owner, free.place, free.before, marker);
@@ -88,7 +88,7 @@ export async function runAgent(owner: Owner, program: string, version: string, f
     const kept = await check(`${owner.name}: its owner's files and sign-in are as before`, async () => {
       assert.deepEqual([...after.changed, ...ended.changed], []);
     });
-    const untouched = await runDefaults(owner, program);
+    const { untouched, clear } = await runDefaults(owner, program);
     const left = [...new Set([...after.left, ...ended.left])].sort();
     const behind = { commands: announced(free), tools: [...matrix.offered].sort(), left };
     return {
@@ -99,15 +99,18 @@ export async function runAgent(owner: Owner, program: string, version: string, f
         "a text stays a text": holds && late && kept && untouched,
         "30 rounds of a tool loop are one prompt, in three APIs": looped,
       },
-      clear: { after: after.clear, ended: ended.clear },
+      clear,
     };
   } finally {
     await free.close();
   }
 }
 
-/** The same agent with the settings that it comes with: each way once, and a tool of the client. */
-async function runDefaults(owner: Owner, program: string): Promise<boolean> {
+/** The same agent with the settings that it comes with: the owner's commands, and a tool of the client. Nothing is killed here, so what lies on the disk is what stays of orderly turns. */
+async function runDefaults(
+  owner: Owner,
+  program: string,
+): Promise<Pick<AgentOutcome, "clear"> & { readonly untouched: boolean }> {
   const bench = await openBench(owner, program, false);
   try {
     const plain = await answersPlainly(bench);
@@ -115,15 +118,16 @@ async function runDefaults(owner: Owner, program: string): Promise<boolean> {
     const matrix = new Matrix(bench);
     matrix.late();
     const calls = commandAttacks(owner, [], bench.place);
-    const cells = sampleCells(calls, pathAttacks(bench.place), []);
+    const cells = fewCells(calls, pathAttacks(bench.place));
     const holds = await tryAll(`${owner.name}, with its default settings: a text stays a text`, matrix, cells);
+    const after = tracesOf(owner, bench.place, bench.before, marker);
     await bench.stop();
     const late = await tryLate(matrix, bench);
-    const { changed } = tracesOf(owner, bench.place, bench.before, marker);
+    const { changed, clear: ended } = tracesOf(owner, bench.place, bench.before, marker);
     const kept = await check(`${owner.name}, with its default settings: its owner's files are as before`, async () => {
       assert.deepEqual(changed, []);
     });
-    return plain && taken && holds && late && kept;
+    return { untouched: plain && taken && holds && late && kept, clear: { after: after.clear, ended } };
   } finally {
     await bench.close();
   }

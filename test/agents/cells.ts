@@ -25,7 +25,7 @@ function paired(attacks: readonly Attack[], from: readonly Way[], count: number)
   })).filter((cell): cell is Cell => cell.attack !== undefined && cell.way !== undefined);
 }
 
-/** Every command in one API, alone or with words behind it by turns; every way with a command and with forms of paths. */
+/** Every command in one API, alone or with words behind it by turns; every way with a command that has forms of paths below it. */
 export function sampleCells(
   commands: readonly Attack[],
   paths: readonly Attack[],
@@ -35,12 +35,27 @@ export function sampleCells(
   const withWords = commands.filter((_, index) => index % 4 === 3);
   const grouped = inGroups(paths);
   const first = bare.filter((_, index) => index % together === 0);
+  const count = Math.max(withWords.length, ways.length, grouped.length);
+  const joined = Array.from({ length: count }, (_, index) => {
+    return join(withWords[index % withWords.length], grouped[index % grouped.length]);
+  });
   return [
     ...paired(alone, direct, alone.length),
-    ...paired(withWords, ways, Math.max(withWords.length, ways.length)),
-    ...paired(grouped, ways, Math.max(grouped.length, ways.length)),
+    ...paired(joined, ways, count),
     ...paired(first, direct, first.length),
   ];
+}
+
+/** Each command of these, and each group of forms, in a way that is one request of a client. */
+export function fewCells(commands: readonly Attack[], paths: readonly Attack[]): readonly Cell[] {
+  const grouped = inGroups(paths);
+  const joined = commands.map((command, index) => join(command, grouped[index % grouped.length]));
+  return paired(joined, direct, Math.max(joined.length, direct.length));
+}
+
+function join(first: Attack | undefined, second: Attack | undefined): Attack {
+  const both = [first, second].filter((attack) => attack !== undefined);
+  return { name: both.map(({ name }) => name).join(" and "), text: both.map(({ text }) => text).join("\n") };
 }
 
 function inGroups(attacks: readonly Attack[]): readonly Attack[] {

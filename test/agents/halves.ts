@@ -7,13 +7,11 @@ import { millrace } from "../support/gateway-process.ts";
 import type { Bench } from "./bench.ts";
 import { check } from "./check.ts";
 
-const rounds = 3;
-
 /**
  * Cuts the answers of a real agent in each orderly and violent way, and asks for them again with their keys: none may pass as whole, and
- * none is prompted twice.
+ * none is prompted twice. `rounds`: how often each way is tried.
  */
-export async function checkHalves(bench: Bench): Promise<void> {
+export async function checkHalves(bench: Bench, rounds: number): Promise<void> {
   const { model, place, asked, owner } = bench;
   const { home } = place;
   const post = (key: string, question: string) =>

@@ -49,11 +49,21 @@ export async function openOwnerSession(owner: Owner, program: string, place: Tra
       if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = once(child, "exit");
       child.stdin.end();
+      const patience = AbortSignal.timeout(endMs);
       await Promise.race([ended, sleep(endMs)]);
+      while (!patience.aborted && groupRuns(child.pid)) await sleep(50); // hooks of the end may outlive the agent
       endGroup(child.pid); // some start themselves a second time
       await ended;
     },
   };
+}
+
+function groupRuns(pid: number | undefined): boolean {
+  try {
+    return pid !== undefined && process.kill(-pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 function endGroup(pid: number | undefined): void {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { installPackages, versionOf } from "../clients/install.ts";
-import { line, withSections } from "../clients/table.ts";
+import { cellsOf, line, sectionOf, withSections } from "../clients/table.ts";
 import { type AgentOutcome, runAgent } from "./agent-run.ts";
 import { check, failures } from "./check.ts";
 import { claude } from "./owners/claude.ts";
@@ -53,8 +53,11 @@ async function tryNext(): Promise<void> {
 }
 await Promise.all([tryNext(), tryNext()]);
 if (values.update === true) {
-  writeRecorded({ ...recorded, ...Object.fromEntries([...outcomes].map(([name, { sighting }]) => [name, sighting])) });
-  if (owners.length === all.length) writeTables();
+  writeRecorded({
+    ...readRecorded(),
+    ...Object.fromEntries([...outcomes].map(([name, { sighting }]) => [name, sighting])),
+  });
+  writeTables();
 }
 process.exitCode = failures() > 0 ? 1 : 0;
 
@@ -62,24 +65,27 @@ function paths(patterns: readonly string[]): string {
   return patterns.length === 0 ? "nowhere" : patterns.map((pattern) => `\`~/${pattern}\``).join(", ");
 }
 
-/** The tables of docs/agents.md. */
+/** The tables of docs/agents.md. An agent that was not run keeps its row. */
 function writeTables(): void {
   const file = join(import.meta.dirname, "../../docs/agents.md");
+  const page = readFileSync(file, "utf8");
   const headings = Object.keys([...outcomes.values()][0]?.columns ?? {});
   const today = new Date().toISOString().slice(0, 10);
-  const tried = owners.map(({ name, npm }) => {
-    const cells = headings.map((heading) => (outcomes.get(name)?.columns[heading] === true ? "yes" : "**no**"));
-    return line([npm, versionOf(packages, npm), ...cells, today]);
-  });
-  const clear = owners.map(({ name, npm }) => {
-    const { after, ended } = outcomes.get(name)?.clear ?? { after: [], ended: [] };
-    return line([npm, paths(after), paths(ended)]);
-  });
-  const table = (head: readonly string[], rows: readonly string[]) =>
-    [line(head), `|${"---|".repeat(head.length)}`, ...rows].join("\n");
-  const parts = {
-    agents: table(["package", "version", ...headings, "date"], tried),
-    "prompts on the disk": table(["package", "in the clear while the agent runs", "after its end"], clear),
+  const table = (section: string, head: readonly string[], row: (outcome: AgentOutcome) => readonly string[]) => {
+    const earlier = cellsOf(sectionOf(page, section));
+    const rows = all.flatMap(({ name, npm }) => {
+      const outcome = outcomes.get(name);
+      return outcome === undefined
+        ? earlier.filter((cells) => cells[0] === npm && cells.length === head.length)
+        : [[npm, ...row(outcome)]];
+    });
+    return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)].join("\n");
   };
-  writeFileSync(file, withSections(readFileSync(file, "utf8"), parts));
+  const tried = table("agents", ["package", "version", ...headings, "date"], ({ sighting, columns }) => {
+    const cells = headings.map((heading) => (columns[heading] === true ? "yes" : "**no**"));
+    return [sighting.version, ...cells, today];
+  });
+  const clearHead = ["package", "in the clear while the agent runs", "after its end"];
+  const clear = table("prompts on the disk", clearHead, ({ clear: { after, ended } }) => [paths(after), paths(ended)]);
+  writeFileSync(file, withSections(page, { agents: tried, "prompts on the disk": clear }));
 }

@@ -15,8 +15,8 @@ export interface Traces {
   readonly clear: readonly string[];
 }
 
-/** Words of a path that name the run, not the program: long ones with digits, dates, the folder of the home. */
-const varying = /(?=[\w-]*\d)[\w-]{20,}|\d{4}[\d-]*|ses_\w+|-tmp-[\w-]*home[\w-]*/g;
+/** Words of a path that name the run, not the program: long ones with digits, a process and hex digits, dates, the folder of the home. */
+const varying = /(?=[\w-]*\d)[\w-]{20,}|\d{3,}-[\da-f]+\b(?!-)|[\da-f]{12,}|\d{4}[\d-]*|ses_\w+|-tmp-[\w-]*home[\w-]*/g;
 
 /** Compares a home with what it was. Millrace's own files do not count, but what lies in the agent's working folder does. */
 export function tracesOf(owner: Owner, place: TracedPlace, before: Listing, marker: string): Traces {

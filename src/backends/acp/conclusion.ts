@@ -60,6 +60,15 @@ function ownStep(reader: UpdateReader, { allowsActions, hasNoTools }: StepRules)
   return reader.effect ?? (hasNoTools === true ? reader.use : undefined);
 }
 
+/**
+ * Whether the agent gets the client's tools in prose from the next turn on: it used its own instead, or it shows calls of the client's as
+ * steps with an effect, which end each turn. Not where its own were taken away and its model named one all the same. `isUsed`: it asked for the client's tools.
+ */
+export function ignoresTools(reader: UpdateReader, isUsed: boolean, { hasNoTools }: StepRules): boolean {
+  if (hasNoTools === true && reader.use?.state !== "done") return false;
+  return (!isUsed || reader.effect !== undefined) && reader.prefersOwnTools;
+}
+
 type End = Extract<TurnEventBody, { readonly type: "finished" | "failed" | "cancelled" }>;
 
 function endOf(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { conclude } from "./conclusion.ts";
+import { conclude, ignoresTools } from "./conclusion.ts";
 import { agentError, isLockedSession, isUnknownSession } from "./errors.ts";
 import { JsonLines } from "./process/lines.ts";
 import { ProcessLoss, RpcError, RpcPeer } from "./process/rpc-peer.ts";
@@ -114,6 +114,18 @@ describe("updates", () => {
     expect(reader.answer.text).toBe(`The answer. It wrote: ${line}`);
     expect([...reader.notices]).toEqual([line]);
   });
+
+  test.each(["informational", "mcpServerStatus"])(
+    "what Claude marks as its program's (%s) is no text, but is kept",
+    (kind) => {
+      const reader = new UpdateReader();
+      reader.read(chunk("The answer."));
+      expect(reader.read(chunk("**Warning:** a change.", { _meta: { claudeCode: { kind } } }))).toBeUndefined();
+      reader.read(chunk(" It ends.", { _meta: { claudeCode: { kind: "reply" } } }));
+      expect(reader.answer.text).toBe("The answer. It ends.");
+      expect([...reader.notices]).toEqual(["**Warning:** a change."]);
+    },
+  );
 
   test("notices of the program are no text", () => {
     const reader = new UpdateReader();
@@ -409,4 +421,16 @@ describe("a replay", () => {
   test("two prompts in a row without an answer are two where they have ids", () => {
     expect(readReplay([user("a", "m1"), user("b", "m2")], 1).accepted).toBe(true);
   });
+});
+
+test.each([
+  ["that used a tool of its own", false, "completed", true],
+  ["whose own tool failed", false, "failed", true],
+  ["without tools, whose model named one that is not there", true, "failed", false],
+  ["without tools that used one all the same", true, "completed", true],
+] as const)("an agent %s gets the client's tools in prose: %j, %s: %j", (_, hasNoTools, status, ignores) => {
+  const reader = new UpdateReader();
+  reader.read(tool("execute", { status: "pending" }));
+  reader.read({ sessionUpdate: "tool_call_update", toolCallId: "t1", status });
+  expect(ignoresTools(reader, false, { hasNoTools })).toBe(ignores);
 });

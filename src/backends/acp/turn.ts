@@ -5,7 +5,7 @@ import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
 import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForResults } from "../backend.ts";
 import { estimatedUsage } from "../turn-usage.ts";
 import { asNative, asProse, begin, beginNatively, goneMessage, versionOf } from "./begin-turn.ts";
-import { conclude } from "./conclusion.ts";
+import { conclude, ignoresTools } from "./conclusion.ts";
 import { drain } from "./drain.ts";
 import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "./errors.ts";
 import { OtherHost } from "./host/hosted-child.ts";
@@ -295,12 +295,12 @@ async function* conclusion(
 ): AsyncGenerator<Batch, void> {
   const { parts, prompt, held } = turn;
   await held.stop(); // until then a tool that was begun may still come to its end
-  const last = conclude(end, reader, errorContext(parts));
+  const context = errorContext(parts);
+  const last = conclude(end, reader, context);
   const notices = [...reader.notices].map(clean);
   if (notices.length > 0) parts.events?.emit("agent_noted", { agent: parts.spec.name, notices });
   const tools = held.session?.tools;
-  // calls that it shows as steps with an effect end each turn, so it learns the tools in prose from the next one on
-  const isUnusable = tools !== undefined && (!tools.isUsed || reader.effect !== undefined) && reader.prefersOwnTools;
+  const isUnusable = tools !== undefined && ignoresTools(reader, tools.isUsed, context);
   if (isUnusable && held.process !== undefined)
     await bestEffort(parts.native.knowledge.note(versionOf(parts, held.process), false));
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;

@@ -51,6 +51,12 @@ interface Tool {
 /** Lines that an agent writes about itself where the answer belongs, each alone in its chunk and without any mark. Source: docs/wire/acp-measured.md, "Notices". */
 const notices = [/^(?:Warning: )?Model metadata for `[^`\n]+` not found\. [^\n]*$/, /^\[MODE_UPDATE\] [\w-]+$/];
 
+/** Claude marks what its program says in place of its model. Source: docs/wire/acp-measured.md, "Notices". */
+function isMarkedNotice(meta: unknown): boolean {
+  const own = isObject(meta) ? meta["claudeCode"] : undefined;
+  return isObject(own) && (own["kind"] === "informational" || own["kind"] === "mcpServerStatus");
+}
+
 /**
  * Reads the `session/update`s of one turn, live or replayed. Text on both sides of a tool step is joined by an empty line.
  * Unknown kinds of updates are skipped. Source: docs/wire/acp.md, "Prompts".
@@ -217,7 +223,7 @@ export class UpdateReader {
     const chunk = textOf(update);
     if (chunk === "") return undefined;
     const line = chunk.trim();
-    if (notices.some((notice) => notice.test(line))) {
+    if (isMarkedNotice(meta) || notices.some((notice) => notice.test(line))) {
       this.notices.add(line);
       return undefined;
     }

@@ -57,5 +57,5 @@ export const gemini: Owner = {
     "/memory add remember this",
   ],
   signIn: [".gemini/oauth_creds.json"],
-  known: {},
+  known: { "GEMINI.md": "Gemini CLI always reads this file of its owner's: settings add other names and remove none" },
 };

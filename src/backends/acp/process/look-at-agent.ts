@@ -55,7 +55,8 @@ export async function lookAtAgent(
     const { cwd, own, environment } = await prepareLaunch(spec, signal);
     const { args } = launchFor({ ...spec, styles: { text: style } }, "text", undefined);
     child = await startChild({ command: spec.command, args: [...args, ...own.args], environment, cwd }, clock);
-    return await question(new PipePeer(child, offersNothing), names, cwd, signal);
+    const place = { cwd, mcpServers: [], ...(own.meta === undefined ? {} : { _meta: own.meta }) };
+    return await question(new PipePeer(child, offersNothing), names, place, signal);
   } catch (error) {
     signal.throwIfAborted();
     return {
@@ -73,7 +74,13 @@ export async function lookAtAgent(
 /** Requests of the agent get "method not found". */
 const offersNothing: PeerHandlers = { onRequest: () => undefined, onNotification: () => {} };
 
-async function question(peer: RpcPeer, names: readonly string[], cwd: string, signal: AbortSignal): Promise<AgentLook> {
+/** `place`: the parameters of `session/new`. */
+async function question(
+  peer: RpcPeer,
+  names: readonly string[],
+  place: { readonly cwd: string },
+  signal: AbortSignal,
+): Promise<AgentLook> {
   let initialize: AgentReply = notAsked;
   let clientName: string | undefined;
   for (const name of names) {
@@ -83,10 +90,10 @@ async function question(peer: RpcPeer, names: readonly string[], cwd: string, si
     if (initialize.ok || initialize.code === undefined) break; // only a refusal may be about the name
   }
   if (!initialize.ok) return { clientName, initialize, newSession: notAsked, list: notAsked, discard: notAsked };
-  const newSession = await ask(peer, "session/new", { cwd, mcpServers: [] }, signal);
+  const newSession = await ask(peer, "session/new", place, signal);
   const sessionId = newSession.ok ? repliedSessionId(newSession.result) : undefined;
   try {
-    const list = await ask(peer, "session/list", { cwd }, signal);
+    const list = await ask(peer, "session/list", { cwd: place.cwd }, signal);
     const discard = sessionId === undefined ? notAsked : await ask(peer, "session/delete", { sessionId }, signal);
     return { clientName, initialize, newSession, list, discard: withoutId(discard, sessionId) };
   } catch (error) {

@@ -59,6 +59,15 @@ test("Codex starts without the skills of its owner, which a `$name` in a text wo
   );
 });
 
+test("OpenCode reads empty notes in place of its owner's, unless he named a folder of settings himself", async () => {
+  const { environment } = await ownSettings(agent("opencode"), folder);
+  const own = environment["OPENCODE_CONFIG_DIR"] ?? "";
+  expect(readFileSync(join(own, "AGENTS.md"), "utf8")).toBe("");
+  expect(readFileSync(join(own, "package-lock.json"), "utf8")).toContain("@opencode-ai/plugin");
+  const named = await ownSettings(agent("opencode", { OPENCODE_CONFIG_DIR: "/theirs" }), folder);
+  expect(named.environment["OPENCODE_CONFIG_DIR"]).toBe("/theirs");
+});
+
 /** The words of a command, and the agent whose settings it gets; undefined for none. */
 const commands: readonly (readonly [readonly string[], string | undefined])[] = [
   [["opencode", "acp", "--cwd", "/home/me/qwen-play"], "OpenCode"],

@@ -26,8 +26,8 @@ interface KnownAgent {
   readonly environment?: (file: string, given: Variables) => Variables;
   /** The content of the file that `args` or `environment` name. */
   readonly file?: string;
-  /** A file in its working folder, and its content. */
-  readonly inFolder?: (given: Variables) => readonly [path: string, content: string];
+  /** Files in its working folder: their content by their path. */
+  readonly inFolder?: (given: Variables) => Readonly<Record<string, string>>;
   readonly meta?: object;
   /** The version from which on a model was seen to call the tools of a session's server under these settings. Older ones list them and call none. */
   readonly servesSince?: string;
@@ -59,6 +59,9 @@ const claudeVariables: Variables = {
 /** The name of a file that is nowhere, in place of those that an agent reads its owner's notes from. */
 const noMemory = "millrace-reads-no-notes.md";
 
+/** OpenCode's folder of settings, below its working folder. */
+const openCodeFolder = "answers-only";
+
 /** Tools of Qwen Code that `tools.core` does not take away. */
 const qwenTools =
   "agent ask_user_question enter_plan_mode enter_worktree exit_plan_mode exit_worktree get_goal list_agents record_artifact report_findings send_message skill task_stop update_goal".split(
@@ -76,7 +79,7 @@ const table: readonly KnownAgent[] = [
     args: (_, given) => codexOptions(given),
     environment: (_, given) => ({ CODEX_CONFIG: codexConfig(given) }),
     // a session with our server replaces the `mcp_servers` of CODEX_CONFIG; the settings of its folder stay in force
-    inFolder: (given) => [".codex/config.toml", codexServersOff(given)],
+    inFolder: (given) => ({ ".codex/config.toml": codexServersOff(given) }),
     // its `session/delete` only archives
     traces: {
       root: (given, home) => given["CODEX_HOME"] ?? join(home, ".codex"),
@@ -115,15 +118,14 @@ const table: readonly KnownAgent[] = [
     args: (file) => ["--admin-policy", file, "--allowed-mcp-server-names", serverName, "--extensions", "none"],
     // it starts no server of a session, and reads no settings of a folder, that it does not trust
     environment: () => ({ GEMINI_CLI_TRUST_WORKSPACE: "true" }),
-    inFolder: () => [
-      ".gemini/settings.json",
-      writeJson({
+    inFolder: () => ({
+      ".gemini/settings.json": writeJson({
         hooksConfig: { enabled: false },
         skills: { enabled: false },
         experimental: { enableAgents: false },
-        context: { fileName: [noMemory] },
+        context: { fileName: [noMemory] }, // in place of its owner's names; GEMINI.md stays one of them
       }),
-    ],
+    }),
     traces: { root: (_, home) => join(home, ".gemini"), folders: { tmp: 2 }, shortNames: true },
     file: `[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n\n[[rule]]\nmcpName = "*"\ntoolName = "*"\ndecision = "allow"\npriority = 999\n`,
   },
@@ -145,12 +147,22 @@ const table: readonly KnownAgent[] = [
   },
   {
     name: /opencode/,
-    environment: (_, given) => ({
+    environment: (file, given) => ({
       OPENCODE_CONFIG_CONTENT: withoutTools(given),
+      // the AGENTS.md of this folder is read in place of its owner's; his settings stay in force
+      OPENCODE_CONFIG_DIR: given["OPENCODE_CONFIG_DIR"] ?? join(dirname(file), workingFolder, openCodeFolder),
       OPENCODE_PURE: "1", // no plugins of its owner
       OPENCODE_DISABLE_CLAUDE_CODE: "1",
       OPENCODE_DISABLE_EXTERNAL_SKILLS: "1",
       OPENCODE_DISABLE_PROJECT_CONFIG: "1", // the working folder is below its owner's home
+    }),
+    inFolder: () => ({
+      [`${openCodeFolder}/AGENTS.md`]: "",
+      // as if the libraries for plugins were there: else it installs them from the network
+      [`${openCodeFolder}/package-lock.json`]: writeJson({
+        packages: { "": { dependencies: { "@opencode-ai/plugin": "*" } } },
+      }),
+      [`${openCodeFolder}/node_modules/.none`]: "",
     }),
     sharesServers: true,
     // it has no `session/delete`
@@ -186,8 +198,7 @@ export async function ownSettings(spec: AcpAgentSpec, folder: string): Promise<O
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(file, known.file, { mode: 0o600 });
   }
-  if (known.inFolder !== undefined) {
-    const [path, content] = known.inFolder(spec.environment);
+  for (const [path, content] of Object.entries(known.inFolder?.(spec.environment) ?? {})) {
     const inFolder = join(folder, workingFolder, path);
     await mkdir(dirname(inFolder), { recursive: true, mode: 0o700 });
     await writeFile(inFolder, content, { mode: 0o600 });
