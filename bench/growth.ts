@@ -5,6 +5,7 @@ import { askChat, askMessages, askResponses } from "./load/ask.ts";
 import { type Spread, spread } from "./load/figures.ts";
 import { openWorld } from "./load/gateway.ts";
 import { measureLogSize } from "./load/log-size.ts";
+import { measureLongHistories } from "./load/long-histories.ts";
 import { costOf } from "./load/process-cost.ts";
 import { mostGrowth, readingGrowth } from "./load/reading.ts";
 import { startRedis } from "./load/redis.ts";
@@ -108,6 +109,14 @@ try {
       if (times > mostGrowth) process.exitCode = 1;
     }
   }
+  if (isWanted("long histories"))
+    for (const row of await measureLongHistories(repeats)) {
+      report.push({ section: "long histories", ...row });
+      const { name, healthMs, peakMiB, waitMs } = row;
+      say(
+        `${name.padEnd(24)} first /health after ${healthMs.median.toFixed(0)} ms (${healthMs.min.toFixed(0)}-${healthMs.max.toFixed(0)}), at most ${peakMiB.median.toFixed(0)} MiB, another client's stream waits at most ${waitMs.alone.toFixed(0)} ms, ${waitMs.asked.toFixed(0)} ms while lists are asked for all the time`,
+      );
+    }
   if (isWanted("log size"))
     for (const row of await measureLogSize([10, 1_000, 10_000, 100_000])) {
       report.push({ section: "log size", name: `${row.turns} turns`, ...row });

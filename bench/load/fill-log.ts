@@ -1,45 +1,65 @@
-import { DatabaseSync } from "node:sqlite";
+import { dirname, join } from "node:path";
+import { systemClock } from "../../src/base/clock.ts";
+import { Emitter } from "../../src/base/emitter.ts";
+import { type CascadeId, type ModelUid, newTurnId } from "../../src/base/ids.ts";
+import { openStore } from "../../src/cli/compose/compose-store.ts";
+import type { TurnEventBody } from "../../src/log/event.ts";
+import type { StoreLifecycle } from "../../src/log/lifecycle.ts";
+import { defaultRetention } from "../../src/log/store.ts";
+import { newTurn, plainRequest } from "../../src/log/turn.fake.ts";
+import { model } from "./gateway.ts";
 
-/** Columns of `turns` that are another one in each copy. */
-const changed: Readonly<Record<string, string>> = {
-  number: "NULL",
-  turn_id: "'turn_' || upper(hex(randomblob(13)))",
-  key_index: "hex(randomblob(16))",
-  match_index: "hex(randomblob(16))",
-  session_index: "NULL",
-};
+/** The turns that a log is filled with. */
+export interface Filling {
+  readonly turns: number;
+  /** Of each turn's request. */
+  readonly historyBytes: number;
+  /** Of each turn's answer. */
+  readonly events: number;
+}
 
-/** Copies an ended turn of a gateway's log, with its events, until there are so many turns. The gateway must not run. */
-export function fillLog(path: string, turns: number): void {
-  const database = new DatabaseSync(path);
+/** How many turns are written at a time. */
+const together = 16;
+
+/** Adds ended turns of the last hour to the log of this home, through the store itself. No gateway runs there. */
+export async function fillLog(storeFile: string, filling: Filling): Promise<void> {
+  const { store } = await openStore({
+    storeFile,
+    redis: undefined,
+    logKeyFile: join(dirname(storeFile), "log-key"),
+    retention: defaultRetention,
+    clock: systemClock,
+    events: new Emitter<StoreLifecycle>(),
+  });
+  const deltas = Array.from({ length: filling.events }, (): TurnEventBody => ({ type: "text", delta: "some words, " }));
+  const modelUid = model as ModelUid; // a model of the load server
+  const firstAtMs = Date.now() - 3_600_000;
   try {
-    const columnsOf = (table: string) =>
-      database
-        .prepare(`SELECT name FROM pragma_table_info('${table}')`)
-        .all()
-        .map(({ name }) => String(name));
-    const { number: original, last_seq: events } = database
-      .prepare("SELECT number, last_seq FROM turns WHERE outcome IS NOT NULL ORDER BY created_at_ms LIMIT 1")
-      .get() as { readonly number: number; readonly last_seq: number }; // columns that are never null
-    const names = columnsOf("turns");
-    const { held } = database.prepare("SELECT count(*) AS held FROM turns").get() as { readonly held: number };
-    const copies = "WITH RECURSIVE copy (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < ?)";
-    const values = names.map((name) => changed[name] ?? name).join(", ");
-    database.exec("BEGIN");
-    database
-      .prepare(`INSERT INTO turns (${names.join(", ")}) ${copies} SELECT ${values} FROM copy, turns WHERE number = ?`)
-      .run(Math.max(1, turns - held), original);
-    for (const table of ["headers", "events"]) {
-      const rest = columnsOf(table).filter((name) => name !== "turn");
-      const joined = rest.map((name) => `original.${name}`).join(", ");
-      database
-        .prepare(`INSERT INTO ${table} (turn, ${rest.join(", ")}) SELECT number, ${joined}
-          FROM turns JOIN ${table} AS original ON original.turn = ?
-          WHERE NOT EXISTS (SELECT 1 FROM ${table} AS own WHERE own.turn = number) AND turns.last_seq = ?`)
-        .run(original, events);
+    for (let done = 0; done < filling.turns; done += together) {
+      const numbers = Array.from({ length: Math.min(together, filling.turns - done) }, (_, i) => done + i);
+      await Promise.all(
+        numbers.map(async (number) => {
+          const atMs = firstAtMs + Math.floor((3_000_000 * number) / filling.turns);
+          const history = `${number}: ${"what was said before, ".repeat(Math.ceil(filling.historyBytes / 22))}`;
+          const request = {
+            ...plainRequest,
+            model,
+            messages: [{ role: "user", parts: [{ type: "text", text: history }] }],
+          } as const;
+          const turnId = newTurnId(atMs);
+          const turn = newTurn({ turnId, createdAtMs: atMs, modelUid, request, fingerprint: turnId });
+          const { writer } = await store.create(turn, "filler", { flush: false });
+          const cascadeId = turnId as string as CascadeId; // opaque, and never asked for
+          const started: TurnEventBody = { type: "started", modelUid, backend: "cascade", cascadeId, ide: "windsurf" };
+          const usage = { promptTokens: 1_000, completionTokens: 100, thinkingTokens: 0, estimated: true } as const;
+          const text = "some words, ".repeat(filling.events);
+          const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text };
+          await writer?.append([started, ...deltas, { type: "usage", ...usage }], atMs + 1_000);
+          await writer?.append([end], atMs + 2_000);
+        }),
+      );
     }
-    database.exec("COMMIT");
   } finally {
-    database.close();
+    await store.close();
   }
 }

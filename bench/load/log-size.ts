@@ -19,11 +19,13 @@ export interface LogSizeRow {
 /** What a reader that returns waits for, and what an answer costs, over logs of so many turns. */
 export async function measureLogSize(sizes: readonly number[]): Promise<readonly LogSizeRow[]> {
   const rows: LogSizeRow[] = [];
+  let held = 0;
   const world = await openWorld({ characters: 1_000, charactersPerSecond: 2_000, firstMs: 50 });
   const key = { headers: { "idempotency-key": "the turn that is read again" } };
   try {
     for (const turns of sizes) {
-      if (rows.length > 0) fillLog(world.storeFile, turns);
+      if (rows.length > 0) await fillLog(world.storeFile, { turns: turns - held, historyBytes: 100, events: 20 });
+      held = turns;
       const gateway = await world.start();
       try {
         // The first time it makes the turn that is copied; the others warm the process up.

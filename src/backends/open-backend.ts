@@ -90,6 +90,8 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     ideTools: options.ideTools ?? ("read" as const),
   };
   const retired = new Set<string>();
+  /** Builds whose answers had text after their end. */
+  const late = new Set<string>();
   const moved = new Set<string>();
   let denied = false;
   let ide: IdeVariant | undefined;
@@ -132,7 +134,14 @@ export function openBackends(options: BackendsOptions): OpenBackends {
 
   async function ofServer({ current, capabilities, key }: Server, kind: "cascade" | "raw_chat"): Promise<Backend> {
     if (kind === "raw_chat") return ownConversations(rawChatBackend(current.server), undefined);
-    const cascade = ownConversations(cascadeBackend(options, current.server, capabilities, settings), undefined);
+    const lateText = {
+      get isExpected() {
+        return late.has(key);
+      },
+      note: () => void late.add(key),
+    };
+    const own = { ...settings, lateText };
+    const cascade = ownConversations(cascadeBackend(options, current.server, capabilities, own), undefined);
     return fallingOver(cascade, {
       onRetired: () => retired.add(key),
       onMoved: (uid) => moved.add(`${key} ${uid}`),

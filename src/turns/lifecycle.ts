@@ -25,5 +25,7 @@ export interface TurnLifecycle {
   };
   /** At the end of a turn in which the IDE's agent looked something up. */
   readonly ide_read: { readonly turnId: TurnId; readonly ideTools: IdeToolNames };
+  /** The IDE wrote more text of an answer after its end: the answer lacks it. */
+  readonly turn_tail_lost: { readonly turnId: TurnId };
   readonly turn_problem: TurnProblem;
 }

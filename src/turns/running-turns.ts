@@ -65,7 +65,8 @@ export class RunningTurns {
       if (ends) this.#endWithGateway.add(turnId);
       else this.#endWithGateway.delete(turnId);
     };
-    const options = { keep: false, onAlive, onEndsWithGateway };
+    const onTailLost = () => events.emit("turn_tail_lost", { turnId });
+    const options = { keep: false, onAlive, onEndsWithGateway, onTailLost };
     if (!store.capabilities.sharedBetweenMachines) return options;
     const letGo = () => {
       this.again.add(turnId);

@@ -6,6 +6,7 @@ import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
 import type { FollowedTurn, FollowerState } from "./follower.ts";
+import { type LateText, lateTextMs } from "./late-text.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 import {
   afterAnswer,
@@ -16,7 +17,7 @@ import {
   type PollPace,
   pollFailure,
 } from "./poll-schedule.ts";
-import { isConfirming, wantsRun } from "./turn-progress.ts";
+import { checkpointMs, endedByGuess, isConfirming, wantsRun } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
 
 export interface FollowOptions {
@@ -28,6 +29,9 @@ export interface FollowOptions {
   readonly onAlive: () => void;
   /** Called before each poll; `mayEnd`: the poll may show the turn's end. */
   readonly beforePoll?: (mayEnd: boolean) => void;
+  readonly lateText?: LateText | undefined;
+  /** Called before the end is yielded where only a checkpoint says that it is the end. */
+  readonly onGuessedEnd?: () => void;
 }
 
 /**
@@ -36,7 +40,7 @@ export interface FollowOptions {
  */
 export async function* followCascade<State extends FollowerState, Snapshot>(
   turn: FollowedTurn<State, Snapshot>,
-  { clock, pace, pacer, silenceMs, onAlive, beforePoll }: FollowOptions,
+  { clock, pace, pacer, silenceMs, onAlive, beforePoll, lateText, onGuessedEnd }: FollowOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   const { follower, start, cascadeId, current } = turn;
@@ -65,6 +69,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       failure = error;
     }
     const readAtMs = now();
+    if (endedByGuess(state.progress)) onGuessedEnd?.();
     if (events.length > 0) yield events;
     if (events.some(isTerminal)) return;
 
@@ -75,7 +80,8 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       const quietMs = answeredAtMs - (progress.changedAtMs ?? startedAtMs);
       const ageMs = answeredAtMs - startedAtMs;
       const length = progress.sent.text.length + progress.sent.thinking.length;
-      const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming, length }, pace);
+      const confirmMs = confirming ? (lateText?.isExpected === true ? lateTextMs : checkpointMs) : undefined;
+      const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirmMs, length }, pace);
       history = after.history;
       const isDetour = state.mustReread || (progress.phase === "closing" && !confirming);
       detours = isDetour ? detours + 1 : 0;

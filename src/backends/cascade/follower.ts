@@ -4,6 +4,7 @@ import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 import type { CurrentServer } from "../current-server.ts";
+import type { LateText } from "./late-text.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 import type { PollPace } from "./poll-schedule.ts";
 import type { TurnProgress } from "./turn-progress.ts";
@@ -75,4 +76,6 @@ export interface CascadeSettings {
   /** How long a trajectory must show no trace of a prompt before it is believed that the server never took it. */
   readonly acceptGraceMs: number;
   readonly ideTools: IdeTools;
+  /** Of the build that the server is of. */
+  readonly lateText?: LateText | undefined;
 }

@@ -8,9 +8,8 @@ import {
   noPolls,
   type PollHistory,
 } from "./poll-schedule.ts";
-import { checkpointMs } from "./turn-progress.ts";
 
-const answered = { askedAtMs: 1_000, answeredAtMs: 1_001, ageMs: 60_000, quietMs: 0, confirming: false, length: 0 };
+const answered = { askedAtMs: 1_000, answeredAtMs: 1_001, ageMs: 60_000, quietMs: 0, length: 0 };
 const after = (poll: Partial<AnsweredPoll>) => afterAnswer(noPolls, { ...answered, ...poll }, defaultPace).next;
 
 describe("afterAnswer", () => {
@@ -36,12 +35,12 @@ describe("afterAnswer", () => {
     expect(after({ length: 200_000 }).intervalMs).toBe(defaultPace.flowingMs);
     expect(after({ length: 2_000_000 }).intervalMs).toBe(200);
     expect(after({ length: 100_000_000 }).intervalMs).toBe(500);
-    expect(after({ length: 100_000_000, confirming: true }).intervalMs).toBe(0);
+    expect(after({ length: 100_000_000, confirmMs: 40 }).intervalMs).toBe(0);
   });
 
   test("a checkpoint is looked at again soon, however long the turn was silent", () => {
-    const next = after({ confirming: true, quietMs: 200_000 });
-    expect(next).toMatchObject({ intervalMs: 0, notBeforeMs: answered.answeredAtMs + checkpointMs });
+    const next = after({ confirmMs: 40, quietMs: 200_000 });
+    expect(next).toMatchObject({ intervalMs: 0, notBeforeMs: answered.answeredAtMs + 40 });
   });
 
   test("no interval is shorter than the fastest or longer than a second", () => {

@@ -1,7 +1,6 @@
 import { isMillraceError } from "../../base/errors.ts";
 import { type CallFailureKind, callFailure } from "../../language-server/errors/call-failure.ts";
 import type { NextPoll } from "./poll-pacer.ts";
-import { checkpointMs } from "./turn-progress.ts";
 
 /** How a poll failed: `silent` where no answer came in time, as when the server's process hangs, or is starved or stopped. */
 export type PollFailure = CallFailureKind | "silent";
@@ -70,8 +69,8 @@ export interface AnsweredPoll {
   readonly ageMs: number;
   /** Since the last sign of life. */
   readonly quietMs: number;
-  /** The next poll decides whether a checkpoint was the end. */
-  readonly confirming: boolean;
+  /** The next poll decides whether a checkpoint was the end, after this long; unset: it does not. */
+  readonly confirmMs?: number | undefined;
   /** The length of the answer so far, in UTF-16 units: each poll carries all of it. */
   readonly length: number;
 }
@@ -82,12 +81,16 @@ export function afterAnswer(
   poll: AnsweredPoll,
   pace: PollPace,
 ): { readonly history: PollHistory; readonly next: NextPoll } {
-  const { askedAtMs, answeredAtMs, confirming } = poll;
+  const { askedAtMs, answeredAtMs, confirmMs } = poll;
   const tookMs = answeredAtMs - askedAtMs;
-  const politeMs = confirming ? checkpointMs : Math.min(mostPoliteMs, tookMs * (1 / pace.busyFraction - 1));
+  const politeMs = confirmMs ?? Math.min(mostPoliteMs, tookMs * (1 / pace.busyFraction - 1));
   return {
     history: { ...noPolls, recentErrors: remember(history, false) },
-    next: { askedAtMs, notBeforeMs: answeredAtMs + politeMs, intervalMs: confirming ? 0 : intervalOf(poll, pace) },
+    next: {
+      askedAtMs,
+      notBeforeMs: answeredAtMs + politeMs,
+      intervalMs: confirmMs === undefined ? intervalOf(poll, pace) : 0,
+    },
   };
 }
 

@@ -209,16 +209,17 @@ describe("following", () => {
     };
     const { server, run, clock, controller } = setUp([(t) => t.plan(), writeAndFinish]);
     server.failNext("getStatus", "not_implemented");
-    let [storedAtMs, polledAtMs] = [Number.NaN, Number.NaN];
+    let [storedAtMs, polledAtMs, confirmedAtMs] = [Number.NaN, Number.NaN, Number.NaN];
     server.onCall = (call) => {
       if (call === "getSteps") polledAtMs = clock.monotonic();
     };
     await run(false, (event) => {
+      if (isTerminal(event)) confirmedAtMs = polledAtMs; // a later poll only looks for lost text
       if (!server.calls.includes("getStatus") || isTerminal(event) || event.type === "usage") return;
       void clock.sleep(1_000, controller.signal); // the time passes at once
       storedAtMs = clock.monotonic();
     });
-    expect(polledAtMs).toBe(storedAtMs);
+    expect(confirmedAtMs).toBe(storedAtMs);
   });
 
   test("the server is asked to archive before the end is passed on, because a turn whose log has ended is not adopted", async () => {
@@ -228,6 +229,38 @@ describe("following", () => {
     expect(asked.get("text")).toBe(false);
     expect(asked.get("finished")).toBe(true);
     expect(server.archived).toHaveLength(1);
+  });
+
+  test("text that follows a checkpoint is said to be lost before the trajectory is archived; the build's next answer waits for it", async () => {
+    const { server, clock, backends, controller } = setUp();
+    server.capability = { ...server.capability, steps: false };
+    for (let i = 0; i < 20; i++) server.failNext("getStatus", "not_implemented");
+    const ask = async (script: Script) => {
+      server.script = script;
+      let [lost, polledAtMs, waitedMs] = ["", 0, 0];
+      server.onCall = (call) => {
+        if (call !== "getTranscript") return;
+        waitedMs = clock.monotonic() - polledAtMs;
+        polledAtMs = clock.monotonic();
+      };
+      const onTailLost = () => (lost = `archived: ${server.archived.length}`);
+      const backend = await backends.choose(prompt, controller.signal);
+      const events: TurnEventBody[] = [];
+      let endedAfterMs = Number.NaN;
+      const options = { keep: false, onAlive: () => {}, onTailLost };
+      for await (const event of eventsOf(backend.run(prompt, options, controller.signal))) {
+        if (event.type === "finished") endedAfterMs = waitedMs;
+        events.push(event);
+      }
+      return { end: events.at(-1), lost, endedAfterMs };
+    };
+    const written: Script = [(t) => t.plan(), (t) => t.write("Hel"), (t) => t.finish()];
+    const late: Script[number] = (t) => t.write("lo");
+    const first = await ask([...written, () => {}, late]);
+    expect(first).toMatchObject({ end: { type: "finished", text: "Hel" }, lost: "archived: 0", endedAfterMs: 40 });
+    expect(server.archived).toHaveLength(1);
+    const second = await ask([...written, late]);
+    expect(second).toMatchObject({ end: finished, lost: "", endedAfterMs: 1_000 });
   });
 
   test("a server that is slow to archive keeps no end back, and is waited for after it", async () => {

@@ -12,6 +12,7 @@ import { CurrentServer, type ServerSource } from "../current-server.ts";
 import { estimatedUsage, summedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
 import type { CascadeSettings, FollowedTurn, Follower, FollowerState, StartPoint } from "./follower.ts";
+import { lateTextMs, readAnswerNow } from "./late-text.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
 
 export interface CascadeParts {
@@ -42,6 +43,10 @@ interface HeldTrajectory {
   handedOver?: boolean;
   /** The caller never received the id, so the trajectory cannot be resumed. */
   unannounced?: boolean;
+  /** The caller asked for more after the end: it has stored that. */
+  passed?: boolean;
+  /** Looks once more for text of an answer that only a checkpoint ended; before the trajectory is archived. */
+  lookLate?: () => Promise<void>;
   /** The clean-up, once it has begun. */
   cleaning?: Promise<void>;
 }
@@ -91,8 +96,11 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       early = mayEnd ? readUsage(current, cascadeId, start.fromStep, signal) : undefined; // together with that poll
       if (early !== undefined) void bestEffort(early);
     };
-    const following = { ...settings, onAlive, beforePoll };
-    for await (const batch of followCascade({ follower, start, cascadeId, current }, following, signal)) {
+    let isGuessed = false;
+    const onGuessedEnd = () => (isGuessed = true);
+    const following = { ...settings, onAlive, beforePoll, onGuessedEnd };
+    const turn = { follower, start, cascadeId, current };
+    for await (const batch of followCascade(turn, following, signal)) {
       for (const event of batch) if (event.type === "thinking") thinking += event.delta;
       const end = batch.at(-1);
       if (end === undefined || !isTerminal(end)) {
@@ -101,6 +109,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       }
       if (batch.length > 1) yield batch.slice(0, -1);
       held.ended = end.type === "finished" ? "finished" : "otherwise";
+      if (isGuessed && end.type === "finished") held.lookLate = () => lookLate(turn, end.text, sending, signal);
       const usage = early ?? readUsage(current, cascadeId, start.fromStep, signal);
       const cleaning = cleanUp(held, current, options, signal);
       const [reported] = await Promise.all([usage, held.ended === "otherwise" ? cleaning : undefined]);
@@ -108,6 +117,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       if (reported !== undefined) yield [reported, end];
       else if (end.type === "finished") yield [estimatedUsage(prompt, { text: end.text, thinking }), end];
       else yield [end];
+      held.passed = true;
     }
   } catch (error) {
     if (signal.aborted) return;
@@ -117,6 +127,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
     leave();
     const keep = options.keep && held.handedOver === true;
     await cleanUp(held, current, { ...options, keep }, signal);
+    if (keep && held.passed === true) await held.lookLate?.(); // an answer that is asked for again has not ended
   }
 }
 
@@ -227,6 +238,25 @@ async function readUsage(current: CurrentServer, cascadeId: CascadeId, fromStep:
   }
 }
 
+/** Text that came after the end of an answer is lost: it is said, and the build's next answers end later. A stop does not wait for it. */
+async function lookLate<State extends FollowerState, Snapshot>(
+  turn: FollowedTurn<State, Snapshot>,
+  text: string,
+  { settings: { clock, lateText }, options }: PromptRun,
+  signal: AbortSignal,
+): Promise<void> {
+  if (lateText?.isExpected !== false) return;
+  try {
+    await clock.sleep(lateTextMs, signal);
+    const now = await readAnswerNow(turn, () => clock.monotonic(), deadline(signal, usageMs));
+    if (now === undefined || now.length <= text.length) return;
+    lateText.note();
+    options.onTailLost?.();
+  } catch {
+    // the turn's end stands, whether the server can be asked or not
+  }
+}
+
 /** Begins once. A trajectory that was found to have ended is only archived. */
 async function cleanUp(
   held: HeldTrajectory,
@@ -241,7 +271,10 @@ async function cleanUp(
   if (options.keep && ended === "finished") return;
   const { server } = current;
   const limit = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
-  const archive = () => bestEffort(server.archive(cascadeId, limit));
+  const archive = async () => {
+    await held.lookLate?.();
+    await bestEffort(server.archive(cascadeId, limit));
+  };
   const stop = () => bestEffort(server.cancel(cascadeId, limit)).then(archive);
   held.cleaning = prompted && ended !== "finished" ? stop() : archive();
   await held.cleaning;

@@ -42,7 +42,7 @@ const lostIdleReports = 4;
 /** The same after a restart of the server. */
 const restartedIdleMs = 1_000;
 /** Where the server does not tell its status: a checkpoint that stands last this long ends the turn, and a text that is this quiet does. */
-export const checkpointMs = 100;
+export const checkpointMs = 40;
 const quietTextMs = 60_000;
 /** Without any sign of life for this long, the run status is asked at every poll. */
 const askAfterMs = 1_000;
@@ -127,6 +127,11 @@ export function wantsRun(progress: TurnProgress, atMs: number): boolean {
 /** Whether the turn is closing only because a checkpoint follows its answer: one more look has to show it unchanged. */
 export function isConfirming({ phase, run, view }: TurnProgress): boolean {
   return phase === "closing" && run !== undefined && run.status === undefined && endsByCheckpoint(view);
+}
+
+/** Whether the turn ended only because a checkpoint followed its answer. On some builds text follows that by half a second. */
+export function endedByGuess({ phase, run, view }: TurnProgress): boolean {
+  return phase === "ended" && run !== undefined && run.status === undefined && endsByCheckpoint(view);
 }
 
 function endsByCheckpoint(view: TurnView): boolean {

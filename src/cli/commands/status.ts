@@ -101,6 +101,7 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
     ],
     ...(gateway === undefined ? [] : [["turns", spellTurns(gateway)] as const]),
     ...(gateway?.logProblem === undefined ? [] : [["log", gateway.logProblem] as const]),
+    ...(gateway?.tailLost === undefined ? [] : [["lost text", spellTailLost(gateway.tailLost)] as const]),
     ...(status.agents.length === 0 ? [] : [["agents", status.agents.map(spellHost).join(", ")] as const]),
     ["clients", clients.length === 0 ? "none is set up: `millrace setup` does it" : `${clients.join(", ")} set up`],
     ...(hasService === undefined ? [] : [["service", hasService ? "installed" : "not installed"] as const]),
@@ -183,7 +184,20 @@ function encodeStatus(status: Status): object {
   };
 }
 
-function encodeGateway({ url, file, backend, turnLimit, lastFailure, logProblem, ...counts }: GatewayStatus): object {
+function spellTailLost(turn: string): string {
+  return `the IDE wrote more text after the end of ${turn}; its next answers end a second later, and are whole`;
+}
+
+function encodeGateway({
+  url,
+  file,
+  backend,
+  turnLimit,
+  lastFailure,
+  logProblem,
+  tailLost,
+  ...counts
+}: GatewayStatus): object {
   return {
     url,
     pid: file?.pid ?? null,
@@ -195,6 +209,7 @@ function encodeGateway({ url, file, backend, turnLimit, lastFailure, logProblem,
     ...counts,
     last_failure: lastFailure,
     log_problem: logProblem ?? null,
+    tail_lost: tailLost ?? null,
   };
 }
 
@@ -232,6 +247,7 @@ async function readGatewayStatus(
     failed: sumOf(metrics, "millrace_turns_ended_total", 'outcome="failed"'),
     lastFailure: await line("last failure", () => lastFailureOf(gateway, signal), null),
     logProblem: health.details?.log_problem,
+    tailLost: health.details?.tail_lost,
   };
 }
 

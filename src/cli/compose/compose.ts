@@ -69,6 +69,8 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   const owner = ownerName(instance);
 
   const events = new Emitter<GatewayLifecycle>();
+  let tailLost: string | undefined;
+  events.on("turn_tail_lost", ({ turnId }) => (tailLost = turnId));
   logLifecycle(events, log, { store: redis?.shown ?? storeFile, file: storeFile });
   const metrics = new GatewayMetrics(version());
   metrics.subscribe(events);
@@ -148,7 +150,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     ides: ides.read,
     idesMark: ides.mark,
     agents: () => agentStats(agents),
-    healthDetails: healthDetails(finder, backends, { clock, log }),
+    healthDetails: healthDetails(finder, backends, { clock, log, tailLost: () => tailLost }),
     ideOf: (modelUid = "") => agentOfModel(modelUid) ?? backends.ide,
     models,
     contextTokens,

@@ -243,6 +243,7 @@ const healthSchema = z.looseObject({
         hint: z.string().optional(),
       }),
       log_problem: z.string().optional(),
+      tail_lost: z.string().optional(),
     })
     .optional(),
 });

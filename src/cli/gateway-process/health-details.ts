@@ -18,7 +18,16 @@ const freshMs = 50;
 export function healthDetails(
   finder: Pick<IdeFinder, "find">,
   backends: Pick<OpenBackends, "chosen">,
-  { clock, log = {} }: { readonly clock: Clock; readonly log?: Pick<GatewayLog, "problem"> },
+  {
+    clock,
+    log = {},
+    tailLost,
+  }: {
+    readonly clock: Clock;
+    readonly log?: Pick<GatewayLog, "problem">;
+    /** The last turn whose answer lacks its end. */
+    readonly tailLost?: () => string | undefined;
+  },
 ): () => Promise<unknown> {
   let known: object | undefined;
   let looking: Promise<object> | undefined;
@@ -34,7 +43,7 @@ export function healthDetails(
   return async () => {
     looking ??= look();
     const details = (await within(looking, freshMs, clock)) ?? known;
-    return details && { ...details, log_problem: log.problem?.() };
+    return details && { ...details, log_problem: log.problem?.(), tail_lost: tailLost?.() };
   };
 }
 

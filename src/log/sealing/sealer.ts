@@ -112,24 +112,23 @@ export class Sealer {
 /** Seals and opens the parts of one row. */
 export class RowBox {
   readonly #id: string;
-  readonly #contentKey: KeyObject;
   readonly #own: KeyObject;
+  #contentKey: KeyObject | undefined;
   #entryKey: KeyObject | undefined;
 
   constructor(id: string, own: KeyObject) {
     this.#id = id;
     this.#own = own;
-    this.#contentKey = deriveKey(own, "content", id);
   }
 
   /** `place` names the part: a text opens nowhere else. */
   sealText(place: string, text: string): Uint8Array {
-    return seal(this.#contentKey, text, `${place} ${this.#id}`);
+    return seal(this.#keyOfTexts(), text, `${place} ${this.#id}`);
   }
 
   /** Throws `internal` when the bytes were changed. */
   openText(place: string, bytes: Uint8Array): string {
-    const content = open(this.#contentKey, bytes, `${place} ${this.#id}`);
+    const content = open(this.#keyOfTexts(), bytes, `${place} ${this.#id}`);
     if (content === undefined) throw damagedLog();
     return Buffer.from(content).toString("utf8");
   }
@@ -145,6 +144,11 @@ export class RowBox {
     const content = follows ? open(this.#keyOfEntries(), bytes, `entry ${this.#id} ${seq}`, tagBytes) : undefined;
     if (content === undefined) throw damagedLog();
     return Buffer.from(content).toString("utf8");
+  }
+
+  /** Derived at its first use: a list opens rows and reads neither heads nor entries. */
+  #keyOfTexts(): KeyObject {
+    return (this.#contentKey ??= deriveKey(this.#own, "content", this.#id));
   }
 
   /** Derived at its first use, because reading a head alone needs none. */
