@@ -72,7 +72,6 @@ test("`restart` with a wrong setting leaves the gateway that serves", async () =
   const { code, stderr } = await millrace(["restart"], { home, env: { MILLRACE_RETENTION: "1s" } });
   expect(code).toBe(64);
   expect(stderr).toContain('MILLRACE_RETENTION: "1s" is not a time of 1m to 365d');
-  expect(stderr).toContain(`Nothing was stopped: the gateway at ${served.url} still serves.`);
   expect((await fetch(`${served.url}/health`)).status).toBe(200);
 });
 
