@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 import { isDegraded } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
+import { unhurried } from "../base/node/unhurried.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, type OutlinedEvent, type TurnEvent } from "./event.ts";
 import { messageTo } from "./lease.ts";
@@ -14,7 +15,6 @@ import {
   type Row,
   type RowChange,
   type Rows,
-  unhurried,
   unknownTurn,
   untilRow,
 } from "./rows.ts";

@@ -1,7 +1,7 @@
 import type { EventSink } from "../base/emitter.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
+import { unhurried } from "../base/node/unhurried.ts";
 import { type OutlinedEvent, shorten } from "../log/event.ts";
-import { unhurried } from "../log/rows.ts";
 import type { TurnLabel } from "../log/store.ts";
 import { type FinishedTurn, finishedTurn } from "./history/finished-turn.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";

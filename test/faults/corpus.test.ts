@@ -76,7 +76,12 @@ describe("what real clients sent, recorded", () => {
       for (const [at, { path, body }] of shapes.entries()) {
         const mark = { user: `${file} ${at}` }; // two clients may have sent the same words
         const previous = (body["previous_response_id"] ?? null) === null ? {} : { previous_response_id: before };
-        const answer = await post(served, path, { ...withItsCalls(withoutReferences(body)), ...mark, ...previous, model });
+        const answer = await post(served, path, {
+          ...withItsCalls(withoutReferences(body)),
+          ...mark,
+          ...previous,
+          model,
+        });
         before = /"id":"(resp_[^"]+)"/.exec(answer.text)?.[1];
         answers.push(shapeOf(answer));
       }

@@ -5,8 +5,8 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { FollowedTurn, FollowerState } from "./follower.ts";
-import { type LateText, lateTextMs } from "./late-text.ts";
+import type { FollowedTurn, FollowerState, LateText } from "./follower.ts";
+import { lateTextMs } from "./late-text.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 import {
   afterAnswer,

@@ -4,11 +4,18 @@ import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { LateText } from "./late-text.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 import type { PollPace } from "./poll-schedule.ts";
 import type { TurnProgress } from "./turn-progress.ts";
 import type { ErrorOf, RunSnapshot } from "./turn-view.ts";
+
+/** Whether the build of a turn's server writes text after a checkpoint, as far as this gateway has seen. */
+export interface LateText {
+  /** From the first time on, answers of the build end only after the later look. */
+  readonly isExpected: boolean;
+  /** Text came after the end of an answer. */
+  readonly note: () => void;
+}
 
 export interface StartPoint {
   /** How many steps the trajectory held before this turn; 0 on a fresh one. */

@@ -3,14 +3,6 @@ import type { FollowedTurn, FollowerState } from "./follower.ts";
 /** Some builds write the rest of an answer after its checkpoint, half a second later: a later look comes this long after it. */
 export const lateTextMs = 1_000;
 
-/** Whether the build of a turn's server writes text after a checkpoint, as far as this gateway has seen. */
-export interface LateText {
-  /** From the first time on, answers of the build end only after the later look. */
-  readonly isExpected: boolean;
-  /** Text came after the end of an answer. */
-  readonly note: () => void;
-}
-
 /** Its last reading was not of one piece: read once more, this often at most. */
 const mostReadings = 4;
 
