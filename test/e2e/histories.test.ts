@@ -40,13 +40,13 @@ it("a message of another agent and an answer that is referred to reach the model
     input: [
       { role: "user", content: "echo" },
       { type: "item_reference", id: message?.id },
-      { type: "agent_message", author: "/root", recipient: "/root/probe", content },
+      { type: "agent_message", author: "/lead", recipient: "/lead/probe", content },
       { type: "ghost_snapshot" },
       { role: "user", content: ask },
     ],
   });
   expect([second.status, second.headers.get("x-millrace-left-out")]).toEqual([200, "ghost_snapshot"]);
-  for (const said of ["FIRST-ANSWER", "/root → /root/probe", "PAYLOAD 7"]) expect(second.text).toContain(said);
+  for (const said of ["FIRST-ANSWER", "/lead → /lead/probe", "PAYLOAD 7"]) expect(second.text).toContain(said);
   const unknown = await post("/v1/responses", { input: [{ type: "item_reference", id: "msg_unknown" }] });
   expect(unknown.status).toBe(404);
 });

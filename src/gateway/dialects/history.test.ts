@@ -209,8 +209,8 @@ describe("items of Responses", () => {
       { type: "encrypted_content", encrypted_content: "PAYLOAD 7" },
       { type: "encrypted_content", encrypted_content: sealed },
     ];
-    const { request, leftOut } = parse([{ type: "agent_message", author: "/root", recipient: "/root/probe", content }]);
-    expect(textsOf(request)).toBe("/root → /root/probe:\n\nType: NEW_TASK\n\nPAYLOAD 7\nnow");
+    const { request, leftOut } = parse([{ type: "agent_message", author: "/lead", recipient: "/lead/probe", content }]);
+    expect(textsOf(request)).toBe("/lead → /lead/probe:\n\nType: NEW_TASK\n\nPAYLOAD 7\nnow");
     expect(leftOut).toEqual(["encrypted_content"]);
   });
 
