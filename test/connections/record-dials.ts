@@ -26,9 +26,9 @@ if (file !== undefined) {
     const { host, port, path } = Object(first) as {
       readonly host?: string;
       readonly port?: number;
-      readonly path?: string;
+      readonly path?: string | null;
     };
-    if (path !== undefined) return note("unix", path);
+    if (typeof path === "string") return note("unix", path); // an agent of ours hands `null` on
     note("tcp", `${host ?? "localhost"}:${port ?? "?"}`);
   });
   for (const name of ["connect", "send"])

@@ -64,5 +64,5 @@ test("the size of a log tells answers from what is remembered of them", async ()
   await store.close();
   expect(erased).toMatchObject({ keptTurns: 0, erasedTurns: 4 });
   expect(erased.contentMiB).toBeLessThan(0.1);
-  expect(erased.rememberedMiB).toBeGreaterThanOrEqual(kept.rememberedMiB);
+  expect(erased.rememberedMiB).toBeGreaterThan(0); // a label goes with its turn
 });

@@ -3,7 +3,7 @@ import type { GatewayProcess } from "../support/gateway-process.ts";
 import { generator } from "../support/long-suite.ts";
 import { agentLoop, chatLoop } from "../support/tool-loop.ts";
 import { gateway, patience, patienceMs, world } from "../support/world.ts";
-import { ask } from "./acp-machine.ts";
+import { ask, prompted } from "./acp-machine.ts";
 
 /*
  * Gateways of one home share the log and the agents' hosts. The gateway that takes over a dead one's turns needs their agent, and an
@@ -32,12 +32,7 @@ it.each(Array.from({ length: deaths }, (_, nth) => nth))(
     await lost;
     const told = answers.map((text) => (text.startsWith("FAILED") ? text : text.length));
     expect(told).toEqual(questions.map(() => characters));
-    expect(
-      ide
-        .prompts()
-        .map(({ text }) => text)
-        .sort(),
-    ).toEqual(questions);
+    expect(prompted(ide).sort()).toEqual(questions);
     expect(new Set(ide.prompts().map(({ pid }) => pid)).size).toBeLessThanOrEqual(2);
   },
   2 * patienceMs,
