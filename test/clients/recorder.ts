@@ -42,6 +42,7 @@ export async function startRecorder(gatewayUrl: string, waitedMs: () => number):
           recorded.status = answer.statusCode ?? 502;
           outgoing.writeHead(recorded.status, answer.headers);
           answer.pipe(outgoing);
+          answer.on("error", () => outgoing.destroy()); // a stream that is cut is cut for the client too
         },
       );
       upstream.on("error", () => outgoing.destroy());
