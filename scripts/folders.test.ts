@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
@@ -23,4 +24,24 @@ function foldersOfPage(): readonly string[] {
 
 test("each folder of src and of the simulator has one line in docs/architecture.md or docs/folders.md, and each line its folder", () => {
   expect(foldersOfPage()).toEqual(foldersOfTree());
+});
+
+test("docs/folders.md says of each folder in an order what it may know, as the layer check has it", () => {
+  const { order } = createRequire(import.meta.url)("../.dependency-cruiser.cjs") as {
+    order: Record<string, Record<string, string[]>>;
+  };
+  const page = readFileSync(join(root, "docs/folders.md"), "utf8");
+  const said = [...page.matchAll(/^\| `(src\/[^`]+)\/` \|[^|]+\| ([^|]+) \|$/gm)].map(([, folder, known]) => [
+    folder,
+    known,
+  ]);
+  const checked = Object.entries(order).flatMap(([folder, parts]) =>
+    Object.entries(parts)
+      .filter(([part]) => part !== "." && !part.endsWith(".ts"))
+      .map(([part, others]) => [
+        `${folder}/${part}`,
+        others.map((name) => (name === "." ? "files beside it" : name)).join(", ") || "none",
+      ]),
+  );
+  expect(Object.fromEntries(said)).toEqual(Object.fromEntries(checked));
 });

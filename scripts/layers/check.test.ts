@@ -8,6 +8,9 @@ test("each rule reports the file of the broken tree that breaks it", async () =>
   const found = await checkLayers(join(import.meta.dirname, "broken"), configuration);
   const expected = [
     "knows-log: src/log/knows-up.ts -> src/backends/b.ts",
+    "order-src/log/redis: src/log/redis/knows-sqlite.ts -> src/log/sqlite/file.ts",
+    "order-src/log/sqlite: src/log/sqlite/file.ts -> src/log/knows-up.ts",
+    "order-src/log/rows.ts: src/log/rows.ts -> src/log/sqlite/file.ts",
     "knows-simulator: simulator/knows-turns.ts -> src/turns/t.ts",
     "simulator-by-its-entries: src/cli/deep.ts -> simulator/deep.ts",
     "only-the-command-line-simulates: src/turns/simulates.ts -> simulator/index.ts",
@@ -25,6 +28,8 @@ test("each rule reports the file of the broken tree that breaks it", async () =>
     violation.replace(/-> \S*\/node_modules\/(fast-check)\/\S*$/, "-> $1"),
   );
   for (const violation of expected) expect(violations).toContainEqual(violation);
-  expect(found.foldersWithoutRow).toEqual(["mystery"]);
+  expect(found.foldersWithoutRow).toEqual(["src/mystery", "src/log/strange"]);
+  expect(found.rowsWithoutPart).toContain("src/log/sealing");
+  expect(found.rowsWithoutPart).not.toContain("src/log/redis");
   expect(found.unseen).toEqual([]);
 });

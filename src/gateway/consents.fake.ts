@@ -1,4 +1,4 @@
-import type { ConsentBook } from "./options.ts";
+import type { ConsentBook } from "./http/options.ts";
 
 /** One IDE that nobody has agreed to yet. */
 export function fakeConsents(): ConsentBook {

@@ -1,4 +1,4 @@
-import type { GatewayMeter } from "./options.ts";
+import type { GatewayMeter } from "./http/options.ts";
 
 /** A meter that has no readings and keeps nothing. Its time is 1 s where the caller waits for a reading, else 0. */
 export const idleMeter: GatewayMeter = {

@@ -10,12 +10,12 @@ import type { Gateway } from "./http/context.ts";
 import { authenticate, callerDigest, openGuard, ownersKey } from "./http/guard.ts";
 import { inMemory } from "./http/in-memory.ts";
 import { type Listener, type ListenOptions, listen } from "./http/listen.ts";
+import { defaultLimits, type GatewayOptions } from "./http/options.ts";
 import { openResponsesSocket } from "./http/responses-socket.ts";
 import { guarded, isFor } from "./http/rpc-handler.ts";
 import { defaultTiming } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
 import { openApp } from "./open-app.ts";
-import { defaultLimits, type GatewayOptions } from "./options.ts";
 
 /** A gateway: a handler of requests, and a way to put it on a port. */
 export interface OpenGateway {

@@ -7,7 +7,7 @@ import { readDashboard } from "../../src/gateway/dashboard/dashboard-files.ts";
 import type { KeptSession } from "../../src/gateway/dashboard/dashboard-sessions.ts";
 import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
 import { openGateway } from "../../src/gateway/open-gateway.ts";
-import type { StoreState } from "../../src/gateway/options.ts";
+import type { StoreState } from "../../src/gateway/http/options.ts";
 import { openMemoryLog } from "../../src/log/memory-log.fake.ts";
 import { encodeKey } from "../../src/log/sealing/keys.ts";
 import { plainRequest } from "../../src/log/turn.fake.ts";

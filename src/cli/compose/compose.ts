@@ -11,7 +11,7 @@ import type { Listener } from "../../gateway/http/listen.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import { openGateway } from "../../gateway/open-gateway.ts";
-import type { StoreState } from "../../gateway/options.ts";
+import type { StoreState } from "../../gateway/http/options.ts";
 import { openStreams } from "../../gateway/streams/open-streams.ts";
 import { openTurns } from "../../turns/open-turns.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";

@@ -4,7 +4,7 @@ import type { PromptedIde } from "../../backends/agent-backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { ideName, variantOf } from "../../base/ide-name.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
-import type { ConsentBook } from "../../gateway/options.ts";
+import type { ConsentBook } from "../../gateway/http/options.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { CommandContext } from "../command.ts";

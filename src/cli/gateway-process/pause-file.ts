@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { MillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
-import type { PauseState } from "../../gateway/options.ts";
+import type { PauseState } from "../../gateway/http/options.ts";
 import type { AdmissionPolicy } from "../../turns/options.ts";
 
 /** The pause that the user asked for, and since when, where the file says it; undefined if there is none. A file that cannot be read counts as a pause too. */

@@ -5,7 +5,7 @@ import { AnswerFold } from "../dialects/answer.ts";
 import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse, linesHeaders, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
-import { countTokens } from "../routes/count-tokens.ts";
+import { countTokens } from "./count-tokens.ts";
 import { leftOutHeaders } from "./start-turn.ts";
 
 /**

@@ -6,7 +6,7 @@ import { openAiResponses } from "../dialects/openai-responses/encode.ts";
 import { ResponseSnapshot } from "../dialects/openai-responses/snapshot.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
-import { keptHeaders } from "../routes/route-headers.ts";
+import { keptHeaders } from "../http/route-headers.ts";
 import { noteResumption, storedContext } from "./start-turn.ts";
 import { cursorPastEnd, handedOut, parseCursor, streamTurn, type WireCursor } from "./stream-turn.ts";
 

@@ -20,8 +20,8 @@ import {
   projectOf,
   sessionOf,
 } from "../http/request-headers.ts";
-import { type PromptSize, sizeOfAccepted } from "../routes/count-tokens.ts";
-import { keptHeaders } from "../routes/route-headers.ts";
+import { keptHeaders } from "../http/route-headers.ts";
+import { type PromptSize, sizeOfAccepted } from "./count-tokens.ts";
 import { handedOut, parseCursor, type WireCursor } from "./stream-turn.ts";
 
 /** The turn of a request: its reader, its encoder and its headers. */

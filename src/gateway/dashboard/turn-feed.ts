@@ -1,15 +1,20 @@
 import { bestEffort, orAborted, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSource } from "../../base/emitter.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
 import { Notifier } from "../../base/notifier.ts";
 import { outlineEvent } from "../../log/event.ts";
 import type { TurnLabel } from "../../log/store.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Turns } from "../../turns/turns.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { Meter } from "../../usage/meter.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
-import type { GatewayEvents } from "../options.ts";
 import { beginSummary, type Names, summarize, type TurnSummary, tailAfter, unreadSummary } from "./turn-summary.ts";
+
+/** The events that the dashboard subscribes to. */
+export type GatewayEvents = EventSource<Pick<TurnLifecycle, "turn_started"> & Pick<UsageLifecycle, "turn_resumed">>;
 
 export interface TurnFeedOptions {
   readonly turns: Pick<Turns, "list" | "getLabel" | "outline" | "follow">;

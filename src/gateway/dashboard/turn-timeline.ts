@@ -7,7 +7,7 @@ import { isTerminal, type TurnEvent } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Encoder, WireEvent } from "../dialects/dialect.ts";
-import type { Gateway } from "../http/context.ts";
+import type { TurnFeedOptions } from "./turn-feed.ts";
 import { encodeResumption, openTimelineEntry, timelineEntry } from "./turn-summary.ts";
 
 /**
@@ -15,7 +15,7 @@ import { encodeResumption, openTimelineEntry, timelineEntry } from "./turn-summa
  * happens (`resumption`). If the client sealed the turn, an entry is the event's outline.
  */
 export async function* turnTimeline(
-  gateway: Pick<Gateway, "turns" | "events" | "meter" | "clock">,
+  gateway: Pick<TurnFeedOptions, "turns" | "events" | "meter" | "clock">,
   turn: Pick<TurnRecord, "turnId" | "sealed">,
   showsText: () => boolean,
   signal: AbortSignal,
@@ -57,7 +57,7 @@ export async function* turnTimeline(
 }
 
 async function* entriesOf(
-  { turns }: Pick<Gateway, "turns">,
+  { turns }: Pick<TurnFeedOptions, "turns">,
   { turnId, sealed }: Pick<TurnRecord, "turnId" | "sealed">,
   showsText: () => boolean,
   signal: AbortSignal,

@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
+import type { GatewayEvents } from "../dashboard/turn-feed.ts";
 import { clientName, forClient } from "../dialects/by-client.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { encodeAnthropicError, encodeOpenAiError } from "../dialects/errors.ts";
 import { encodeOllamaError } from "../dialects/ollama/encode.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
-import type { GatewayEvents, GatewayOptions } from "../options.ts";
 import type { Bodies } from "./body.ts";
 import type { Caller } from "./guard.ts";
+import type { GatewayOptions } from "./options.ts";
 import { Refusal } from "./refusal.ts";
 import { jsonResponse, type Reply } from "./reply.ts";
 import { deploymentOf, foldPath, headersOf, requestIdOf } from "./request-headers.ts";

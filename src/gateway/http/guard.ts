@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
 import { writeJson } from "../../base/json.ts";
 import { Secret } from "../../base/secret.ts";
-import { answerInfos } from "../routes/route-headers.ts";
 import { notServed, Refusal } from "./refusal.ts";
 import type { Reply } from "./reply.ts";
+import { answerInfos } from "./route-headers.ts";
 
 /** A key that opens the gateway. The first one is its owner's: it sees every turn, the others only their own. */
 export interface GatewayKey {

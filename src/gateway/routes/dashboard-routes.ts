@@ -20,9 +20,9 @@ import type { WireEvent } from "../dialects/dialect.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { notServed, Refusal } from "../http/refusal.ts";
 import { drained, jsonResponse, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
+import { keptHeaders, tellsOfTurn } from "../http/route-headers.ts";
 import { idesSchema } from "./answer-schemas.ts";
 import { defineOwnerRoute, defineRoute } from "./route.ts";
-import { keptHeaders, tellsOfTurn } from "./route-headers.ts";
 import { withTurn } from "./turns-routes.ts";
 
 /** Allows only the dashboard's own files, the parts built into its page, and this gateway: no frame, no form, nothing from elsewhere. */

@@ -7,9 +7,9 @@ import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Resumption } from "../../usage/history/resumption.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { fakeGateway, guestKey } from "../gateway.fake.ts";
+import type { GatewayMeter } from "../http/options.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { idleMeter } from "../idle-meter.fake.ts";
-import type { GatewayMeter } from "../options.ts";
 import { signedIn } from "./signed-in.fake.ts";
 
 const ask = (text = "Hi") => ({ model: "test-model", messages: [{ role: "user", content: text }] });

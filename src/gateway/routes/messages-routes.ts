@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { answerTurn } from "../answers/answer-turn.ts";
+import { countTokens } from "../answers/count-tokens.ts";
 import { anthropicMessages } from "../dialects/anthropic-messages/encode.ts";
 import { answerQuotaProbe, messagesBody } from "../dialects/anthropic-messages/request.ts";
 import { jsonResponse } from "../http/reply.ts";
+import { startsTurn } from "../http/route-headers.ts";
 import { messageSchema } from "./answer-schemas.ts";
-import { countTokens } from "./count-tokens.ts";
 import { defineRoute } from "./route.ts";
-import { startsTurn } from "./route-headers.ts";
 
 /** Anthropic Messages. */
 export const messagesRoutes = [

@@ -5,9 +5,9 @@ import { answerLoad, type OllamaWire, ollamaChatBody, ollamaGenerateBody } from 
 import { refuse } from "../dialects/parse-body.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
+import { startsTurn } from "../http/route-headers.ts";
 import { listed, modelsInOrder, ollamaShow, ollamaTag, ollamaVersion } from "./models-routes.ts";
 import { defineRoute } from "./route.ts";
-import { startsTurn } from "./route-headers.ts";
 
 const answered = z.looseObject({ model: z.string(), created_at: z.iso.datetime(), done: z.boolean() });
 const details = z.looseObject({ family: z.string() });

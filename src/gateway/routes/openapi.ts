@@ -1,7 +1,13 @@
 import { z } from "zod";
 import type { JsonObject } from "../../base/json.ts";
+import {
+  answerInfos,
+  everyAnswer,
+  type HeaderInfo,
+  refusalHeaderInfos,
+  startingHeaders,
+} from "../http/route-headers.ts";
 import { type Route } from "./route.ts";
-import { answerInfos, everyAnswer, type HeaderInfo, refusalHeaderInfos, startingHeaders } from "./route-headers.ts";
 
 const contentTypes = {
   "event-stream": "text/event-stream",

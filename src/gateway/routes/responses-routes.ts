@@ -3,6 +3,7 @@ import { startOfLog } from "../../base/ids.ts";
 import { isObject } from "../../base/json.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { answerOpenTurn, answerTurn, parseNamed, readAnswer } from "../answers/answer-turn.ts";
+import { countTokens } from "../answers/count-tokens.ts";
 import { emptyAnswer } from "../answers/empty-answer.ts";
 import { followResponse } from "../answers/follow-response.ts";
 import { startTurn, storedContext } from "../answers/start-turn.ts";
@@ -15,10 +16,9 @@ import { responseObject, responsePrefix } from "../dialects/openai-responses/res
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
+import { keptHeaders, resumesTurn, startsTurn, tellsOfTurn } from "../http/route-headers.ts";
 import { compactionSchema, inputItemsSchema, responseSchema } from "./answer-schemas.ts";
-import { countTokens } from "./count-tokens.ts";
 import { defineRoute, limitIn, type RouteInput } from "./route.ts";
-import { keptHeaders, resumesTurn, startsTurn, tellsOfTurn } from "./route-headers.ts";
 import { answerNow, storedResponse, withStoredParts } from "./stored-responses.ts";
 
 /** OpenAI Responses: create, retrieve, follow, cancel, delete, input items. All state is the turn's record and log. */

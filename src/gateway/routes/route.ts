@@ -3,7 +3,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { writeJson } from "../../base/json.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
-import type { RouteHeaders } from "./route-headers.ts";
+import type { RouteHeaders } from "../http/route-headers.ts";
 
 /** The gateway's only declaration of a route: mounting, guard, documentation and attack tests come from it. */
 export interface Route {

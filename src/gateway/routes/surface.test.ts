@@ -7,10 +7,6 @@ import { snapshotOf } from "../../usage/snapshot.fake.ts";
 import { fakeConsents } from "../consents.fake.ts";
 import { encodeAnthropicError, encodeOpenAiError } from "../dialects/errors.ts";
 import { fakeGateway } from "../gateway.fake.ts";
-import { SseReader } from "../http/sse.fake.ts";
-import { idleMeter } from "../idle-meter.fake.ts";
-import { routes } from "./all-routes.ts";
-import { answerHeaders, openApiDocument } from "./openapi.ts";
 import {
   everyAnswer,
   keptHeaderInfos,
@@ -18,7 +14,11 @@ import {
   startedHeaderInfos,
   startingHeaders,
   startsTurn,
-} from "./route-headers.ts";
+} from "../http/route-headers.ts";
+import { SseReader } from "../http/sse.fake.ts";
+import { idleMeter } from "../idle-meter.fake.ts";
+import { routes } from "./all-routes.ts";
+import { answerHeaders, openApiDocument } from "./openapi.ts";
 import { signedIn, signInPath } from "./signed-in.fake.ts";
 
 const guide = readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8");

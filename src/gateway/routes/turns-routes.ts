@@ -7,9 +7,9 @@ import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts"
 import { notServed, Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
 import { graceMsOf } from "../http/request-headers.ts";
+import { keptHeaders, resumesTurn, tellsOfTurn } from "../http/route-headers.ts";
 import { turnListSchema, turnSchema } from "./answer-schemas.ts";
 import { defineRoute, limitIn, type RouteInput } from "./route.ts";
-import { keptHeaders, resumesTurn, tellsOfTurn } from "./route-headers.ts";
 
 const mostListed = 1000;
 

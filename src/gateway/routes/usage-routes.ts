@@ -11,9 +11,9 @@ import { encodeLimitsHistory, limitsHistorySchema } from "../../usage/limits-his
 import { parseSince, parseTime } from "../../usage/since.ts";
 import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { GatewayMeter } from "../http/options.ts";
 import { notServed } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
-import type { GatewayMeter } from "../options.ts";
 import { defineOwnerRoute, defineRoute, oneOf, type Route } from "./route.ts";
 
 const defaultSince = "7d";

@@ -1,19 +1,17 @@
-import type { Clock } from "../base/clock.ts";
-import type { EventSource } from "../base/emitter.ts";
-import type { Secret } from "../base/secret.ts";
-import type { Models } from "../models/model.ts";
-import type { TurnLifecycle } from "../turns/lifecycle.ts";
-import type { Turns } from "../turns/turns.ts";
-import type { UsageLifecycle } from "../usage/lifecycle.ts";
-import type { Meter } from "../usage/meter.ts";
-import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
-import type { SessionStore } from "./dashboard/dashboard-sessions.ts";
-import type { IssuedKey } from "./dashboard/inventory.ts";
-import type { Caller, GatewayKey } from "./http/guard.ts";
-import type { GatewayLog } from "./http/log.ts";
-import type { OpenRpc } from "./http/rpc-handler.ts";
-import type { Timing } from "./http/timing.ts";
-import type { AgentStats, GatewayMetrics } from "./metrics/metrics.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Secret } from "../../base/secret.ts";
+import type { Models } from "../../models/model.ts";
+import type { Turns } from "../../turns/turns.ts";
+import type { Meter } from "../../usage/meter.ts";
+import type { DashboardFiles } from "../dashboard/dashboard-files.ts";
+import type { SessionStore } from "../dashboard/dashboard-sessions.ts";
+import type { IssuedKey } from "../dashboard/inventory.ts";
+import type { GatewayEvents } from "../dashboard/turn-feed.ts";
+import type { AgentStats, GatewayMetrics } from "../metrics/metrics.ts";
+import type { Caller, GatewayKey } from "./guard.ts";
+import type { GatewayLog } from "./log.ts";
+import type { OpenRpc } from "./rpc-handler.ts";
+import type { Timing } from "./timing.ts";
 
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<
@@ -29,9 +27,6 @@ export type GatewayMeter = Pick<
   | "recordResumption"
   | "resumptions"
 >;
-
-/** The events that the dashboard subscribes to. */
-export type GatewayEvents = EventSource<Pick<TurnLifecycle, "turn_started"> & Pick<UsageLifecycle, "turn_resumed">>;
 
 /** The event log's medium. */
 export interface StoreState {

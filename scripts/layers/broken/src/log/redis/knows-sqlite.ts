@@ -1,0 +1,1 @@
+import { file } from "../sqlite/file.ts"; export const r = file;

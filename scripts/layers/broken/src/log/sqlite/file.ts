@@ -1,0 +1,1 @@
+import { l } from "../knows-up.ts"; export const file = l;
