@@ -204,7 +204,7 @@ module.exports = {
       "one-owner-per-library",
       {
         path: shipped,
-        pathNot: `^src/(log|ide|usage|schema)/|^src/backends/acp/process/session-rows.ts|^simulator/|${tests}`,
+        pathNot: `^src/(log|ide|usage|schema)/|^src/backends/acp/known/session-rows.ts|^simulator/|${tests}`,
       },
       { path: "^(node:)?sqlite$|node_modules/redis/" },
       "databases are opened in the folders that own a store, and an agent's where its rows are deleted",

@@ -10,7 +10,7 @@ const files = readdirSync(src, { recursive: true, encoding: "utf8" })
 /** Folders and files whose JSON goes to clients, agents, hosts and relays, or is read a line at a time. */
 const wires = [/^gateway\//, /^backends\//, /^turns\//, /^log\/turn-row\.ts$/, /^ide\/cascades\/cascade-journal\.ts$/];
 /** Its program is a text that another process runs, and has no imports. */
-const alone = "backends/acp/process/spawn-child.ts";
+const alone = "backends/acp/host/spawn-child.ts";
 
 it("on the wire, one function reads JSON and one writes it: `src/base/json.ts`", () => {
   const found = files.filter(

@@ -10,7 +10,7 @@ const programs = {
   "simulated-server": "simulator/main.ts",
   "simulated-agent": "simulator/acp/main.ts",
   "agent-host": "src/backends/acp/host/main.ts",
-  "tool-relay": "src/backends/acp/tools/relay-program.ts",
+  "tool-relay": "src/backends/acp/relay/relay-program.ts",
   "schema-worker": "src/schema/schema-worker.ts",
   gateway: "src/index.ts",
   simulator: "simulator/index.ts",

@@ -1,7 +1,7 @@
 import { MillraceError, toMillraceError } from "../base/errors.ts";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
-import type { AcpAgent } from "./acp/process/agent.ts";
+import type { AcpAgent } from "./acp/agent.ts";
 import type { Backend, Batch, Prompt } from "./backend.ts";
 
 /** The agent in `<agent>/<model>`; undefined where a model's UID names none. */

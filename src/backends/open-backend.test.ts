@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { MillraceError } from "../base/errors.ts";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { TurnEventBody } from "../log/event.ts";
-import type { AcpAgent } from "./acp/process/agent.ts";
+import type { AcpAgent } from "./acp/agent.ts";
 import type { Agents } from "./agent-backend.ts";
 import { type Backend, eventsOf, type Prompt } from "./backend.ts";
 import { InstantClock } from "./instant-clock.fake.ts";

@@ -4,7 +4,7 @@ import type { ModelUid } from "../base/ids.ts";
 import type { UpstreamReason } from "../language-server/errors/error-table.ts";
 import type { Capabilities } from "../language-server/language-server.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
-import type { AcpModel } from "./acp/process/agent.ts";
+import type { AcpModel } from "./acp/agent.ts";
 import {
   type Agents,
   agentOfConversation,

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { workingFolder } from "../../src/backends/acp/process/agent-spec.ts";
+import { workingFolder } from "../../src/backends/acp/known/agent-spec.ts";
 import { isObject } from "../../src/base/json.ts";
 import type { Owner } from "./owners/owner.ts";
 import { digestOf, type Listing, listing, type TracedPlace } from "./place.ts";

@@ -1,4 +1,4 @@
-import { defaultDoors } from "../../src/backends/acp/host/door.ts";
+import { defaultDoors } from "../../src/backends/acp/wire/door.ts";
 import { defaultConnectionLimits } from "../../src/gateway/http/connection-limits.ts";
 import { defaultLimits } from "../../src/gateway/http/options.ts";
 import { defaultQuotas } from "../../src/gateway/streams/quotas.ts";

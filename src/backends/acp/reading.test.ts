@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { conclude, ignoresTools } from "./conclusion.ts";
-import { agentError, isLockedSession, isUnknownSession } from "./errors.ts";
-import { JsonLines } from "./process/lines.ts";
-import { ProcessLoss, RpcError, RpcPeer } from "./process/rpc-peer.ts";
+import { conclude, ignoresTools } from "./turn/conclusion.ts";
+import { agentError, isLockedSession, isUnknownSession } from "./process/errors.ts";
+import { JsonLines } from "./wire/lines.ts";
+import { ProcessLoss, RpcError, RpcPeer } from "./wire/rpc-peer.ts";
 import { quietMode, readSessionOptions } from "./session/session-options.ts";
-import { readReplay } from "./session/stored-turn.ts";
-import { tokensIn, usageEvent } from "./token-counts.ts";
-import { UpdateReader } from "./updates.ts";
+import { readReplay } from "./turn/stored-turn.ts";
+import { tokensIn, usageEvent } from "./wire/token-counts.ts";
+import { UpdateReader } from "./session/updates.ts";
 
 const context = { agent: "devin", vendor: "devin", nowMs: 1_750_000_000_000 } as const;
 const chunk = (text: string, more: object = {}) => ({

@@ -4,7 +4,7 @@ import type { TurnEventBody } from "../../log/event.ts";
 import { eventsOf, type Prompt, type ResumePoint } from "../backend.ts";
 import { promptFor } from "../prompt.fake.ts";
 import { replay } from "../replay.fake.ts";
-import type { AcpAgent, AcpAgentOptions, AcpAgentSpec } from "./process/agent.ts";
+import type { AcpAgent, AcpAgentOptions, AcpAgentSpec } from "./agent.ts";
 import { ScriptedHarness } from "./scripted-harness.fake.ts";
 import type { AgentPlan } from "./scripted-plan.fake.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { systemClock } from "../../base/clock.ts";
-import { type AcpAgent, type AcpAgentOptions, type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
+import { type AcpAgent, type AcpAgentOptions, type AcpAgentSpec, openAcpAgent } from "./agent.ts";
 import type { AgentPlan, JournalLine } from "./scripted-plan.fake.ts";
 
 /** The scripted agent as a program that Millrace starts, with a journal of its calls. */

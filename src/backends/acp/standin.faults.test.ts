@@ -9,7 +9,7 @@ import type { TurnEventBody } from "../../log/event.ts";
 import { type BackendHarness, describeBackend } from "../backend.conformance.ts";
 import { eventsOf, type Prompt } from "../backend.ts";
 import { replay } from "../replay.fake.ts";
-import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
+import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "./agent.ts";
 
 /** The stand-in's `devin` program, as discovery would find and start it. */
 class Standin {

@@ -1,5 +1,5 @@
-import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/process/agent.ts";
-import type { ToolWay } from "../../backends/acp/tools/session-tools.ts";
+import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/agent.ts";
+import type { ToolWay } from "../../backends/acp/session/session-tools.ts";
 import type { Agents, VendorAgent } from "../../backends/agent-backend.ts";
 import type { Backend, Batch, RunOptions } from "../../backends/backend.ts";
 import type { IdeTools } from "../../backends/cascade/follower.ts";

@@ -1,4 +1,4 @@
-import { workingFolder } from "../../backends/acp/process/agent-spec.ts";
+import { workingFolder } from "../../backends/acp/known/agent-spec.ts";
 import { cascadeIdOf } from "../../backends/acp/session/session-notes.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";

@@ -10,12 +10,12 @@ import { processRuns } from "../../../base/node/process-exists.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import { eventsOf } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
-import type { AcpAgent } from "../process/agent.ts";
+import type { AcpAgent } from "../agent.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
 import type { AgentPlan } from "../scripted-plan.fake.ts";
-import { doorKinds } from "./door.fake.ts";
+import { doorKinds } from "../wire/door.fake.ts";
 import { endHosts, lookAtHosts } from "./hosted-child.ts";
-import { shortPath } from "./socket-address.ts";
+import { shortPath } from "../wire/socket-address.ts";
 
 const prompt = promptFor("devin/default");
 const options = { keep: false, onAlive: () => {} };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import { systemClock } from "../../../base/clock.ts";
-import { doorKinds } from "./door.fake.ts";
+import { doorKinds } from "../wire/door.fake.ts";
 import { AgentHost } from "./host.ts";
 import { HostedChild, lookAtHosts } from "./hosted-child.ts";
 import { LineLog } from "./line-log.ts";

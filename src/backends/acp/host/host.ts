@@ -4,9 +4,9 @@ import process from "node:process";
 import { bestEffort, notNeeded } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isObject, parseJson, writeJson } from "../../../base/json.ts";
-import { isReply, longestLine, TextLines } from "../process/lines.ts";
-import type { SpawnedChild } from "../process/spawn-child.ts";
-import { type Door, openDoor } from "./door.ts";
+import { isReply, longestLine, TextLines } from "../wire/lines.ts";
+import type { SpawnedChild } from "./spawn-child.ts";
+import { type Door, openDoor } from "../wire/door.ts";
 import type { LineLog } from "./line-log.ts";
 import {
   type HostLook,

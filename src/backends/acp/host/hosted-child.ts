@@ -8,11 +8,11 @@ import { fileURLToPath } from "node:url";
 import { bestEffort, orAborted, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { parseJson, writeJson } from "../../../base/json.ts";
-import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from "../process/agent-child.ts";
-import { TextLines } from "../process/lines.ts";
-import { residentMemory, spawnChild } from "../process/spawn-child.ts";
-import { type Doors, defaultDoors, dial, removeDeadDoors } from "./door.ts";
-import { shortPath } from "./socket-address.ts";
+import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from "../wire/agent-child.ts";
+import { TextLines } from "../wire/lines.ts";
+import { residentMemory, spawnChild } from "./spawn-child.ts";
+import { type Doors, defaultDoors, dial, removeDeadDoors } from "../wire/door.ts";
+import { shortPath } from "../wire/socket-address.ts";
 import {
   type GatewayRole,
   type HostLook,

@@ -11,7 +11,7 @@ import type { TurnEventBody } from "../../../log/event.ts";
 import { eventsOf } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
-import { openDoor } from "./door.ts";
+import { openDoor } from "../wire/door.ts";
 import { endHosts, HostedChild, lookAtHosts } from "./hosted-child.ts";
 
 /*

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
-import { agentError, clean, otherThanStarted, slowStart } from "../errors.ts";
+import { agentError, clean, otherThanStarted, slowStart } from "./errors.ts";
 import {
   freeHosts,
   type HostedChild,
@@ -10,15 +10,15 @@ import {
   hostHolding,
   OtherHost,
 } from "../host/hosted-child.ts";
-import { type KeptProcess, readKept } from "../host/kept-process.ts";
-import type { KeptTools, SessionTools } from "../tools/session-tools.ts";
-import type { AgentChild, StartChild } from "./agent-child.ts";
-import { AgentProcess } from "./agent-process.ts";
-import type { AcpAgentSpec } from "./agent-spec.ts";
-import { isAsStarted, nothingKnown } from "./own-settings.ts";
+import { type KeptProcess, readKept } from "../session/kept-process.ts";
+import type { KeptTools, SessionTools } from "../session/session-tools.ts";
+import type { AgentChild, StartChild } from "../wire/agent-child.ts";
+import { AgentProcess } from "../session/agent-process.ts";
+import type { AcpAgentSpec } from "../known/agent-spec.ts";
+import { isAsStarted, nothingKnown } from "../known/own-settings.ts";
 import { type AgentLaunch, agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
-import { ProcessLoss } from "./rpc-peer.ts";
-import { spawnChild } from "./spawn-child.ts";
+import { ProcessLoss } from "../wire/rpc-peer.ts";
+import { spawnChild } from "../host/spawn-child.ts";
 
 const endGraceMs = 1_000;
 const defaultName = "millrace";

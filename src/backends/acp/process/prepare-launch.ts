@@ -3,8 +3,8 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { writeJson } from "../../../base/json.ts";
 import type { Prompt, PromptForm } from "../../backend.ts";
-import { type AcpAgentSpec, type AcpStyle, workingFolder } from "./agent-spec.ts";
-import { type OwnSettings, ownSettings } from "./own-settings.ts";
+import { type AcpAgentSpec, type AcpStyle, workingFolder } from "../known/agent-spec.ts";
+import { type OwnSettings, ownSettings } from "../known/own-settings.ts";
 
 /** What every process of an agent is started with now. */
 interface Preparation {

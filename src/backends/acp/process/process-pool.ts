@@ -2,10 +2,10 @@ import { bestEffort, notNeeded, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { Notifier } from "../../../base/notifier.ts";
-import type { Abilities } from "../abilities.ts";
+import type { Abilities } from "../wire/abilities.ts";
 import { OtherHost } from "../host/hosted-child.ts";
-import type { AgentChild } from "./agent-child.ts";
-import type { AgentProcess } from "./agent-process.ts";
+import type { AgentChild } from "../wire/agent-child.ts";
+import type { AgentProcess } from "../session/agent-process.ts";
 import type { AdoptedProcess } from "./agent-starter.ts";
 import type { AgentLaunch } from "./prepare-launch.ts";
 

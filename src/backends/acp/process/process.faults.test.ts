@@ -10,9 +10,9 @@ import { processRuns } from "../../../base/node/process-exists.ts";
 import { Secret } from "../../../base/secret.ts";
 import { eventsOf, type Prompt } from "../../backend.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
-import type { AcpAgent } from "./agent.ts";
-import type { StartChild } from "./agent-child.ts";
-import { spawnChild, spawnRelayedChild } from "./spawn-child.ts";
+import type { AcpAgent } from "../agent.ts";
+import type { StartChild } from "../wire/agent-child.ts";
+import { spawnChild, spawnRelayedChild } from "../host/spawn-child.ts";
 
 const prompt: Prompt = {
   modelUid: "devin/default" as ModelUid, // as a catalogue would give it

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
-import type { RunningPrompt } from "../running-prompt.ts";
+import type { RunningPrompt } from "../session/running-prompt.ts";
 import type { SessionOffer } from "../session/session-options.ts";
-import type { SessionTools } from "../tools/session-tools.ts";
-import type { PeerHandlers } from "./rpc-peer.ts";
+import type { SessionTools } from "../session/session-tools.ts";
+import type { PeerHandlers } from "../wire/rpc-peer.ts";
 
 /** A session that this process has open. */
 export interface OpenSession {

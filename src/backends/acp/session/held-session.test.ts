@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
-import type { AgentProcess } from "../process/agent-process.ts";
+import type { AgentProcess } from "./agent-process.ts";
 import { openSession } from "../process/session-router.ts";
-import type { AgentParts } from "../turn-parts.ts";
+import type { AgentParts } from "./agent-parts.ts";
 import { HeldSession } from "./held-session.ts";
 import { readSessionOptions } from "./session-options.ts";
 

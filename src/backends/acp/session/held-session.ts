@@ -1,10 +1,10 @@
 import { bestEffort, deadline, notNeeded, within } from "../../../base/async.ts";
 import type { Prompt, RunOptions } from "../../backend.ts";
-import { isUnknownSession } from "../errors.ts";
-import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
-import { forgetSession } from "../process/own-settings.ts";
+import { isUnknownSession } from "../process/errors.ts";
+import type { AgentProcess, OpenSession } from "./agent-process.ts";
+import { forgetSession } from "../known/own-settings.ts";
 import type { Lease } from "../process/process-pool.ts";
-import type { AgentParts } from "../turn-parts.ts";
+import type { AgentParts } from "./agent-parts.ts";
 
 const cancelMs = 2_000;
 /** Agents with a child process for each session reach this with a few of them. */

@@ -3,7 +3,7 @@ import type { CascadeId } from "../../../base/ids.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import { eventsOf } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
-import type { AcpAgent } from "../process/agent.ts";
+import type { AcpAgent } from "../agent.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
 import type { AgentPlan } from "../scripted-plan.fake.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AcpModel } from "../process/agent-spec.ts";
+import type { AcpModel } from "../known/agent-spec.ts";
 
 const optionSchema = z.looseObject({
   value: z.string(),

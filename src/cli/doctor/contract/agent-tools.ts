@@ -1,4 +1,4 @@
-import type { AcpAgent } from "../../../backends/acp/process/agent.ts";
+import type { AcpAgent } from "../../../backends/acp/agent.ts";
 import { type Backend, eventsOf, type Prompt } from "../../../backends/backend.ts";
 import { bestEffort, deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";

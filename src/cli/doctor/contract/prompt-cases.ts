@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
+import type { AcpStyle } from "../../../backends/acp/known/agent-spec.ts";
 import { type Backend, eventsOf, type PromptForm } from "../../../backends/backend.ts";
 import { deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";

@@ -1,4 +1,4 @@
-import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
+import type { AcpStyle } from "../../../backends/acp/known/agent-spec.ts";
 import type { PromptForm } from "../../../backends/backend.ts";
 import type { Output } from "../../terminal/output.ts";
 import { spellLines } from "../spell.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../../backends/acp/process/agent.ts";
-import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
+import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../../backends/acp/agent.ts";
+import type { AcpStyle } from "../../../backends/acp/known/agent-spec.ts";
 import { lookAtAgent } from "../../../backends/acp/process/look-at-agent.ts";
 import type { Backend } from "../../../backends/backend.ts";
 import { cascadeBackend } from "../../../backends/cascade/backend.ts";

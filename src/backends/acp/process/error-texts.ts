@@ -1,4 +1,4 @@
-import { isObject, parseJson } from "../../base/json.ts";
+import { isObject, parseJson } from "../../../base/json.ts";
 
 /** Members in which agents put what a model's API told them, and how deep. */
 const tellingMembers = ["message", "details", "detail", "error", "data", "reason", "description", "cause", "body"];

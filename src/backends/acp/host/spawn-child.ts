@@ -8,7 +8,7 @@ import { within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { startable } from "../../../base/node/startable.ts";
-import type { AgentChild, ChildLaunch, StartChild } from "./agent-child.ts";
+import type { AgentChild, ChildLaunch, StartChild } from "../wire/agent-child.ts";
 
 /**
  * The program of the relay. It starts the agent on its own standard streams, so that no byte passes through it, and waits. The gateway

@@ -7,10 +7,10 @@ import { fileURLToPath } from "node:url";
 import { bestEffort } from "../../../base/async.ts";
 import { removeIfThere, replaceFile } from "../../../base/node/replace-file.ts";
 import type { ToolSpec } from "../../backend.ts";
-import { type Doors, defaultDoors, openDoor, removeDeadDoors } from "../host/door.ts";
-import { socketAddress } from "../host/socket-address.ts";
-import { JsonLines } from "../process/lines.ts";
-import { type FromRelay, type KeptTools, type RelayAddress, SessionTools, serverName } from "./session-tools.ts";
+import { type Doors, defaultDoors, openDoor, removeDeadDoors } from "../wire/door.ts";
+import { socketAddress } from "../wire/socket-address.ts";
+import { JsonLines } from "../wire/lines.ts";
+import { type FromRelay, type KeptTools, type RelayAddress, SessionTools, serverName } from "../session/session-tools.ts";
 
 /** The program beside this module: sources start sources, the bundle starts the bundle. */
 const program = fileURLToPath(

@@ -1,11 +1,11 @@
 import type { JsonObject } from "../../../base/json.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
-import { isLockedSession, isUnknownSession, turnFailure } from "../errors.ts";
-import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
+import { isLockedSession, isUnknownSession, turnFailure } from "../process/errors.ts";
+import type { AgentProcess, OpenSession } from "../session/agent-process.ts";
 import type { Lease } from "../process/process-pool.ts";
-import { configure, launchOf } from "../turn-parts.ts";
-import { isWork, UpdateReader } from "../updates.ts";
-import type { AcpTurn } from "./held-session.ts";
+import { configure, launchOf } from "../session/agent-parts.ts";
+import { isWork, UpdateReader } from "../session/updates.ts";
+import type { AcpTurn } from "../session/held-session.ts";
 
 /** A turn whose prompt may have reached the agent, and the part of the answer that its reader already holds. */
 export interface BegunTurn {

@@ -1,19 +1,19 @@
-import type { Clock } from "../../base/clock.ts";
-import type { EventSink } from "../../base/emitter.ts";
-import { MillraceError } from "../../base/errors.ts";
-import type { Prompt } from "../backend.ts";
-import type { BackendLifecycle } from "../lifecycle.ts";
-import { type AgentErrorContext, actsFreely, titlesFreely } from "./errors.ts";
-import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
-import type { AcpAgentSpec, AcpModel } from "./process/agent-spec.ts";
-import { actsForTitles, hasNoTools } from "./process/own-settings.ts";
-import { type AgentLaunch, launchFor, promptBlocks, rulesOf } from "./process/prepare-launch.ts";
-import type { ProcessPool } from "./process/process-pool.ts";
-import type { SessionNotes } from "./session/session-notes.ts";
-import { quietMode, splitEffort } from "./session/session-options.ts";
-import type { ParkedPrompts } from "./tools/parked-prompts.ts";
-import type { RelayHub } from "./tools/relay-hub.ts";
-import type { NativeKnowledge } from "./tools/session-tools.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { EventSink } from "../../../base/emitter.ts";
+import { MillraceError } from "../../../base/errors.ts";
+import type { Prompt } from "../../backend.ts";
+import type { BackendLifecycle } from "../../lifecycle.ts";
+import { type AgentErrorContext, actsFreely, titlesFreely } from "../process/errors.ts";
+import type { AgentProcess, OpenSession } from "./agent-process.ts";
+import type { AcpAgentSpec, AcpModel } from "../known/agent-spec.ts";
+import { actsForTitles, hasNoTools } from "../known/own-settings.ts";
+import { type AgentLaunch, launchFor, promptBlocks, rulesOf } from "../process/prepare-launch.ts";
+import type { ProcessPool } from "../process/process-pool.ts";
+import type { SessionNotes } from "./session-notes.ts";
+import { quietMode, splitEffort } from "./session-options.ts";
+import type { ParkedPrompts } from "./parked-prompts.ts";
+import type { RelayHub } from "../relay/relay-hub.ts";
+import type { NativeKnowledge } from "./session-tools.ts";
 
 /** The parts that all turns of one agent share. Times in ms. */
 export interface AgentParts {

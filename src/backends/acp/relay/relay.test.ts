@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { doorKinds } from "../host/door.fake.ts";
-import { type Doors, dial, openDoor } from "../host/door.ts";
-import { shortPath } from "../host/socket-address.ts";
+import { doorKinds } from "../wire/door.fake.ts";
+import { type Doors, dial, openDoor } from "../wire/door.ts";
+import { shortPath } from "../wire/socket-address.ts";
 import { RelayHub, type StdioServer } from "./relay-hub.ts";
 
 const tool = { name: "step", description: "A step.", inputSchema: { type: "object" } };

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { bestEffort } from "../../../base/async.ts";
 import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
-import type { Variables } from "./codex-settings.ts";
+import type { Variables } from "./codex.ts";
 import { deleteSessionRows } from "./session-rows.ts";
 
 /** Where an agent keeps what its sessions said: folders, and how many levels of folders below them. */

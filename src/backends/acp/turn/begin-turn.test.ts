@@ -5,16 +5,16 @@ import { createConnection, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { FakeClock } from "../../base/clock.fake.ts";
-import type { CascadeId } from "../../base/ids.ts";
-import { until } from "../../base/wait.fake.ts";
-import type { TurnEventBody } from "../../log/event.ts";
-import { type Batch, eventsOf, type Prompt } from "../backend.ts";
-import { promptFor } from "../prompt.fake.ts";
+import { FakeClock } from "../../../base/clock.fake.ts";
+import type { CascadeId } from "../../../base/ids.ts";
+import { until } from "../../../base/wait.fake.ts";
+import type { TurnEventBody } from "../../../log/event.ts";
+import { type Batch, eventsOf, type Prompt } from "../../backend.ts";
+import { promptFor } from "../../prompt.fake.ts";
 import { continueParked } from "./begin-turn.ts";
-import { openAcpAgent } from "./process/agent.ts";
-import type { AgentChild } from "./process/agent-child.ts";
-import { SessionNotes } from "./session/session-notes.ts";
+import { openAcpAgent } from "../agent.ts";
+import type { AgentChild } from "../wire/agent-child.ts";
+import { SessionNotes } from "../session/session-notes.ts";
 
 const session = { sessionId: "s", modes: { currentModeId: "ask", availableModes: [{ id: "ask" }] } };
 const replies = {

@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import process from "node:process";
 import { writeJson } from "../../../base/json.ts";
-import { dial } from "../host/door.ts";
-import { JsonLines } from "../process/lines.ts";
-import type { FromRelay, RelayedCall, ToRelay } from "./session-tools.ts";
+import { dial } from "../wire/door.ts";
+import { JsonLines } from "../wire/lines.ts";
+import type { FromRelay, RelayedCall, ToRelay } from "../session/session-tools.ts";
 
 /*
  * The relay: a stdio MCP server that an agent starts for one of its sessions. It passes the calls of the agent to the gateway and the

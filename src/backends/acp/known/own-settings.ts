@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
-import type { Abilities } from "../abilities.ts";
-import { serverName } from "../tools/session-tools.ts";
+import type { Abilities } from "../wire/abilities.ts";
+import { serverName } from "../session/session-tools.ts";
 import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
-import { codexConfig, codexOptions, codexServersOff, parsedObject, type Variables } from "./codex-settings.ts";
+import { codexConfig, codexOptions, codexServersOff, parsedObject, type Variables } from "./codex.ts";
 import { removeTraces, type Traces } from "./traces.ts";
 
 /** What an agent program is started with in place of its owner's permissions. The sign-in stays the owner's. */

@@ -1,5 +1,5 @@
-import { type MillraceError, unusableAnswer } from "../../base/errors.ts";
-import type { FinishReason, TurnEventBody } from "../../log/event.ts";
+import { type MillraceError, unusableAnswer } from "../../../base/errors.ts";
+import type { FinishReason, TurnEventBody } from "../../../log/event.ts";
 import {
   type AgentErrorContext,
   agentError,
@@ -9,9 +9,9 @@ import {
   silence,
   stoppedError,
   turnFailure,
-} from "./errors.ts";
-import type { PromptEnd } from "./running-prompt.ts";
-import type { Effect, UpdateReader } from "./updates.ts";
+} from "../process/errors.ts";
+import type { PromptEnd } from "../session/running-prompt.ts";
+import type { Effect, UpdateReader } from "../session/updates.ts";
 
 /** The meaning of ACP's stop reasons, and of Devin's causes beside them. */
 const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> = {

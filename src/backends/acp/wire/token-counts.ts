@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from "../../base/json.ts";
-import type { TurnEventBody } from "../../log/event.ts";
+import { isObject, type JsonObject } from "../../../base/json.ts";
+import type { TurnEventBody } from "../../../log/event.ts";
 
 /** Tokens of one turn as an agent reports them. */
 export interface TokenCounts {

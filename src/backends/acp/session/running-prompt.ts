@@ -1,8 +1,8 @@
-import type { JsonObject } from "../../base/json.ts";
-import { Notifier } from "../../base/notifier.ts";
-import type { TurnEventBody } from "../../log/event.ts";
-import { type TokenCounts, tokensIn } from "./token-counts.ts";
-import type { SessionTools } from "./tools/session-tools.ts";
+import type { JsonObject } from "../../../base/json.ts";
+import { Notifier } from "../../../base/notifier.ts";
+import type { TurnEventBody } from "../../../log/event.ts";
+import { type TokenCounts, tokensIn } from "../wire/token-counts.ts";
+import type { SessionTools } from "./session-tools.ts";
 import { isWork, UpdateReader } from "./updates.ts";
 
 /** How a prompt ended at the agent. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseJson } from "../../../base/json.ts";
-import type { KeptTools } from "../tools/session-tools.ts";
+import type { KeptTools } from "./session-tools.ts";
 
 const schema = z.object({
   launch: z.string(),

@@ -1,24 +1,24 @@
-import { bestEffort } from "../../base/async.ts";
-import { writeJson } from "../../base/json.ts";
-import { isTerminal, type TurnEventBody } from "../../log/event.ts";
-import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
-import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForResults } from "../backend.ts";
-import { estimatedUsage } from "../turn-usage.ts";
+import { bestEffort } from "../../../base/async.ts";
+import { writeJson } from "../../../base/json.ts";
+import { isTerminal, type TurnEventBody } from "../../../log/event.ts";
+import { type AnswerSoFar, answerDiff, emptyAnswer } from "../../answer-diff.ts";
+import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForResults } from "../../backend.ts";
+import { estimatedUsage } from "../../turn-usage.ts";
 import { asNative, asProse, begin, beginNatively, goneMessage, versionOf } from "./begin-turn.ts";
 import { conclude, ignoresTools } from "./conclusion.ts";
 import { drain } from "./drain.ts";
-import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "./errors.ts";
-import { OtherHost } from "./host/hosted-child.ts";
-import type { LinesLost } from "./host/wire.ts";
-import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
-import { rulesOf } from "./process/prepare-launch.ts";
-import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
-import { type AcpTurn, HeldSession, waitForResults } from "./session/held-session.ts";
-import { cascadeIdOf, sessionIdOf } from "./session/session-notes.ts";
-import { type BegunTurn, findStoredTurn, type SessionState } from "./session/stored-turn.ts";
-import { usageEvent } from "./token-counts.ts";
-import type { RelayedCall } from "./tools/session-tools.ts";
-import { type AgentParts, blocksOf, errorContext, launchOf } from "./turn-parts.ts";
+import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
+import { OtherHost } from "../host/hosted-child.ts";
+import type { LinesLost } from "../host/wire.ts";
+import type { AgentProcess, OpenSession } from "../session/agent-process.ts";
+import { rulesOf } from "../process/prepare-launch.ts";
+import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
+import { type AcpTurn, HeldSession, waitForResults } from "../session/held-session.ts";
+import { cascadeIdOf, sessionIdOf } from "../session/session-notes.ts";
+import { type BegunTurn, findStoredTurn, type SessionState } from "./stored-turn.ts";
+import { usageEvent } from "../wire/token-counts.ts";
+import type { RelayedCall } from "../session/session-tools.ts";
+import { type AgentParts, blocksOf, errorContext, launchOf } from "../session/agent-parts.ts";
 
 /** One turn from its beginning: the contract of `Backend.run`. */
 export function runTurn(

@@ -1,17 +1,17 @@
-import { bestEffort, notNeeded, orAborted, within } from "../../base/async.ts";
-import type { NativePrompt, Prompt } from "../backend.ts";
+import { bestEffort, notNeeded, orAborted, within } from "../../../base/async.ts";
+import type { NativePrompt, Prompt } from "../../backend.ts";
 import { untilQuiet } from "./drain.ts";
-import { turnFailure, twiceIfKilled } from "./errors.ts";
-import { OtherHost } from "./host/hosted-child.ts";
-import { type AgentProcess, NoDoor, type OpenSession } from "./process/agent-process.ts";
-import { untilSlow } from "./process/agent-starter.ts";
-import { servesTools } from "./process/own-settings.ts";
-import type { RunningPrompt } from "./running-prompt.ts";
-import { type AcpTurn, settle } from "./session/held-session.ts";
-import { sessionIdOf } from "./session/session-notes.ts";
-import { readReplay } from "./session/stored-turn.ts";
-import type { SessionTools } from "./tools/session-tools.ts";
-import { type AgentParts, configure, launchOf } from "./turn-parts.ts";
+import { turnFailure, twiceIfKilled } from "../process/errors.ts";
+import { OtherHost } from "../host/hosted-child.ts";
+import { type AgentProcess, NoDoor, type OpenSession } from "../session/agent-process.ts";
+import { untilSlow } from "../process/agent-starter.ts";
+import { servesTools } from "../known/own-settings.ts";
+import type { RunningPrompt } from "../session/running-prompt.ts";
+import { type AcpTurn, settle } from "../session/held-session.ts";
+import { sessionIdOf } from "../session/session-notes.ts";
+import { readReplay } from "./stored-turn.ts";
+import type { SessionTools } from "../session/session-tools.ts";
+import { type AgentParts, configure, launchOf } from "../session/agent-parts.ts";
 
 /** How long a follow-up waits for a relay that looks for the new gateway; ms. */
 const relayMs = 5_000;

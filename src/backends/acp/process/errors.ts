@@ -4,12 +4,12 @@ import {
   MillraceError,
   type MillraceErrorOptions,
   unusableAnswer,
-} from "../../base/errors.ts";
-import { isObject, writeJson } from "../../base/json.ts";
-import { parseResetTime, windowNamed } from "../../language-server/errors/reset-time.ts";
+} from "../../../base/errors.ts";
+import { isObject, writeJson } from "../../../base/json.ts";
+import { parseResetTime, windowNamed } from "../../../language-server/errors/reset-time.ts";
 import { textsIn } from "./error-texts.ts";
-import { ProcessLoss, RpcError } from "./process/rpc-peer.ts";
-import type { Effect } from "./updates.ts";
+import { ProcessLoss, RpcError } from "../wire/rpc-peer.ts";
+import type { Effect } from "../session/updates.ts";
 
 /** The facts that translating an error needs: the agent that sent it, and the time. */
 export interface AgentErrorContext {
