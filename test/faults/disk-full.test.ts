@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { mayMount, smallDisk } from "../support/small-disk.ts";
-import { ask, collect, degradedGauge, gateway, openai, patienceMs, simulator } from "../support/world.ts";
+import { ask, collect, degradedGauge, gateway, openai, patience, patienceMs, simulator } from "../support/world.ts";
 
 /** Mounting needs a right that not every user has: a reason to skip. The unit tests use a medium that fails on demand. */
 test.skipIf(!mayMount)("a full disk loses no answer, is reported, and is used again once it has room", async () => {
@@ -83,5 +83,40 @@ test.skipIf(!mayMount)(
     disk.free();
     await expect.poll(() => degradedGauge(first), { timeout: 30_000 }).toBe(0);
     await expect.poll(() => existsSync(join(folder, "gateway.json")), { timeout: 30_000 }).toBe(true);
+  },
+);
+
+test.skipIf(!mayMount)(
+  "a request without a key whose store fails between its row and its conversation is prompted by no other gateway unasked",
+  async () => {
+    const home = temporaryHome();
+    const disk = smallDisk(16);
+    const ide = await simulator({ home, turn: { rate: 20, size: 2_000 } });
+    const env = { MILLRACE_HOME: join(disk.folder, "data") };
+    const args = ["--continuity", "off", "--grace", "1s"];
+    const first = await gateway({ home, env, args });
+    const prompts = ({ messages }: { readonly messages: readonly { readonly text: string }[] }) =>
+      messages.filter(({ text }) => text.includes("write once"));
+    const statuses = async ({ url, key }: typeof first) => {
+      const answer = await fetch(`${url}/v1/turns`, { headers: { authorization: `Bearer ${key}` } });
+      const { data } = (await answer.json()) as { readonly data: readonly { readonly status: string }[] };
+      return data.map(({ status }) => status);
+    };
+    await ide.until(({ calls }) => (calls["StartCascade"] ?? 0) >= 1, patience()); // it has asked what the IDE can do
+    await ide.setFaults([{ rpc: "StartCascade", times: 1, delayMs: 2_000 }]);
+    const asked = openai(first)
+      .chat.completions.create(ask("write once"), { maxRetries: 0 })
+      .catch(() => {});
+    await expect.poll(() => statuses(first), { timeout: patienceMs }).toEqual(["running"]);
+    disk.fill();
+    await ide.until((report) => prompts(report).length === 1, patience());
+    expect(await degradedGauge(first)).toBe(1);
+    await first.kill();
+    await asked;
+    disk.free();
+
+    const second = await gateway({ home, env, args });
+    await expect.poll(() => statuses(second), { timeout: patienceMs }).toEqual(["cancelled"]); // nobody asked for it again
+    expect(prompts(await ide.report())).toHaveLength(1);
   },
 );
