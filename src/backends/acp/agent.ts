@@ -4,25 +4,27 @@ import type { EventSink } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import type { Backend } from "../backend.ts";
 import type { BackendLifecycle } from "../lifecycle.ts";
-import { acpBackend } from "./turn/backend.ts";
-import { agentError } from "./process/errors.ts";
-import type { Doors } from "./wire/door.ts";
 import { type HostsOptions, OtherHost } from "./host/hosted-child.ts";
-import { closeUntaken, waitForResults } from "./session/held-session.ts";
-import { SessionNotes } from "./session/session-notes.ts";
-import { withEfforts } from "./session/session-options.ts";
-import { ParkedPrompts } from "./session/parked-prompts.ts";
-import { RelayHub } from "./relay/relay-hub.ts";
-import { NativeKnowledge, type ToolWay } from "./session/session-tools.ts";
-import { type AgentParts, errorContext } from "./session/agent-parts.ts";
-import type { StartChild } from "./wire/agent-child.ts";
-import type { AgentProcess } from "./session/agent-process.ts";
-import type { AcpAgentSpec, AcpModel } from "./known/agent-spec.ts";
-import { type AdoptedProcess, type AgentSigns, AgentStarter, untilSlow } from "./process/agent-starter.ts";
+import type { AcpAgentSpec } from "./known/agent-spec.ts";
+import { type AgentSigns, AgentStarter, type LeftProcess, untilSlow } from "./process/agent-starter.ts";
+import { agentError } from "./process/errors.ts";
 import { agentFolder, launchFor } from "./process/prepare-launch.ts";
 import { ProcessPool } from "./process/process-pool.ts";
+import { RelayHub } from "./relay/relay-hub.ts";
+import { type AgentParts, errorContext } from "./session/agent-parts.ts";
+import { AgentProcess } from "./session/agent-process.ts";
+import { closeUntaken, waitForResults } from "./session/held-session.ts";
+import { NativeKnowledge, type ToolWay } from "./session/native-knowledge.ts";
+import { ParkedPrompts } from "./session/parked-prompts.ts";
+import { SessionNotes } from "./session/session-notes.ts";
+import { withEfforts } from "./session/session-options.ts";
+import { acpBackend } from "./turn/backend.ts";
+import type { StartChild } from "./wire/agent-child.ts";
+import type { Doors } from "./wire/door.ts";
+import type { AcpModel } from "./wire/session-offer.ts";
 
-export type { AcpAgentSpec, AcpModel } from "./known/agent-spec.ts";
+export type { AcpAgentSpec } from "./known/agent-spec.ts";
+export type { AcpModel } from "./wire/session-offer.ts";
 
 export interface AcpAgentOptions {
   readonly clock: Clock;
@@ -100,12 +102,12 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   const onHostless = (why: string) => options.events?.emit("agent_hostless", { agent: spec.name, why });
   const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name, doors, onHostless };
   const hub = new RelayHub(agentFolder(spec), doors);
-  const starter = new AgentStarter(spec, { clock, startChild, hosts, restore: (tools) => hub.restore(tools) });
-  const pool = new ProcessPool({
+  const starter = new AgentStarter(spec, { clock, startChild, hosts });
+  const pool = new ProcessPool<AgentProcess>({
     clock,
     warmMs,
     restartMs,
-    start: (launch, onChild, signal) => starter.start(launch, onChild, signal),
+    start: async (launch, onChild, signal) => new AgentProcess(await starter.start(launch, onChild, signal), hub),
     async adoptAll(signal) {
       const adopted = awaited(await starter.adoptAll(signal));
       void hub.sweep();
@@ -122,18 +124,18 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
       }
     },
   });
-  const awaited = (adopted: readonly AdoptedProcess[]) => {
-    for (const [, process] of adopted) {
+  const awaited = (left: readonly LeftProcess[]) =>
+    left.map((each) => {
+      const process = AgentProcess.adopt(each, hub);
       for (const session of process.sessions.values())
-        if (session.given.length > 0) waitForResults(parts, process, session);
+        if ((session.tools?.kept.given ?? []).length > 0) waitForResults(parts, process, session);
       void closeUntaken(parts, process);
-    }
-    return adopted;
-  };
+      return [each.key, process] as const;
+    });
   const notes = new SessionNotes(starter.folder, clock);
   let prompts = 0;
   const parked = new ParkedPrompts(clock, options.parkedMs);
-  const native = { hub, knowledge: new NativeKnowledge(starter.folder, options.tools ?? "auto"), parked };
+  const native = { knowledge: new NativeKnowledge(starter.folder, options.tools ?? "auto"), parked };
   const { events } = options;
   const onPrompt = () => prompts++;
   const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt, native, events };

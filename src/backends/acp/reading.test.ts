@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { conclude, ignoresTools } from "./turn/conclusion.ts";
 import { agentError, isLockedSession, isUnknownSession } from "./process/errors.ts";
+import { quietMode } from "./session/session-options.ts";
+import { UpdateReader } from "./session/updates.ts";
+import { conclude, ignoresTools } from "./turn/conclusion.ts";
+import { readReplay } from "./turn/stored-turn.ts";
 import { JsonLines } from "./wire/lines.ts";
 import { ProcessLoss, RpcError, RpcPeer } from "./wire/rpc-peer.ts";
-import { quietMode, readSessionOptions } from "./session/session-options.ts";
-import { readReplay } from "./turn/stored-turn.ts";
+import { readSessionOptions } from "./wire/session-offer.ts";
 import { tokensIn, usageEvent } from "./wire/token-counts.ts";
-import { UpdateReader } from "./session/updates.ts";
 
 const context = { agent: "devin", vendor: "devin", nowMs: 1_750_000_000_000 } as const;
 const chunk = (text: string, more: object = {}) => ({

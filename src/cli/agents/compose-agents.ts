@@ -1,5 +1,5 @@
 import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/agent.ts";
-import type { ToolWay } from "../../backends/acp/session/session-tools.ts";
+import type { ToolWay } from "../../backends/acp/session/native-knowledge.ts";
 import type { Agents, VendorAgent } from "../../backends/agent-backend.ts";
 import type { Backend, Batch, RunOptions } from "../../backends/backend.ts";
 import type { IdeTools } from "../../backends/cascade/follower.ts";

@@ -1,4 +1,4 @@
-import { toolWays } from "../../backends/acp/session/session-tools.ts";
+import { toolWays } from "../../backends/acp/session/native-knowledge.ts";
 import { backendModes } from "../../backends/choose-backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.ts";

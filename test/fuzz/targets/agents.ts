@@ -1,8 +1,8 @@
 import { agentError } from "../../../src/backends/acp/process/errors.ts";
+import { UpdateReader } from "../../../src/backends/acp/session/updates.ts";
 import { JsonLines } from "../../../src/backends/acp/wire/lines.ts";
 import { RpcPeer } from "../../../src/backends/acp/wire/rpc-peer.ts";
 import { tokensIn } from "../../../src/backends/acp/wire/token-counts.ts";
-import { UpdateReader } from "../../../src/backends/acp/session/updates.ts";
 import { type Target, textOf, utf8 } from "../target.ts";
 
 const update = (of: object) => ({ jsonrpc: "2.0", method: "session/update", params: { sessionId: "s", update: of } });

@@ -14,8 +14,8 @@ import type { AcpAgent } from "../agent.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
 import type { AgentPlan } from "../scripted-plan.fake.ts";
 import { doorKinds } from "../wire/door.fake.ts";
-import { endHosts, lookAtHosts } from "./hosted-child.ts";
 import { shortPath } from "../wire/socket-address.ts";
+import { endHosts, lookAtHosts } from "./hosted-child.ts";
 
 const prompt = promptFor("devin/default");
 const options = { keep: false, onAlive: () => {} };

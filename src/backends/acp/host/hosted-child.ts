@@ -9,10 +9,10 @@ import { bestEffort, orAborted, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { parseJson, writeJson } from "../../../base/json.ts";
 import type { AgentChild, ChildHost, ChildLaunch, HostNote, StartChild } from "../wire/agent-child.ts";
-import { TextLines } from "../wire/lines.ts";
-import { residentMemory, spawnChild } from "./spawn-child.ts";
 import { type Doors, defaultDoors, dial, removeDeadDoors } from "../wire/door.ts";
+import { TextLines } from "../wire/lines.ts";
 import { shortPath } from "../wire/socket-address.ts";
+import { residentMemory, spawnChild } from "./spawn-child.ts";
 import {
   type GatewayRole,
   type HostLook,

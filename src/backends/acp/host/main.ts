@@ -2,9 +2,9 @@ import { basename, dirname } from "node:path";
 import process from "node:process";
 import { systemClock } from "../../../base/clock.ts";
 import { parseJson } from "../../../base/json.ts";
-import { startChild } from "./spawn-child.ts";
 import { AgentHost } from "./host.ts";
 import { LineLog } from "./line-log.ts";
+import { startChild } from "./spawn-child.ts";
 import { type HostOrders, readyWord } from "./wire.ts";
 
 /*

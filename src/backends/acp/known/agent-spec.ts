@@ -31,15 +31,3 @@ export interface AcpAgentSpec {
   /** A folder of Millrace's own: the empty working folders of the sessions, and notes of the processes, are kept below it. */
   readonly folder: string;
 }
-
-/** A model as the agent's own options list it. */
-export interface AcpModel {
-  /** The value for `session/set_config_option`: "swe-2-high". */
-  readonly id: string;
-  readonly label: string;
-  readonly description: string | undefined;
-  /** The heading under which the agent lists it. */
-  readonly group: string | undefined;
-  /** The agent's default model. */
-  readonly isCurrent: boolean;
-}

@@ -1,10 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
-import type { Abilities } from "../wire/abilities.ts";
-import { serverName } from "../session/session-tools.ts";
 import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
 import { codexConfig, codexOptions, codexServersOff, parsedObject, type Variables } from "./codex.ts";
+import { serverName } from "./tool-names.ts";
 import { removeTraces, type Traces } from "./traces.ts";
 
 /** What an agent program is started with in place of its owner's permissions. The sign-in stays the owner's. */
@@ -38,6 +37,13 @@ interface KnownAgent {
   readonly sharesServers?: true;
   /** What its sessions leave on disk, where we can tell it from what is its owner's. */
   readonly traces?: Traces;
+}
+
+/** What an agent says of itself in its reply to `initialize`. */
+interface AgentClaims {
+  readonly name: string | undefined;
+  readonly version: string | undefined;
+  readonly canTitle: boolean;
 }
 
 /** The client's tools are named after our server, and stay allowed. */
@@ -223,7 +229,7 @@ export async function forgetSession(spec: AcpAgentSpec, id: string): Promise<voi
 }
 
 /** Whether a model of this agent can call the tools of a server that its session gets. */
-export function servesTools(spec: AcpAgentSpec, { version = "0" }: Abilities): boolean {
+export function servesTools(spec: AcpAgentSpec, { version = "0" }: Pick<AgentClaims, "version">): boolean {
   const since = spec.allowsActions === true ? undefined : knownAgent(spec)?.servesSince;
   return since === undefined || version.localeCompare(since, "en", { numeric: true }) >= 0;
 }
@@ -265,7 +271,7 @@ export function isAsStarted(spec: AcpAgentSpec, agentName: string | undefined): 
  * Codex from 1.0 on asks a model for the title of a session without one. That request has its owner's permissions and the user's text,
  * and no setting of ours reaches it, so the session must get a title from us. Source: docs/wire/acp-measured.md, "Titles".
  */
-export function actsForTitles({ name, version, canTitle }: Abilities): boolean {
+export function actsForTitles({ name, version, canTitle }: AgentClaims): boolean {
   return !canTitle && /codex-acp/i.test(name ?? "") && version?.startsWith("0.") !== true;
 }
 

@@ -1,7 +1,6 @@
 import { basename } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
-import { agentError, clean, otherThanStarted, slowStart } from "./errors.ts";
 import {
   freeHosts,
   type HostedChild,
@@ -10,15 +9,17 @@ import {
   hostHolding,
   OtherHost,
 } from "../host/hosted-child.ts";
-import { type KeptProcess, readKept } from "../session/kept-process.ts";
-import type { KeptTools, SessionTools } from "../session/session-tools.ts";
-import type { AgentChild, StartChild } from "../wire/agent-child.ts";
-import { AgentProcess } from "../session/agent-process.ts";
+import { spawnChild } from "../host/spawn-child.ts";
+import type { LinesLost } from "../host/wire.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
 import { isAsStarted, nothingKnown } from "../known/own-settings.ts";
-import { type AgentLaunch, agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
+import { readAbilities } from "../wire/abilities.ts";
+import type { AgentChild, StartChild } from "../wire/agent-child.ts";
 import { ProcessLoss } from "../wire/rpc-peer.ts";
-import { spawnChild } from "../host/spawn-child.ts";
+import { type Connection, greet, type Start } from "./connection.ts";
+import { agentError, clean, otherThanStarted, slowStart } from "./errors.ts";
+import { type KeptProcess, readKept } from "./kept-process.ts";
+import { type AgentLaunch, agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 
 const endGraceMs = 1_000;
 const defaultName = "millrace";
@@ -30,12 +31,18 @@ export interface StarterOptions {
   /** Starts a process; a real one by default, in a host if there is a folder for hosts. */
   readonly startChild?: StartChild | undefined;
   readonly hosts?: HostsOptions | undefined;
-  /** The client's tools of a session that an earlier gateway opened. */
-  readonly restore: (tools: KeptTools) => SessionTools;
 }
 
-/** A process that another gateway left, and the key of its launch: undefined where its settings have changed. */
-export type AdoptedProcess = readonly [key: string | undefined, process: AgentProcess];
+/** A process that another gateway left, and how that one left it. */
+export interface LeftProcess {
+  /** The key of its launch; undefined where its settings have changed. */
+  readonly key: string | undefined;
+  readonly child: AgentChild;
+  readonly start: Start;
+  readonly kept: KeptProcess;
+  /** Why its host gave up lines. */
+  readonly lost: LinesLost | undefined;
+}
 
 /** Starts processes of one agent, each in its own empty folder and with its own environment, and sends `initialize`. */
 export class AgentStarter {
@@ -47,10 +54,8 @@ export class AgentStarter {
   agentVersion: string | undefined;
 
   readonly #hosts: HostsOptions | undefined;
-  readonly #restore: StarterOptions["restore"];
 
-  constructor(spec: AcpAgentSpec, { clock, startChild, hosts, restore }: StarterOptions) {
-    this.#restore = restore;
+  constructor(spec: AcpAgentSpec, { clock, startChild, hosts }: StarterOptions) {
     this.#spec = spec;
     this.#clock = clock;
     this.#hosts = hosts;
@@ -59,18 +64,18 @@ export class AgentStarter {
   }
 
   /** `onChild` gets its process before the agent answers. Throws `upstream_failed` when it does not start, `upstream_timeout` when it does not answer, `not_signed_in`. */
-  async start(launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal): Promise<AgentProcess> {
+  async start(launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal): Promise<Connection> {
     const { cwd, own, environment, secrets, settings } = await prepareLaunch(this.#spec, signal);
     const args = [...launch.args, ...own.args];
     const child = await this.#startChild({ command: this.#spec.command, args, environment, cwd }, this.#clock);
     onChild(child);
     try {
       const start = { names: this.#names(), cwd, own, launch: launch.key, settings, clock: this.#clock };
-      const process = await AgentProcess.greet(child, start, signal);
+      const connection = await greet(child, start, signal);
       const { name, command } = this.#spec;
-      const says = process.abilities.name;
+      const says = this.#met(connection.initialized);
       if (!isAsStarted(this.#spec, says)) throw otherThanStarted(name, basename(command), says);
-      return this.#met(process);
+      return connection;
     } catch (error) {
       await child.end(endGraceMs);
       signal.throwIfAborted();
@@ -79,7 +84,7 @@ export class AgentStarter {
   }
 
   /** The processes that other gateways left in hosts, for a gateway that starts. */
-  async adoptAll(signal: AbortSignal): Promise<readonly AdoptedProcess[]> {
+  async adoptAll(signal: AbortSignal): Promise<readonly LeftProcess[]> {
     return this.#hosts === undefined
       ? []
       : await this.#adopt(await freeHosts(this.#hosts, this.#clock, signal), signal);
@@ -89,17 +94,14 @@ export class AgentStarter {
    * The process that has this session, where another gateway left it or leaves it now; `elsewhere` where one needs it itself, and its host
    * where that is of a build that this one cannot read.
    */
-  async adoptHolding(
-    session: string,
-    signal: AbortSignal,
-  ): Promise<readonly AdoptedProcess[] | "elsewhere" | OtherHost> {
+  async adoptHolding(session: string, signal: AbortSignal): Promise<readonly LeftProcess[] | "elsewhere" | OtherHost> {
     const child = this.#hosts && (await hostHolding(this.#hosts, session, this.#clock));
     if (child === "busy") return "elsewhere";
     if (child instanceof OtherHost) return child;
     return child === undefined ? [] : await this.#adopt([child], signal);
   }
 
-  async #adopt(children: readonly HostedChild[], signal: AbortSignal): Promise<readonly AdoptedProcess[]> {
+  async #adopt(children: readonly HostedChild[], signal: AbortSignal): Promise<readonly LeftProcess[]> {
     if (children.length === 0) return [];
     const now = await prepareLaunch(this.#spec, signal).catch(() => undefined); // its running turns need no account any more
     return children.flatMap((child) => {
@@ -108,19 +110,19 @@ export class AgentStarter {
         void child.end(endGraceMs); // its gateway was killed before the agent had answered
         return [];
       }
-      const { cwd = agentCwd(this.#spec), own = nothingKnown, settings } = now ?? {};
-      const { lost } = child;
-      const lines = lost === undefined ? {} : { lost };
-      const start = { cwd, own, launch: kept.launch, settings: kept.settings, restore: this.#restore, ...lines };
-      const process = AgentProcess.adopt(child, kept, start);
-      return [[kept.settings === settings ? kept.launch : undefined, this.#met(process)] as const];
+      const { cwd = agentCwd(this.#spec), own = nothingKnown } = now ?? {};
+      const start = { cwd, own, launch: kept.launch, settings: kept.settings };
+      this.#met(kept.initialized);
+      const key = kept.settings === now?.settings ? kept.launch : undefined;
+      return [{ key, child, start, kept, lost: child.lost }];
     });
   }
 
-  #met(process: AgentProcess): AgentProcess {
-    const { name = this.#spec.name, version = "" } = process.abilities;
-    this.agentVersion = `${name} ${version}`.trim();
-    return process;
+  /** Notes the version of an agent that has answered; returns the name that it gives. */
+  #met(initialized: unknown): string | undefined {
+    const { name, version = "" } = readAbilities(initialized);
+    this.agentVersion = `${name ?? this.#spec.name} ${version}`.trim();
+    return name;
   }
 
   #names(): readonly string[] {

@@ -1,15 +1,8 @@
-import {
-  type ErrorCode,
-  isMillraceError,
-  MillraceError,
-  type MillraceErrorOptions,
-  unusableAnswer,
-} from "../../../base/errors.ts";
+import { type ErrorCode, isMillraceError, MillraceError, type MillraceErrorOptions } from "../../../base/errors.ts";
 import { isObject, writeJson } from "../../../base/json.ts";
 import { parseResetTime, windowNamed } from "../../../language-server/errors/reset-time.ts";
-import { textsIn } from "./error-texts.ts";
 import { ProcessLoss, RpcError } from "../wire/rpc-peer.ts";
-import type { Effect } from "../session/updates.ts";
+import { textsIn } from "./error-texts.ts";
 
 /** The facts that translating an error needs: the agent that sent it, and the time. */
 export interface AgentErrorContext {
@@ -166,38 +159,6 @@ export function stoppedError(cause: string | undefined, context: AgentErrorConte
   const row = table.find(({ causes }) => cause !== undefined && causes?.includes(cause) === true);
   if (row !== undefined) return fromRow(row, "", context, undefined);
   return cause === "error" ? fromRow(other, "", context, undefined) : undefined;
-}
-
-/** What an agent did, by the kind of its tool. */
-const deeds: Readonly<Record<string, string>> = {
-  edit: "changed a file",
-  delete: "deleted a file",
-  move: "moved a file",
-  execute: "ran a command",
-  read: "read something",
-  search: "searched for something",
-  fetch: "fetched something",
-};
-
-/** An answer that cannot be used because the agent set out to change something, or did it. */
-export function effectError({ name, kind, title, state }: Effect, agent: string): MillraceError {
-  const words = title === "" ? "" : `: ${title}`;
-  const messages = {
-    done: `The agent "${agent}" ${deeds[kind] ?? "used its own tool"}${words}. Millrace could not prevent it, and stopped the turn.`,
-    begun:
-      `The agent "${agent}" began to use its own tool (${name}). Millrace stopped the turn, and cannot tell whether the tool ` +
-      "changed something.",
-    prevented: `The agent wanted to use its own tool (${name}), so Millrace stopped the turn.`,
-  };
-  const hints = {
-    done: "Look at what it changed. The agent's own settings let it act: correct them, or remove the agent from config.toml.",
-    begun: "Look at what it may have changed before you send the request again.",
-    prevented: "Millrace asks agents for answers only. Try again, or pick another model if this one keeps doing it.",
-  };
-  return new MillraceError("upstream_failed", messages[state], {
-    hint: hints[state],
-    details: { reason: unusableAnswer, ...(state === "prevented" ? {} : { effect: state }) },
-  });
 }
 
 /** An agent whose session has no mode in which it would ask before it acts. */

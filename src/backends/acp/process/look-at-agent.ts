@@ -2,12 +2,12 @@ import { bestEffort, deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError } from "../../../base/errors.ts";
 import { isObject } from "../../../base/json.ts";
-import { clean } from "./errors.ts";
-import type { AgentChild, StartChild } from "../wire/agent-child.ts";
-import type { AcpAgentSpec, AcpStyle } from "../known/agent-spec.ts";
-import { launchFor, prepareLaunch } from "./prepare-launch.ts";
-import { type PeerHandlers, PipePeer, ProcessLoss, RpcError, type RpcPeer } from "../wire/rpc-peer.ts";
 import { spawnChild } from "../host/spawn-child.ts";
+import type { AcpAgentSpec, AcpStyle } from "../known/agent-spec.ts";
+import type { AgentChild, StartChild } from "../wire/agent-child.ts";
+import { type PeerHandlers, PipePeer, ProcessLoss, RpcError, type RpcPeer } from "../wire/rpc-peer.ts";
+import { clean } from "./errors.ts";
+import { launchFor, prepareLaunch } from "./prepare-launch.ts";
 
 /** An agent's answer to one request, unchanged, or the reason why there is none. */
 export type AgentReply =

@@ -2,48 +2,59 @@ import { bestEffort, notNeeded, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { Notifier } from "../../../base/notifier.ts";
-import type { Abilities } from "../wire/abilities.ts";
 import { OtherHost } from "../host/hosted-child.ts";
+import type { Abilities } from "../wire/abilities.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
-import type { AgentProcess } from "../session/agent-process.ts";
-import type { AdoptedProcess } from "./agent-starter.ts";
 import type { AgentLaunch } from "./prepare-launch.ts";
 
-export interface PoolOptions {
+/** What the pool needs of a process. */
+export interface PoolProcess {
+  readonly child: AgentChild;
+  readonly abilities: Abilities;
+  readonly sessions: ReadonlyMap<string, unknown>;
+  readonly runningTurns: number;
+  /** Whether something in it goes on for the next gateway. */
+  readonly isAwaited: boolean;
+  /** It has to make room for a new process once nothing runs in it. */
+  isStale: boolean;
+  /** Set by the pool; called when a prompt has ended. */
+  onIdle: () => void;
+}
+
+/** A process that another gateway left, and the key of its launch: undefined where its settings have changed. */
+type Adopted<P> = readonly [key: string | undefined, process: P];
+
+export interface PoolOptions<P extends PoolProcess> {
   readonly clock: Clock;
   /** How long a process without work is kept; ms. */
   readonly warmMs: number;
   /** Shortest time between two starts after one failure; doubles with each further one; ms. */
   readonly restartMs: number;
   /** Starts a process, hands it to `onChild`, and sends `initialize`. */
-  readonly start: (
-    launch: AgentLaunch,
-    onChild: (child: AgentChild) => void,
-    signal: AbortSignal,
-  ) => Promise<AgentProcess>;
+  readonly start: (launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal) => Promise<P>;
   /** The processes that other gateways left, by the keys of their launches; undefined for one that takes no new turns. */
-  readonly adoptAll?: (signal: AbortSignal) => Promise<readonly AdoptedProcess[]>;
+  readonly adoptAll?: (signal: AbortSignal) => Promise<readonly Adopted<P>[]>;
   /** The one that has this session; `elsewhere` while another gateway needs it. */
   readonly adoptHolding?: (
     sessionId: string,
     signal: AbortSignal,
-  ) => Promise<readonly AdoptedProcess[] | "elsewhere" | OtherHost>;
+  ) => Promise<readonly Adopted<P>[] | "elsewhere" | OtherHost>;
   /** Called when a process is given up to another gateway, before that one gets it. */
-  readonly onGivenUp?: (process: AgentProcess) => void;
+  readonly onGivenUp?: (process: P) => void;
 }
 
 /** A process that may not end yet. `release` is called once. */
-export interface Lease {
-  readonly process: AgentProcess;
+export interface Lease<P> {
+  readonly process: P;
   release(): void;
 }
 
-interface Slot {
+interface Slot<P extends PoolProcess> {
   readonly key: string;
-  readonly ready: Promise<AgentProcess>;
+  readonly ready: Promise<P>;
   /** Until it has answered `initialize`. */
   starting: AgentChild | undefined;
-  process: AgentProcess | undefined;
+  process: P | undefined;
   leases: number;
   lastUsedMs: number;
   /** Aborts the wait for the end of its warm time. */
@@ -71,9 +82,9 @@ const patienceMs = 5_000;
  * The processes of one agent, one for each launch and four at most. At the limit the one that was not used for the longest time is
  * ended. Each serves any number of sessions at once. A process is started when it is needed and ended after a time without work.
  */
-export class ProcessPool {
-  readonly #options: PoolOptions;
-  readonly #slots = new Map<string, Slot>();
+export class ProcessPool<P extends PoolProcess> {
+  readonly #options: PoolOptions<P>;
+  readonly #slots = new Map<string, Slot<P>>();
   readonly #failures = new Map<string, Failure>();
   readonly #closing = new AbortController();
   readonly #freed = new Notifier();
@@ -86,11 +97,11 @@ export class ProcessPool {
   /** The abilities of the process that was started last. */
   lastAbilities: Abilities | undefined;
 
-  constructor(options: PoolOptions) {
+  constructor(options: PoolOptions<P>) {
     this.#options = options;
   }
 
-  get processes(): readonly AgentProcess[] {
+  get processes(): readonly P[] {
     return [...this.#slots.values()].flatMap(({ process }) => (process === undefined ? [] : [process]));
   }
 
@@ -98,7 +109,7 @@ export class ProcessPool {
    * The process of this launch, started if need be. Throws as `start` does; during the pause after a failed start it throws that failure
    * again. `recovers`: a stored answer is to be read, and no prompt waits for this process; then there is no pause.
    */
-  async lease(launch: AgentLaunch, signal: AbortSignal, recovers = false): Promise<Lease> {
+  async lease(launch: AgentLaunch, signal: AbortSignal, recovers = false): Promise<Lease<P>> {
     await orAborted(this.#adoptAll(), signal);
     for (;;) {
       signal.throwIfAborted();
@@ -122,7 +133,7 @@ export class ProcessPool {
    * The process that has this session open, if any has: one of this gateway's, or one that another gateway left or does not need.
    * `elsewhere`: another gateway needs it. A host: that has it, and is of a build that this one cannot read.
    */
-  async leaseHolding(sessionId: string): Promise<Lease | "elsewhere" | OtherHost | undefined> {
+  async leaseHolding(sessionId: string): Promise<Lease<P> | "elsewhere" | OtherHost | undefined> {
     const here = this.#holding(sessionId);
     if (here !== undefined) return here;
     await this.#adoptAll();
@@ -131,7 +142,7 @@ export class ProcessPool {
     return await found;
   }
 
-  async #find(sessionId: string): Promise<Lease | "elsewhere" | OtherHost | undefined> {
+  async #find(sessionId: string): Promise<Lease<P> | "elsewhere" | OtherHost | undefined> {
     const leaving = [...this.#slots.values()].find(({ process }) => process?.sessions.has(sessionId) === true);
     if (leaving !== undefined) return leaving.isGivenUp ? "elsewhere" : undefined;
     const found = await this.#options.adoptHolding?.(sessionId, this.#closing.signal);
@@ -140,7 +151,7 @@ export class ProcessPool {
     return this.#holding(sessionId);
   }
 
-  #holding(sessionId: string): Lease | undefined {
+  #holding(sessionId: string): Lease<P> | undefined {
     for (const slot of this.#slots.values()) {
       if (slot.ending || slot.process?.sessions.has(sessionId) !== true) continue;
       return this.#lent(slot, slot.process);
@@ -171,7 +182,7 @@ export class ProcessPool {
     return this.#adopted;
   }
 
-  #takeUp(found: readonly AdoptedProcess[]): void {
+  #takeUp(found: readonly Adopted<P>[]): void {
     for (const [key, process] of found) {
       const isFree = key !== undefined && !this.#slots.has(key);
       process.isStale ||= !isFree;
@@ -180,7 +191,7 @@ export class ProcessPool {
   }
 
   /** Whether another gateway gets the process of this slot, because no turn has it here. */
-  #giveUp(slot: Slot, process: AgentProcess): boolean {
+  #giveUp(slot: Slot<P>, process: P): boolean {
     if (slot.leases > 0 || slot.ending) return false;
     Object.assign(slot, { ending: true, isGivenUp: true });
     slot.cooling?.abort();
@@ -189,7 +200,7 @@ export class ProcessPool {
     return true;
   }
 
-  async #take(slot: Slot, signal: AbortSignal): Promise<Lease> {
+  async #take(slot: Slot<P>, signal: AbortSignal): Promise<Lease<P>> {
     slot.leases++;
     try {
       const process = await orAborted(slot.ready, signal);
@@ -202,7 +213,7 @@ export class ProcessPool {
     }
   }
 
-  #lent(slot: Slot, process: AgentProcess): Lease {
+  #lent(slot: Slot<P>, process: P): Lease<P> {
     slot.leases++;
     slot.cooling?.abort();
     let released = false;
@@ -223,12 +234,12 @@ export class ProcessPool {
     failure.startedMs = clock.monotonic();
   }
 
-  #begin(key: string, started: AgentProcess | Promise<AgentProcess>): Failure {
+  #begin(key: string, started: P | Promise<P>): Failure {
     const failure = this.#failures.get(key) ?? { count: 0, startedMs: 0, error: undefined };
     this.#failures.set(key, failure);
     const lastUsedMs = this.#options.clock.monotonic();
     const nothing = { starting: undefined, process: undefined, cooling: undefined };
-    const slot: Slot = {
+    const slot: Slot<P> = {
       key,
       ready: Promise.resolve(started),
       ...nothing,
@@ -244,8 +255,8 @@ export class ProcessPool {
   }
 
   /** Follows a process from its start to its end; never rejects. */
-  async #watch(slot: Slot, failure: Failure): Promise<void> {
-    let process: AgentProcess;
+  async #watch(slot: Slot<P>, failure: Failure): Promise<void> {
+    let process: P;
     try {
       process = await slot.ready;
     } catch (error) {
@@ -260,7 +271,7 @@ export class ProcessPool {
     this.#exited(slot);
   }
 
-  #ready(slot: Slot, process: AgentProcess): void {
+  #ready(slot: Slot<P>, process: P): void {
     slot.process = process;
     slot.starting = undefined;
     this.lastAbilities = process.abilities;
@@ -268,7 +279,7 @@ export class ProcessPool {
     if (process.child.host !== undefined) process.child.host.onWanted = () => this.#giveUp(slot, process);
   }
 
-  #exited(slot: Slot): void {
+  #exited(slot: Slot<P>): void {
     if (!slot.ending) {
       this.crashes++;
       const failure = this.#failures.get(slot.key);
@@ -277,7 +288,7 @@ export class ProcessPool {
     this.#remove(slot);
   }
 
-  #remove(slot: Slot): void {
+  #remove(slot: Slot<P>): void {
     slot.cooling?.abort();
     if (this.#slots.get(slot.key) === slot) this.#slots.delete(slot.key);
     this.#freed.wake();
@@ -309,7 +320,7 @@ export class ProcessPool {
   }
 
   /** A process that has nothing to do ends after its warm time, unless it is used before. */
-  #rest(slot: Slot): void {
+  #rest(slot: Slot<P>): void {
     this.#freed.wake();
     slot.lastUsedMs = this.#options.clock.monotonic();
     if (!isIdle(slot) || slot.ending) return;
@@ -326,7 +337,7 @@ export class ProcessPool {
   }
 
   /** Leaves a process in its host to the next gateway, where a turn goes on in it; else ends it. */
-  async #leave(slot: Slot): Promise<void> {
+  async #leave(slot: Slot<P>): Promise<void> {
     const { process } = slot;
     if (process?.isAwaited !== true || slot.ending) return await this.#end(slot);
     slot.ending = true;
@@ -334,7 +345,7 @@ export class ProcessPool {
     await process.child.host?.leave();
   }
 
-  async #end(slot: Slot): Promise<void> {
+  async #end(slot: Slot<P>): Promise<void> {
     slot.ending = true;
     slot.cooling?.abort();
     await bestEffort(slot.ready.then((process) => process.child.end(endGraceMs)));
@@ -342,7 +353,7 @@ export class ProcessPool {
   }
 }
 
-function isIdle({ leases, process }: Slot): boolean {
+function isIdle({ leases, process }: Slot<PoolProcess>): boolean {
   return leases === 0 && process !== undefined && process.runningTurns === 0;
 }
 

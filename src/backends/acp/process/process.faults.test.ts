@@ -9,10 +9,10 @@ import type { ModelUid } from "../../../base/ids.ts";
 import { processRuns } from "../../../base/node/process-exists.ts";
 import { Secret } from "../../../base/secret.ts";
 import { eventsOf, type Prompt } from "../../backend.ts";
-import { ScriptedHarness } from "../scripted-harness.fake.ts";
 import type { AcpAgent } from "../agent.ts";
-import type { StartChild } from "../wire/agent-child.ts";
 import { spawnChild, spawnRelayedChild } from "../host/spawn-child.ts";
+import { ScriptedHarness } from "../scripted-harness.fake.ts";
+import type { StartChild } from "../wire/agent-child.ts";
 
 const prompt: Prompt = {
   modelUid: "devin/default" as ModelUid, // as a catalogue would give it

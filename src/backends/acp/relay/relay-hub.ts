@@ -5,36 +5,23 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { bestEffort } from "../../../base/async.ts";
+import { writeJson } from "../../../base/json.ts";
 import { removeIfThere, replaceFile } from "../../../base/node/replace-file.ts";
-import type { ToolSpec } from "../../backend.ts";
-import { type Doors, defaultDoors, openDoor, removeDeadDoors } from "../wire/door.ts";
-import { socketAddress } from "../wire/socket-address.ts";
+import { type Door, type Doors, defaultDoors, openDoor, removeDeadDoors } from "../wire/door.ts";
 import { JsonLines } from "../wire/lines.ts";
-import { type FromRelay, type KeptTools, type RelayAddress, SessionTools, serverName } from "../session/session-tools.ts";
+import { socketAddress } from "../wire/socket-address.ts";
+import type { FromRelay, RelayAddress, ToRelay } from "./relay-wire.ts";
 
 /** The program beside this module: sources start sources, the bundle starts the bundle. */
 const program = fileURLToPath(
   new URL(import.meta.url.endsWith(".ts") ? "./relay-program.ts" : "./tool-relay.js", import.meta.url),
 );
 
-/** An entry of `mcpServers` in `session/new`: a program that the agent starts and speaks MCP with over its standard streams. */
-export interface StdioServer {
-  readonly name: string;
+/** How an agent starts a relay: in an entry of `mcpServers` in `session/new`, where its name comes to it. */
+export interface RelayCommand {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
-}
-
-/** The tools of a session that is about to be opened, and the server to open it with. */
-interface NativeSession {
-  readonly tools: SessionTools;
-  readonly server: StdioServer;
-}
-
-/** Tools for an agent, and how a session with them is prepared. Throws where no door can be made. */
-export interface NativeTools {
-  readonly offered: readonly ToolSpec[];
-  readonly open: () => Promise<NativeSession>;
 }
 
 /** Names of the variables in the relay's environment, which an agent may put into its own command line: they hold paths alone. */
@@ -50,7 +37,7 @@ const secretFile = (socket: string) => `${socket}${secretEnd}`;
 export class RelayHub {
   readonly #folder: string;
   readonly #doors: Doors;
-  readonly #sessions = new Set<SessionTools>();
+  readonly #open = new Set<RelayDoor>();
 
   /** @param folder of the agent, which only its user may read. */
   constructor(folder: string, doors: Doors = defaultDoors) {
@@ -58,49 +45,37 @@ export class RelayHub {
     this.#doors = doors;
   }
 
-  /** These tools, for a session of their own. */
-  offering(offered: readonly ToolSpec[]): NativeTools {
-    return { offered, open: () => this.#open(offered) };
-  }
-
-  async #open(offered: readonly ToolSpec[]): Promise<NativeSession> {
+  /** A door for a session that is about to be opened, and the server to open it with. Throws where no door can be made. */
+  async open(): Promise<{ readonly door: RelayDoor; readonly server: RelayCommand }> {
     const address = { socket: this.#newPath(), secret: randomBytes(24).toString("base64url") };
     await replaceFile(secretFile(address.socket), address.secret); // first: where it cannot be written, no door is opened
-    const { tools, listening } = this.#add(address);
-    await listening;
-    tools.offer(offered);
+    const door = this.#add(address);
+    await door.listening;
     const env = [
       { name: relayVariables.socket, value: address.socket },
       { name: relayVariables.secret, value: secretFile(address.socket) },
     ];
-    return { tools, server: { name: serverName, command: process.execPath, args: [program], env } };
+    return { door, server: { command: process.execPath, args: [program], env } };
   }
 
-  /** The tools of a session that another gateway opened. Its relay comes back by itself, to the door that it knows. */
-  restore(kept: KeptTools): SessionTools {
-    const { tools, listening } = this.#add(kept, kept);
-    void bestEffort(listening); // without it the relay does not come back, and its calls are given up
-    void bestEffort(replaceFile(secretFile(kept.socket), kept.secret));
-    return tools;
+  /** The door of a session that another gateway opened. Its relay comes back by itself, to the door that it knows. */
+  restore({ socket, secret }: RelayAddress): RelayDoor {
+    const door = this.#add({ socket, secret });
+    void bestEffort(door.listening); // without it the relay does not come back, and its calls are given up
+    void bestEffort(replaceFile(secretFile(socket), secret));
+    return door;
   }
 
   /** Relays whose agent lives on wait for the next gateway. */
   close(): void {
-    for (const tools of this.#sessions) tools.leave();
+    for (const door of this.#open) door.leave();
   }
 
-  #add(address: RelayAddress, kept?: KeptTools): { readonly tools: SessionTools; readonly listening: Promise<void> } {
+  #add(address: RelayAddress): RelayDoor {
     removeIfThere(address.socket); // of the gateway before
-    const door = openDoor(address.socket, this.#doors, (socket) => serve(socket, tools));
-    door.server.unref();
-    const onClose = () => {
-      this.#sessions.delete(tools);
-      door.close();
-      removeIfThere(secretFile(address.socket));
-    };
-    const tools = new SessionTools({ socket: address.socket, secret: address.secret }, onClose, kept);
-    this.#sessions.add(tools);
-    return { tools, listening: door.opened };
+    const door = new RelayDoor(address, this.#doors, () => this.#open.delete(door));
+    this.#open.add(door);
+    return door;
   }
 
   #newPath(): string {
@@ -111,7 +86,7 @@ export class RelayHub {
 
   /** Removes the doors that killed gateways left. A session that is taken up later gets its door again. Never rejects. */
   async sweep(): Promise<void> {
-    const own = new Set([...this.#sessions].map(({ address }) => basename(address.socket)));
+    const own = new Set([...this.#open].map(({ address }) => basename(address.socket)));
     const isDoor = (name: string) => name.startsWith(doorMark) && name.endsWith(".sock") && !own.has(name);
     await removeDeadDoors(this.#folder, isDoor, secretEnd);
   }
@@ -119,23 +94,84 @@ export class RelayHub {
 
 const doorMark = "relay-";
 
-function serve(socket: Socket, tools: SessionTools): void {
-  const lines = new JsonLines();
-  let isKnown = false;
-  socket.unref();
-  socket.setEncoding("utf8");
-  socket.on("close", () => tools.disconnected(socket));
-  socket.on("data", (chunk: string) => {
-    try {
-      for (const line of lines.feed(chunk)) {
-        const message = line as unknown as FromRelay; // our own program's, once the secret was right
-        if (isKnown) tools.receive(message);
-        else if (message.type !== "hello" || !tools.isSecret(message.secret)) throw new TypeError("not our relay");
-        isKnown = true;
-        if (message.type === "hello") tools.connected(socket, message);
+/** The door of one session, and the relay that dialled it last. */
+export class RelayDoor {
+  readonly address: RelayAddress;
+  /** Resolves once a relay can dial. Rejects as the system does. */
+  readonly listening: Promise<void>;
+  readonly #door: Door;
+  readonly #onClose: () => void;
+  #relay: Socket | undefined;
+  #isClosed = false;
+  /** Called with each message of the relay; `hello` is the first one of a connection. */
+  onMessage: (message: FromRelay) => void = () => {};
+  /** Called when the relay's connection is gone. */
+  onLost: () => void = () => {};
+
+  constructor(address: RelayAddress, doors: Doors, onClose: () => void) {
+    this.address = address;
+    this.#onClose = onClose;
+    this.#door = openDoor(address.socket, doors, (socket) => this.#serve(socket));
+    this.#door.server.unref();
+    this.listening = this.#door.opened;
+  }
+
+  get isConnected(): boolean {
+    return this.#relay !== undefined;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  tell(message: ToRelay): void {
+    this.#relay?.write(`${writeJson(message)}\n`);
+  }
+
+  /** Leaves the relay to the next gateway. */
+  leave(): void {
+    if (!this.#close()) return;
+    this.#relay?.destroy();
+    this.#relay = undefined;
+  }
+
+  /** The session is over: the relay hears what was told before. */
+  close(): void {
+    if (this.#close()) this.#relay?.end();
+  }
+
+  #close(): boolean {
+    if (this.#isClosed) return false;
+    this.#isClosed = true;
+    this.#onClose();
+    this.#door.close();
+    removeIfThere(secretFile(this.address.socket));
+    return true;
+  }
+
+  #serve(socket: Socket): void {
+    const lines = new JsonLines();
+    let isKnown = false;
+    socket.unref();
+    socket.setEncoding("utf8");
+    socket.on("close", () => {
+      if (this.#relay !== socket) return;
+      this.#relay = undefined;
+      this.onLost();
+    });
+    socket.on("data", (chunk: string) => {
+      try {
+        for (const line of lines.feed(chunk)) {
+          const message = line as unknown as FromRelay; // our own program's, once the secret was right
+          if (!isKnown && (message.type !== "hello" || message.secret !== this.address.secret))
+            throw new TypeError("not our relay");
+          isKnown = true;
+          if (message.type === "hello") this.#relay = socket;
+          this.onMessage(message);
+        }
+      } catch {
+        socket.destroy();
       }
-    } catch {
-      socket.destroy();
-    }
-  });
+    });
+  }
 }

@@ -6,7 +6,7 @@ import process from "node:process";
 import { writeJson } from "../../../base/json.ts";
 import { dial } from "../wire/door.ts";
 import { JsonLines } from "../wire/lines.ts";
-import type { FromRelay, RelayedCall, ToRelay } from "../session/session-tools.ts";
+import type { FromRelay, RelayedCall, ToRelay } from "./relay-wire.ts";
 
 /*
  * The relay: a stdio MCP server that an agent starts for one of its sessions. It passes the calls of the agent to the gateway and the

@@ -6,10 +6,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { SessionTools } from "../session/session-tools.ts";
 import { doorKinds } from "../wire/door.fake.ts";
 import { type Doors, dial, openDoor } from "../wire/door.ts";
 import { shortPath } from "../wire/socket-address.ts";
-import { RelayHub, type StdioServer } from "./relay-hub.ts";
+import { type RelayCommand, RelayHub } from "./relay-hub.ts";
 
 const tool = { name: "step", description: "A step.", inputSchema: { type: "object" } };
 
@@ -26,13 +27,21 @@ function hubs(doors: Doors): { readonly open: () => RelayHub } {
   };
 }
 
+/** The tools of a session that is about to be opened, and its server. */
+async function offering(hub: RelayHub): Promise<{ readonly tools: SessionTools; readonly server: RelayCommand }> {
+  const { door, server } = await hub.open();
+  const tools = new SessionTools(door);
+  tools.offer([tool]);
+  return { tools, server };
+}
+
 /** The relay as an agent starts it. */
 class Relay {
   readonly child: ChildProcessWithoutNullStreams;
   readonly #replies = new Map<number, (reply: Readonly<Record<string, unknown>>) => void>();
   #lastId = 0;
 
-  constructor({ command, args, env }: StdioServer) {
+  constructor({ command, args, env }: RelayCommand) {
     const added = Object.fromEntries(env.map(({ name, value }) => [name, value]));
     this.child = spawn(command, [...args], { env: { ...process.env, ...added } });
     onTestFinished(() => void this.child.kill());
@@ -71,7 +80,7 @@ async function cuttable(target: string, doors: Doors): Promise<{ readonly path: 
 
 describe.each(doorKinds)("over $kind", ({ doors }) => {
   test("the relay lists the tools, passes a call on, and its answer back; it ends with its agent", async () => {
-    const { tools, server } = await hubs(doors).open().offering([tool]).open();
+    const { tools, server } = await offering(hubs(doors).open());
     const relay = new Relay(server);
     const asked = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
     expect(await relay.ask("initialize", asked)).toMatchObject({ result: { protocolVersion: "2025-11-25" } });
@@ -80,7 +89,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     const called = relay.ask("tools/call", { name: "step", arguments: { n: 1 } });
     await expect.poll(() => tools.fresh).toMatchObject([{ name: "step", arguments: { n: 1 } }]);
     const { fresh } = tools;
-    tools.give(fresh);
+    tools.give(fresh, undefined);
     expect([tools.fresh, tools.given]).toEqual([[], fresh.map(({ callId }) => callId)]);
     const content = [{ type: "text" as const, text: "done" }];
     const result = { callId: fresh[0]?.callId ?? "", content, isError: false };
@@ -92,7 +101,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
   });
 
   test("a call that waits is announced again after a lost connection, and an answer that was lost with it is given again", async () => {
-    const { tools, server } = await hubs(doors).open().offering([tool]).open();
+    const { tools, server } = await offering(hubs(doors).open());
     const [address, secret] = server.env;
     const between = await cuttable(address?.value ?? "", doors);
     const relay = new Relay({
@@ -101,7 +110,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     });
     const called = relay.ask("tools/call", { name: "step" });
     await expect.poll(() => tools.fresh.length).toBe(1);
-    tools.give(tools.fresh);
+    tools.give(tools.fresh, undefined);
     between.cut();
     tools.answer([{ callId: tools.given[0] ?? "", content: [], isError: false }]);
     expect(await called).toMatchObject({ result: { content: [] } });
@@ -111,13 +120,13 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
   test("a call that waits when its gateway leaves goes to the next one, which listens behind the same file", async () => {
     const gateways = hubs(doors);
     const first = gateways.open();
-    const { tools, server } = await first.offering([tool]).open();
+    const { tools, server } = await offering(first);
     const relay = new Relay(server);
     const called = relay.ask("tools/call", { name: "step" });
     await expect.poll(() => tools.fresh.length).toBe(1);
-    const kept = { ...tools.address, offered: [tool], given: [] };
+    const kept = { ...tools.kept, offered: [tool] };
     first.close();
-    const next = gateways.open().restore(kept);
+    const next = new SessionTools(gateways.open().restore(kept), kept);
     await expect.poll(() => next.fresh.length).toBe(1);
     next.answer([{ callId: next.fresh[0]?.callId ?? "", content: [], isError: false }]);
     expect(await called).toMatchObject({ result: { content: [] } });
@@ -137,7 +146,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       hub.close();
       other.close();
     });
-    await Promise.all([hub, other].map((each) => each.offering([tool]).open()));
+    await Promise.all([hub, other].map((each) => offering(each)));
     await hub.sweep();
     const names = readdirSync(folder).filter((name) => name.endsWith(".sock"));
     expect([names.includes("relay-old.sock"), names.length]).toEqual([false, 2]);
@@ -151,14 +160,14 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       for (const path of [dirname(folder), shortPath(join(folder, "any")).link ?? ""])
         rmSync(path, { recursive: true, force: true });
     });
-    const { tools, server } = await hub.offering([tool]).open();
+    const { tools, server } = await offering(hub);
     expect(await new Relay(server).ask("tools/list")).toMatchObject({ result: { tools: [tool] } });
     await tools.listed;
   });
 
   test("the secret is in a file of its user, and not in what an agent may write into a command line", async () => {
-    const { tools, server } = await hubs(doors).open().offering([tool]).open();
-    const { secret, socket } = tools.address;
+    const { tools, server } = await offering(hubs(doors).open());
+    const { secret, socket } = tools.kept;
     expect(JSON.stringify(server)).not.toContain(secret);
     const file = server.env.find(({ value }) => value !== socket)?.value ?? "";
     expect(readFileSync(file, "utf8")).toBe(secret);
@@ -169,7 +178,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
   });
 
   test("a connection without a session's secret is closed", async () => {
-    const { server } = await hubs(doors).open().offering([]).open();
+    const { server } = await offering(hubs(doors).open());
     const socket = await dial(server.env[0]?.value ?? "");
     socket.write(`${JSON.stringify({ type: "hello", secret: "guessed", listed: true, calls: [] })}\n`);
     expect(await once(socket, "close")).toEqual([false]);

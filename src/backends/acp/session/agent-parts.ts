@@ -3,23 +3,24 @@ import type { EventSink } from "../../../base/emitter.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import type { Prompt } from "../../backend.ts";
 import type { BackendLifecycle } from "../../lifecycle.ts";
-import { type AgentErrorContext, actsFreely, titlesFreely } from "../process/errors.ts";
-import type { AgentProcess, OpenSession } from "./agent-process.ts";
-import type { AcpAgentSpec, AcpModel } from "../known/agent-spec.ts";
+import type { AcpAgentSpec } from "../known/agent-spec.ts";
 import { actsForTitles, hasNoTools } from "../known/own-settings.ts";
+import { type AgentErrorContext, actsFreely, titlesFreely } from "../process/errors.ts";
 import { type AgentLaunch, launchFor, promptBlocks, rulesOf } from "../process/prepare-launch.ts";
 import type { ProcessPool } from "../process/process-pool.ts";
+import type { AcpModel } from "../wire/session-offer.ts";
+import type { AgentProcess } from "./agent-process.ts";
+import type { NativeKnowledge } from "./native-knowledge.ts";
+import type { OpenSession } from "./open-session.ts";
+import type { ParkedPrompts } from "./parked-prompts.ts";
 import type { SessionNotes } from "./session-notes.ts";
 import { quietMode, splitEffort } from "./session-options.ts";
-import type { ParkedPrompts } from "./parked-prompts.ts";
-import type { RelayHub } from "../relay/relay-hub.ts";
-import type { NativeKnowledge } from "./session-tools.ts";
 
 /** The parts that all turns of one agent share. Times in ms. */
 export interface AgentParts {
   readonly spec: AcpAgentSpec;
   readonly clock: Clock;
-  readonly pool: ProcessPool;
+  readonly pool: ProcessPool<AgentProcess>;
   readonly notes: SessionNotes;
   readonly silenceMs: number;
   /** How long a session that another process holds is waited for. */
@@ -28,7 +29,6 @@ export interface AgentParts {
   readonly onPrompt: () => void;
   readonly events: EventSink<BackendLifecycle> | undefined;
   readonly native: {
-    readonly hub: RelayHub;
     readonly knowledge: NativeKnowledge;
     readonly parked: ParkedPrompts;
   };

@@ -1,35 +1,25 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort, deadline, orAborted } from "../../../base/async.ts";
-import type { Clock } from "../../../base/clock.ts";
 import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
-import { type Abilities, readAbilities } from "../wire/abilities.ts";
-import { askedInText } from "../process/errors.ts";
-import type { KeptProcess } from "./kept-process.ts";
+import type { ToolSpec } from "../../backend.ts";
 import type { LinesLost } from "../host/wire.ts";
-import { answered, type PromptEnd, RunningPrompt } from "./running-prompt.ts";
-import { readSessionOptions, type SessionOffer } from "./session-options.ts";
-import type { NativeTools } from "../relay/relay-hub.ts";
-import type { KeptTools, SessionTools } from "./session-tools.ts";
-import type { AgentChild } from "../wire/agent-child.ts";
 import type { OwnSettings } from "../known/own-settings.ts";
-import { PipePeer, ProcessLoss, type Reply, RpcError } from "../wire/rpc-peer.ts";
-import { type OpenSession, openSession, SessionRouter } from "../process/session-router.ts";
+import { serverName } from "../known/tool-names.ts";
+import type { LeftProcess } from "../process/agent-starter.ts";
+import { type Connection, takeOver } from "../process/connection.ts";
+import { askedInText } from "../process/errors.ts";
+import type { RelayHub } from "../relay/relay-hub.ts";
+import { type Abilities, readAbilities } from "../wire/abilities.ts";
+import type { AgentChild } from "../wire/agent-child.ts";
+import { type PipePeer, ProcessLoss, type Reply } from "../wire/rpc-peer.ts";
+import { readSessionOptions, type SessionOffer } from "../wire/session-offer.ts";
+import { OpenSession, SessionReplay } from "./open-session.ts";
+import { answered, type PromptEnd, RunningPrompt } from "./running-prompt.ts";
+import { SessionTools } from "./session-tools.ts";
 
-export type { OpenSession } from "../process/session-router.ts";
-
-const startMs = 60_000;
 const sessionMs = 60_000;
 const optionMs = 15_000;
-
-/** Where and how a process was started. */
-interface Start {
-  readonly cwd: string;
-  readonly own: OwnSettings;
-  /** As `KeptProcess` has them. */
-  readonly launch: string;
-  readonly settings: string;
-}
 
 /** One process of an agent, past its `initialize`: opens sessions, sends prompts, and passes each update to its session. */
 export class AgentProcess {
@@ -39,76 +29,48 @@ export class AgentProcess {
   readonly abilities: Abilities;
   /** The settings that it was started with. */
   readonly own: OwnSettings;
+  readonly #connection: Connection;
   readonly #peer: PipePeer;
-  readonly #router: SessionRouter;
-  readonly #start: Start;
-  readonly #initialized: unknown;
+  readonly #hub: RelayHub;
+  readonly #sessions = new Map<string, OpenSession>();
+  /** Of the sessions that the agent loads now. */
+  readonly #replays = new Map<string, SessionReplay>();
   /** Sessions that the agent is opening and whose callers did not wait: the next caller that wants the same tools gets one. */
   readonly #late = new Map<string, Promise<OpenSession>>();
   /** The numbers of the folders that sessions have for themselves. A free one is used again: the agent keeps what it has for each folder. */
   readonly #folders = new Set<number>();
   /** Requests of `session/load` without a reply, by session. */
   readonly #loads = new Map<string, { readonly id: number; readonly done: Promise<void> }>();
-
-  /** Sessions that an earlier gateway kept, until they are closed. */
-  readonly #unwanted = new Set<string>();
+  /** Sessions of whose prompts the host gave up lines. */
   readonly #cut = new Map<string, LinesLost>();
 
-  private constructor(
-    { child, peer, router }: ProcessParts,
-    start: Start,
-    initialized: unknown,
-    startupMs: number | undefined,
-  ) {
+  constructor(connection: Connection, hub: RelayHub) {
+    const { child, own, startupMs, initialized, peer, router } = connection;
     this.child = child;
-    this.own = start.own;
+    this.own = own;
     this.startupMs = startupMs;
     this.abilities = readAbilities(initialized);
+    this.#connection = connection;
     this.#peer = peer;
-    this.#router = router;
-    this.#start = start;
-    this.#initialized = initialized;
+    this.#hub = hub;
+    router.readerOf = (id) => this.#replays.get(id) ?? this.#sessions.get(id);
     router.onQuestion = (text) => this.#giveUp(text);
     this.note();
-  }
-
-  /**
-   * Greets a process that was just started. Tries each client name in turn while the agent refuses the one before. Throws
-   * `RpcError`, `ProcessLoss`, a `TimeoutError` after 60 s, or the signal's reason.
-   */
-  static async greet(
-    child: AgentChild,
-    { names, clock, ...start }: Start & { readonly names: readonly string[]; readonly clock: Clock },
-    signal: AbortSignal,
-  ): Promise<AgentProcess> {
-    const begunMs = clock.monotonic();
-    const wired = wire(child);
-    const reply = await initialize(wired.peer, names, deadline(signal, startMs));
-    return new AgentProcess(wired, start, reply, clock.monotonic() - begunMs);
   }
 
   /**
    * A process that an earlier gateway left in its host: its sessions are open, and its prompts run or have ended. Those that were kept
    * for a next turn are closed: their gateway alone knew what they hold.
    */
-  static adopt(
-    child: AgentChild,
-    kept: KeptProcess,
-    {
-      restore,
-      lost,
-      ...start
-    }: Start & { readonly restore: (tools: KeptTools) => SessionTools; readonly lost?: LinesLost },
-  ): AgentProcess {
-    const process = new AgentProcess(wire(child), start, kept.initialized, undefined);
-    for (const { id, userMessages, told, prompt, folder, idle, tools: keptTools } of kept.sessions) {
+  static adopt({ child, start, kept, lost = "too_many" }: LeftProcess, hub: RelayHub): AgentProcess {
+    const process = new AgentProcess(takeOver(child, start, kept.initialized), hub);
+    const unwanted = kept.sessions.flatMap(({ id, idle }) => (idle === true ? [id] : []));
+    for (const { id, userMessages, told, prompt, folder, tools } of kept.sessions) {
       if (folder !== undefined) process.#folders.add(folder);
-      if (idle === true) process.#unwanted.add(id);
-      if (prompt !== undefined && prompt.from < (child.host?.read ?? 0)) process.#cut.set(id, lost ?? "too_many");
-      const tools = keptTools === undefined ? undefined : restore(keptTools);
-      const given = keptTools?.given ?? [];
-      const session = { ...openSession(id, readSessionOptions({}), tools), userMessages, told, given, folder };
-      process.#router.sessions.set(id, session);
+      if (prompt !== undefined && prompt.from < (child.host?.read ?? 0)) process.#cut.set(id, lost);
+      const session = process.#opened(id, readSessionOptions({}), tools && new SessionTools(hub.restore(tools), tools));
+      Object.assign(session, { userMessages, told, folder });
+      process.#sessions.set(id, session);
       if (prompt === undefined || process.#cut.has(id)) continue;
       session.isLeft = true;
       session.prompt = prompt;
@@ -119,7 +81,7 @@ export class AgentProcess {
       process.#track(sessionId, id, replied);
     }
     process.note();
-    for (const id of process.#unwanted) void bestEffort(process.discard(id, AbortSignal.timeout(sessionMs)));
+    for (const id of unwanted) void bestEffort(process.discard(id, AbortSignal.timeout(sessionMs)));
     return process;
   }
 
@@ -132,12 +94,12 @@ export class AgentProcess {
   isStale = false;
 
   get sessions(): ReadonlyMap<string, OpenSession> {
-    return this.#router.sessions;
+    return this.#sessions;
   }
 
   /** How many calls of the client's tools the agent asked permission for. */
   get permissions(): number {
-    return this.#router.granted;
+    return this.#connection.router.granted;
   }
 
   get runningTurns(): number {
@@ -148,9 +110,9 @@ export class AgentProcess {
    * A new session, with these tools as the agent's own if there are any. If an abort leaves a session behind, the next call for the same
    * tools gets it: a slow agent then needs no longer for each try.
    */
-  async newSession(signal: AbortSignal, native?: NativeTools): Promise<OpenSession> {
-    const key = native === undefined ? "" : writeJson(native.offered);
-    const open = this.#late.get(key) ?? this.#newSession(native);
+  async newSession(signal: AbortSignal, offered?: readonly ToolSpec[]): Promise<OpenSession> {
+    const key = offered === undefined ? "" : writeJson(offered);
+    const open = this.#late.get(key) ?? this.#newSession(offered);
     this.#late.delete(key);
     try {
       return await orAborted(open, signal);
@@ -177,15 +139,15 @@ export class AgentProcess {
   ): Promise<{ readonly session: OpenSession; readonly replay: readonly JsonObject[] }> {
     const limit = deadline(signal, sessionMs);
     await orAborted(this.#loads.get(id)?.done ?? Promise.resolve(), limit); // its replay is not this one's
-    const replay: JsonObject[] = [];
-    this.#router.replays.set(id, replay);
+    const replay = new SessionReplay();
+    this.#replays.set(id, replay);
     try {
       const reply = await orAborted(this.#load(id), limit);
-      const session = openSession(id, readSessionOptions(reply));
+      const session = this.#opened(id, readSessionOptions(reply));
       this.#open(session);
-      return { session, replay };
+      return { session, replay: replay.updates };
     } finally {
-      this.#router.replays.delete(id);
+      this.#replays.delete(id);
     }
   }
 
@@ -219,15 +181,15 @@ export class AgentProcess {
     const { host } = this.child;
     if (host === undefined) return;
     const parts: Record<string, string> = {};
-    const sessions = [...this.sessions.values()].map(({ id, userMessages, told, folder, tools, given, ...session }) => {
-      const idle = session.running === undefined && !session.isHeld && !session.isLeft;
-      const prompt = idle ? undefined : session.prompt;
+    const sessions = [...this.#sessions.values()].map((session) => {
+      const { id, userMessages, told, folder, tools, isIdle } = session;
+      const prompt = isIdle ? undefined : session.prompt;
       if (tools !== undefined) parts[id] = tools.offered;
-      return { id, userMessages, told, prompt, folder, idle, tools: tools && { ...tools.address, given } };
+      return { id, userMessages, told, prompt, folder, idle: isIdle, tools: tools?.kept };
     });
     const loads = [...this.#loads].map(([sessionId, { id }]) => ({ sessionId, id }));
-    const { launch, settings } = this.#start;
-    const kept = { launch, settings, initialized: this.#initialized, sessions, loads };
+    const { launch, settings, initialized } = this.#connection;
+    const kept = { launch, settings, initialized, sessions, loads };
     const running = [...this.sessions.values()].flatMap((session) => (session.running && session.prompt?.id) ?? []);
     const keep = Math.min(host.read, ...sessions.map(({ prompt }) => prompt?.from ?? host.read));
     host.note({ state: writeJson(kept), parts, keep, running, sessions: [...this.sessions.keys()] });
@@ -248,9 +210,7 @@ export class AgentProcess {
   /** Closes sessions without a prompt, the oldest first, until `most` are open: they stay stored, and are loaded when they go on. */
   async closeIdle(most: number, signal: AbortSignal): Promise<void> {
     if (!this.abilities.canClose || !this.abilities.canLoad) return;
-    const idle = [...this.sessions.values()].filter(
-      ({ running, isHeld, isLeft }) => running === undefined && !isHeld && !isLeft,
-    );
+    const idle = [...this.#sessions.values()].filter(({ isIdle }) => isIdle);
     for (const { id } of idle.slice(0, Math.max(0, idle.length - most))) {
       this.#forget(id);
       await this.#peer.request("session/close", { sessionId: id }, signal);
@@ -259,7 +219,7 @@ export class AgentProcess {
 
   /** Gives up a prompt that the agent does not stop: the process ends once no other turn runs in it. */
   abandon(sessionId: string): void {
-    const session = this.#router.sessions.get(sessionId);
+    const session = this.#sessions.get(sessionId);
     session?.running?.finish({ type: "silent", inLine: false });
     if (session !== undefined) session.running = undefined;
     this.isStale = true;
@@ -295,19 +255,16 @@ export class AgentProcess {
 
   get #place(): object {
     const { meta } = this.own;
-    return { cwd: this.#start.cwd, mcpServers: [], ...(meta === undefined ? {} : { _meta: meta }) };
+    return { cwd: this.#connection.cwd, mcpServers: [], ...(meta === undefined ? {} : { _meta: meta }) };
   }
 
-  async #newSession(native: NativeTools | undefined): Promise<OpenSession> {
-    const opened = await native?.open().catch((error: unknown) => {
-      throw new NoDoor(error);
-    });
-    void this.child.exited.then(() => opened?.tools.close());
-    const folder = opened !== undefined && this.own.sharesServers ? this.#takeFolder() : undefined;
+  async #newSession(offered: readonly ToolSpec[] | undefined): Promise<OpenSession> {
+    const { tools, servers } = offered === undefined ? noTools : await this.#openTools(offered);
+    const folder = tools !== undefined && this.own.sharesServers ? this.#takeFolder() : undefined;
     try {
-      const cwd = folder === undefined ? this.#start.cwd : await this.#makeFolder(folder);
+      const cwd = folder === undefined ? this.#connection.cwd : await this.#makeFolder(folder);
       const limit = AbortSignal.timeout(sessionMs);
-      const place = { ...this.#place, cwd, ...(opened === undefined ? {} : { mcpServers: [opened.server] }) };
+      const place = { ...this.#place, cwd, mcpServers: servers };
       const reply = await this.#peer.request("session/new", place, limit).catch((error: unknown) => {
         this.isStale ||= limit.aborted; // a process that opens no session is of no use
         throw error;
@@ -315,18 +272,34 @@ export class AgentProcess {
       const options = readSessionOptions(reply);
       const { sessionId: id } = options;
       if (id === undefined) throw new TypeError("session/new gave no session id");
-      const session = { ...openSession(id, options, opened?.tools), folder };
+      const session = this.#opened(id, options, tools);
+      session.folder = folder;
       this.#open(session);
       return session;
     } catch (error) {
-      opened?.tools.close();
+      tools?.close();
       this.#giveBack(folder);
       throw error;
     }
   }
 
+  /** Tools for a session that is about to be opened, and the server to open it with. */
+  async #openTools(offered: readonly ToolSpec[]): Promise<{ tools: SessionTools; servers: readonly object[] }> {
+    const { door, server } = await this.#hub.open().catch((error: unknown) => {
+      throw new NoDoor(error);
+    });
+    const tools = new SessionTools(door);
+    tools.offer(offered);
+    void this.child.exited.then(() => tools.close());
+    return { tools, servers: [{ name: serverName, ...server }] };
+  }
+
+  #opened(id: string, options: SessionOffer, tools?: SessionTools): OpenSession {
+    return new OpenSession(id, options, () => this.child.host?.read, tools);
+  }
+
   #open(session: OpenSession): void {
-    this.#router.sessions.set(session.id, session);
+    this.#sessions.set(session.id, session);
     this.note();
   }
 
@@ -338,7 +311,7 @@ export class AgentProcess {
   }
 
   async #makeFolder(folder: number): Promise<string> {
-    const path = join(this.#start.cwd, String(folder));
+    const path = join(this.#connection.cwd, String(folder));
     try {
       await mkdir(path, { recursive: true, mode: 0o700 });
       return path;
@@ -353,7 +326,7 @@ export class AgentProcess {
 
   #forget(sessionId: string): void {
     this.#giveBack(this.sessions.get(sessionId)?.folder);
-    this.#router.sessions.delete(sessionId);
+    this.#sessions.delete(sessionId);
     this.note();
   }
 
@@ -388,34 +361,13 @@ export class AgentProcess {
   }
 }
 
+const noTools = { tools: undefined, servers: [] };
+
 /** A session with tools cannot be prepared here: the files for that cannot be made. Nothing was asked. */
 export class NoDoor extends Error {
   constructor(cause: unknown) {
     super("a session with tools cannot be prepared", { cause });
   }
-}
-
-interface ProcessParts {
-  readonly child: AgentChild;
-  readonly peer: PipePeer;
-  readonly router: SessionRouter;
-}
-
-function wire(child: AgentChild): ProcessParts {
-  const router = new SessionRouter(() => child.host?.read);
-  return { child, router, peer: new PipePeer(child, router) };
-}
-
-async function initialize(peer: PipePeer, names: readonly string[], signal: AbortSignal): Promise<unknown> {
-  for (const [index, name] of names.entries()) {
-    const clientInfo = { name, title: "Millrace", version: "1" };
-    try {
-      return await peer.request("initialize", { protocolVersion: 1, clientCapabilities: {}, clientInfo }, signal);
-    } catch (error) {
-      if (!(error instanceof RpcError) || index === names.length - 1) throw error;
-    }
-  }
-  throw new TypeError("no client name to introduce Millrace by");
 }
 
 function endOf(reply: Reply): PromptEnd {

@@ -1,20 +1,26 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
-import type { AgentProcess } from "./agent-process.ts";
-import { openSession } from "../process/session-router.ts";
+import type { RelayDoor } from "../relay/relay-hub.ts";
+import { readSessionOptions } from "../wire/session-offer.ts";
 import type { AgentParts } from "./agent-parts.ts";
+import type { AgentProcess } from "./agent-process.ts";
 import { HeldSession } from "./held-session.ts";
-import { readSessionOptions } from "./session-options.ts";
+import { OpenSession } from "./open-session.ts";
+import { SessionTools } from "./session-tools.ts";
 
 const parts = { clock: new FakeClock() } as unknown as AgentParts; // nothing else of it is used
 const options = { keep: true, onAlive: () => {} };
 const { signal } = new AbortController();
 
+const openSession = (id: string, tools?: SessionTools) =>
+  new OpenSession(id, readSessionOptions({}), () => undefined, tools);
+
 /** A process with two sessions, one of which a turn has, and the measurement of its memory. */
 function processWithSession() {
-  const session = openSession("one", readSessionOptions({}));
+  const tools = new SessionTools({} as unknown as RelayDoor); // nothing of it is used
+  const session = openSession("one", tools);
   const measured = Promise.withResolvers<number>();
-  const sessions = new Map([session, openSession("two", readSessionOptions({}))].map((each) => [each.id, each]));
+  const sessions = new Map([session, openSession("two")].map((each) => [each.id, each]));
   const child = { rssBytes: () => measured.promise };
   const process = { child, sessions, note: () => {} } as unknown as AgentProcess; // nothing else of it is used
   const lease = { process, release: () => {} };
@@ -38,7 +44,7 @@ test("an end that came while the turn was left to the next gateway is that one's
   const held = new HeldSession(parts);
   held.hold(lease, session);
   session.prompt = { id: 1, from: 3 };
-  session.parkedAt = 7;
+  session.tools?.give([], 7);
   Object.assign(held, { named: true, ended: "finished" });
   await held.close(options, AbortSignal.abort("detach"));
   expect(session).toMatchObject({ isLeft: true, prompt: { from: 3 } });

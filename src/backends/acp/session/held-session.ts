@@ -1,10 +1,11 @@
 import { bestEffort, deadline, notNeeded, within } from "../../../base/async.ts";
 import type { Prompt, RunOptions } from "../../backend.ts";
-import { isUnknownSession } from "../process/errors.ts";
-import type { AgentProcess, OpenSession } from "./agent-process.ts";
 import { forgetSession } from "../known/own-settings.ts";
+import { isUnknownSession } from "../process/errors.ts";
 import type { Lease } from "../process/process-pool.ts";
 import type { AgentParts } from "./agent-parts.ts";
+import type { AgentProcess } from "./agent-process.ts";
+import type { OpenSession } from "./open-session.ts";
 
 const cancelMs = 2_000;
 /** Agents with a child process for each session reach this with a few of them. */
@@ -14,7 +15,7 @@ const discardMs = 5_000;
 /** The session that a turn has, its process, and how far the turn went: for the clean-up at its end. */
 export class HeldSession {
   readonly #parts: AgentParts;
-  #lease: Lease | undefined;
+  #lease: Lease<AgentProcess> | undefined;
   #session: OpenSession | undefined;
   /** `finished`: a whole answer came. `otherwise`: it failed, was cancelled, or the consumer left. */
   ended: "no" | "finished" | "otherwise" = "no";
@@ -30,7 +31,7 @@ export class HeldSession {
   }
 
   /** Takes over the lease and gives back the one held before. */
-  hold(lease: Lease, session: OpenSession | undefined): void {
+  hold(lease: Lease<AgentProcess>, session: OpenSession | undefined): void {
     if (this.#lease !== lease) this.#lease?.release();
     if (this.#session !== undefined) this.#session.isHeld = false;
     if (session !== undefined) Object.assign(session, { isHeld: true, isLeft: false });
@@ -82,7 +83,7 @@ export class HeldSession {
         session.isHeld = false;
         session.isLeft = isDetached(signal) || this.ended === "no";
         if (session.isLeft) return;
-        settle(session);
+        session.settle();
         lease.process.note();
         await bestEffort(saveMemory(lease.process));
       }
@@ -105,15 +106,6 @@ export class HeldSession {
 /** Whether the turn is left to the next gateway, also where its end came: that end was not stored. */
 function isDetached(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason === "detach";
-}
-
-/** The end of a turn with calls is stored: the next turn begins here, with the results of these calls. */
-export function settle(session: OpenSession): void {
-  const { parkedAt, prompt, tools } = session;
-  if (parkedAt === undefined) return;
-  session.prompt = prompt && { ...prompt, from: parkedAt };
-  session.given = tools?.given ?? [];
-  session.parkedAt = undefined;
 }
 
 /** Closes half of the sessions that wait for their next turn, where the agent and its children take too much memory. */

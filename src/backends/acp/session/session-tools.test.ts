@@ -1,46 +1,69 @@
 import { expect, test } from "vitest";
-import { isOwnTool, SessionTools } from "./session-tools.ts";
+import type { RelayDoor } from "../relay/relay-hub.ts";
+import type { FromRelay, ToRelay } from "../relay/relay-wire.ts";
+import { SessionTools } from "./session-tools.ts";
 
-test.each([
-  ["millrace_get_weather", "other", true],
-  ["mcp__millrace__get_weather", undefined, true],
-  ["get_weather (millrace MCP Server)", "other", true],
-  ["millrace_get_weather", "execute", false],
-  ["millrace_get_weather", "edit", false],
-  ["millrace_other", "other", false],
-  ["get_weather", "other", false],
-  ["rm -rf millrace_get_weather", "other", false],
-  ["millrace_get_weather; rm -rf .", "other", false],
-] as const)("a step titled %j of the kind %j is a call of the client's tool: %j", (title, kind, isOwn) => {
-  expect(isOwnTool({ title, name: undefined, kind, input: undefined }, ["get_weather"])).toBe(isOwn);
+const address = { socket: "door", secret: "secret" };
+const call = (callId: string) => ({ callId, name: "step", arguments: {} });
+const tool = { name: "step", description: "A step.", inputSchema: { type: "object" } };
+const done = { callId: "one", content: [], isError: false };
+
+/** A door whose relay is this test. */
+function relayed(): { readonly door: RelayDoor; readonly told: ToRelay[]; readonly say: (message: FromRelay) => void } {
+  const told: ToRelay[] = [];
+  const door = { address, isConnected: false, isClosed: false, tell: (message: ToRelay) => void told.push(message) };
+  const say = (message: FromRelay) => {
+    door.isConnected = true;
+    (door as unknown as RelayDoor).onMessage(message);
+  };
+  return { door: door as unknown as RelayDoor, told, say }; // nothing else of it is used
+}
+
+const hello = (...callIds: readonly string[]): FromRelay => ({
+  type: "hello",
+  secret: "secret",
+  listed: true,
+  calls: callIds.map(call),
 });
-
-const call = { server: "millrace", tool: "get_weather", arguments: {} };
-test.each([
-  ["Codex' words for it, its input and its kind", "mcp.millrace.get_weather", call, true],
-  ["an input that a command could have too", "mcp.millrace.get_weather", { ...call, command: "ls" }, false],
-  ["another server", "mcp.millrace.get_weather", { ...call, server: "other" }, false],
-  ["another tool", "mcp.millrace.get_weather", { ...call, tool: "other" }, false],
-  ["no input", "mcp.millrace.get_weather", undefined, false],
-  ["other words", "cat mcp.millrace.get_weather", call, false],
-] as const)("a step that executes, with %s", (_, title, input, isOwn) => {
-  expect(isOwnTool({ title, name: undefined, kind: "execute", input }, ["get_weather"])).toBe(isOwn);
-});
-
-test.each([
-  ["mcp__millrace__get_weather", "Looking at the sky", "execute", true],
-  ["millrace_get_weather", "", undefined, true],
-  ["mcp__other__get_weather", "Looking at the sky", "other", false],
-  ["bash", "millrace_get_weather", "execute", false],
-] as const)(
-  "a step named %j and titled %j, of the kind %j, is a call of the client's tool: %j",
-  (name, title, kind, isOwn) => {
-    expect(isOwnTool({ title, name, kind, input: undefined }, ["get_weather"])).toBe(isOwn);
-  },
-);
 
 test("tools that an earlier gateway left count as used, because it alone saw the calls that were answered", () => {
-  const address = { socket: "door", secret: "secret" };
-  const kept = new SessionTools(address, () => {}, { ...address, offered: [], given: [] });
-  expect([new SessionTools(address, () => {}).isUsed, kept.isUsed]).toEqual([false, true]);
+  const kept = new SessionTools(relayed().door, { ...address, offered: [], given: [] });
+  expect([new SessionTools(relayed().door).isUsed, kept.isUsed]).toEqual([false, true]);
+});
+
+test("calls are noted for a later gateway once the end of their turn is stored, and until the next such end", () => {
+  const { door, say } = relayed();
+  const tools = new SessionTools(door);
+  tools.offer([tool]);
+  say(hello("one", "two"));
+  tools.give(tools.fresh.slice(0, 1), 7);
+  expect([tools.given, tools.fresh.map(({ callId }) => callId), tools.kept.given]).toEqual([["one"], ["two"], []]);
+  expect([tools.settle(), tools.settle(), tools.kept.given]).toEqual([7, undefined, ["one"]]);
+  tools.answer([done]);
+  expect([tools.given, tools.lost, tools.kept.given]).toEqual([[], 0, ["one"]]);
+  tools.give(tools.fresh, 9);
+  expect([tools.settle(), tools.kept.given]).toEqual([9, ["two"]]);
+});
+
+test("a later gateway has the calls of the one before once the relay names them, and counts those as lost that it does not name", () => {
+  const { door, say } = relayed();
+  const tools = new SessionTools(door, { ...address, offered: [tool], given: ["one", "two"] });
+  expect([tools.given, tools.lost]).toEqual([[], 2]);
+  say(hello("one", "three"));
+  expect([tools.given, tools.lost, tools.fresh.map(({ callId }) => callId)]).toEqual([["one"], 1, ["three"]]);
+});
+
+test("a result that comes before the relay is back is told once it names the call, and not for one that it gave up", () => {
+  const { door, told, say } = relayed();
+  const tools = new SessionTools(door, { ...address, offered: [tool], given: ["one"] });
+  tools.answer([done]);
+  say(hello("one"));
+  expect(told.at(-1)).toEqual({ type: "answer", ...done });
+  say({ type: "call", call: call("two") });
+  tools.give(tools.fresh, 1);
+  say({ type: "dropped", callId: "two" });
+  expect([tools.given, tools.lost]).toEqual([[], 1]);
+  const before = told.length;
+  tools.answer([{ ...done, callId: "two" }]);
+  expect([told.length, tools.lost]).toEqual([before, 0]);
 });

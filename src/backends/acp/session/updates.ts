@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
+import { isActing } from "../known/tool-names.ts";
 import { type TokenCounts, tokensIn } from "../wire/token-counts.ts";
 import type { SessionTools } from "./session-tools.ts";
-import { isActing } from "./session-tools.ts";
 
 /** A step of the agent's own that does more than look. */
 export interface Effect {

@@ -1,13 +1,13 @@
 import type { CascadeId } from "../../../base/ids.ts";
 import type { Backend } from "../../backend.ts";
-import { isUnknownSession, turnFailure } from "../process/errors.ts";
 import { OtherHost } from "../host/hosted-child.ts";
 import { forgetSession } from "../known/own-settings.ts";
+import { isUnknownSession, turnFailure } from "../process/errors.ts";
 import { launchFor } from "../process/prepare-launch.ts";
+import type { AgentParts } from "../session/agent-parts.ts";
 import { discardSession } from "../session/held-session.ts";
 import { sessionIdOf } from "../session/session-notes.ts";
 import { elsewhereMessage, resumeTurn, runTurn } from "./turn.ts";
-import type { AgentParts } from "../session/agent-parts.ts";
 
 /** An agent that speaks ACP: a session a turn, pushed updates, and its stored sessions to come back to. */
 export function acpBackend(parts: AgentParts): Backend {

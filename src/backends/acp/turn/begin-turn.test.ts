@@ -11,10 +11,10 @@ import { until } from "../../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import { type Batch, eventsOf, type Prompt } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
-import { continueParked } from "./begin-turn.ts";
 import { openAcpAgent } from "../agent.ts";
-import type { AgentChild } from "../wire/agent-child.ts";
 import { SessionNotes } from "../session/session-notes.ts";
+import type { AgentChild } from "../wire/agent-child.ts";
+import { continueParked } from "./begin-turn.ts";
 
 const session = { sessionId: "s", modes: { currentModeId: "ask", availableModes: [{ id: "ask" }] } };
 const replies = {

@@ -1,17 +1,18 @@
 import { bestEffort, notNeeded, orAborted, within } from "../../../base/async.ts";
 import type { NativePrompt, Prompt } from "../../backend.ts";
-import { untilQuiet } from "./drain.ts";
-import { turnFailure, twiceIfKilled } from "../process/errors.ts";
 import { OtherHost } from "../host/hosted-child.ts";
-import { type AgentProcess, NoDoor, type OpenSession } from "../session/agent-process.ts";
-import { untilSlow } from "../process/agent-starter.ts";
 import { servesTools } from "../known/own-settings.ts";
-import type { RunningPrompt } from "../session/running-prompt.ts";
-import { type AcpTurn, settle } from "../session/held-session.ts";
-import { sessionIdOf } from "../session/session-notes.ts";
-import { readReplay } from "./stored-turn.ts";
-import type { SessionTools } from "../session/session-tools.ts";
+import { untilSlow } from "../process/agent-starter.ts";
+import { turnFailure, twiceIfKilled } from "../process/errors.ts";
 import { type AgentParts, configure, launchOf } from "../session/agent-parts.ts";
+import { type AgentProcess, NoDoor } from "../session/agent-process.ts";
+import type { AcpTurn } from "../session/held-session.ts";
+import type { OpenSession } from "../session/open-session.ts";
+import type { RunningPrompt } from "../session/running-prompt.ts";
+import { sessionIdOf } from "../session/session-notes.ts";
+import type { SessionTools } from "../session/session-tools.ts";
+import { untilQuiet } from "./drain.ts";
+import { readReplay } from "./stored-turn.ts";
 
 /** How long a follow-up waits for a relay that looks for the new gateway; ms. */
 const relayMs = 5_000;
@@ -150,9 +151,8 @@ async function takeUp(
   await untilQuiet(running, parts.clock, signal);
   running.skip();
   running.begin();
-  tools.give(stored);
-  session.parkedAt = process.child.host?.read;
-  settle(session);
+  tools.give(stored, process.child.host?.read);
+  session.settle();
   process.note();
 }
 
@@ -249,14 +249,14 @@ export interface NativeStart {
  */
 export async function beginNatively(turn: AcpTurn, native: NativePrompt): Promise<NativeStart | undefined> {
   const { parts, held, signal } = turn;
-  const { knowledge, hub } = parts.native;
+  const { knowledge } = parts.native;
   const prompt = asNative(turn.prompt, native);
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
   const { process } = lease;
   const version = versionOf(parts, process);
   held.hold(lease, undefined);
   if (!mayTakeTools(parts, process)) return undefined;
-  const session = await process.newSession(signal, hub.offering(native.tools)).catch((error: unknown) => {
+  const session = await process.newSession(signal, native.tools).catch((error: unknown) => {
     if (error instanceof NoDoor) return undefined; // as in a home that cannot be written: the tools go in prose
     throw error;
   });

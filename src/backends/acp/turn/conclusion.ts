@@ -1,10 +1,9 @@
-import { type MillraceError, unusableAnswer } from "../../../base/errors.ts";
+import { MillraceError, unusableAnswer } from "../../../base/errors.ts";
 import type { FinishReason, TurnEventBody } from "../../../log/event.ts";
 import {
   type AgentErrorContext,
   agentError,
   clean,
-  effectError,
   isContentFilter,
   silence,
   stoppedError,
@@ -98,6 +97,38 @@ function endOf(
   if (unified === "cancelled") return { type: "cancelled", by: "ide" };
   if ((unified ?? "stop") === "stop" && (text === "" || reader.endsRefused)) return failed(unanswered(reader));
   return finished(unified ?? "stop", raw, text);
+}
+
+/** What an agent did, by the kind of its tool. */
+const deeds: Readonly<Record<string, string>> = {
+  edit: "changed a file",
+  delete: "deleted a file",
+  move: "moved a file",
+  execute: "ran a command",
+  read: "read something",
+  search: "searched for something",
+  fetch: "fetched something",
+};
+
+/** An answer that cannot be used because the agent set out to change something, or did it. */
+function effectError({ name, kind, title, state }: Effect, agent: string): MillraceError {
+  const words = title === "" ? "" : `: ${title}`;
+  const messages = {
+    done: `The agent "${agent}" ${deeds[kind] ?? "used its own tool"}${words}. Millrace could not prevent it, and stopped the turn.`,
+    begun:
+      `The agent "${agent}" began to use its own tool (${name}). Millrace stopped the turn, and cannot tell whether the tool ` +
+      "changed something.",
+    prevented: `The agent wanted to use its own tool (${name}), so Millrace stopped the turn.`,
+  };
+  const hints = {
+    done: "Look at what it changed. The agent's own settings let it act: correct them, or remove the agent from config.toml.",
+    begun: "Look at what it may have changed before you send the request again.",
+    prevented: "Millrace asks agents for answers only. Try again, or pick another model if this one keeps doing it.",
+  };
+  return new MillraceError("upstream_failed", messages[state], {
+    hint: hints[state],
+    details: { reason: unusableAnswer, ...(state === "prevented" ? {} : { effect: state }) },
+  });
 }
 
 /** `complete` says less than the stop reason does. */

@@ -2,11 +2,12 @@ import { bestEffort, notNeeded, orAborted, within } from "../../../base/async.ts
 import type { Clock } from "../../../base/clock.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
 import type { Batch } from "../../backend.ts";
-import { endsHere } from "./conclusion.ts";
-import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
-import type { AcpTurn } from "../session/held-session.ts";
-import type { RelayedCall, SessionTools } from "../session/session-tools.ts";
+import type { RelayedCall } from "../relay/relay-wire.ts";
 import { errorContext } from "../session/agent-parts.ts";
+import type { AcpTurn } from "../session/held-session.ts";
+import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
+import type { SessionTools } from "../session/session-tools.ts";
+import { endsHere } from "./conclusion.ts";
 
 /** How long an agent may write more of an answer after it said that the answer is complete; longer where it wrote nothing; ms. */
 const lateMs = 250;

@@ -1,11 +1,12 @@
 import type { JsonObject } from "../../../base/json.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
 import { isLockedSession, isUnknownSession, turnFailure } from "../process/errors.ts";
-import type { AgentProcess, OpenSession } from "../session/agent-process.ts";
 import type { Lease } from "../process/process-pool.ts";
 import { configure, launchOf } from "../session/agent-parts.ts";
-import { isWork, UpdateReader } from "../session/updates.ts";
+import type { AgentProcess } from "../session/agent-process.ts";
 import type { AcpTurn } from "../session/held-session.ts";
+import type { OpenSession } from "../session/open-session.ts";
+import { isWork, UpdateReader } from "../session/updates.ts";
 
 /** A turn whose prompt may have reached the agent, and the part of the answer that its reader already holds. */
 export interface BegunTurn {
@@ -63,7 +64,7 @@ export async function findStoredTurn(turn: AcpTurn, begun: BegunTurn): Promise<S
 async function replace(
   turn: AcpTurn,
   { sessionId, fromStep, answered }: BegunTurn,
-  lease: Lease,
+  lease: Lease<AgentProcess>,
 ): Promise<SessionState> {
   const { parts, held, signal } = turn;
   if (parts.spec.vendor !== "devin" || fromStep > 0 || answered) throw turnFailure(vanishedMessage);

@@ -4,21 +4,22 @@ import { isTerminal, type TurnEventBody } from "../../../log/event.ts";
 import { type AnswerSoFar, answerDiff, emptyAnswer } from "../../answer-diff.ts";
 import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForResults } from "../../backend.ts";
 import { estimatedUsage } from "../../turn-usage.ts";
+import { OtherHost } from "../host/hosted-child.ts";
+import type { LinesLost } from "../host/wire.ts";
+import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
+import { rulesOf } from "../process/prepare-launch.ts";
+import type { RelayedCall } from "../relay/relay-wire.ts";
+import { type AgentParts, blocksOf, errorContext, launchOf } from "../session/agent-parts.ts";
+import type { AgentProcess } from "../session/agent-process.ts";
+import { type AcpTurn, HeldSession, waitForResults } from "../session/held-session.ts";
+import type { OpenSession } from "../session/open-session.ts";
+import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
+import { cascadeIdOf, sessionIdOf } from "../session/session-notes.ts";
+import { usageEvent } from "../wire/token-counts.ts";
 import { asNative, asProse, begin, beginNatively, goneMessage, versionOf } from "./begin-turn.ts";
 import { conclude, ignoresTools } from "./conclusion.ts";
 import { drain } from "./drain.ts";
-import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
-import { OtherHost } from "../host/hosted-child.ts";
-import type { LinesLost } from "../host/wire.ts";
-import type { AgentProcess, OpenSession } from "../session/agent-process.ts";
-import { rulesOf } from "../process/prepare-launch.ts";
-import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
-import { type AcpTurn, HeldSession, waitForResults } from "../session/held-session.ts";
-import { cascadeIdOf, sessionIdOf } from "../session/session-notes.ts";
 import { type BegunTurn, findStoredTurn, type SessionState } from "./stored-turn.ts";
-import { usageEvent } from "../wire/token-counts.ts";
-import type { RelayedCall } from "../session/session-tools.ts";
-import { type AgentParts, blocksOf, errorContext, launchOf } from "../session/agent-parts.ts";
 
 /** One turn from its beginning: the contract of `Backend.run`. */
 export function runTurn(
@@ -254,8 +255,7 @@ function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], r
   const { answer, tokens, looked } = running.reader;
   running.begin();
   if (process !== undefined && session !== undefined) {
-    session.parkedAt = process.child.host?.read;
-    session.tools?.give(handed);
+    session.tools?.give(handed, process.child.host?.read);
     waitForResults(parts, process, session);
   }
   const events = handed.map(

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseJson } from "../../../base/json.ts";
-import type { KeptTools } from "./session-tools.ts";
+import type { ToolSpec } from "../../backend.ts";
 
 const schema = z.object({
   launch: z.string(),
@@ -27,6 +27,15 @@ const schema = z.object({
   loads: z.array(z.object({ sessionId: z.string(), id: z.number() })),
   parts: z.record(z.string(), z.string()).optional(),
 });
+
+/** What another gateway needs to go on with the tools of a session: how its relay finds it, what is offered, and the calls that wait. */
+export interface KeptTools {
+  readonly socket: string;
+  readonly secret: string;
+  readonly offered: readonly Pick<ToolSpec, "name" | "description" | "inputSchema">[];
+  /** The calls that a client has from a turn whose end is stored. */
+  readonly given: readonly string[];
+}
 
 /** Where an agent's process stands, as a gateway leaves it with the host for the next gateway. */
 export interface KeptProcess {

@@ -1,0 +1,52 @@
+import { isObject } from "../../../base/json.ts";
+
+/** The name of our server towards the agent, which is a part of the names of its tools there. */
+export const serverName = "millrace";
+
+/** Kinds of tools that act on the machine. A step of such a kind is never a call of the client's tools, also if its title is the name of one. */
+const acting: ReadonlySet<unknown> = new Set(["edit", "delete", "move", "execute", "read", "search", "fetch"]);
+
+export function isActing(kind: unknown): boolean {
+  return acting.has(kind);
+}
+
+/** A step as an agent reports it: `title`, `name`, `kind` and `rawInput` of a `tool_call`. */
+export interface ToolStep {
+  readonly title: string;
+  readonly name: unknown;
+  readonly kind: unknown;
+  readonly input: unknown;
+}
+
+/**
+ * Whether an agent's tool step is a call of one of the client's tools: by its name, or else by its title. The whole title has to be a
+ * name that agents give such a tool, because it may be words of the model (a command line). Source: docs/wire/acp-tools.md, "Names".
+ */
+export function isOwnTool({ title, name, kind, input }: ToolStep, tools: readonly string[]): boolean {
+  const shown = title.trim();
+  return tools.some((tool) => {
+    const names = forms(tool);
+    if (typeof name === "string" && names.includes(name)) return true;
+    if (acting.has(kind)) return shown === `mcp.${serverName}.${tool}` && isServerCall(input, tool);
+    return names.includes(shown);
+  });
+}
+
+/** Codex reports every call of a server as `execute`, with an input of its own making. A tool that acts needs other members than these. */
+function isServerCall(input: unknown, tool: string): boolean {
+  if (!isObject(input) || input["server"] !== serverName || input["tool"] !== tool) return false;
+  return Object.keys(input).every((key) => ["server", "tool", "arguments"].includes(key));
+}
+
+function forms(tool: string): readonly string[] {
+  return [
+    `${serverName}_${tool}`,
+    `mcp__${serverName}__${tool}`,
+    `mcp_${serverName}_${tool}`,
+    `${serverName}__${tool}`,
+    `${serverName}/${tool}`,
+    `${serverName}.${tool}`,
+    `Tool: ${serverName}/${tool}`,
+    `${tool} (${serverName} MCP Server)`,
+  ];
+}
