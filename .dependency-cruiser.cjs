@@ -93,10 +93,6 @@ const order = {
   "src/gateway/streams": { rpc: [], carriers: [] },
 };
 
-/** Folders whose order is not checked yet: their folders are being made. Delete the line when they stand. */
-const unordered = ["src/backends/acp"];
-for (const folder of unordered) delete order[folder];
-
 /** The workspace of the stand-in IDE: what it may know of the product, and the files that the product may import. */
 const simulator = { knows: ["proto", "base"], entries: "^simulator/(index|simulate|parts)\\.ts$" };
 
@@ -138,7 +134,6 @@ const nodeOnly = "^src/(client|base)/node/";
 module.exports = {
   knows,
   order,
-  unordered,
   forbidden: [
     ...Object.entries(knows).map(([name, others]) =>
       rule(

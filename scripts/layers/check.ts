@@ -8,7 +8,6 @@ interface Configuration {
   readonly knows: Readonly<Record<string, readonly string[]>>;
   /** By folder, then by a part of it: the other parts that it may know. */
   readonly order: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
-  readonly unordered: readonly string[];
   readonly forbidden: NonNullable<NonNullable<ICruiseOptions["ruleSet"]>["forbidden"]>;
   readonly options: ICruiseOptions;
 }
@@ -63,13 +62,13 @@ export async function checkLayers(root: string, configurationFile: string): Prom
   }
 }
 
-function foldersWithoutOrder(sources: readonly string[], { order, unordered }: Configuration): readonly string[] {
+function foldersWithoutOrder(sources: readonly string[], { order }: Configuration): readonly string[] {
   const folders = new Set(
     sources.filter((file) => core.test(file) && !/\.(test|fake|conformance)\.ts$/.test(file)).map(dirname),
   );
   return [...folders].filter((folder) => {
     const parent = dirname(folder);
-    return core.test(folder) && !unordered.includes(parent) && order[parent]?.[relative(parent, folder)] === undefined;
+    return core.test(folder) && order[parent]?.[relative(parent, folder)] === undefined;
   });
 }
 

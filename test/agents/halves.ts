@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import process from "node:process";
-import { lookAtHosts } from "../../src/backends/acp/host/hosted-child.ts";
+import { lookAtHosts } from "../../src/backends/acp/host/hosts.ts";
 import { orAborted } from "../../src/base/async.ts";
 import { millrace } from "../support/gateway-process.ts";
 import type { Bench } from "./bench.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import process from "node:process";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../simulator/index.ts";
-import { lookAtHosts } from "../../src/backends/acp/host/hosted-child.ts";
+import { lookAtHosts } from "../../src/backends/acp/host/hosts.ts";
 import { pinnedTo } from "./pinned.ts";
 
 /** Calls that arrived, by their names. */

@@ -4,7 +4,7 @@ import type { EventSink } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import type { Backend } from "../backend.ts";
 import type { BackendLifecycle } from "../lifecycle.ts";
-import { type HostsOptions, OtherHost } from "./host/hosted-child.ts";
+import { AgentHosts, type HostsOptions } from "./host/hosts.ts";
 import type { AcpAgentSpec } from "./known/agent-spec.ts";
 import { type AgentSigns, AgentStarter, type LeftProcess, untilSlow } from "./process/agent-starter.ts";
 import { agentError } from "./process/errors.ts";
@@ -100,7 +100,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   } = options;
   const { startChild, doors } = options;
   const onHostless = (why: string) => options.events?.emit("agent_hostless", { agent: spec.name, why });
-  const hosts = options.hosts === undefined ? undefined : { ...options.hosts, agent: spec.name, doors, onHostless };
+  const hosts = options.hosts && new AgentHosts({ ...options.hosts, agent: spec.name, doors, onHostless }, clock);
   const hub = new RelayHub(agentFolder(spec), doors);
   const starter = new AgentStarter(spec, { clock, startChild, hosts });
   const pool = new ProcessPool<AgentProcess>({
@@ -108,37 +108,28 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     warmMs,
     restartMs,
     start: async (launch, onChild, signal) => new AgentProcess(await starter.start(launch, onChild, signal), hub),
-    async adoptAll(signal) {
-      const adopted = awaited(await starter.adoptAll(signal));
-      void hub.sweep();
-      return adopted;
-    },
-    async adoptHolding(sessionId, signal) {
-      const adopted = await starter.adoptHolding(sessionId, signal);
-      return adopted === "elsewhere" || adopted instanceof OtherHost ? adopted : awaited(adopted);
-    },
-    onGivenUp({ sessions }) {
-      for (const { id, tools } of sessions.values()) {
-        parked.goOn(id);
-        tools?.leave();
-      }
+    async takeOver(signal) {
+      const { left, isBusy } = await starter.takeOver(signal);
+      const adopted = left.map((each) => [each.key, adopt(each)] as const);
+      swept ??= Promise.all([hosts?.sweep(), hub.sweep()]); // after the doors of these were made
+      return { left: adopted, isBusy };
     },
   });
-  const awaited = (left: readonly LeftProcess[]) =>
-    left.map((each) => {
-      const process = AgentProcess.adopt(each, hub);
-      for (const session of process.sessions.values())
-        if ((session.tools?.kept.given ?? []).length > 0) waitForResults(parts, process, session);
-      void closeUntaken(parts, process);
-      return [each.key, process] as const;
-    });
+  let swept: Promise<unknown> | undefined;
+  const adopt = (left: LeftProcess) => {
+    const process = AgentProcess.adopt(left, hub);
+    for (const session of process.sessions.values())
+      if ((session.tools?.kept.given ?? []).length > 0) waitForResults(parts, process, session);
+    void closeUntaken(parts, process);
+    return process;
+  };
   const notes = new SessionNotes(starter.folder, clock);
   let prompts = 0;
   const parked = new ParkedPrompts(clock, options.parkedMs);
   const native = { knowledge: new NativeKnowledge(starter.folder, options.tools ?? "auto"), parked };
   const { events } = options;
   const onPrompt = () => prompts++;
-  const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt, native, events };
+  const parts: AgentParts = { spec, clock, pool, hosts, notes, silenceMs, lockedMs, onPrompt, native, events };
   const signs: AgentSigns = {
     name: spec.name,
     heardMs: () => Math.max(pool.startingHeardMs, ...pool.processes.map(({ child }) => child.heardMs)),

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { endHosts } from "../../backends/acp/host/hosted-child.ts";
+import { endHosts } from "../../backends/acp/host/hosts.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";

@@ -1,4 +1,4 @@
-import { lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
+import { lookAtHosts } from "../../backends/acp/host/hosts.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import { withFileReason } from "../../base/node/file-problem.ts";
 import type { IdeFinder } from "../../ide/ide.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { endHosts, lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
+import { endHosts, lookAtHosts } from "../../backends/acp/host/hosts.ts";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { processRuns } from "../../base/node/process-exists.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises"; // the errors of rmSync have no code
 import { dirname, join } from "node:path";
-import { endHosts } from "../../backends/acp/host/hosted-child.ts";
+import { endHosts } from "../../backends/acp/host/hosts.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { processRuns } from "../../base/node/process-exists.ts";

@@ -15,7 +15,7 @@ import { ScriptedHarness } from "../scripted-harness.fake.ts";
 import type { AgentPlan } from "../scripted-plan.fake.ts";
 import { doorKinds } from "../wire/door.fake.ts";
 import { shortPath } from "../wire/socket-address.ts";
-import { endHosts, lookAtHosts } from "./hosted-child.ts";
+import { endHosts, lookAtHosts } from "./hosts.ts";
 
 const prompt = promptFor("devin/default");
 const options = { keep: false, onAlive: () => {} };
@@ -81,7 +81,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect(await agent.stats()).toMatchObject({ starts: 0, crashes: 0, processes: [{ runningTurns: 0 }] });
   });
 
-  test("a gateway that runs already takes up the agent of another one that is killed", async () => {
+  test("a gateway that started before the end of the one before takes up its agent afterwards", async () => {
     const runs = Promise.withResolvers<AcpAgent>();
     const cascadeId = await killedAfter(2, { text, pauses: true }, async () => {
       const agent = next();
@@ -163,20 +163,6 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect([await harness.count("start"), await harness.count("accepted"), await harness.count("load")]).toEqual([
       1, 1, 0,
     ]);
-  });
-
-  test("one gateway has an agent at a time: another one starts its own", async () => {
-    harness = await ScriptedHarness.open({ text });
-    const ask = async (agent: AcpAgent) => {
-      const events: TurnEventBody[] = [];
-      for await (const event of eventsOf(agent.backend.run(prompt, options, new AbortController().signal)))
-        events.push(event);
-      expect(events.at(-1)).toMatchObject({ type: "finished", text });
-    };
-    await ask(next());
-    await ask(next());
-    expect(await harness.count("start")).toBe(2);
-    expect((await lookAtHosts(folder())).map(({ served }) => served)).toEqual([true, true]);
   });
 
   test("a host that is killed ends its agent, and the turn fails by name with what had arrived", async () => {

@@ -6,7 +6,8 @@ import { FakeClock } from "../../../base/clock.fake.ts";
 import { systemClock } from "../../../base/clock.ts";
 import { doorKinds } from "../wire/door.fake.ts";
 import { AgentHost } from "./host.ts";
-import { HostedChild, lookAtHosts } from "./hosted-child.ts";
+import { HostedChild } from "./hosted-child.ts";
+import { lookAtHosts } from "./hosts.ts";
 import { LineLog } from "./line-log.ts";
 import type { GatewayRole } from "./wire.ts";
 
@@ -21,7 +22,6 @@ const note = (state: string, parts: Readonly<Record<string, string>> = {}) => ({
   parts,
   keep: 0,
   running: [],
-  sessions: [],
 });
 const line = (message: object) => `${JSON.stringify(message)}\n`;
 
@@ -68,7 +68,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       ...(mostBytes === undefined ? {} : { mostBytes }),
     });
     await host.listen();
-    const gateway = (role: GatewayRole = { role: "starter" }) => HostedChild.open(door, role, systemClock);
+    const gateway = (role: GatewayRole = "starter") => HostedChild.open(door, role, systemClock);
     /** The gateway leaves, and the host has noticed. */
     const leave = async (child: HostedChild) => {
       await child.leave();
@@ -94,7 +94,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     for (const answers of [true, false]) {
       const { clock, state, gateway, leave } = await hosting();
       const child = await gateway();
-      child.note({ parts: {}, state: "{}", keep: 0, running: [7], sessions: [] });
+      child.note({ parts: {}, state: "{}", keep: 0, running: [7] });
       await leave(child);
       await clock.advance(2 * aloneMs);
       if (answers) state.say(line({ id: 7, result: {} }));
@@ -125,7 +125,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     await Promise.resolve();
     child.note(note("{}", { a: "1", c: "2" }));
     await leave(child);
-    expect((await gateway({ role: "successor" })).parts).toEqual({ a: "1", c: "2" });
+    expect((await gateway("successor")).parts).toEqual({ a: "1", c: "2" });
   });
 
   test("lines that the disk does not take stay in memory, and those that are given up are told to the next gateway", async () => {
@@ -140,7 +140,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     state.say(text.repeat(3));
     await expect.poll(() => read.length).toBeGreaterThan(3_000_000);
     await leave(first);
-    const second = await gateway({ role: "successor" });
+    const second = await gateway("successor");
     let again = "";
     second.onText((part) => (again += part));
     await expect.poll(() => again.length).toBe(read.length);
@@ -149,7 +149,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     await expect.poll(() => again.length).toBe(read.length + 15 * text.length);
     await expect.poll(() => [state.held, log.memoryBytes < 16_000_000]).toEqual([false, true]);
     await leave(second);
-    expect((await gateway({ role: "successor" })).lost).toBe("disk_full");
+    expect((await gateway("successor")).lost).toBe("disk_full");
   });
 
   test("a host whose folder is removed ends", async () => {
@@ -171,9 +171,9 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     let read = "";
     child.onText((part) => (read += part));
     await expect.poll(() => read).toBe(text.repeat(kept));
-    child.note({ parts: {}, state: "{}", keep: kept, running: [], sessions: [] });
+    child.note({ parts: {}, state: "{}", keep: kept, running: [] });
     await expect.poll(() => [state.held, log.bytes]).toEqual([false, 0]);
-    child.note({ parts: {}, state: "{}", keep: kept, running: [7], sessions: [] }); // the next gateway wants all lines from here on
+    child.note({ parts: {}, state: "{}", keep: kept, running: [7] }); // the next gateway wants all lines from here on
     for (let lines = 0; lines < 50; lines++) state.say(text);
     expect(log.bytes).toBeLessThan(1_500);
     await expect.poll(() => read).toBe(text.repeat(kept + 50));
@@ -194,24 +194,14 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect(await caughtUp).toBe("first\nsecond\n");
   });
 
-  test("a gateway that needs a session gets the agent from one that does not need it, and from no other", async () => {
+  test("a gateway that starts waits for the end of the one before, and is refused where that one stays", async () => {
     const { gateway } = await hosting();
-    const finder = (session: string) => gateway({ role: "finder", session });
     const first = await gateway();
-    await expect(finder("a")).rejects.toMatchObject({ why: "stranger" });
     first.onText(() => {});
-    first.note({ parts: {}, state: "kept", keep: 0, running: [], sessions: ["a"] });
-    await expect.poll(() => finder("a").catch(({ why }: { why: string }) => why)).toBe("busy"); // it keeps what it needs
-    await expect(finder("b")).rejects.toMatchObject({ why: "stranger" });
-    first.onWanted = () => {
-      void first.leave();
-      return true;
-    };
-    const second = await finder("a");
-    expect(second.state).toBe("kept");
-    await expect(first.exited).resolves.toBe("its host ended");
-    second.onText(() => {});
-    second.onWanted = () => false;
-    await expect(gateway({ role: "finder", session: "a" })).rejects.toMatchObject({ why: "busy" });
+    first.note(note("kept"));
+    await expect(gateway("successor")).rejects.toMatchObject({ why: "busy" });
+    const later = gateway("successor");
+    await first.leave();
+    expect((await later).state).toBe("kept");
   });
 });

@@ -60,7 +60,6 @@ export class AgentHost {
   #door: Door | undefined;
   readonly #lines = new TextLines(longestLine);
   readonly #running = new Set<number>();
-  #sessions: readonly string[] = [];
   readonly #sinceMs: number;
   #state: string | null = null;
   readonly #parts = new Map<string, string>();
@@ -129,9 +128,6 @@ export class AgentHost {
       case "hello":
         this.#welcome(socket, order);
         break;
-      case "keep":
-        for (const { refuse } of this.#queued.filter(({ isFinder }) => isFinder)) refuse();
-        break;
       case "look":
         socket.end(`${writeJson(this.#seen)}\n`);
         break;
@@ -170,15 +166,11 @@ export class AgentHost {
 
   /** All that the gateway before has sent is handled before another one is welcome. */
   #welcome(socket: Socket, hello: Order & { readonly type: "hello" }): void {
-    const isFinder = hello.role === "finder";
-    const refuse = (refused: Refusal["refused"]) => socket.end(`${writeJson({ refused } satisfies Refusal)}\n`);
-    const isStranger = isFinder && !this.#sessions.includes(hello.session);
-    const isAwaited = this.#gateways === 0 && hello.role !== "starter";
-    if (isStranger || isAwaited) refuse(isStranger ? "stranger" : "busy");
+    const refuse = () => socket.end(`${writeJson({ refused: "busy" } satisfies Refusal)}\n`);
+    if (this.#gateways === 0 && hello.role !== "starter") refuse();
     else if (this.#connection === undefined) this.#serve(socket);
     else {
       const queued: QueuedGateway = {
-        isFinder,
         serve: () => {
           clearTimeout(tired);
           if (!socket.destroyed) this.#serve(socket);
@@ -187,13 +179,12 @@ export class AgentHost {
           clearTimeout(tired);
           if (!this.#queued.includes(queued)) return;
           this.#queued = this.#queued.filter((each) => each !== queued);
-          refuse("busy");
+          refuse();
         },
       };
       // after a time without a processor the end of the one before may be read in the same turn of the loop as this timer
       const tired = setTimeout(() => setImmediate(queued.refuse), patienceMs);
       this.#queued.push(queued);
-      if (isFinder) this.#connection.tell({ wanted: true });
     }
   }
 
@@ -230,14 +221,13 @@ export class AgentHost {
     if (write !== undefined) this.#child.write(write);
   }
 
-  #note({ state, parts = {}, keep, running, sessions }: ToldNote): void {
+  #note({ state, parts = {}, keep, running }: ToldNote): void {
     this.#state = state;
     for (const [name, part] of Object.entries(parts)) {
       if (part === null) this.#parts.delete(name);
       else this.#parts.set(name, part);
     }
     this.#noted = running.length;
-    this.#sessions = sessions;
     this.#keep = keep;
     this.#running.clear();
     for (const id of running) this.#running.add(id);
@@ -317,7 +307,6 @@ export class AgentHost {
 
 /** A gateway that waits for the one before it to leave. */
 interface QueuedGateway {
-  readonly isFinder: boolean;
   readonly serve: () => void;
   readonly refuse: () => void;
 }

@@ -12,7 +12,8 @@ import { eventsOf } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
 import { openDoor } from "../wire/door.ts";
-import { endHosts, HostedChild, lookAtHosts } from "./hosted-child.ts";
+import { HostedChild } from "./hosted-child.ts";
+import { endHosts, lookAtHosts } from "./hosts.ts";
 
 /*
  * A host outlives its gateway, so after an update it is of the build before. The program of that build is a fixture; its number is
@@ -137,9 +138,9 @@ async function played(version: number) {
     for (const socket of sockets) socket.destroy();
     door.close();
   };
-  const child = await HostedChild.open(path, { role: "starter" }, systemClock);
+  const child = await HostedChild.open(path, "starter", systemClock);
   const tell = (state: string, parts: Readonly<Record<string, string>>) => {
-    child.note({ state, parts, keep: 0, running: [], sessions: [] });
+    child.note({ state, parts, keep: 0, running: [] });
     child.write("");
   };
   return { heard, tell, leave: () => child.leave() };
@@ -166,7 +167,6 @@ describe.skipIf(process.platform === "win32")("a note", () => {
       state: '{"at":1,"parts":{"a":"1"}}',
       keep: 0,
       running: [],
-      sessions: [],
     });
   });
 });

@@ -29,9 +29,7 @@ export const readyWord = "ready\n";
 /** From a gateway or a command, one JSON object a line. The first one of a connection is not `tell`. */
 export type Order =
   /** A gateway wants the agent. Answered by `Welcome`, or by `Refusal`. */
-  | ({ readonly type: "hello" } & GatewayRole)
-  /** The gateway that is connected needs the agent itself: who looks for it is refused. */
-  | { readonly type: "keep" }
+  | { readonly type: "hello"; readonly role: GatewayRole }
   /** Answered by `HostLook`. */
   | { readonly type: "look" }
   /** Answered by `caughtUp`, after all lines that the agent wrote before. */
@@ -46,12 +44,9 @@ export type ToldNote = Omit<HostNote, "parts"> & { readonly parts?: Readonly<Rec
 
 /**
  * `starter`: it started the host, and nobody has the agent before it. `successor`: it starts now, so the one before may be about to end,
- * and it waits for that. `finder`: it needs a session of this agent. The gateway that is connected is told so, and gives the agent up
- * unless it needs it too.
+ * and it waits for that.
  */
-export type GatewayRole =
-  | { readonly role: "starter" | "successor" }
-  | { readonly role: "finder"; readonly session: string };
+export type GatewayRole = "starter" | "successor";
 
 /** The answer to a gateway's `hello`. The agent's lines follow from `first` on, each after a `<`; news of the agent are JSON. */
 export interface Welcome {
@@ -75,16 +70,15 @@ export interface Welcome {
 /** `disk_full`: they could not be written, and were too many for memory. `too_many`: there was no room for them. */
 export type LinesLost = "disk_full" | "too_many";
 
-/** `busy`: another gateway is connected, or is about to be. `stranger`: the agent has no such session. */
+/** Another gateway is connected, or is about to be. */
 export interface Refusal {
-  readonly refused: "busy" | "stranger";
+  readonly refused: "busy";
 }
 
-/** `half`: the agent has written a part of a line; its text where it asks something there. `wanted`: another gateway needs a session. `ended`: how its process ended. */
+/** `half`: the agent has written a part of a line; its text where it asks something there. `ended`: how its process ended. */
 export type News =
   | { readonly caughtUp: true }
   | { readonly half: true | string }
-  | { readonly wanted: true }
   | { readonly errors: string }
   | { readonly ended: string };
 

@@ -1,14 +1,8 @@
 import { basename } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
-import {
-  freeHosts,
-  type HostedChild,
-  type HostsOptions,
-  hostedStart,
-  hostHolding,
-  OtherHost,
-} from "../host/hosted-child.ts";
+import type { HostedChild } from "../host/hosted-child.ts";
+import type { AgentHosts } from "../host/hosts.ts";
 import { spawnChild } from "../host/spawn-child.ts";
 import type { LinesLost } from "../host/wire.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
@@ -28,9 +22,9 @@ const devinName = "windsurf";
 
 export interface StarterOptions {
   readonly clock: Clock;
-  /** Starts a process; a real one by default, in a host if there is a folder for hosts. */
+  /** Starts a process; a real one by default, in a host if there are hosts. */
   readonly startChild?: StartChild | undefined;
-  readonly hosts?: HostsOptions | undefined;
+  readonly hosts: AgentHosts | undefined;
 }
 
 /** A process that another gateway left, and how that one left it. */
@@ -53,13 +47,13 @@ export class AgentStarter {
   readonly #startChild: StartChild;
   agentVersion: string | undefined;
 
-  readonly #hosts: HostsOptions | undefined;
+  readonly #hosts: AgentHosts | undefined;
 
   constructor(spec: AcpAgentSpec, { clock, startChild, hosts }: StarterOptions) {
     this.#spec = spec;
     this.#clock = clock;
     this.#hosts = hosts;
-    this.#startChild = startChild ?? (hosts === undefined ? spawnChild : hostedStart(hosts));
+    this.#startChild = startChild ?? (hosts === undefined ? spawnChild : (launch) => hosts.start(launch));
     this.folder = agentFolder(spec);
   }
 
@@ -83,28 +77,12 @@ export class AgentStarter {
     }
   }
 
-  /** The processes that other gateways left in hosts, for a gateway that starts. */
-  async adoptAll(signal: AbortSignal): Promise<readonly LeftProcess[]> {
-    return this.#hosts === undefined
-      ? []
-      : await this.#adopt(await freeHosts(this.#hosts, this.#clock, signal), signal);
-  }
-
-  /**
-   * The process that has this session, where another gateway left it or leaves it now; `elsewhere` where one needs it itself, and its host
-   * where that is of a build that this one cannot read.
-   */
-  async adoptHolding(session: string, signal: AbortSignal): Promise<readonly LeftProcess[] | "elsewhere" | OtherHost> {
-    const child = this.#hosts && (await hostHolding(this.#hosts, session, this.#clock));
-    if (child === "busy") return "elsewhere";
-    if (child instanceof OtherHost) return child;
-    return child === undefined ? [] : await this.#adopt([child], signal);
-  }
-
-  async #adopt(children: readonly HostedChild[], signal: AbortSignal): Promise<readonly LeftProcess[]> {
-    if (children.length === 0) return [];
+  /** The processes that the gateway before left in hosts since the last call; `isBusy` as of `AgentHosts.takeOver`. */
+  async takeOver(signal: AbortSignal): Promise<{ readonly left: readonly LeftProcess[]; readonly isBusy: boolean }> {
+    const { children = [], isBusy = false } = (await this.#hosts?.takeOver(signal)) ?? {};
+    if (children.length === 0) return { left: [], isBusy };
     const now = await prepareLaunch(this.#spec, signal).catch(() => undefined); // its running turns need no account any more
-    return children.flatMap((child) => {
+    const left = children.flatMap((child) => {
       const kept = keptIn(child);
       if (kept === undefined) {
         void child.end(endGraceMs); // its gateway was killed before the agent had answered
@@ -116,6 +94,7 @@ export class AgentStarter {
       const key = kept.settings === now?.settings ? kept.launch : undefined;
       return [{ key, child, start, kept, lost: child.lost }];
     });
+    return { left, isBusy };
   }
 
   /** Notes the version of an agent that has answered; returns the name that it gives. */

@@ -2,7 +2,6 @@ import { bestEffort, notNeeded, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { Notifier } from "../../../base/notifier.ts";
-import { OtherHost } from "../host/hosted-child.ts";
 import type { Abilities } from "../wire/abilities.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
 import type { AgentLaunch } from "./prepare-launch.ts";
@@ -22,7 +21,7 @@ export interface PoolProcess {
 }
 
 /** A process that another gateway left, and the key of its launch: undefined where its settings have changed. */
-type Adopted<P> = readonly [key: string | undefined, process: P];
+type LeftProcess<P> = readonly [key: string | undefined, process: P];
 
 export interface PoolOptions<P extends PoolProcess> {
   readonly clock: Clock;
@@ -32,15 +31,10 @@ export interface PoolOptions<P extends PoolProcess> {
   readonly restartMs: number;
   /** Starts a process, hands it to `onChild`, and sends `initialize`. */
   readonly start: (launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal) => Promise<P>;
-  /** The processes that other gateways left, by the keys of their launches; undefined for one that takes no new turns. */
-  readonly adoptAll?: (signal: AbortSignal) => Promise<readonly Adopted<P>[]>;
-  /** The one that has this session; `elsewhere` while another gateway needs it. */
-  readonly adoptHolding?: (
-    sessionId: string,
+  /** The processes that the gateway before left since the last call. `isBusy`: it still has one, so it is about to end. */
+  readonly takeOver?: (
     signal: AbortSignal,
-  ) => Promise<readonly Adopted<P>[] | "elsewhere" | OtherHost>;
-  /** Called when a process is given up to another gateway, before that one gets it. */
-  readonly onGivenUp?: (process: P) => void;
+  ) => Promise<{ readonly left: readonly LeftProcess<P>[]; readonly isBusy: boolean }>;
 }
 
 /** A process that may not end yet. `release` is called once. */
@@ -59,9 +53,8 @@ interface Slot<P extends PoolProcess> {
   lastUsedMs: number;
   /** Aborts the wait for the end of its warm time. */
   cooling: AbortController | undefined;
-  /** The pool asked it to end, or another gateway gets it. */
+  /** The pool asked it to end, or leaves it to the next gateway. */
   ending: boolean;
-  isGivenUp: boolean;
 }
 
 /** The recent failures of one launch. */
@@ -88,10 +81,10 @@ export class ProcessPool<P extends PoolProcess> {
   readonly #failures = new Map<string, Failure>();
   readonly #closing = new AbortController();
   readonly #freed = new Notifier();
-  /** The look for what other gateways left when this one started. */
-  #adopted: Promise<void> | undefined;
-  /** Looks for single sessions, one after the other: two must not want the same process. */
-  #looking: Promise<unknown> = Promise.resolve();
+  /** Looks for what the gateway before left, one after the other: two must not want the same process. */
+  #looking: Promise<void> = Promise.resolve();
+  /** The first of them, before any process is started. */
+  #first: Promise<boolean> | undefined;
   starts = 0;
   crashes = 0;
   /** The abilities of the process that was started last. */
@@ -110,7 +103,8 @@ export class ProcessPool<P extends PoolProcess> {
    * again. `recovers`: a stored answer is to be read, and no prompt waits for this process; then there is no pause.
    */
   async lease(launch: AgentLaunch, signal: AbortSignal, recovers = false): Promise<Lease<P>> {
-    await orAborted(this.#adoptAll(), signal);
+    this.#first ??= this.#takeOver();
+    await orAborted(this.#first, signal);
     for (;;) {
       signal.throwIfAborted();
       if (this.#closing.signal.aborted) throw new MillraceError("cancelled", "The agent is being closed.");
@@ -130,25 +124,14 @@ export class ProcessPool<P extends PoolProcess> {
   }
 
   /**
-   * The process that has this session open, if any has: one of this gateway's, or one that another gateway left or does not need.
-   * `elsewhere`: another gateway needs it. A host: that has it, and is of a build that this one cannot read.
+   * The process that has this session open, if any has: one of this gateway's, or one that the gateway before left. `busy`: that one still
+   * has a process of this agent, which may have the session.
    */
-  async leaseHolding(sessionId: string): Promise<Lease<P> | "elsewhere" | OtherHost | undefined> {
+  async leaseHolding(sessionId: string): Promise<Lease<P> | "busy" | undefined> {
     const here = this.#holding(sessionId);
     if (here !== undefined) return here;
-    await this.#adoptAll();
-    const found = this.#looking.then(() => this.#holding(sessionId) ?? this.#find(sessionId));
-    this.#looking = bestEffort(found);
-    return await found;
-  }
-
-  async #find(sessionId: string): Promise<Lease<P> | "elsewhere" | OtherHost | undefined> {
-    const leaving = [...this.#slots.values()].find(({ process }) => process?.sessions.has(sessionId) === true);
-    if (leaving !== undefined) return leaving.isGivenUp ? "elsewhere" : undefined;
-    const found = await this.#options.adoptHolding?.(sessionId, this.#closing.signal);
-    if (found === "elsewhere" || found instanceof OtherHost) return found;
-    this.#takeUp(found ?? []);
-    return this.#holding(sessionId);
+    const isBusy = await this.#takeOver();
+    return this.#holding(sessionId) ?? (isBusy ? "busy" : undefined);
   }
 
   #holding(sessionId: string): Lease<P> | undefined {
@@ -175,29 +158,22 @@ export class ProcessPool<P extends PoolProcess> {
     await Promise.all([...this.#slots.values()].map((slot) => this.#leave(slot)));
   }
 
-  /** Takes up, once, what other gateways left. Never rejects. */
-  #adoptAll(): Promise<void> {
-    const found = async () => this.#takeUp((await this.#options.adoptAll?.(this.#closing.signal)) ?? []);
-    this.#adopted ??= bestEffort(found());
-    return this.#adopted;
-  }
-
-  #takeUp(found: readonly Adopted<P>[]): void {
-    for (const [key, process] of found) {
-      const isFree = key !== undefined && !this.#slots.has(key);
-      process.isStale ||= !isFree;
-      this.#begin(isFree ? key : `pid ${process.child.pid}`, process);
-    }
-  }
-
-  /** Whether another gateway gets the process of this slot, because no turn has it here. */
-  #giveUp(slot: Slot<P>, process: P): boolean {
-    if (slot.leases > 0 || slot.ending) return false;
-    Object.assign(slot, { ending: true, isGivenUp: true });
-    slot.cooling?.abort();
-    this.#options.onGivenUp?.(process);
-    void process.child.host?.leave();
-    return true;
+  /** Takes over what the gateway before left until now. Answers whether that one still has a process. Never rejects. */
+  async #takeOver(): Promise<boolean> {
+    let isBusy = false;
+    const look = async () => {
+      const found = await this.#options.takeOver?.(this.#closing.signal);
+      isBusy = found?.isBusy === true;
+      for (const [key, process] of found?.left ?? []) {
+        const isFree = key !== undefined && !this.#slots.has(key);
+        process.isStale ||= !isFree;
+        this.#begin(isFree ? key : `pid ${process.child.pid}`, process);
+      }
+    };
+    const looked = this.#looking.then(() => bestEffort(look()));
+    this.#looking = looked;
+    await looked;
+    return isBusy;
   }
 
   async #take(slot: Slot<P>, signal: AbortSignal): Promise<Lease<P>> {
@@ -246,7 +222,6 @@ export class ProcessPool<P extends PoolProcess> {
       leases: 0,
       lastUsedMs,
       ending: false,
-      isGivenUp: false,
     };
     this.#slots.set(key, slot);
     if (!(started instanceof Promise)) this.#ready(slot, started);
@@ -276,7 +251,6 @@ export class ProcessPool<P extends PoolProcess> {
     slot.starting = undefined;
     this.lastAbilities = process.abilities;
     process.onIdle = () => this.#rest(slot);
-    if (process.child.host !== undefined) process.child.host.onWanted = () => this.#giveUp(slot, process);
   }
 
   #exited(slot: Slot<P>): void {

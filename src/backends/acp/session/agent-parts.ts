@@ -3,6 +3,7 @@ import type { EventSink } from "../../../base/emitter.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import type { Prompt } from "../../backend.ts";
 import type { BackendLifecycle } from "../../lifecycle.ts";
+import type { AgentHosts } from "../host/hosts.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
 import { actsForTitles, hasNoTools } from "../known/own-settings.ts";
 import { type AgentErrorContext, actsFreely, titlesFreely } from "../process/errors.ts";
@@ -21,6 +22,7 @@ export interface AgentParts {
   readonly spec: AcpAgentSpec;
   readonly clock: Clock;
   readonly pool: ProcessPool<AgentProcess>;
+  readonly hosts: AgentHosts | undefined;
   readonly notes: SessionNotes;
   readonly silenceMs: number;
   /** How long a session that another process holds is waited for. */

@@ -192,7 +192,7 @@ export class AgentProcess {
     const kept = { launch, settings, initialized, sessions, loads };
     const running = [...this.sessions.values()].flatMap((session) => (session.running && session.prompt?.id) ?? []);
     const keep = Math.min(host.read, ...sessions.map(({ prompt }) => prompt?.from ?? host.read));
-    host.note({ state: writeJson(kept), parts, keep, running, sessions: [...this.sessions.keys()] });
+    host.note({ state: writeJson(kept), parts, keep, running });
   }
 
   /** Called when a prompt has ended, whether or not its events were read. Set by the pool. */

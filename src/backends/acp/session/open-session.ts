@@ -41,11 +41,11 @@ export class OpenSession implements SessionReader {
   }
 
   update(update: JsonObject): void {
-    this.#prompt?.update(update);
+    this.#reading()?.update(update);
   }
 
   vendor(method: string, params: JsonObject): void {
-    this.#prompt?.told(method, params);
+    this.#reading()?.told(method, params);
   }
 
   permission(toolCall: JsonObject): boolean {
@@ -63,7 +63,7 @@ export class OpenSession implements SessionReader {
   }
 
   /** The prompt that an update belongs to: none for a line that is read again and is older than the prompt. */
-  get #prompt(): RunningPrompt | undefined {
+  #reading(): RunningPrompt | undefined {
     return (this.#read() ?? 1) > (this.prompt?.from ?? 0) ? this.last : undefined;
   }
 }

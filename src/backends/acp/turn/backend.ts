@@ -1,6 +1,5 @@
 import type { CascadeId } from "../../../base/ids.ts";
 import type { Backend } from "../../backend.ts";
-import { OtherHost } from "../host/hosted-child.ts";
 import { forgetSession } from "../known/own-settings.ts";
 import { isUnknownSession, turnFailure } from "../process/errors.ts";
 import { launchFor } from "../process/prepare-launch.ts";
@@ -25,8 +24,7 @@ async function takeUp({ spec, pool, notes }: AgentParts, cascadeId: CascadeId): 
   const logged = sessionIdOf(spec.name, cascadeId);
   const id = logged && (await notes.current(logged));
   const lease = id === undefined ? undefined : await pool.leaseHolding(id);
-  if (lease === "elsewhere") return undefined;
-  return () => (lease instanceof OtherHost ? undefined : lease?.release()); // the turn itself waits for such a host
+  return lease === "busy" ? undefined : () => lease?.release();
 }
 
 /**
@@ -39,9 +37,9 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   if (logged === undefined) return;
   const { id } = await notes.last(logged); // one that was noted as discarded may still be there: its agent died meanwhile
   const here = await pool.leaseHolding(id);
-  if (here === "elsewhere") throw turnFailure(elsewhereMessage);
-  if (here instanceof OtherHost) await here.over(signal);
-  else if (here !== undefined) {
+  if (here === "busy") throw turnFailure(elsewhereMessage);
+  if (here === undefined) await parts.hosts?.othersOver(signal);
+  else {
     try {
       await discardSession(parts, here.process, id);
     } finally {

@@ -1,6 +1,5 @@
 import { bestEffort, notNeeded, orAborted, within } from "../../../base/async.ts";
 import type { NativePrompt, Prompt } from "../../backend.ts";
-import { OtherHost } from "../host/hosted-child.ts";
 import { servesTools } from "../known/own-settings.ts";
 import { untilSlow } from "../process/agent-starter.ts";
 import { turnFailure, twiceIfKilled } from "../process/errors.ts";
@@ -78,8 +77,7 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
   if (isDiscarded) throw turnFailure(goneMessage);
   if (id !== logged) held.replaced = logged;
   here ??= await parts.pool.leaseHolding(id);
-  if (here === "elsewhere") throw turnFailure(busyMessage);
-  if (here instanceof OtherHost) throw turnFailure(goneMessage);
+  if (here === "busy") throw turnFailure(busyMessage);
   const session = here?.process.sessions.get(id);
   if (here !== undefined && session !== undefined) {
     held.hold(here, undefined); // until it is known to be free it is another turn's

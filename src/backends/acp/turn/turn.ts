@@ -4,7 +4,6 @@ import { isTerminal, type TurnEventBody } from "../../../log/event.ts";
 import { type AnswerSoFar, answerDiff, emptyAnswer } from "../../answer-diff.ts";
 import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForResults } from "../../backend.ts";
 import { estimatedUsage } from "../../turn-usage.ts";
-import { OtherHost } from "../host/hosted-child.ts";
 import type { LinesLost } from "../host/wire.ts";
 import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
 import { rulesOf } from "../process/prepare-launch.ts";
@@ -122,11 +121,8 @@ async function openHere(
 ): Promise<RunningPrompt | undefined> {
   const { parts, prompt, held } = turn;
   const lease = await parts.pool.leaseHolding(sessionId);
-  if (lease === "elsewhere") throw turnFailure(elsewhereMessage);
-  if (lease instanceof OtherHost) {
-    await lease.over(turn.signal, turn.options.onAlive); // then the stored session is read
-    return undefined;
-  }
+  if (lease === "busy") throw turnFailure(elsewhereMessage);
+  if (lease === undefined) await parts.hosts?.othersOver(turn.signal, turn.options.onAlive); // then the stored session is read
   const session = lease?.process.sessions.get(sessionId);
   if (lease === undefined || session === undefined) {
     lease?.release();

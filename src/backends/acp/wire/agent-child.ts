@@ -31,8 +31,6 @@ export interface HostNote {
   readonly keep: number;
   /** The ids of the prompts that run. */
   readonly running: readonly number[];
-  /** The sessions that a gateway may come for. */
-  readonly sessions: readonly string[];
 }
 
 /** A process of ours that keeps an agent and its output while gateways come and go. */
@@ -43,8 +41,6 @@ export interface ChildHost {
   readonly firstId: number;
   /** Leaves a note for the next gateway, with the next `write` if one follows at once: both arrive, or none does. */
   note(note: HostNote): void;
-  /** Called when another gateway needs a session of the agent: whether this one leaves the agent to it now. */
-  onWanted: () => boolean;
   /** Leaves the agent as it is to the next gateway. Resolves once the host has all that was written. */
   leave(): Promise<void>;
 }

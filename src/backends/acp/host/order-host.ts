@@ -1,0 +1,59 @@
+import { rm } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { orAborted } from "../../../base/async.ts";
+import { parseJson, writeJson } from "../../../base/json.ts";
+import { dial } from "../wire/door.ts";
+import type { HostLook, Order } from "./wire.ts";
+
+const helloMs = 10_000;
+
+/** Sends an order and takes the first line of the answer. The socket is paused then. */
+async function firstLine(socket: Socket, order: Order): Promise<string> {
+  socket.setEncoding("utf8");
+  socket.write(`${writeJson(order)}\n`);
+  return await new Promise((resolve, reject) => {
+    let said = "";
+    const hear = (text: string) => {
+      said += text;
+      const end = said.indexOf("\n");
+      if (end < 0) return;
+      socket.off("data", hear);
+      socket.pause();
+      const rest = said.slice(end + 1);
+      if (rest !== "") socket.unshift(rest);
+      socket.off("close", gone);
+      resolve(said.slice(0, end));
+    };
+    const gone = () => reject(new Error("the host ended before it answered"));
+    socket.on("error", reject);
+    socket.on("close", gone);
+    socket.on("data", hear);
+  });
+}
+
+/** A connection to a host, with its answer to the first order. The door of a host that was killed is removed. */
+export async function answered(
+  door: string,
+  order: Order,
+): Promise<{ readonly socket: Socket; readonly first: string }> {
+  let socket: Socket | undefined;
+  try {
+    socket = await dial(door);
+    return { socket, first: await orAborted(firstLine(socket, order), AbortSignal.timeout(helloMs)) };
+  } catch (error) {
+    socket?.destroy();
+    if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") await rm(door, { force: true });
+    throw error;
+  }
+}
+
+/** A host's answer; undefined where it gives none. */
+export async function ask(door: string, order: Order): Promise<HostLook | undefined> {
+  try {
+    const { socket, first } = await answered(door, order);
+    socket.destroy();
+    return parseJson(first) as HostLook; // a host's
+  } catch {
+    return undefined;
+  }
+}
