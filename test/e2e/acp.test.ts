@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { opening } from "../../src/backends/acp/process/prepare-launch.ts";
+import { opening } from "../../src/backends/acp/session/prompt-blocks.ts";
 import { collect, world } from "../support/world.ts";
 
 const afterOpening = (text: string) => `${opening}\n\n${text}`;

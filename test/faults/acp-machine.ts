@@ -1,5 +1,5 @@
 import type { Simulator, SimulatorOptions } from "../../simulator/index.ts";
-import { opening } from "../../src/backends/acp/process/prepare-launch.ts";
+import { opening } from "../../src/backends/acp/session/prompt-blocks.ts";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, openai, simulator } from "../support/world.ts";
 

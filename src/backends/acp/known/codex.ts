@@ -3,10 +3,31 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { MillraceError } from "../../../base/errors.ts";
-import { isObject, type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
+import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
+import { type AgentClaims, type KnownAgent, parsedObject, type Variables } from "./known-agent.ts";
 
-/** The environment that an agent's user gives it. */
-export type Variables = Readonly<Record<string, string>>;
+export const codex: KnownAgent = {
+  name: /codex-acp/,
+  servesSince: "2.6",
+  args: (_, given) => codexOptions(given),
+  environment: (_, given) => ({ CODEX_CONFIG: codexConfig(given) }),
+  // a session with our server replaces the `mcp_servers` of CODEX_CONFIG; the settings of its folder stay in force
+  inFolder: (given) => ({ ".codex/config.toml": codexServersOff(given) }),
+  // its `session/delete` only archives
+  traces: {
+    root: (given, home) => given["CODEX_HOME"] ?? join(home, ".codex"),
+    folders: { sessions: 3, archived_sessions: 0, shell_snapshots: 0, "thread-writer-locks": 0 },
+    databases: /^(?:state|thread_history)_\d+\.sqlite$/,
+  },
+};
+
+/**
+ * Codex from 1.0 on asks a model for the title of a session without one. That request has its owner's permissions and the user's text,
+ * and no setting of ours reaches it, so the session must get a title from us. Source: docs/wire/acp-measured.md, "Titles".
+ */
+export function actsForTitles({ name, version, canTitle }: AgentClaims): boolean {
+  return !canTitle && /codex-acp/i.test(name ?? "") && version?.startsWith("0.") !== true;
+}
 
 /** What Codex offers its model, and what else of its owner acts on a prompt. All of it is off. Source: docs/wire/acp-measured.md, "Tools of Codex". */
 const features =
@@ -20,7 +41,7 @@ const features =
  *
  * @throws MillraceError `invalid_request` where a configuration of its owner cannot be read.
  */
-export function codexSettings(given: Variables): JsonObject {
+function codexSettings(given: Variables): JsonObject {
   const home = given["HOME"] ?? homedir();
   const own = given["CODEX_HOME"] ?? join(home, ".codex");
   const files = [join(own, "config.toml"), "/etc/codex/config.toml"].filter((file) => existsSync(file));
@@ -47,38 +68,25 @@ export function codexSettings(given: Variables): JsonObject {
 }
 
 /** `CODEX_CONFIG` with ours over it. A dotted name is the same as nested ones, and wins only sometimes, so none stays. */
-export function codexConfig(given: Variables): string {
+function codexConfig(given: Variables): string {
   const { mcp_servers: _servers, ...theirs } = nested(parsedObject(given, "CODEX_CONFIG"));
   return writeJson(merged(theirs, codexSettings(given)));
 }
 
 /** The settings of a folder that disable its owner's servers, as TOML. */
-export function codexServersOff(given: Variables): string {
+function codexServersOff(given: Variables): string {
   const { mcp_servers: servers } = codexSettings(given);
   const names = isObject(servers) ? Object.keys(servers) : [];
   return names.map((name) => `[mcp_servers.${writeJson(name)}]\nenabled = false\n`).join("\n");
 }
 
 /** Options of the command line, which Codex before 1.0 takes and later ones ignore: the settings that it had then. */
-export function codexOptions(given: Variables): readonly string[] {
+function codexOptions(given: Variables): readonly string[] {
   const { approval_policy, sandbox_mode, features: off, mcp_servers: servers } = codexSettings(given);
   const leaves = Object.entries({ approval_policy, sandbox_mode, features: off, mcp_servers: servers });
   return leaves
     .flatMap(([key, value]) => dotted(key, value))
     .flatMap(([key, value]) => ["-c", `${key}=${writeJson(value)}`]);
-}
-
-/** The object in a variable that the agent's user may have set; empty without it. */
-export function parsedObject(given: Variables, name: string): JsonObject {
-  try {
-    const parsed: unknown = parseJson(given[name] ?? "{}");
-    if (isObject(parsed)) return parsed;
-  } catch {
-    // refused below
-  }
-  throw new MillraceError("invalid_request", `${name} of an agent is not a JSON object.`, {
-    hint: "Correct the variable in config.toml, or put the settings into a file of the agent's.",
-  });
 }
 
 function nested(config: JsonObject): JsonObject {

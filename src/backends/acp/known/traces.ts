@@ -3,18 +3,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { bestEffort } from "../../../base/async.ts";
 import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
-import type { Variables } from "./codex.ts";
+import type { Traces } from "./known-agent.ts";
 import { deleteSessionRows } from "./session-rows.ts";
-
-/** Where an agent keeps what its sessions said: folders, and how many levels of folders below them. */
-export interface Traces {
-  readonly root: (given: Variables, home: string) => string;
-  readonly folders: Readonly<Record<string, number>>;
-  /** Its databases beside these folders, by their names. */
-  readonly databases?: RegExp;
-  /** Its files have only the beginning of the session's id in their names, and the whole id in their first line. */
-  readonly shortNames?: true;
-}
 
 /** Ids as agents make them: long enough that no other file has one in its name by chance. */
 const sessionId = /^[\w-]{16,80}$/;

@@ -6,6 +6,7 @@ import type { AgentHosts } from "../host/hosts.ts";
 import { spawnChild } from "../host/spawn-child.ts";
 import type { LinesLost } from "../host/wire.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
+import { type AgentLaunch, devinNames } from "../known/devin.ts";
 import { isAsStarted, nothingKnown } from "../known/own-settings.ts";
 import { readAbilities } from "../wire/abilities.ts";
 import type { AgentChild, StartChild } from "../wire/agent-child.ts";
@@ -13,12 +14,10 @@ import { ProcessLoss } from "../wire/rpc-peer.ts";
 import { type Connection, greet, type Start } from "./connection.ts";
 import { agentError, clean, otherThanStarted, slowStart } from "./errors.ts";
 import { type KeptProcess, readKept } from "./kept-process.ts";
-import { type AgentLaunch, agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
+import { agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 
-const endGraceMs = 1_000;
 const defaultName = "millrace";
-/** Some builds of Devin serve the vendor's own editor alone, by the name that it gives. */
-const devinName = "windsurf";
+const endGraceMs = 1_000;
 
 export interface StarterOptions {
   readonly clock: Clock;
@@ -106,7 +105,7 @@ export class AgentStarter {
 
   #names(): readonly string[] {
     const { clientName = defaultName, vendor } = this.#spec;
-    return vendor === "devin" && clientName !== devinName ? [clientName, devinName] : [clientName];
+    return vendor === "devin" ? devinNames(clientName) : [clientName];
   }
 
   #startError(error: unknown, child: AgentChild, secrets: readonly string[]): MillraceError {

@@ -4,10 +4,11 @@ import { isMillraceError } from "../../../base/errors.ts";
 import { isObject } from "../../../base/json.ts";
 import { spawnChild } from "../host/spawn-child.ts";
 import type { AcpAgentSpec, AcpStyle } from "../known/agent-spec.ts";
+import { launchFor } from "../known/devin.ts";
 import type { AgentChild, StartChild } from "../wire/agent-child.ts";
 import { type PeerHandlers, PipePeer, ProcessLoss, RpcError, type RpcPeer } from "../wire/rpc-peer.ts";
 import { clean } from "./errors.ts";
-import { launchFor, prepareLaunch } from "./prepare-launch.ts";
+import { prepareLaunch } from "./prepare-launch.ts";
 
 /** An agent's answer to one request, unchanged, or the reason why there is none. */
 export type AgentReply =

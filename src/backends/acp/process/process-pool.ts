@@ -2,9 +2,9 @@ import { bestEffort, notNeeded, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { Notifier } from "../../../base/notifier.ts";
+import type { AgentLaunch } from "../known/devin.ts";
 import type { Abilities } from "../wire/abilities.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
-import type { AgentLaunch } from "./prepare-launch.ts";
 
 /** What the pool needs of a process. */
 export interface PoolProcess {

@@ -1,8 +1,8 @@
 import type { CascadeId } from "../../../base/ids.ts";
 import type { Backend } from "../../backend.ts";
+import { launchFor } from "../known/devin.ts";
 import { forgetSession } from "../known/own-settings.ts";
 import { isUnknownSession, turnFailure } from "../process/errors.ts";
-import { launchFor } from "../process/prepare-launch.ts";
 import type { AgentParts } from "../session/agent-parts.ts";
 import { discardSession } from "../session/held-session.ts";
 import { sessionIdOf } from "../session/session-notes.ts";

@@ -6,12 +6,12 @@ import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForRes
 import { estimatedUsage } from "../../turn-usage.ts";
 import type { LinesLost } from "../host/wire.ts";
 import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
-import { rulesOf } from "../process/prepare-launch.ts";
 import type { RelayedCall } from "../relay/relay-wire.ts";
 import { type AgentParts, blocksOf, errorContext, launchOf } from "../session/agent-parts.ts";
 import type { AgentProcess } from "../session/agent-process.ts";
 import { type AcpTurn, HeldSession, waitForResults } from "../session/held-session.ts";
 import type { OpenSession } from "../session/open-session.ts";
+import { rulesOf } from "../session/prompt-blocks.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
 import { cascadeIdOf, sessionIdOf } from "../session/session-notes.ts";
 import { usageEvent } from "../wire/token-counts.ts";

@@ -1,0 +1,54 @@
+import type { PromptForm } from "../../backend.ts";
+import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
+
+/** The name that the vendor's own editor gives. Some builds of Devin serve that one alone. */
+const editorName = "windsurf";
+
+/** The names by which Millrace introduces itself, in the order in which they are tried. */
+export function devinNames(clientName: string): readonly string[] {
+  return clientName === editorName ? [clientName] : [clientName, editorName];
+}
+
+/**
+ * The style for Devin if the configuration names none. Plain questions go to its default agent in `ask` mode, as the vendor
+ * intends. A request with client tools goes to the agent type that has no tools: the default agent would use its own tools
+ * instead of the client's. Source: docs/wire/acp.md, "Permissions".
+ */
+const devinStyles: Readonly<Record<PromptForm, AcpStyle>> = { text: "ask", tools: "summarizer", json: "ask" };
+
+/** The style for a request. Agents of other vendors have one type only. */
+function styleFor({ vendor, styles }: AcpAgentSpec, form: PromptForm): AcpStyle {
+  return vendor === "devin" ? (styles?.[form] ?? devinStyles[form]) : "ask";
+}
+
+/** The launch of a process: the process can serve every session of the same launch. */
+export interface AgentLaunch {
+  readonly style: AcpStyle;
+  /** Equal for launches that one process can serve. */
+  readonly key: string;
+  readonly args: readonly string[];
+}
+
+/** The summarizer's sessions have no model option, so each of its models needs a separate process. */
+export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | undefined): AgentLaunch {
+  const style = styleFor(spec, form);
+  if (style === "ask") return { style, key: "ask", args: spec.args };
+  const chosen = model === undefined ? [] : ["--model", model];
+  return {
+    style,
+    key: `summarizer ${model ?? ""}`,
+    args: [...spec.args, "--agent-type", "summarizer", ...chosen],
+  };
+}
+
+/** The summarizer's role is to read an execution trace and to write about it. Here it writes what comes next in it. */
+export function framed(rules: string, goesOn: boolean): string {
+  const where = goesOn
+    ? "The execution trace goes on after your last output; the next block is its new part."
+    : "The next block is the execution trace of an assistant, up to the point where the assistant has to speak next.";
+  return rules === "" ? `${where} ${task}` : `${where} ${task}\n\nRules of the assistant in this trace:\n\n${rules}`;
+}
+
+const task =
+  "Your task: write the assistant's next output exactly as the assistant has to give it, whole, from its first character on, " +
+  "following its rules to the letter. Do not describe, judge or summarise the trace. Add no heading and no remark of your own.";

@@ -1,0 +1,23 @@
+import { join } from "node:path";
+import { writeJson } from "../../../base/json.ts";
+import { type KnownAgent, noMemory } from "./known-agent.ts";
+import { serverName } from "./tool-names.ts";
+
+export const gemini: KnownAgent = {
+  name: /gemini/,
+  servesSince: "0.61",
+  // it checks a call of a server a second time under another name of the server, so a rule cannot name ours
+  args: (file) => ["--admin-policy", file, "--allowed-mcp-server-names", serverName, "--extensions", "none"],
+  // it starts no server of a session, and reads no settings of a folder, that it does not trust
+  environment: () => ({ GEMINI_CLI_TRUST_WORKSPACE: "true" }),
+  inFolder: () => ({
+    ".gemini/settings.json": writeJson({
+      hooksConfig: { enabled: false },
+      skills: { enabled: false },
+      experimental: { enableAgents: false },
+      context: { fileName: [noMemory] }, // in place of its owner's names; GEMINI.md stays one of them
+    }),
+  }),
+  traces: { root: (_, home) => join(home, ".gemini"), folders: { tmp: 2 }, shortNames: true },
+  file: `[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n\n[[rule]]\nmcpName = "*"\ntoolName = "*"\ndecision = "allow"\npriority = 999\n`,
+};
