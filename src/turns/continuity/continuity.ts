@@ -7,7 +7,6 @@ import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import { readAll } from "../../log/read-turn.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { LogReads, TurnFilter, TurnLabel } from "../../log/store.ts";
-import type { TrajectoryNotes } from "../orphaned-trajectories.ts";
 import {
   drop,
   expire,
@@ -20,6 +19,7 @@ import {
   sameButTools,
   take,
 } from "./live-trajectories.ts";
+import type { TrajectoryNotes } from "./orphaned-trajectories.ts";
 import { heldPart, historyAfter, type VisibleAnswer, visibleAnswer } from "./visible-history.ts";
 
 export interface ContinuityOptions {
