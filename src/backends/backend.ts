@@ -161,3 +161,14 @@ export interface TurnOrigin {
 export async function* eventsOf(batches: AsyncIterable<Batch>): AsyncGenerator<TurnEventBody, void> {
   for await (const batch of batches) yield* batch;
 }
+
+/** The agent in `<agent>/<model>`; undefined where a model's UID names none. */
+export function agentOfModel(uid: string): string | undefined {
+  const end = uid.indexOf("/");
+  return end <= 0 ? undefined : uid.slice(0, end);
+}
+
+/** The agent in `acp:<agent>:<session id>`; undefined for a conversation of a language server. */
+export function agentOfConversation(id: CascadeId | undefined): string | undefined {
+  return /^acp:([^:]+):/.exec(id ?? "")?.[1];
+}

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { agentOfModel } from "../../backends/agent-backend.ts";
+import { agentOfModel } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
@@ -39,7 +39,6 @@ import { composeUpstream } from "./compose-upstream.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import { isElsewhere, ownerIsGone, ownerName, trajectoryNotes } from "./own-cascades.ts";
 import type { Settings } from "./settings.ts";
-import { startingIde } from "./starting-ide.ts";
 
 /** A gateway's options, and the process that it runs in. */
 export interface ComposeOptions {
@@ -87,10 +86,10 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     toolWay: keepsConversations ? options.tools : "prose", // a prompt that waits is a conversation that is kept
     owner,
     events,
+    waitsForIde: true,
     checkConsent: consentCheck(consent),
   });
-  const { agents, backends, journal, servers } = upstream;
-  const starting = startingIde(finder, clock, servers);
+  const { agents, backends, journal, servers, starting } = upstream;
   const models = starting.models(upstream.models);
   const { contextTokens } = upstream.models;
   const nameOf = (uid: string) => models.nameOf(uid);
@@ -107,7 +106,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   const limitNow = () => turnLimit(options.maxTurns, keys.all().values(), clock.now());
   const turns = openTurns({
     store,
-    backends: starting.backends(backends),
+    backends,
     graceMs: options.grace,
     clock,
     events,

@@ -1,5 +1,5 @@
 import { toolWays } from "../../backends/acp/session/session-tools.ts";
-import { backendModes } from "../../backends/choose-backend.ts";
+import { backendModes } from "../../backends/route/choose-backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.ts";
 import { defaultRetention, type Retention } from "../../log/store.ts";
