@@ -66,7 +66,7 @@ export interface ToolResult {
 }
 
 /** The raw reason of an answer that ended with calls while its prompt goes on: the agent waits for their results. */
-export const waitsForResults = "parked";
+export const parkedReason = "parked";
 
 /** Whether an agent made this call and waits for its result: `acp/tools/relay-program.ts` gives such calls their ids. */
 export function isAwaited(callId: string): boolean {
@@ -147,14 +147,11 @@ export interface RunOptions {
 export interface Backends {
   /** The backend for a new prompt: by its model (`<agent>/<model>` names an agent), else the one that works with the IDE that runs now. */
   choose(prompt: Pick<Prompt, "modelUid" | "form">, signal: AbortSignal): Promise<Backend>;
-  /** For a conversation that was begun before, by this process or another one. */
-  holding(begun: TurnOrigin, signal: AbortSignal): Promise<Backend>;
-}
-
-/** Where a turn was begun, as its `started` says. */
-export interface TurnOrigin {
-  readonly backend: BackendKind;
-  readonly cascadeId: CascadeId | undefined;
+  /** For a conversation that was begun before, by this process or another one, as its `started` says. */
+  holding(
+    begun: { readonly backend: BackendKind; readonly cascadeId: CascadeId | undefined },
+    signal: AbortSignal,
+  ): Promise<Backend>;
 }
 
 /** The events of batches, one by one; asks for a batch when the one before is used up. */

@@ -63,7 +63,7 @@ export class Streams {
     this.#retention = time.retention;
   }
 
-  /** As `StreamStore.attachStream`. */
+  /** As `LogStore.attachStream`. */
   async attach(name: StreamName, intent: AttachIntent, ticket: Secret | undefined): Promise<AttachedStream> {
     const id = this.#idOf(name);
     const next = new Secret(randomBytes(32).toString("base64url"));
@@ -89,7 +89,7 @@ export class Streams {
     }
   }
 
-  /** As `StreamStore.admit`: `start` stores the turn that the message starts. */
+  /** As `LogStore.admit`: `start` stores the turn that the message starts. */
   async admit(
     { name, epoch }: StreamHolder,
     { seqno, payload }: StreamMessage,
@@ -136,7 +136,7 @@ export class Streams {
     return (await this.#rows.get(this.#idOf(name))) !== undefined;
   }
 
-  /** As `StreamStore.untilSuperseded`. */
+  /** As `LogStore.untilSuperseded`. */
   async untilSuperseded({ name, epoch }: StreamHolder, signal: AbortSignal): Promise<void> {
     await untilRow(this.#rows, this.#idOf(name), (row) => row?.epoch !== epoch, signal);
   }

@@ -18,7 +18,7 @@ export function endedEarly(): ErrorRecord {
 }
 
 /** A turn that is streamed to one reader. */
-export interface StreamedTurn {
+export interface StreamOptions {
   readonly turnId: TurnId;
   readonly reader: TurnReader;
   readonly encoder: Encoder;
@@ -46,7 +46,7 @@ export interface StreamedTurn {
 export async function streamTurn(
   gateway: Gateway,
   c: GatewayContext,
-  turn: StreamedTurn,
+  turn: StreamOptions,
   headers: Readonly<Record<string, string>>,
 ): Promise<Reply> {
   const { reader } = turn;
@@ -83,7 +83,7 @@ async function readRest(reader: TurnReader, text: StreamText): Promise<string> {
 async function flow(
   gateway: Gateway,
   c: GatewayContext,
-  { turn, text, first }: { readonly turn: StreamedTurn; readonly text: StreamText; readonly first: string },
+  { turn, text, first }: { readonly turn: StreamOptions; readonly text: StreamText; readonly first: string },
   response: ServerResponse,
 ): Promise<void> {
   const { clock, waits, metrics, log } = gateway;
@@ -159,9 +159,9 @@ async function end(
 
 /** The text of one stream. An event that no log holds repeats the id before it, so that it moves no cursor. */
 class StreamText {
-  readonly #turn: StreamedTurn;
+  readonly #turn: StreamOptions;
   readonly #gateway: Pick<Gateway, "clock" | "metrics">;
-  readonly #idOf: NonNullable<StreamedTurn["writeId"]>;
+  readonly #idOf: NonNullable<StreamOptions["writeId"]>;
   #lastId: string;
   outcome: StreamOutcome = "left";
   /** Whether it holds the terminal event. */
@@ -173,7 +173,7 @@ class StreamText {
   /** When text was written last, by the monotonic clock. */
   wroteAt: number | undefined;
 
-  constructor(turn: StreamedTurn, gateway: Pick<Gateway, "clock" | "metrics">) {
+  constructor(turn: StreamOptions, gateway: Pick<Gateway, "clock" | "metrics">) {
     const { turnId, resumeAfter } = turn;
     this.#turn = turn;
     this.#gateway = gateway;
