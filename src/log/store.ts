@@ -219,7 +219,7 @@ export interface LogStore {
    */
   list(filter: TurnFilter): Promise<readonly TurnLabel[]>;
   /**
-   * A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: the grace time that it asks for, if that is longer
+   * A reader attached at `atMs`, or still is. `graceMs`: the grace time that it asks for, if that is longer
    * than the turn's.
    */
   noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
@@ -315,12 +315,9 @@ export interface StreamMessage {
   readonly payload: Uint8Array;
 }
 
-/** How long an ended turn's log can be read, and how long its tombstone answers `expired` after that; all in ms. */
+/** How long an ended turn's log can be read, after its end, and how long its tombstone answers `expired` after that; all in ms. */
 export interface Retention {
-  /** Since the end or the last attach, whichever is later. */
-  readonly windowMs: number;
-  /** Since the end, even with attached readers. */
-  readonly capMs: number;
+  readonly keptMs: number;
   readonly tombstoneMs: number;
 }
 
@@ -330,9 +327,4 @@ const hourMs = 3_600_000;
  * Two hours, since clients look back that far; then a tombstone for a day.
  * Source: docs/wire/idempotent-streams.md, "What a server must do".
  */
-export const defaultRetention: Retention = { windowMs: 2 * hourMs, capMs: 2 * hourMs, tombstoneMs: 24 * hourMs };
-
-/** When a turn that ended then, and was last attached to then, stops being readable; epoch ms. */
-export function expiryOf(endedAtMs: number, attachedAtMs: number, { windowMs, capMs }: Retention): number {
-  return Math.min(Math.max(endedAtMs, attachedAtMs) + windowMs, endedAtMs + capMs);
-}
+export const defaultRetention: Retention = { keptMs: 2 * hourMs, tombstoneMs: 24 * hourMs };

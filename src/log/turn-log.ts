@@ -21,7 +21,6 @@ import {
 import { type Access, noTag, type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
 import {
   type CreateOptions,
-  expiryOf,
   type NewTurn,
   type Retention,
   type TurnFilter,
@@ -278,12 +277,9 @@ export class TurnLog {
   /** As `LogStore.noteReader`. */
   async noteReader(turnId: TurnId, atMs: number, graceMs: number | undefined): Promise<void> {
     const row = await this.#row(turnId);
-    const { endedAtMs, graceMs: before } = metaOf(row);
-    const longest = Math.max(graceOf(before), graceMs ?? 0);
+    const longest = Math.max(graceOf(metaOf(row).graceMs), graceMs ?? 0);
     const meta = { attachedAtMs: atMs, ...(graceMs === undefined ? {} : { graceMs: storedGrace(longest) }) };
-    const expiry =
-      row.open || endedAtMs === undefined ? {} : this.#expiring(row, expiryOf(endedAtMs, atMs, this.#retention));
-    await this.#change(row, { meta, ...expiry }, graceMs !== undefined);
+    await this.#change(row, { meta }, graceMs !== undefined);
   }
 
   async noteDelivered(turnId: TurnId): Promise<void> {
@@ -294,7 +290,7 @@ export class TurnLog {
   async keepTogether(turnIds: readonly TurnId[]): Promise<void> {
     const nowMs = this.#clock.now();
     const rows = await Promise.all(turnIds.map((turnId) => this.#rows.get(turnId)));
-    const expiresAtMs = rows.at(-1)?.expiresAtMs ?? nowMs + this.#retention.windowMs;
+    const expiresAtMs = rows.at(-1)?.expiresAtMs ?? nowMs + this.#retention.keptMs;
     for (const row of rows) {
       const ends = row?.kind === "turn" && row.expiresAtMs !== undefined && row.expiresAtMs > nowMs;
       if (ends && row.expiresAtMs < expiresAtMs && this.#sealer.isProven(row))

@@ -32,7 +32,7 @@ export type RequestIdentity = Pick<
 /** The turn of a request: a new one, or an existing one (`key`: same idempotency key; `implicit`: same request again). */
 export interface StartedTurn {
   readonly turnId: TurnId;
-  /** The turn as stored; if the request joined a turn, with the new expiry. */
+  /** The turn as stored. */
   readonly record: TurnRecord;
   readonly joined: "no" | "key" | "implicit";
   /** How the prompt reached the model, a fresh trajectory or one that already held the history; undefined until that is known. */
@@ -82,7 +82,7 @@ export interface Turns {
   /** How many turns run in this process, and how many wait in its queue. */
   load(): { readonly running: number; readonly waiting: number };
   /**
-   * The client came back: moves the expiry on, and extends the grace time if the client now asks for a longer one.
+   * The client came back: extends the grace time if the client now asks for a longer one.
    * Returns the turn with the new values, or unchanged if they cannot be stored.
    */
   noteReader(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;

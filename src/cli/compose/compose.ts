@@ -13,6 +13,7 @@ import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import { openGateway } from "../../gateway/open-gateway.ts";
 import type { StoreState } from "../../gateway/http/options.ts";
 import { openStreams } from "../../gateway/streams/open-streams.ts";
+import { defaultRetention } from "../../log/store.ts";
 import { openTurns } from "../../turns/open-turns.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import type { RefusalsOptions } from "../../turns/refusals.ts";
@@ -29,7 +30,7 @@ import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
 import { turnLimit } from "../keys/key-record.ts";
 import { dashboardFolder, version } from "../package-files.ts";
-import { continuityIdleMs, type GatewayCommandOptions, overridesOf, retentionOf } from "../serve/gateway-options.ts";
+import { continuityIdleMs, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
 import { promptAccount } from "../serve/servers.ts";
 import type { Io } from "../terminal/output.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
@@ -58,7 +59,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   const { clock } = io;
   const { folder } = settings;
   const overrides = overridesOf(io, options);
-  const retention = retentionOf(options.retention);
+  const retention = { ...defaultRetention, keptMs: options.retention };
   const key = readOrMakeKey(settings.keyFile);
   const ownerKey = followKeyFile(settings.keyFile, key);
   const storeFile = options.store === "memory" ? undefined : settings.storeFile;
@@ -137,7 +138,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     turns,
     events,
     meter,
-    rpc: openStreams(turns, { retainedMs: retention.windowMs }),
+    rpc: openStreams(turns, { retainedMs: retention.keptMs }),
     metrics,
     storeState: () => describeStore(opened),
     pauseState: () => readPause(settings.pauseFile) ?? null,
