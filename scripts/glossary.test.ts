@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "..");
-const rows = [...readFileSync(join(root, "docs/glossary.md"), "utf8").matchAll(/^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$/gm)]
+const page = readFileSync(join(root, "docs/glossary.md"), "utf8");
+const rows = [...page.matchAll(/^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$/gm)]
   .map(([, term = "", cell = ""]) => ({ term, cell }))
   .filter(({ term }) => term !== "term");
 
@@ -17,6 +18,13 @@ describe("the glossary", () => {
 
   it.each(rows.map(({ term, cell }) => [term, cell] as const))("names what exists for %s", (_, cell) => {
     expect(problemOf(cell)).toBeUndefined();
+  });
+
+  it("has at most ten types for a turn, which all exist", () => {
+    const types = [...page.matchAll(/^- (`\w+` in `[^`]+`): /gm)].map(([, cell = ""]) => cell);
+    expect(types.length).toBeGreaterThan(0);
+    expect(types.length).toBeLessThanOrEqual(10);
+    expect(types.flatMap((cell) => problemOf(cell) ?? [])).toEqual([]);
   });
 
   it.each([

@@ -5,7 +5,7 @@ import { RawChatMessageSchema } from "../proto/windsurf/exa/chat_pb.ts";
 import { type BackendHarness, describeBackend, type NextAnswer } from "./backend.conformance.ts";
 import { InstantClock } from "./instant-clock.fake.ts";
 import { FakeLanguageServer, failure, type Script } from "./language-server.fake.ts";
-import { openBackends } from "./open-backend.ts";
+import { openBackends } from "./route/route.ts";
 import { SimulatedSource } from "./simulated-source.fake.ts";
 
 describeBackend("Cascade by steps, in memory", { trajectories: true }, () => inMemory({ steps: true }));

@@ -66,7 +66,7 @@ export interface ToolResult {
 }
 
 /** The raw reason of an answer that ended with calls while its prompt goes on: the agent waits for their results. */
-export const waitsForResults = "parked";
+export const parkedReason = "parked";
 
 /** Whether an agent made this call and waits for its result: `acp/tools/relay-program.ts` gives such calls their ids. */
 export function isAwaited(callId: string): boolean {
@@ -147,17 +147,25 @@ export interface RunOptions {
 export interface Backends {
   /** The backend for a new prompt: by its model (`<agent>/<model>` names an agent), else the one that works with the IDE that runs now. */
   choose(prompt: Pick<Prompt, "modelUid" | "form">, signal: AbortSignal): Promise<Backend>;
-  /** For a conversation that was begun before, by this process or another one. */
-  holding(begun: TurnOrigin, signal: AbortSignal): Promise<Backend>;
-}
-
-/** Where a turn was begun, as its `started` says. */
-export interface TurnOrigin {
-  readonly backend: BackendKind;
-  readonly cascadeId: CascadeId | undefined;
+  /** For a conversation that was begun before, by this process or another one, as its `started` says. */
+  holding(
+    begun: { readonly backend: BackendKind; readonly cascadeId: CascadeId | undefined },
+    signal: AbortSignal,
+  ): Promise<Backend>;
 }
 
 /** The events of batches, one by one; asks for a batch when the one before is used up. */
 export async function* eventsOf(batches: AsyncIterable<Batch>): AsyncGenerator<TurnEventBody, void> {
   for await (const batch of batches) yield* batch;
+}
+
+/** The agent in `<agent>/<model>`; undefined where a model's UID names none. */
+export function agentOfModel(uid: string): string | undefined {
+  const end = uid.indexOf("/");
+  return end <= 0 ? undefined : uid.slice(0, end);
+}
+
+/** The agent in `acp:<agent>:<session id>`; undefined for a conversation of a language server. */
+export function agentOfConversation(id: CascadeId | undefined): string | undefined {
+  return /^acp:([^:]+):/.exec(id ?? "")?.[1];
 }

@@ -5,8 +5,8 @@ import { unusableAnswer } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../log/event.ts";
 import { type Backends, eventsOf } from "./backend.ts";
-import { openBackends } from "./open-backend.ts";
 import { replay } from "./replay.fake.ts";
+import { openBackends } from "./route/route.ts";
 import { SimulatedSource } from "./simulated-source.fake.ts";
 
 /** A server's behaviour in a turn, and the turn's result. Runs with all ways of reading a trajectory, unless one is named. */

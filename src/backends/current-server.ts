@@ -1,7 +1,15 @@
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { callFailure } from "../language-server/errors/call-failure.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
-import type { PromptedIde } from "./agent-backend.ts";
+import type { IdeVariant } from "../language-server/transport/endpoint.ts";
+
+/** The product that prompts go to, and whose plan they use. */
+export interface PromptedIde {
+  readonly variant: IdeVariant;
+  readonly product: string;
+  /** A stand-in of `millrace simulate`: it spends no plan. */
+  readonly standIn?: true;
+}
 
 /** How a backend gets at the server of the IDE that runs now. */
 export interface ServerSource {

@@ -18,7 +18,7 @@ import { unknownTurn } from "../log/rows.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { QueuePlace } from "../turns/queue.ts";
-import type { JoinTurn, StartedTurn, StartTurn, TurnReader, Turns, UnresolvedTurn } from "../turns/turns.ts";
+import type { AskedTurn, RequestIdentity, StartedTurn, TurnReader, Turns } from "../turns/turns.ts";
 
 interface HeldTurn {
   record: TurnRecord;
@@ -30,12 +30,12 @@ interface HeldTurn {
 const keptMs = 7_200_000;
 
 /** The events of a turn's backend, all at once; more may come through `emit`. */
-export type Script = (turn: StartTurn) => readonly TurnEventBody[];
+export type Script = (turn: AskedTurn) => readonly TurnEventBody[];
 
 /** Turns in memory, answered by a script: for tests of the layers above turns. Joins, cursors and delivery are real. */
 export class ScriptedTurns implements Turns {
   /** Every request that started a new turn, in order. */
-  readonly started: StartTurn[] = [];
+  readonly started: AskedTurn[] = [];
   degraded = false;
   script: Script = () => [];
   /** The error that `start` throws, for tests without a turn. */
@@ -50,7 +50,7 @@ export class ScriptedTurns implements Turns {
     this.#events = events;
   }
 
-  async start(asked: StartTurn | UnresolvedTurn, signal: AbortSignal): Promise<StartedTurn> {
+  async start(...[asked, signal]: Parameters<Turns["start"]>): Promise<StartedTurn> {
     signal.throwIfAborted();
     const joined = await this.#join(asked);
     if (joined !== undefined) return joined;
@@ -82,7 +82,7 @@ export class ScriptedTurns implements Turns {
     return this.#answer(this.#turns.get(turnId)?.record ?? record, "no");
   }
 
-  async #join(turn: JoinTurn): Promise<StartedTurn | undefined> {
+  async #join(turn: RequestIdentity): Promise<StartedTurn | undefined> {
     const earlier = this.#joins(turn);
     if (earlier !== undefined) await this.noteReader(earlier.record, turn.graceMs);
     return earlier && this.#answer(earlier.record, turn.idempotencyKey ? "key" : "implicit");
@@ -257,7 +257,7 @@ export class ScriptedTurns implements Turns {
     return this.#changes.wait(signal);
   }
 
-  #joins(turn: JoinTurn): HeldTurn | undefined {
+  #joins(turn: RequestIdentity): HeldTurn | undefined {
     for (const held of this.#turns.values()) {
       const { record } = held;
       if (record.caller !== turn.caller) continue;
@@ -275,11 +275,9 @@ export class ScriptedTurns implements Turns {
   #answer(record: TurnRecord, joined: StartedTurn["joined"]): StartedTurn {
     return {
       turnId: record.turnId,
-      record,
+      record: { ...record, degraded: this.degraded, expiresAtMs: this.#clock.now() + keptMs },
       joined,
       continuity: () => "rebuilt(new)",
-      degraded: this.degraded,
-      expiresAtMs: this.#clock.now() + keptMs,
     };
   }
 }

@@ -77,6 +77,8 @@ export type TurnEvent = TurnEventBody & { readonly eventId: EventId; readonly at
 
 export type TerminalEventType = "finished" | "failed" | "cancelled";
 
+export type TerminalEvent = TurnEventBody & { readonly type: TerminalEventType };
+
 /** Whether nothing can follow this event. */
 export function isTerminal<E extends TurnEventBody>(event: E): event is E & { readonly type: TerminalEventType } {
   return event.type === "finished" || event.type === "failed" || event.type === "cancelled";

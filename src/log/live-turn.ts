@@ -20,7 +20,6 @@ import { notStored, pastTheEnd, type Row } from "./rows.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import {
   type AppendOutcome,
-  expiryOf,
   type LogWriter,
   type NewTurn,
   type Retention,
@@ -61,7 +60,6 @@ export class LiveTurn implements LogWriter {
   readonly #opening = new WeakSet<Secret>();
   readonly #opensWithoutKey: boolean;
   #record: TurnRecord;
-  #endedAtMs: number | undefined;
   /** In short; undefined where the events that the store had of it are not known. */
   #outline: readonly OutlinedEvent[] | undefined;
   #storedSeq: number;
@@ -240,7 +238,6 @@ export class LiveTurn implements LogWriter {
   /** A reader was there at that time; `graceMs` is the grace time that it asked for. */
   attached(atMs: number, graceMs = 0): void {
     this.#record = { ...this.#record, attachedAtMs: atMs, graceMs: Math.max(this.#record.graceMs, graceMs) };
-    this.keepUntil(this.#endedAtMs === undefined ? 0 : expiryOf(this.#endedAtMs, atMs, this.#options.retention));
   }
 
   wasAttachedSince(atMs: number): boolean {
@@ -304,8 +301,7 @@ export class LiveTurn implements LogWriter {
     const last = bodies.at(-1);
     const lastEventId = eventIdOf(this.lastSeq);
     if (last !== undefined && isTerminal(last)) {
-      this.#endedAtMs = atMs;
-      const expiresAtMs = expiryOf(atMs, atMs, this.#options.retention);
+      const expiresAtMs = atMs + this.#options.retention.keptMs;
       const outline = this.#outline;
       this.#record = { ...this.#record, lastEventId, ended: true, outcome: last.type, outline, expiresAtMs };
       this.#over.resolve();

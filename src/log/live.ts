@@ -8,7 +8,8 @@ import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf, type TurnEve
 import { followLease, leases, renewLease } from "./lease.ts";
 import { LiveTurn } from "./live-turn.ts";
 import { type CancelFollower, LiveTurns } from "./live-turns.ts";
-import { notStored, type Rows, type RowsAbilities, unknownTurn } from "./rows.ts";
+import type { RowWriter } from "./row-writer.ts";
+import { notStored, type Row, type Rows, type RowsAbilities, unknownTurn } from "./rows.ts";
 import { encodeKey, keyBytes } from "./sealing/keys.ts";
 import { Sealer } from "./sealing/sealer.ts";
 import { openSqliteRows } from "./sqlite.ts";
@@ -16,7 +17,6 @@ import {
   type AttachedStream,
   type AttachIntent,
   type CreateOptions,
-  type CreateResult,
   defaultRetention,
   type LogStore,
   type MessageAdmission,
@@ -24,11 +24,8 @@ import {
   type ReadLimit,
   type ReadRight,
   type Retention,
-  type StartingTurn,
   type StreamHolder,
-  type StreamMessage,
   type StreamName,
-  type TurnClaim,
   type TurnFilter,
   type TurnLabel,
   type TurnLookup,
@@ -36,7 +33,7 @@ import {
 } from "./store.ts";
 import { type LogOptions, StoreHealth } from "./store-health.ts";
 import { Streams } from "./streams.ts";
-import { type BegunTurn, type Page, TurnLog } from "./turn-log.ts";
+import { type Page, TurnLog } from "./turn-log.ts";
 import { metaOf } from "./turn-row.ts";
 
 /**
@@ -119,7 +116,7 @@ export class Live implements LiveLog {
     return this.#health.open();
   }
 
-  async create(turn: NewTurn, owner: string, options: CreateOptions = {}): Promise<CreateResult> {
+  async create(turn: NewTurn, owner: string, options: CreateOptions = {}): ReturnType<LogStore["create"]> {
     const { clientKey } = options;
     const failed = this.#health.degradedBy; // a store that just failed is not asked again for each turn
     const created =
@@ -137,7 +134,7 @@ export class Live implements LiveLog {
     return this.#beginInMemory(turn, owner, clientKey);
   }
 
-  async claim(turnId: TurnId, owner: string, from?: string): Promise<TurnClaim | undefined> {
+  async claim(turnId: TurnId, owner: string, from?: string): ReturnType<LogStore["claim"]> {
     const { turns, sealer } = this.#health.store;
     const claimed = await turns.claim(turnId, owner, from);
     if (claimed === undefined) return undefined;
@@ -290,7 +287,7 @@ export class Live implements LiveLog {
   }
 
   /** Admits a message in the store to which the stream was attached, so that acknowledged messages stay together. */
-  async admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<MessageAdmission> {
+  async admit(...[stream, message, start]: Parameters<LogStore["admit"]>): Promise<MessageAdmission> {
     const { streams, turns, sealer } = stream.degraded ? await this.#memoryStore() : this.#health.store;
     const begun = start && turns.begin(start.turn, start.owner, stream.name.clientKey);
     const insert = stream.degraded || begun === undefined ? {} : { insert: begun.insert };
@@ -380,7 +377,7 @@ export class Live implements LiveLog {
     return (this.#memory ??= openMemory().then((opened) => this.#over(opened)));
   }
 
-  async #beginInMemory(turn: NewTurn, owner: string, clientKey: Secret | undefined): Promise<CreateResult> {
+  async #beginInMemory(turn: NewTurn, owner: string, clientKey: Secret | undefined) {
     const { turns, sealer } = await this.#memoryStore();
     const begun = turns.begin(turn, owner, clientKey);
     return { record: { ...begun.record, degraded: true }, writer: this.#add(begun, undefined, sealer) };
@@ -408,8 +405,8 @@ export class Live implements LiveLog {
   }
 
   #add(
-    { record, row }: Pick<BegunTurn, "record" | "row">,
-    writer: BegunTurn["writer"] | undefined,
+    { record, row }: { readonly record: TurnRecord; readonly row: Row },
+    writer: RowWriter | undefined,
     sealer: Sealer,
   ): LiveTurn {
     const { turnId } = record;

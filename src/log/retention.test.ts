@@ -3,24 +3,26 @@ import { expect, test } from "vitest";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnEventBody } from "./event.ts";
 import { openMemoryLog } from "./live.ts";
-import { expiryOf, type LogStore } from "./store.ts";
+import type { LogStore } from "./store.ts";
 import { newTurn, SettableClock } from "./turn.fake.ts";
 
 const minuteMs = 60_000;
 const finished: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "" };
 
-test("expiry moves with each attach and stops at the cap, for any order of attaches", () => {
-  const retention = { windowMs: 15 * minuteMs, capMs: 120 * minuteMs, tombstoneMs: 0 };
-  expect(expiryOf(0, 0, retention)).toBe(15 * minuteMs);
-  expect(expiryOf(0, 100 * minuteMs, retention)).toBe(115 * minuteMs);
-  expect(expiryOf(0, 119 * minuteMs, retention)).toBe(120 * minuteMs);
-  fc.assert(
-    fc.property(fc.nat(), fc.nat(), fc.nat(), (ended, one, other) => {
-      const [first, second] = [Math.min(one, other), Math.max(one, other)];
-      expect(expiryOf(ended, second, retention)).toBeGreaterThanOrEqual(expiryOf(ended, first, retention));
-      expect(expiryOf(ended, second, retention)).toBeLessThanOrEqual(ended + retention.capMs);
-    }),
-  );
+test("an answer is kept for its time after its end, read or not", async () => {
+  const clock = new SettableClock(1_000 * minuteMs);
+  const store = await openMemoryLog({ clock, retention: { keptMs: 15 * minuteMs, tombstoneMs: minuteMs } });
+  const { record, writer } = await store.create(newTurn({}), "o");
+  await writer?.append([finished], clock.now());
+  const expiresAtMs = clock.now() + 15 * minuteMs;
+  for (let at = 0; at < 14; at++) {
+    clock.move(minuteMs);
+    await store.noteReader(record.turnId, clock.now(), 60 * minuteMs);
+    expect(await store.get(record.turnId)).toMatchObject({ expiresAtMs });
+  }
+  clock.move(minuteMs);
+  await expect(store.get(record.turnId)).rejects.toMatchObject({ code: "expired" });
+  await store.close();
 });
 
 const deeds: Readonly<Record<string, (store: LogStore, turnId: TurnId, clock: SettableClock) => Promise<unknown>>> = {

@@ -2,7 +2,7 @@ import type { TurnId } from "../base/ids.ts";
 import { isTerminal, type OutlinedEvent, type TurnEventBody } from "./event.ts";
 import type { Row, Rows } from "./rows.ts";
 import { type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
-import { type AppendOutcome, expiryOf, type Retention } from "./store.ts";
+import type { AppendOutcome, Retention } from "./store.ts";
 
 /** The content of an entry of a turn. `atMs` is epoch ms. */
 export interface StoredEvent {
@@ -57,12 +57,11 @@ export class RowWriter {
     const last = bodies.at(-1);
     const ends = last !== undefined && isTerminal(last);
     if (bodies.slice(0, -1).some(isTerminal)) throw new RangeError("nothing may follow a terminal event");
-    const expiresAtMs = ends ? expiryOf(atMs, atMs, retention) : undefined;
+    const expiresAtMs = ends ? atMs + retention.keptMs : undefined;
     const proof = sealer.prove({ ...row, last: this.#last, open: !ends, expiresAtMs });
     const key = ends ? sealer.closedKey(row) : undefined;
     const end = ends && {
       outcome: last.type,
-      endedAtMs: atMs,
       ...(key === undefined ? {} : { key }),
       ...(outline === undefined ? {} : { outline: sealer.sealLabel(id, "outline", JSON.stringify(outline)) }),
     };

@@ -87,19 +87,6 @@ export interface LogWriter {
   append(bodies: readonly TurnEventBody[], atMs: number): Promise<AppendOutcome>;
 }
 
-/** A created turn with the right to write it, or an existing turn. */
-export interface CreateResult {
-  readonly record: TurnRecord;
-  readonly writer: LogWriter | undefined;
-}
-
-export interface TurnClaim {
-  readonly record: TurnRecord;
-  readonly writer: LogWriter;
-  /** All that the log holds. Throws `internal` when it was changed or damaged. */
-  readonly readAll: () => Promise<readonly TurnEvent[]>;
-}
-
 /** `fingerprint`, `session` and `idempotencyKey` are one caller's: they need `caller`, and only one of them is looked at. */
 export interface TurnFilter {
   readonly open?: boolean;
@@ -136,12 +123,6 @@ export type MessageAdmission =
     }
   | { readonly outcome: "repeated" | "conflict" | "gap" | "fenced" };
 
-/** The turn that a message starts, and the process that runs it. */
-export interface StartingTurn {
-  readonly turn: NewTurn;
-  readonly owner: string;
-}
-
 /** How many events one read answers at most. */
 export interface ReadLimit {
   readonly limit: number;
@@ -159,15 +140,42 @@ export interface CreateOptions {
   readonly flush?: boolean;
 }
 
-/** Writing turns: for the processes that start and run them. */
-export interface LogWrites {
+/**
+ * The append-only event log of every turn. One writer per turn, any number of readers.
+ *
+ * Every method throws `degraded` when the medium is full, locked or gone. Those that name a turn throw `expired` while
+ * only its tombstone is left, and `invalid_request` when it is unknown, unless they say otherwise.
+ */
+export interface LogStore {
+  readonly capabilities: RowsAbilities;
+
+  // Writing turns: for the processes that start and run them.
+
   /**
    * Creates the turn, or returns the one that holds the same (caller, idempotency key). Atomic; `writer` when created. While the store
    * fails, a turn without an idempotency key is kept in memory, and one with a key throws `unavailable`.
    */
-  create(turn: NewTurn, owner: string, options?: CreateOptions): Promise<CreateResult>;
-  /** Takes a running turn over from its writer; undefined when it has ended or is unknown, or where `from` is given and has it no longer. */
-  claim(turnId: TurnId, owner: string, from?: string): Promise<TurnClaim | undefined>;
+  create(
+    turn: NewTurn,
+    owner: string,
+    options?: CreateOptions,
+  ): Promise<{ readonly record: TurnRecord; readonly writer: LogWriter | undefined }>;
+  /**
+   * Takes a running turn over from its writer; undefined when it has ended or is unknown, or where `from` is given and has it no longer.
+   * `readAll`: all that the log holds; throws `internal` when it was changed or damaged.
+   */
+  claim(
+    turnId: TurnId,
+    owner: string,
+    from?: string,
+  ): Promise<
+    | {
+        readonly record: TurnRecord;
+        readonly writer: LogWriter;
+        readonly readAll: () => Promise<readonly TurnEvent[]>;
+      }
+    | undefined
+  >;
   /**
    * Asks the turn's writer, in any process, to end the turn. Durable. The first request stays; after the end none counts. Returns
    * false, and asks nothing, if the request is for a stream that a newer attach has.
@@ -177,11 +185,9 @@ export interface LogWrites {
   untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy>;
   /** Deletes the turn and all its events at once, without a tombstone; does nothing if it is unknown. */
   remove(turnId: TurnId): Promise<void>;
-}
 
-/** Reading turns, and noting who reads them. */
-export interface LogReads {
-  readonly capabilities: RowsAbilities;
+  // Reading turns, and noting who reads them.
+
   /**
    * Events strictly after the cursor: at most `limit`, and at most 256 KiB of stored records, but at least one if there is any.
    * `ended` when nothing can follow the last of them. Throws `invalid_request` for a cursor past the end, `internal` when the log
@@ -213,16 +219,15 @@ export interface LogReads {
    */
   list(filter: TurnFilter): Promise<readonly TurnLabel[]>;
   /**
-   * A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: the grace time that it asks for, if that is longer
+   * A reader attached at `atMs`, or still is. `graceMs`: the grace time that it asks for, if that is longer
    * than the turn's.
    */
   noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
   /** The answer reached the client that asked for it, whole. */
   noteDelivered(turnId: TurnId): Promise<void>;
-}
 
-/** The numbered messages that clients sent. With them, sending a message twice has the same effect as sending it once. */
-export interface StreamStore {
+  // The numbered messages that clients sent. With them, sending a message twice has the same effect as sending it once.
+
   /**
    * Attaches to a stream; `create` makes it if there is none. Throws `expired` if another intent finds none, or the stream is no
    * longer kept: a second stream never takes its place.
@@ -232,16 +237,19 @@ export interface StreamStore {
    * `ticket_spent`, and fences the attached client. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
    */
   attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream>;
-  /** Accepts a message, and creates the turn that it starts, in one durable step. Throws `expired`. */
-  admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<MessageAdmission>;
+  /** Accepts a message, and creates the turn that it starts (`owner` runs it), in one durable step. Throws `expired`. */
+  admit(
+    stream: StreamHolder,
+    message: StreamMessage,
+    start?: { readonly turn: NewTurn; readonly owner: string },
+  ): Promise<MessageAdmission>;
   /** Resolves once a newer attach has the stream. Rejects with the signal's reason. */
   untilSuperseded(stream: StreamHolder, signal: AbortSignal): Promise<void>;
   /** Turns of one stream, in order: none of them is forgotten before the last one is. */
   keepTogether(turnIds: readonly TurnId[]): Promise<void>;
-}
 
-/** Housekeeping: live processes, turns that ended processes left running, and expired turns. */
-export interface StoreHousekeeping {
+  // Housekeeping: live processes, turns that ended processes left running, and expired turns.
+
   /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
   listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnLabel[]>;
   /** The first event of a running turn, also of one that a client sealed; undefined where there is none yet. */
@@ -261,14 +269,6 @@ export interface StoreHousekeeping {
   sweep(nowMs: number): Promise<void>;
   close(): Promise<void>;
 }
-
-/**
- * The append-only event log of every turn. One writer per turn, any number of readers.
- *
- * Every method throws `degraded` when the medium is full, locked or gone. Those that name a turn throw `expired` while
- * only its tombstone is left, and `invalid_request` when it is unknown, unless they say otherwise.
- */
-export interface LogStore extends LogWrites, LogReads, StreamStore, StoreHousekeeping {}
 
 /** Who names a stream of the idempotent protocol how. Another key is another stream: a wrong one finds nothing. */
 export interface StreamName {
@@ -315,12 +315,9 @@ export interface StreamMessage {
   readonly payload: Uint8Array;
 }
 
-/** How long an ended turn's log can be read, and how long its tombstone answers `expired` after that; all in ms. */
+/** How long an ended turn's log can be read, after its end, and how long its tombstone answers `expired` after that; all in ms. */
 export interface Retention {
-  /** Since the end or the last attach, whichever is later. */
-  readonly windowMs: number;
-  /** Since the end, even with attached readers. */
-  readonly capMs: number;
+  readonly keptMs: number;
   readonly tombstoneMs: number;
 }
 
@@ -330,9 +327,4 @@ const hourMs = 3_600_000;
  * Two hours, since clients look back that far; then a tombstone for a day.
  * Source: docs/wire/idempotent-streams.md, "What a server must do".
  */
-export const defaultRetention: Retention = { windowMs: 2 * hourMs, capMs: 2 * hourMs, tombstoneMs: 24 * hourMs };
-
-/** When a turn that ended then, and was last attached to then, stops being readable; epoch ms. */
-export function expiryOf(endedAtMs: number, attachedAtMs: number, { windowMs, capMs }: Retention): number {
-  return Math.min(Math.max(endedAtMs, attachedAtMs) + windowMs, endedAtMs + capMs);
-}
+export const defaultRetention: Retention = { keptMs: 2 * hourMs, tombstoneMs: 24 * hourMs };

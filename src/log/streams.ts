@@ -63,7 +63,7 @@ export class Streams {
     this.#retention = time.retention;
   }
 
-  /** As `StreamStore.attachStream`. */
+  /** As `LogStore.attachStream`. */
   async attach(name: StreamName, intent: AttachIntent, ticket: Secret | undefined): Promise<AttachedStream> {
     const id = this.#idOf(name);
     const next = new Secret(randomBytes(32).toString("base64url"));
@@ -89,7 +89,7 @@ export class Streams {
     }
   }
 
-  /** As `StreamStore.admit`: `start` stores the turn that the message starts. */
+  /** As `LogStore.admit`: `start` stores the turn that the message starts. */
   async admit(
     { name, epoch }: StreamHolder,
     { seqno, payload }: StreamMessage,
@@ -105,7 +105,7 @@ export class Streams {
       if (row.epoch !== epoch) return "fenced";
       if (seqno > row.last) return "gap";
       if (seqno < row.last) return (await this.#message(row, box, seqno)).base64 === base64 ? "repeated" : "conflict";
-      const expiresAtMs = this.#clock.now() + this.#retention.windowMs;
+      const expiresAtMs = this.#clock.now() + this.#retention.keptMs;
       const proof = this.#sealer.prove({ ...row, last: seqno + 1, expiresAtMs });
       const entries = [
         box.sealText(`message ${seqno}`, JSON.stringify({ base64, turnId: start?.turnId } satisfies StoredMessage)),
@@ -136,7 +136,7 @@ export class Streams {
     return (await this.#rows.get(this.#idOf(name))) !== undefined;
   }
 
-  /** As `StreamStore.untilSuperseded`. */
+  /** As `LogStore.untilSuperseded`. */
   async untilSuperseded({ name, epoch }: StreamHolder, signal: AbortSignal): Promise<void> {
     await untilRow(this.#rows, this.#idOf(name), (row) => row?.epoch !== epoch, signal);
   }
@@ -163,7 +163,7 @@ export class Streams {
       ticketBefore: noTicket,
     };
     const nowMs = this.#clock.now();
-    const expiresAtMs = nowMs + this.#retention.windowMs;
+    const expiresAtMs = nowMs + this.#retention.keptMs;
     const unproven = {
       id,
       kind: "stream",
@@ -192,7 +192,7 @@ export class Streams {
     const held = row.meta as unknown as StreamMeta; // written by `#create`
     const given = ticket === undefined ? noTicket : this.#ticketDigest(id, ticket);
     const isSpent = given !== held.ticket && given !== held.ticketBefore;
-    const expiresAtMs = isSpent ? row.expiresAtMs : this.#clock.now() + this.#retention.windowMs;
+    const expiresAtMs = isSpent ? row.expiresAtMs : this.#clock.now() + this.#retention.keptMs;
     const tickets = isSpent ? {} : { ticket: this.#ticketDigest(id, next), ticketBefore: given };
     const taken = { ...row, epoch: epoch + 1, expiresAtMs, meta: { ...row.meta, ...tickets } };
     const set = { expiresAtMs: expiresAtMs ?? null, meta: tickets, proof: this.#sealer.prove(taken) };

@@ -21,7 +21,6 @@ import {
 import { type Access, noTag, type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
 import {
   type CreateOptions,
-  expiryOf,
   type NewTurn,
   type Retention,
   type TurnFilter,
@@ -58,15 +57,6 @@ export interface Page<E = TurnEvent> {
   readonly ended: boolean;
 }
 
-/** A turn as this process begins to write it. */
-export interface BegunTurn {
-  readonly row: Row;
-  readonly record: TurnRecord;
-  readonly writer: RowWriter;
-  /** Stores the turn. */
-  readonly insert: Op;
-}
-
 export interface TurnLogOptions {
   readonly clock: Pick<Clock, "now">;
   readonly retention: Retention;
@@ -92,8 +82,8 @@ export class TurnLog {
     this.#retention = retention;
   }
 
-  /** Seals a new turn, whose text is `encodeTurn`. It stores nothing. */
-  begin(turn: NewTurn, owner: string, clientKey: Secret | undefined, text = encodeTurn(turn)): BegunTurn {
+  /** Seals a new turn, whose text is `encodeTurn`. It stores nothing: `insert` does. */
+  begin(turn: NewTurn, owner: string, clientKey: Secret | undefined, text = encodeTurn(turn)) {
     const { turnId, createdAtMs, caller, idempotencyKey, fingerprint, session } = turn;
     const { key, box } = this.#sealer.newBox(turnId, clientKey);
     const label = this.#sealer.sealLabel(turnId, "label", encodeLabel(labelOf(turn, clientKey !== undefined)));
@@ -117,16 +107,16 @@ export class TurnLog {
       row,
       record: this.#recordOf({ ...turn, messageCount: turn.request.messages.length }, row),
       writer: this.#writerOf(row, box, noTag),
-      insert: { type: "insert", row, head: box.sealText("head", text) },
+      insert: { type: "insert", row, head: box.sealText("head", text) } satisfies Op,
     };
   }
 
-  /** As `TurnWriting.create`: the new turn, or the record of the one that holds its key. */
+  /** As `LogStore.create`: the new turn, or the record of the one that holds its key. */
   async create(
     turn: NewTurn,
     owner: string,
     { clientKey, flush = true }: CreateOptions,
-  ): Promise<BegunTurn | { readonly held: TurnRecord }> {
+  ): Promise<ReturnType<TurnLog["begin"]> | { readonly held: TurnRecord }> {
     const text = encodeTurn(turn);
     const isLarge = text.length > largeHead;
     for (;;) {
@@ -147,8 +137,8 @@ export class TurnLog {
     }
   }
 
-  /** As `LogWrites.claim`. */
-  async claim(turnId: TurnId, owner: string, from?: string): Promise<Omit<BegunTurn, "insert"> | undefined> {
+  /** As `LogStore.claim`. */
+  async claim(turnId: TurnId, owner: string, from?: string) {
     for (;;) {
       const row = await this.#rows.get(turnId, true);
       if (row?.kind !== "turn" || !row.open || row.owner !== (from ?? row.owner)) return undefined;
@@ -171,7 +161,7 @@ export class TurnLog {
     }
   }
 
-  /** As `TurnReading.readAfter`, by number: up to `limit` events after `afterSeq`. */
+  /** As `LogStore.readAfter`, by number: up to `limit` events after `afterSeq`. */
   async read(turnId: TurnId, afterSeq: number, limit: number, access: Access): Promise<Page> {
     const row = await this.#row(turnId, access);
     const box = this.#sealer.open(row, access);
@@ -197,7 +187,7 @@ export class TurnLog {
     return events;
   }
 
-  /** As `TurnReading.get`. */
+  /** As `LogStore.get`. */
   async get(turnId: TurnId, { clientKey, caller }: TurnLookup): Promise<TurnRecord | undefined> {
     const known = this.#inMemory(turnId);
     const there = await this.#rows.get(turnId, known === undefined);
@@ -210,7 +200,7 @@ export class TurnLog {
     return this.#shown(row, { clientKey }, known);
   }
 
-  /** As `TurnReading.list`. */
+  /** As `LogStore.list`. */
   async list({ caller, fingerprint, session, idempotencyKey, ...filter }: TurnFilter): Promise<readonly TurnLabel[]> {
     const tag =
       caller === undefined
@@ -238,7 +228,7 @@ export class TurnLog {
     return listed;
   }
 
-  /** As `TurnReading.getLabel`. */
+  /** As `LogStore.getLabel`. */
   async getLabel(turnId: TurnId): Promise<TurnLabel | undefined> {
     const row = await this.#rows.get(turnId);
     if (row === undefined || (row.kind === "turn" && !this.#sealer.isProven(row) && !this.#isOurs(row)))
@@ -247,7 +237,7 @@ export class TurnLog {
     return this.#label(row);
   }
 
-  /** As `StoreHousekeeping.listRunning`. */
+  /** As `LogStore.listRunning`. */
   async listRunning(options: { readonly exceptOwner?: string }): Promise<readonly TurnLabel[]> {
     const found = await this.#rows.find({ kind: "turn", ...options, open: true, limit: Number.MAX_SAFE_INTEGER });
     return this.#listed(found);
@@ -266,7 +256,7 @@ export class TurnLog {
   }
 
   /**
-   * As `TurnWriting.requestCancel`. `stream` is an operation that is refused if a newer attach has the stream. `isHere`: the writer is
+   * As `LogStore.requestCancel`. `stream` is an operation that is refused if a newer attach has the stream. `isHere`: the writer is
    * in this process, which needs no message.
    */
   async requestCancel(turnId: TurnId, by: CancelledBy, stream: Op | undefined, isHere: boolean): Promise<boolean> {
@@ -284,26 +274,23 @@ export class TurnLog {
     }
   }
 
-  /** As `TurnReading.noteReader`. */
+  /** As `LogStore.noteReader`. */
   async noteReader(turnId: TurnId, atMs: number, graceMs: number | undefined): Promise<void> {
     const row = await this.#row(turnId);
-    const { endedAtMs, graceMs: before } = metaOf(row);
-    const longest = Math.max(graceOf(before), graceMs ?? 0);
+    const longest = Math.max(graceOf(metaOf(row).graceMs), graceMs ?? 0);
     const meta = { attachedAtMs: atMs, ...(graceMs === undefined ? {} : { graceMs: storedGrace(longest) }) };
-    const expiry =
-      row.open || endedAtMs === undefined ? {} : this.#expiring(row, expiryOf(endedAtMs, atMs, this.#retention));
-    await this.#change(row, { meta, ...expiry }, graceMs !== undefined);
+    await this.#change(row, { meta }, graceMs !== undefined);
   }
 
   async noteDelivered(turnId: TurnId): Promise<void> {
     await this.#rows.commit([{ type: "update", id: turnId, set: { meta: { delivered: true } } }], false);
   }
 
-  /** As `StreamStore.keepTogether`. */
+  /** As `LogStore.keepTogether`. */
   async keepTogether(turnIds: readonly TurnId[]): Promise<void> {
     const nowMs = this.#clock.now();
     const rows = await Promise.all(turnIds.map((turnId) => this.#rows.get(turnId)));
-    const expiresAtMs = rows.at(-1)?.expiresAtMs ?? nowMs + this.#retention.windowMs;
+    const expiresAtMs = rows.at(-1)?.expiresAtMs ?? nowMs + this.#retention.keptMs;
     for (const row of rows) {
       const ends = row?.kind === "turn" && row.expiresAtMs !== undefined && row.expiresAtMs > nowMs;
       if (ends && row.expiresAtMs < expiresAtMs && this.#sealer.isProven(row))

@@ -2,7 +2,7 @@ import { startOfLog, type TurnId } from "../base/ids.ts";
 import { parseJson, writeJson } from "../base/json.ts";
 import { type CancelledBy, eventIdOf, type TerminalEventType } from "./event.ts";
 import type { Row } from "./rows.ts";
-import { expiryOf, type NewTurn, type Retention, type TurnLabel, type TurnRecord } from "./store.ts";
+import type { NewTurn, Retention, TurnLabel, TurnRecord } from "./store.ts";
 
 /** What a turn's row holds beside its columns, in `meta`. */
 export interface TurnMeta {
@@ -17,7 +17,6 @@ export interface TurnMeta {
   /** The longest grace time that was asked for since the turn began, if one was. */
   readonly graceMs?: StoredGrace;
   readonly outcome?: TerminalEventType;
-  readonly endedAtMs?: number;
   readonly delivered?: true;
   readonly cancel?: CancelledBy;
 }
@@ -128,6 +127,6 @@ export function recordOf<Facts extends LabelFacts>(
     degraded: false,
     lastEventId: row.last === 0 ? startOfLog : eventIdOf(row.last),
     attachedAtMs,
-    expiresAtMs: row.expiresAtMs ?? expiryOf(nowMs, nowMs, retention),
+    expiresAtMs: row.expiresAtMs ?? nowMs + retention.keptMs,
   };
 }

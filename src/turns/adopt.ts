@@ -5,7 +5,7 @@ import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, isWithoutIde, MillraceError, toMillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import type { BackendKind, TurnEvent, TurnEventBody } from "../log/event.ts";
-import type { TurnClaim, TurnLabel, TurnRecord } from "../log/store.ts";
+import type { LogStore, LogWriter, TurnLabel, TurnRecord } from "../log/store.ts";
 import { type Asker, type Continuity, Conversation } from "./continuity/continuity.ts";
 import { stateAfter } from "./decide.ts";
 import type { Exchange } from "./exchange.ts";
@@ -82,7 +82,7 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
       let letGo: (() => void) | undefined;
       try {
         if (running.has(turnId)) continue; // its runner is still letting go
-        letGo = await takeUp(orphan, parts);
+        letGo = await holdAgent(orphan, parts);
         const sinceMs = leftToOthers.get(turnId) ?? parts.clock.monotonic();
         if (letGo === undefined && parts.clock.monotonic() - sinceMs < leftToOthersMs) {
           left.set(turnId, sinceMs);
@@ -110,10 +110,10 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
 }
 
 /**
- * Takes up the agent that answers a turn, before the turn is claimed: an agent serves one process at a time, so the process that has it
+ * Holds the agent that answers a turn, before the turn is claimed: an agent serves one process at a time, so the process that has it
  * goes on with its turns. Undefined: that is another one.
  */
-async function takeUp(
+async function holdAgent(
   { turnId, lastEventId }: TurnLabel,
   { store, backends }: Parts,
 ): Promise<(() => void) | undefined> {
@@ -151,15 +151,13 @@ async function expectFromElsewhere(
   }
 }
 
-interface Adoption {
-  readonly runner: Runner;
-  readonly cleanUp: () => Promise<void>;
-}
-
 /** A turn whose log cannot be trusted ends as failed, because it cannot be continued. A log that cannot be read now stays unchanged. */
-async function goOnWith(claimed: TurnClaim, parts: Parts): Promise<Adoption> {
+async function goOnWith(
+  claimed: NonNullable<Awaited<ReturnType<LogStore["claim"]>>>,
+  parts: Parts,
+): Promise<ReturnType<typeof adopt>> {
   try {
-    return adopt(claimed, await claimed.readAll(), parts);
+    return adopt(claimed.record, claimed.writer, await claimed.readAll(), parts);
   } catch (error) {
     if (isDegraded(error)) throw error;
     await claimed.writer.append([{ type: "failed", error: toMillraceError(error).toRecord() }], parts.clock.now());
@@ -172,7 +170,7 @@ async function goOnWith(claimed: TurnClaim, parts: Parts): Promise<Adoption> {
  * backend for the whole answer again and appends what the log lacks. A turn that was cancelled, before it was taken over or
  * while its backend is being found, ends; `cleanUp` then makes the backend stop its work.
  */
-function adopt({ record, writer }: TurnClaim, events: readonly TurnEvent[], parts: Parts): Adoption {
+function adopt(record: TurnRecord, writer: LogWriter, events: readonly TurnEvent[], parts: Parts) {
   const { backends, clock, queue, running } = parts;
   const run = running.optionsOf(record.turnId);
   const started = events.find((event) => event.type === "started");

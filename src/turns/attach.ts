@@ -7,19 +7,18 @@ import { superseded } from "../log/rows.ts";
 import type {
   AttachedStream,
   AttachIntent,
-  LogReads,
+  LogStore,
   MessageAdmission,
   NewTurn,
   StreamMessage,
   StreamName,
-  StreamStore,
   TurnRecord,
 } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
 import type { TurnAccess } from "./read.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { TurnStarter } from "./start.ts";
-import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
+import type { AskedTurn, StartedTurn, Turns } from "./turns.ts";
 
 /** The outcome of a message (see `MessageAdmission`), and the turn that the message started. */
 export interface SendResult {
@@ -45,7 +44,7 @@ export interface Attachment extends StreamAccess, AttachedStream {
    * Makes a message durable, together with the turn that it starts. If it throws, nothing is acknowledged. Throws `expired`,
    * `degraded`, and the errors of finding a backend.
    */
-  send(message: StreamMessage, start: StartTurn | undefined, signal: AbortSignal): Promise<SendResult>;
+  send(message: StreamMessage, start: AskedTurn | undefined, signal: AbortSignal): Promise<SendResult>;
   /** As `Turns.cancel`, for a turn of this stream; false, and nothing happens, where a newer attach has the stream. */
   cancel(turnId: TurnId, by: CancelledBy): Promise<boolean>;
   /** As `Turns.read`, with the client's key. */
@@ -64,12 +63,12 @@ export interface AttachOptions {
 
 /** Turns that can also be started by the numbered messages of a client's stream. */
 export interface StreamTurns extends Turns {
-  /** Throws as `StreamStore.attachStream` does, and `invalid_request` for a malformed key. */
+  /** Throws as `LogStore.attachStream` does, and `invalid_request` for a malformed key. */
   attach(name: StreamName, intent: AttachIntent, options?: AttachOptions): Promise<Attachment>;
 }
 
 interface Parts {
-  readonly store: StreamStore & LogReads;
+  readonly store: LogStore;
   readonly clock: Clock;
   readonly owner: string;
   readonly reads: Pick<TurnAccess, "read" | "follow" | "noteReader">;
@@ -119,7 +118,7 @@ export function openAttach(parts: Parts): StreamTurns["attach"] {
 async function send(
   { store, owner, starter, backOff }: Parts,
   stream: AttachedStream,
-  { message, start }: { readonly message: StreamMessage; readonly start: StartTurn | undefined },
+  { message, start }: { readonly message: StreamMessage; readonly start: AskedTurn | undefined },
   signal: AbortSignal,
 ): Promise<SendResult> {
   if (start === undefined) return { outcome: (await store.admit(stream, message)).outcome, turn: undefined };

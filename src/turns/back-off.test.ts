@@ -4,7 +4,7 @@ import type { TurnId } from "../base/ids.ts";
 import type { StreamName } from "../log/store.ts";
 import type { FakeBackend } from "./backend.fake.ts";
 import { asking, durable, FakeReader, fakeTurns } from "./turns.fake.ts";
-import type { StartTurn, Turns } from "./turns.ts";
+import type { AskedTurn, Turns } from "./turns.ts";
 
 const soon = new AbortController().signal;
 
@@ -15,7 +15,7 @@ async function failing(
     code = "internal",
     text = "",
     ...asked
-  }: Partial<StartTurn> & { readonly code?: ErrorCode; readonly text?: string },
+  }: Partial<AskedTurn> & { readonly code?: ErrorCode; readonly text?: string },
 ) {
   const { turnId } = await turns.start(asking(asked), soon);
   await backend.prompted();

@@ -1,4 +1,4 @@
-import { isTerminal, type TurnEventBody } from "../log/event.ts";
+import { isTerminal, type TerminalEvent, type TurnEventBody } from "../log/event.ts";
 
 /**
  * One stage that a turn's events pass between the backend and the log, such as stop sequences. Each turn has its own instance, which
@@ -20,17 +20,9 @@ export function through(stages: readonly EventStage[], events: readonly TurnEven
   return stages.reduce((bodies, stage) => bodies.flatMap((body) => stage.push(body)), events);
 }
 
-export type End = TurnEventBody & { readonly type: "finished" | "failed" | "cancelled" };
-
-/** The answer to one prompt as it arrives: a stage that keeps the end back, for `exchange.ts` to act on before it is logged. */
-export interface PromptAnswer extends EventStage {
-  /** The terminal event, once it arrived; `push` answers nothing after it. */
-  readonly end: End | undefined;
-}
-
-/** An answer that passes unchanged. */
-export class PlainAnswer implements PromptAnswer {
-  end: End | undefined;
+/** An answer that passes unchanged. It keeps the end back, for `exchange.ts` to act on before it is logged. */
+export class PlainAnswer implements EventStage {
+  end: TerminalEvent | undefined;
 
   push(event: TurnEventBody): readonly TurnEventBody[] {
     if (this.end !== undefined) return [];

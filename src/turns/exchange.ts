@@ -3,8 +3,9 @@ import type { Backend, Batch, Prompt, ResumePoint, RunOptions, StopReason } from
 import { bestEffort, deadline } from "../base/async.ts";
 import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
+import type { TerminalEvent } from "../log/event.ts";
 import { type Conversation, isContinued } from "./continuity/continuity.ts";
-import { type End, PlainAnswer, through } from "./event-stage.ts";
+import { PlainAnswer, through } from "./event-stage.ts";
 import type { AnswerPlan } from "./tools/answer-plan.ts";
 import { type AnswerReport, type AnswerVerdict, type ArrivedAnswer, judge } from "./tools/judge.ts";
 import { PlannedAnswer } from "./tools/planned-answer.ts";
@@ -99,12 +100,12 @@ class Dialogue {
   async #ask(prompt: Prompt, batches: AsyncIterable<Batch>, fallsBack: boolean): Promise<boolean> {
     const { backend, plan, from } = this.#options;
     if (plan === undefined) {
-      const passes = (end: End): AnswerVerdict => ({ type: "end", usage: [], end, report: undefined });
+      const passes = (end: TerminalEvent): AnswerVerdict => ({ type: "end", usage: [], end, report: undefined });
       return (await this.#follow(batches, new PlainAnswer(), passes, fallsBack)) !== "not_begun";
     }
     const mayAskAgain = from === undefined;
     const first = new PlannedAnswer(plan, { mayAskAgain, isNative: from?.tools === "native" });
-    let firstEnd: End | undefined;
+    let firstEnd: TerminalEvent | undefined;
     const followed = await this.#follow(
       batches,
       first,
@@ -139,7 +140,7 @@ class Dialogue {
   async #follow(
     batches: AsyncIterable<Batch>,
     answer: PlainAnswer | PlannedAnswer,
-    judged: (end: End) => AnswerVerdict,
+    judged: (end: TerminalEvent) => AnswerVerdict,
     fallsBack: boolean,
   ): Promise<"not_begun" | "done" | (AnswerVerdict & { readonly type: "ask_again" })> {
     const { backend, conversation } = this.#options;
@@ -195,7 +196,7 @@ class Dialogue {
   }
 
   /** Keeps the trajectory for the next turn. Undefined: it is not kept, as it gave no whole answer or holds messages that the client does not see. */
-  #keeping(end: End, report: AnswerReport | undefined): (() => void) | undefined {
+  #keeping(end: TerminalEvent, report: AnswerReport | undefined): (() => void) | undefined {
     const { run, conversation } = this.#options;
     const cascadeId = this.#cascadeId;
     if (end.type !== "finished") return undefined;

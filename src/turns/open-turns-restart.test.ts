@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { waitsForResults } from "../backends/backend.ts";
+import { parkedReason } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { Emitter } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
@@ -29,7 +29,7 @@ const waiting = {
 const calling = [
   { type: "tool_call", callId: call.id, name: "bash", argumentsDelta: JSON.stringify(call.arguments), done: true },
 ] as const;
-const parked = { unified: "tool_calls", raw: waitsForResults } as const;
+const parked = { unified: "tool_calls", raw: parkedReason } as const;
 
 /** The last message as the prompt, also for a conversation that goes on. */
 const continuedLayout: TurnsOptions["layout"] = (request, model, { continues }) => ({

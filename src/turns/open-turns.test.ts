@@ -26,7 +26,7 @@ function withHeldCreate() {
 describe("a turn", () => {
   test("is read live from its start to its one terminal event", async () => {
     const { turns, backend } = begin();
-    const { turnId, joined, degraded } = await turns.start(asking(), never);
+    const { turnId, joined, record } = await turns.start(asking(), never);
     const reader = new FakeReader(turns, turnId);
     await backend.prompted();
     backend.last.text("Hel", "lo");
@@ -36,7 +36,7 @@ describe("a turn", () => {
     await reader.done;
     expect(reader.text).toBe("Hello");
     expect(reader.types).toEqual(["started", "text", "finished"]);
-    expect({ joined, degraded }).toEqual({ joined: "no", degraded: false });
+    expect({ joined, degraded: record.degraded }).toEqual({ joined: "no", degraded: false });
     expect(await turns.get(turnId)).toMatchObject({ outcome: "finished", delivered: true });
   });
 

@@ -10,21 +10,19 @@ import type { TurnPlans } from "./options.ts";
 import { planAnswer } from "./tools/answer-plan.ts";
 import type { StartedTurn } from "./turns.ts";
 
-type LaidOutTurn = Pick<NewTurn, "turnId" | "request" | "modelUid" | "modelNumber">;
-
 /** The turn's own random text: for the ids of its calls and the mark of its tags. */
 function seedOf(turnId: TurnId): string {
   return turnId.replace(/^turn_/, "");
 }
 
 /** The prompt with the whole history of a request. Throws what the layout throws. */
-export function promptOf(plans: TurnPlans, { turnId, request, modelUid, modelNumber }: LaidOutTurn): Prompt {
+export function promptOf(plans: TurnPlans, { turnId, request, modelUid, modelNumber }: NewTurn): Prompt {
   const uid = modelUid as ModelUid; // it was one when the turn was stored
   return plans.layout(request, { uid, number: modelNumber }, { seed: seedOf(turnId) });
 }
 
 /** The prompt of a turn for a trajectory that holds its history already; undefined if the layout cannot express it. */
-export function continuedPromptOf(plans: TurnPlans, turn: LaidOutTurn, cascadeId: CascadeId): Prompt | undefined {
+export function continuedPromptOf(plans: TurnPlans, turn: NewTurn, cascadeId: CascadeId): Prompt | undefined {
   const heldMessages = heldPart(turn.request, turn.modelUid)?.heldMessages;
   if (heldMessages === undefined) return undefined;
   const uid = turn.modelUid as ModelUid; // as above
@@ -62,7 +60,7 @@ export interface ExchangeInput {
 /** The exchange of a turn, with its answer read by the turn's plan. Reports the outcome of the answer's calls. */
 export function exchangeOf(
   { events }: TurnPlans,
-  turn: Pick<NewTurn, "turnId" | "request" | "modelUid">,
+  turn: NewTurn,
   input: ExchangeInput,
   conversation?: Conversation,
 ): Exchange {
@@ -83,7 +81,7 @@ export function exchangeOf(
 export function newTurnExchange(
   plans: TurnPlans,
   continuity: Continuity | undefined,
-  turn: LaidOutTurn & { readonly caller: string; readonly session: string | undefined },
+  turn: NewTurn,
   input: ExchangeInput,
 ): { readonly exchange: Exchange; readonly continuity: StartedTurn["continuity"] } {
   if (continuity === undefined) return { exchange: exchangeOf(plans, turn, input), continuity: () => "rebuilt(off)" };

@@ -6,7 +6,7 @@ import { inMemory, openMemoryLog } from "../log/memory-log.fake.ts";
 import type { LogStore } from "../log/store.ts";
 import type { TurnLimits } from "./queue.ts";
 import { asking, bound, FakeReader, type FakeTurns, fakeTurns } from "./turns.fake.ts";
-import type { StartTurn, Turns } from "./turns.ts";
+import type { AskedTurn, Turns } from "./turns.ts";
 
 const never = new AbortController().signal;
 const open: Turns[] = [];
@@ -24,7 +24,7 @@ function limited(
   const fake = { ...fakeTurns({ limits, ...overrides, clock }), clock };
   open.push(fake.turns);
   let asked = 0;
-  const come = async (part: Partial<StartTurn> = {}) => {
+  const come = async (part: Partial<AskedTurn> = {}) => {
     const left = new AbortController();
     const starting = fake.turns.start(asking({ fingerprint: `body-${++asked}`, ...part }), left.signal);
     await fake.clock.advance(250); // a turn that waits is stored by then

@@ -37,10 +37,8 @@ export interface TurnQueueOptions extends TurnLimits {
  */
 export type Stage = "new" | "left" | "asked" | "answered";
 
-type QueuedTurn = Pick<NewTurn, "turnId" | "modelUid" | "graceMs" | "accepted">;
-
 interface Waiter {
-  readonly turn: QueuedTurn;
+  readonly turn: Pick<NewTurn, "turnId" | "modelUid" | "graceMs" | "accepted">;
   readonly stage: Stage;
   readonly lane: string;
   readonly admit: () => void;
@@ -62,7 +60,7 @@ export class TurnQueue {
   }
 
   /** Wraps the exchange so that it waits for its place. An exchange that is stopped before that sends nothing. */
-  gate(turn: QueuedTurn, exchange: Exchange, stage: Stage = "new"): Exchange {
+  gate(turn: Waiter["turn"], exchange: Exchange, stage: Stage = "new"): Exchange {
     return async (deliver, signal) => {
       const leave = await this.#enter(turn, stage, signal);
       try {
@@ -102,7 +100,7 @@ export class TurnQueue {
     if (this.#waiting.length > 0) void this.#pumpLater();
   }
 
-  async #enter(turn: QueuedTurn, stage: Stage, signal: AbortSignal): Promise<() => void> {
+  async #enter(turn: Waiter["turn"], stage: Stage, signal: AbortSignal): Promise<() => void> {
     const admitted = Promise.withResolvers<void>();
     const waiter: Waiter = { turn, stage, lane: laneOf(turn.modelUid), admit: admitted.resolve };
     const leave = () => {

@@ -26,20 +26,13 @@ export class TurnAccess {
 
   /** As `Turns.open`; `opening` has the client's key of a turn that was sealed with one. */
   open(turnId: TurnId, after: EventId, signal: AbortSignal, opening: ReadRight = {}): TurnReader {
-    const { store, clock, readers, running } = this.#parts;
+    const { store, readers, running } = this.#parts;
     const leave = readers.enter(turnId);
     const reading = new AbortController();
-    const next = this.look(turnId, after, signal, opening);
-    let noting: Promise<void> | undefined;
+    const noting = this.#noteWhileReading(turnId, reading.signal);
     let isClosed = false;
     return {
-      next: async () => {
-        if (noting !== undefined) return next();
-        noting = store.noteReader(turnId, clock.now());
-        await noting;
-        if (!running.has(turnId)) noting = this.#noteWhileReading(turnId, reading.signal);
-        return next();
-      },
+      next: this.look(turnId, after, signal, opening),
       async close(isDelivered) {
         if (isClosed) return;
         isClosed = true;
@@ -48,7 +41,7 @@ export class TurnAccess {
         } finally {
           leave();
           reading.abort(notNeeded);
-          await bestEffort(noting ?? Promise.resolve());
+          await noting;
           if (!running.has(turnId)) readers.forget(turnId);
         }
       },
@@ -112,16 +105,20 @@ export class TurnAccess {
     }
   }
 
-  /** Renews a reader's presence until the signal aborts. Never rejects: if the store fails, the turn only loses grace time. */
+  /**
+   * Notes a reader, and again until the signal aborts where another process runs the turn. Never rejects: if the store fails, the turn
+   * only loses grace time, and reading it says what is wrong.
+   */
   async #noteWhileReading(turnId: TurnId, signal: AbortSignal): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock, running } = this.#parts;
     for (;;) {
+      await bestEffort(store.noteReader(turnId, clock.now()));
+      if (running.has(turnId)) return;
       try {
         await clock.sleep(noteEveryMs, signal);
       } catch {
         return; // the reader left
       }
-      await bestEffort(store.noteReader(turnId, clock.now()));
     }
   }
 

@@ -1,5 +1,5 @@
-import { agentOfModel } from "../backends/agent-backend.ts";
 import type { Batch } from "../backends/backend.ts";
+import { agentOfModel } from "../backends/backend.ts";
 import { deadline } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorRecord, MillraceError } from "../base/errors.ts";

@@ -17,7 +17,7 @@ import type { ReaderRegistry } from "./readers.ts";
 import type { Refusals } from "./refusals.ts";
 import { Runner } from "./run.ts";
 import type { RunningTurns } from "./running-turns.ts";
-import type { JoinTurn, StartedTurn, StartTurn, UnresolvedTurn } from "./turns.ts";
+import type { AskedTurn, RequestIdentity, StartedTurn, Turns } from "./turns.ts";
 import {
   failedUnsent,
   goesOnPast,
@@ -42,16 +42,10 @@ interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
   readonly running: RunningTurns;
 }
 
-/** A stored turn, and the right to write it. */
-interface StoredTurn {
-  readonly record: TurnRecord;
-  readonly writer: LogWriter;
-}
-
 /** The way in which a turn gets into the log. */
 export interface TurnStorage {
-  /** Resolves with undefined if the turn is not stored after all. */
-  readonly store: (turn: NewTurn) => Promise<StoredTurn | undefined>;
+  /** Resolves with the turn and the right to write it; with undefined if the turn is not stored after all. */
+  readonly store: (turn: NewTurn) => Promise<{ readonly record: TurnRecord; readonly writer: LogWriter } | undefined>;
   /** Whether a turn that `store` stored survives a power cut before its first event. */
   readonly flushes: boolean;
   /** Makes a stage that sees the events of the turn; called once the turn has a backend. */
@@ -81,7 +75,7 @@ export class TurnStarter {
   }
 
   /** As `Turns.start`. */
-  async start(asked: StartTurn | UnresolvedTurn, signal: AbortSignal): Promise<StartedTurn> {
+  async start(...[asked, signal]: Parameters<Turns["start"]>): Promise<StartedTurn> {
     signal.throwIfAborted();
     const { earlier, leave } = this.#inFlight.enter(asked, signal);
     try {
@@ -94,7 +88,7 @@ export class TurnStarter {
     }
   }
 
-  async #startNew(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
+  async #startNew(asked: AskedTurn, signal: AbortSignal): Promise<StartedTurn> {
     const { store, owner, backOff } = this.#parts;
     const body = `${asked.caller} ${asked.fingerprint}`;
     const isKeyed = asked.idempotencyKey !== undefined;
@@ -118,7 +112,7 @@ export class TurnStarter {
    * sent before `started` is stored, which waits for the turn. Undefined, and the conversation is cancelled, if the turn is not stored.
    * Throws the errors of finding a backend, repeated refusals, and the reason if the turn is not admitted.
    */
-  async launch(asked: StartTurn, storage: TurnStorage, signal: AbortSignal): Promise<StartedTurn | undefined> {
+  async launch(asked: AskedTurn, storage: TurnStorage, signal: AbortSignal): Promise<StartedTurn | undefined> {
     const { refusals, backends, clock, graceMs, admission, readers, running, events } = this.#parts;
     const account = await this.#parts.account?.();
     const turn = { ...newTurnOf(asked, clock.now(), graceMs), ...(account === undefined ? {} : { account }) };
@@ -128,7 +122,7 @@ export class TurnStarter {
     const { recall } = this.#parts;
     if (recall !== undefined) await bestEffort(recall(turn)); // else it is laid out anew
     const withdraw = await admission?.admit(turn);
-    let stored: StoredTurn | undefined;
+    let stored: Awaited<ReturnType<TurnStorage["store"]>>;
     try {
       const storing = storage.store(turn);
       const { runner, continuity } = this.#runner(turn, { backend, prompt }, storing.then(writerOf), storage.watch);
@@ -140,12 +134,12 @@ export class TurnStarter {
       // from here the turn is stored, and continues even if the request fails
       this.#unstored.delete(run);
       const { record } = stored;
-      const { turnId, degraded, expiresAtMs } = record;
+      const { turnId } = record;
       readers.expect(turnId, signal);
       running.add(turnId, runner, record.graceMs);
       events.emit("turn_started", { turnId });
       await Promise.all([storage.flushes ? undefined : this.#durable(record, runner), this.#endPassed(record)]);
-      return { turnId, record, joined: "no", continuity, degraded, expiresAtMs };
+      return { turnId, record, joined: "no", continuity };
     } finally {
       if (stored === undefined) withdraw?.();
     }
@@ -163,7 +157,7 @@ export class TurnStarter {
     watch: TurnStorage["watch"],
   ): { readonly runner: Runner; readonly continuity: StartedTurn["continuity"] } {
     const { continuity: conversations, refusals, running, queue, clock } = this.#parts;
-    const modelUid = turn.modelUid as StartTurn["modelUid"]; // it was one in the request
+    const modelUid = turn.modelUid as AskedTurn["modelUid"]; // it was one in the request
     const input = { backend, prompt, run: running.optionsOf(turn.turnId) };
     const { exchange, continuity } = newTurnExchange(this.#parts, conversations, turn, input);
     const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents report no limits
@@ -223,14 +217,13 @@ export class TurnStarter {
     }
   }
 
-  async #join(twin: TurnRecord, asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn> {
+  async #join(twin: TurnRecord, asked: RequestIdentity, signal: AbortSignal): Promise<StartedTurn> {
     refuseConflict(asked, twin);
     await this.#unflushed.get(twin.turnId);
     this.#parts.readers.expect(twin.turnId, signal);
     const record = await this.#parts.reads.noteReaderOf(twin, asked.graceMs);
-    const { turnId, degraded, expiresAtMs } = record;
     const joined = asked.idempotencyKey === undefined ? "implicit" : "key";
-    return { turnId, record, joined, continuity: () => "joined", degraded, expiresAtMs };
+    return { turnId: record.turnId, record, joined, continuity: () => "joined" };
   }
 
   /**
@@ -238,7 +231,11 @@ export class TurnStarter {
    * connection is noticed, or even before the first request is stored. So if only the first request or its reader prevents the
    * join, the repeat waits a moment.
    */
-  async #twinOf(asked: JoinTurn, earlier: StartPlace["earlier"], signal: AbortSignal): Promise<TurnLabel | undefined> {
+  async #twinOf(
+    asked: RequestIdentity,
+    earlier: StartPlace["earlier"],
+    signal: AbortSignal,
+  ): Promise<TurnLabel | undefined> {
     const { store, implicitJoins, readers, owner } = this.#parts;
     const { caller, fingerprint, idempotencyKey } = asked;
     if (idempotencyKey !== undefined) {
@@ -285,7 +282,7 @@ export class TurnStarter {
     }
   }
 
-  async #twins({ caller, fingerprint }: JoinTurn): Promise<readonly Twin[]> {
+  async #twins({ caller, fingerprint }: RequestIdentity): Promise<readonly Twin[]> {
     const { store, reads } = this.#parts;
     const records = await store.list({ caller, fingerprint, limit: twinsLookedAt });
     return records.map((record) => ({ record, beingRead: reads.hasReader(record) }));
@@ -294,7 +291,7 @@ export class TurnStarter {
 
 /** The stored form of a request, as its turn begins. */
 function newTurnOf(
-  { graceMs, retry: _retry, body: _body, repeatsLate: _late, ...facts }: StartTurn,
+  { graceMs, retry: _retry, body: _body, repeatsLate: _late, ...facts }: AskedTurn,
   createdAtMs: number,
   defaultGraceMs: number,
 ): NewTurn {
@@ -302,7 +299,7 @@ function newTurnOf(
 }
 
 /** Throws where no turn is stored. */
-function writerOf(stored: StoredTurn | undefined): LogWriter {
+function writerOf(stored: Awaited<ReturnType<TurnStorage["store"]>>): LogWriter {
   if (stored === undefined) throw new MillraceError("cancelled", "This request started no turn.");
   return stored.writer;
 }

@@ -12,7 +12,7 @@ import type { StreamTurns } from "./attach.ts";
 import { FakeBackend } from "./backend.fake.ts";
 import { openTurns } from "./open-turns.ts";
 import type { PlannedModel, TurnsOptions } from "./options.ts";
-import type { StartTurn, Turns } from "./turns.ts";
+import type { AskedTurn, Turns } from "./turns.ts";
 
 /** The last message as the whole prompt. */
 export function plainLayout(request: TurnRequest, model: PlannedModel): Prompt {
@@ -35,7 +35,7 @@ export function plainLayout(request: TurnRequest, model: PlannedModel): Prompt {
 }
 
 /** A request as a dialect would hand it over. */
-export function asking(overrides: Partial<StartTurn> = {}): StartTurn {
+export function asking(overrides: Partial<AskedTurn> = {}): AskedTurn {
   return {
     dialect: "openai-chat",
     request: plainRequest,
@@ -52,7 +52,7 @@ export function asking(overrides: Partial<StartTurn> = {}): StartTurn {
 }
 
 /** As `asking`, with another question behind the messages of `asking`. */
-export function goingOn(overrides: Partial<StartTurn> = {}): StartTurn {
+export function goingOn(overrides: Partial<AskedTurn> = {}): AskedTurn {
   const { messages } = plainRequest;
   const next = { role: "user", parts: [{ type: "text", text: "And?" }] } as const;
   return asking({ request: { ...plainRequest, messages: [...messages, next] }, ...overrides });

@@ -5,7 +5,7 @@ import type { NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { QueuePlace } from "./queue.ts";
 
 /** A request that a dialect parsed, with the model that its name means and who asked. */
-export interface StartTurn extends Omit<NewTurn, "turnId" | "createdAtMs" | "graceMs" | "modelUid" | "account"> {
+export interface AskedTurn extends Omit<NewTurn, "turnId" | "createdAtMs" | "graceMs" | "modelUid" | "account"> {
   readonly modelUid: ModelUid;
   /** Digest of the body where the fingerprint names a stream instead: two streams that ask the same have the same one. */
   readonly body?: string;
@@ -23,29 +23,20 @@ export interface StartTurn extends Omit<NewTurn, "turnId" | "createdAtMs" | "gra
   readonly repeatsLate?: boolean;
 }
 
-/** Identifies the turn that a request repeats (caller, body, key and session), and gives the grace time that this reader asks for. */
-export type JoinTurn = Pick<StartTurn, "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs">;
-
-/**
- * A request whose model is not known yet. `resolve` is called only if no turn is there for it, so an answer that was given is given
- * again when the model's IDE is gone.
- */
-export interface UnresolvedTurn extends JoinTurn {
-  readonly resolve: () => Promise<StartTurn>;
-}
+/** Tells which turn a request repeats (caller, body, key and session), and gives the grace time that this reader asks for. */
+export type RequestIdentity = Pick<
+  AskedTurn,
+  "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs"
+>;
 
 /** The turn of a request: a new one, or an existing one (`key`: same idempotency key; `implicit`: same request again). */
 export interface StartedTurn {
   readonly turnId: TurnId;
-  /** The turn as stored; if the request joined a turn, with the new expiry. */
+  /** The turn as stored. */
   readonly record: TurnRecord;
   readonly joined: "no" | "key" | "implicit";
   /** How the prompt reached the model, a fresh trajectory or one that already held the history; undefined until that is known. */
   readonly continuity: () => string | undefined;
-  /** True when the log could not be written: the answer flows, but cannot be resumed after a restart. */
-  readonly degraded: boolean;
-  /** When the turn's log stops being readable, epoch ms by this gateway's clock; attaching moves it on. */
-  readonly expiresAtMs: number;
 }
 
 /** One reader of a turn. The turn has it until it is closed. */
@@ -59,10 +50,14 @@ export interface TurnReader {
 export interface Turns {
   /**
    * The turn that is there for a request, by its key or as its twin; else a new one. Resolves once the turn is stored. If only a reader
-   * keeps the request from joining its twin, that reader gets a quarter of a second to leave first. Throws `idempotency_conflict`,
-   * `expired`, and the errors of resolving the model and of finding a backend.
+   * keeps the request from joining its twin, that reader gets a quarter of a second to leave first. `resolve`, for a request whose
+   * model is not known yet, is called only if no turn is there: an answer that was given is given again when the model's IDE is gone.
+   * Throws `idempotency_conflict`, `expired`, and the errors of resolving the model and of finding a backend.
    */
-  start(turn: StartTurn | UnresolvedTurn, signal: AbortSignal): Promise<StartedTurn>;
+  start(
+    asked: AskedTurn | (RequestIdentity & { readonly resolve: () => Promise<AskedTurn> }),
+    signal: AbortSignal,
+  ): Promise<StartedTurn>;
   /**
    * Every event after the cursor, until the terminal one, at the reader's pace. A reader that stops early cancels nothing: the turn
    * continues for its grace time. A reader that asks for more after the terminal event confirms that it delivered the whole answer.
@@ -87,7 +82,7 @@ export interface Turns {
   /** How many turns run in this process, and how many wait in its queue. */
   load(): { readonly running: number; readonly waiting: number };
   /**
-   * The client came back: moves the expiry on, and extends the grace time if the client now asks for a longer one.
+   * The client came back: extends the grace time if the client now asks for a longer one.
    * Returns the turn with the new values, or unchanged if they cannot be stored.
    */
   noteReader(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;

@@ -7,10 +7,13 @@ import { writeJson } from "../base/json.ts";
 import { seqOf, type TurnEvent } from "../log/event.ts";
 import type { Message, TurnRequest } from "../log/request.ts";
 import type { TurnLabel } from "../log/store.ts";
-import type { JoinTurn } from "./turns.ts";
+import type { RequestIdentity } from "./turns.ts";
 
 /** Throws `idempotency_conflict` when the turn that holds the request's key was started by another request. */
-export function refuseConflict(asked: Pick<JoinTurn, "fingerprint">, held: Pick<TurnLabel, "fingerprint">): void {
+export function refuseConflict(
+  asked: Pick<RequestIdentity, "fingerprint">,
+  held: Pick<TurnLabel, "fingerprint">,
+): void {
   if (held.fingerprint === asked.fingerprint) return;
   throw new MillraceError("idempotency_conflict", "This idempotency key was used for a different request.");
 }
@@ -40,7 +43,7 @@ export interface Twin {
  * background). Source: docs/wire/clients.md, "Silence and repeats".
  */
 export function implicitTwin(
-  asked: Pick<JoinTurn, "session" | "retry">,
+  asked: Pick<RequestIdentity, "session" | "retry">,
   twins: readonly Twin[],
 ): TurnLabel | undefined {
   return twins.find(({ record, beingRead }) => {
@@ -67,7 +70,7 @@ export function goesOnPast(messages: readonly Message[], earlier: readonly Messa
 }
 
 /** Running turns that the request would join if they had no reader. */
-export function twinsBeingRead(asked: Pick<JoinTurn, "session">, twins: readonly Twin[]): readonly TurnLabel[] {
+export function twinsBeingRead(asked: Pick<RequestIdentity, "session">, twins: readonly Twin[]): readonly TurnLabel[] {
   return twins
     .filter(
       ({ record, beingRead }) => beingRead && !record.ended && implicitTwin(asked, [{ record, beingRead: false }]),
@@ -103,7 +106,7 @@ export class StartsInFlight {
     this.#clock = clock;
   }
 
-  enter({ caller, fingerprint, session, idempotencyKey }: JoinTurn, signal: AbortSignal): StartPlace {
+  enter({ caller, fingerprint, session, idempotencyKey }: RequestIdentity, signal: AbortSignal): StartPlace {
     if (idempotencyKey !== undefined) return { earlier: [], leave: () => {} }; // the store keeps those apart
     const key = writeJson([caller, fingerprint, session]);
     const starts = this.#starts.get(key) ?? new Set();
@@ -123,7 +126,7 @@ export class StartsInFlight {
    * Waits for earlier requests that this one repeats: for all of them if it is marked as a retry, else for those whose client
    * disconnects within a quarter of a second. Rejects with the signal's reason.
    */
-  async untilStored(earlier: readonly Start[], { retry }: JoinTurn, signal: AbortSignal): Promise<void> {
+  async untilStored(earlier: readonly Start[], { retry }: RequestIdentity, signal: AbortSignal): Promise<void> {
     const left = aborted(signal);
     const all = Promise.all(earlier.map(({ settled }) => settled));
     if (retry !== true) await within(Promise.race([all, left]), storingMs, this.#clock);

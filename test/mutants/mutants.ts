@@ -428,11 +428,11 @@ export const mutants: readonly Mutant[] = [
     tests: client,
   },
   {
-    name: "G12: retention has no cap",
-    file: "src/log/store.ts",
-    in: "expiryOf",
-    code: "Math.min(Math.max(endedAtMs, attachedAtMs) + windowMs, endedAtMs + capMs)",
-    becomes: "Math.max(endedAtMs, attachedAtMs) + windowMs",
+    name: "G12: an answer is kept too long",
+    file: "src/log/row-writer.ts",
+    in: "append",
+    code: "atMs + retention.keptMs",
+    becomes: "atMs + retention.keptMs * 2",
     tests: ["src/log/retention.test.ts", ...log],
   },
   {

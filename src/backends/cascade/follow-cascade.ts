@@ -5,7 +5,7 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { FollowedTurn, FollowerState, LateText } from "./follower.ts";
+import type { FollowerState, LateText, OpenCascade } from "./follower.ts";
 import { lateTextMs } from "./late-text.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 import {
@@ -39,7 +39,7 @@ export interface FollowOptions {
  * only for the parts that may have changed. Rejects with the signal's reason as soon as the signal aborts.
  */
 export async function* followCascade<State extends FollowerState, Snapshot>(
-  turn: FollowedTurn<State, Snapshot>,
+  turn: OpenCascade<State, Snapshot>,
   { clock, pace, pacer, silenceMs, onAlive, beforePoll, lateText, onGuessedEnd }: FollowOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
@@ -105,7 +105,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
 }
 
 async function readRun(
-  { start, cascadeId, current }: Pick<FollowedTurn<never, never>, "start" | "cascadeId" | "current">,
+  { start, cascadeId, current }: Pick<OpenCascade<never, never>, "start" | "cascadeId" | "current">,
   now: () => number,
   signal: AbortSignal,
 ): Promise<RunSnapshot> {

@@ -62,7 +62,7 @@ export interface ReadFrom<State> {
 }
 
 /** A turn on its trajectory, and the follower that reads it. */
-export interface FollowedTurn<State extends FollowerState, Snapshot> {
+export interface OpenCascade<State extends FollowerState, Snapshot> {
   readonly follower: Follower<State, Snapshot>;
   readonly start: StartPoint;
   readonly cascadeId: CascadeId;

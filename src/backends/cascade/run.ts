@@ -11,7 +11,7 @@ import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { CurrentServer, type ServerSource } from "../current-server.ts";
 import { estimatedUsage, summedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
-import type { CascadeSettings, FollowedTurn, Follower, FollowerState, StartPoint } from "./follower.ts";
+import type { CascadeSettings, Follower, FollowerState, OpenCascade, StartPoint } from "./follower.ts";
 import { lateTextMs, readAnswerNow } from "./late-text.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
 
@@ -142,7 +142,7 @@ function startedEvent(
 
 /** Sends the prompt, and makes sure that it arrived. */
 async function send<State extends FollowerState, Snapshot>(
-  turn: FollowedTurn<State, Snapshot>,
+  turn: OpenCascade<State, Snapshot>,
   { prompt, settings, options }: PromptRun,
   signal: AbortSignal,
 ): Promise<void> {
@@ -156,7 +156,7 @@ async function send<State extends FollowerState, Snapshot>(
 
 /** Sends the prompt of a turn that another process began, only if the server certainly never accepted it. */
 async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
-  turn: FollowedTurn<State, Snapshot>,
+  turn: OpenCascade<State, Snapshot>,
   sending: PromptRun & { readonly from: ResumePoint },
   signal: AbortSignal,
 ): Promise<void> {
@@ -240,7 +240,7 @@ async function readUsage(current: CurrentServer, cascadeId: CascadeId, fromStep:
 
 /** Text that came after the end of an answer is lost: it is said, and the build's next answers end later. A stop does not wait for it. */
 async function lookLate<State extends FollowerState, Snapshot>(
-  turn: FollowedTurn<State, Snapshot>,
+  turn: OpenCascade<State, Snapshot>,
   text: string,
   { settings: { clock, lateText }, options }: PromptRun,
   signal: AbortSignal,

@@ -5,7 +5,7 @@ import { type CallFailureKind, callFailure } from "../../language-server/errors/
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Prompt, RunOptions } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { FollowedTurn, FollowerState } from "./follower.ts";
+import type { FollowerState, OpenCascade } from "./follower.ts";
 import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace, pollFailure } from "./poll-schedule.ts";
 
 /** Failures that prove that the server did not take the prompt, and that a second try can mend. */
@@ -19,7 +19,7 @@ const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "n
  * @throws MillraceError when the server certainly did not take it; with the reason `unsent_prompt` where the second try failed so too.
  */
 export async function sendPrompt<State extends FollowerState, Snapshot>(
-  turn: FollowedTurn<State, Snapshot>,
+  turn: OpenCascade<State, Snapshot>,
   prompt: Prompt,
   options: SendOptions,
   signal: AbortSignal,
@@ -89,7 +89,7 @@ const leastLooks = 4;
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */
 export async function wasAccepted<State extends FollowerState, Snapshot>(
-  { follower, start, cascadeId, current }: FollowedTurn<State, Snapshot>,
+  { follower, start, cascadeId, current }: OpenCascade<State, Snapshot>,
   { clock, pace, graceMs, onAlive }: AcceptanceOptions,
   signal: AbortSignal,
 ): Promise<"accepted" | "absent"> {

@@ -4,7 +4,7 @@ import type { TurnEventBody } from "../../log/event.ts";
 import { eventsOf, type Prompt, type ResumePoint } from "../backend.ts";
 import { InstantClock } from "../instant-clock.fake.ts";
 import { FakeLanguageServer, type Script } from "../language-server.fake.ts";
-import { type BackendsOptions, openBackends } from "../open-backend.ts";
+import { type BackendsOptions, openBackends } from "../route/route.ts";
 
 export const prompt: Prompt = {
   modelUid: "m" as ModelUid, // any name will do

@@ -1,20 +1,15 @@
 import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/agent.ts";
 import type { ToolWay } from "../../backends/acp/session/native-knowledge.ts";
-import type { Agents, VendorAgent } from "../../backends/agent-backend.ts";
-import type { Backend, Batch, RunOptions } from "../../backends/backend.ts";
 import type { IdeTools } from "../../backends/cascade/follower.ts";
-import type { BackendMode } from "../../backends/choose-backend.ts";
 import type { ServerSource } from "../../backends/current-server.ts";
 import type { BackendLifecycle } from "../../backends/lifecycle.ts";
-import type { BackendsOptions, OpenBackends } from "../../backends/open-backend.ts";
-import { bestEffort, deadline } from "../../base/async.ts";
-import type { Clock } from "../../base/clock.ts";
+import type { BackendMode } from "../../backends/route/choose-backend.ts";
+import type { Agents, BackendsOptions, OpenBackends, VendorAgent } from "../../backends/route/route.ts";
+import { deadline } from "../../base/async.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import type { CascadeId } from "../../base/ids.ts";
 import type { AgentStats } from "../../gateway/metrics/metrics.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
-import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { AgentProgram, DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { AccountList } from "../../models/account-catalogue.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
@@ -36,6 +31,8 @@ export interface UpstreamOptions {
   readonly toolWay?: ToolWay | undefined;
   /** Names this process in the journal of conversations. */
   readonly owner?: string;
+  /** A prompt waits for an IDE that is starting; it fails at once without this. */
+  readonly waitsForIde?: true;
   /** Decides whether prompts may go to an IDE; they may go to any without it. */
   readonly checkConsent?: BackendsOptions["checkConsent"];
   readonly events?: EventSink<ModelLifecycle & BackendLifecycle>;
@@ -54,9 +51,8 @@ export interface ComposedAgents extends Agents {
 /** Opens the vendor's agent at its first use, and again after it was reinstalled or an account signed in. */
 export function composeAgents(
   { io, finder, acpCommand: command, toolWay: tools, owner: gateway, events }: UpstreamOptions,
-  own: { readonly config: Config; readonly folder: string; readonly journal: CascadeJournal; readonly owner: string },
+  { config, folder }: { readonly config: Config; readonly folder: string },
 ): ComposedAgents {
-  const { config, folder, journal, owner } = own;
   const parts: SpecParts = { io, folder };
   const opened: AcpAgent[] = [];
   const open = (spec: AcpAgentSpec): AcpAgent => {
@@ -68,7 +64,7 @@ export function composeAgents(
       ...(tools === undefined ? {} : { tools }),
     });
     opened.push(agent);
-    return { ...agent, backend: journalled(agent.backend, journal, { owner, clock: io.clock }) };
+    return agent;
   };
   const all = config.agents.map((agent) => open(configuredSpec(agent, parts)));
   const vendors = new Map<string, AcpAgent>();
@@ -188,66 +184,4 @@ async function ifAnswered(
     signal.throwIfAborted();
     return undefined; // the agent's own list is enough
   }
-}
-
-/**
- * Notes every new conversation of the backend in the journal before its prompt is sent, and again once it is archived. The turn is
- * stored meanwhile. So housekeeping can archive conversations that a killed gateway or a dead agent left. A journal that cannot be
- * written fails no turn.
- */
-export function journalled(
-  inner: Backend,
-  journal: CascadeJournal,
-  { owner, clock }: { readonly owner: string; readonly clock: Clock },
-): Backend {
-  const archived = (cascadeId: CascadeId) => bestEffort(journal.noteArchived(cascadeId));
-
-  /**
-   * A conversation is archived at every end, unless the turn was detached, or finished and kept for the next one, or its agent
-   * did not discard it.
-   */
-  async function* noted(
-    start: (options: RunOptions) => AsyncIterable<Batch>,
-    known: CascadeId | undefined,
-    options: RunOptions,
-    signal: AbortSignal,
-  ): AsyncGenerator<Batch, void> {
-    let cascadeId = known;
-    let finished = false;
-    let isLeft = false;
-    const onLeft = () => {
-      isLeft = true;
-      options.onLeft?.();
-    };
-    let noting = Promise.resolve();
-    try {
-      for await (const batch of start({ ...options, onLeft })) {
-        for (const event of batch) {
-          if (event.type === "finished") finished = true;
-          const begun = event.type === "started" ? event.cascadeId : undefined;
-          if (begun === undefined || begun === known) continue;
-          cascadeId = begun;
-          noting = bestEffort(journal.note({ cascadeId: begun, atMs: clock.now(), owner }));
-        }
-        yield batch;
-        await noting;
-      }
-    } finally {
-      await noting;
-      const isKept = finished ? options.keep : signal.reason === "detach";
-      if (cascadeId !== undefined && !isKept && !isLeft) await archived(cascadeId);
-    }
-  }
-
-  return {
-    ...inner,
-    run: (prompt, options, signal) =>
-      noted((noting) => inner.run(prompt, noting, signal), prompt.continues, options, signal),
-    resume: (prompt, from, options, signal) =>
-      noted((noting) => inner.resume(prompt, from, noting, signal), from.cascadeId, options, signal),
-    async archive(cascadeId, signal) {
-      await inner.archive(cascadeId, signal);
-      await archived(cascadeId);
-    },
-  };
 }

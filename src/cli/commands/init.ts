@@ -1,4 +1,4 @@
-import type { PromptedIde } from "../../backends/agent-backend.ts";
+import type { PromptedIde } from "../../backends/current-server.ts";
 import { deadline } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { IdeFinder } from "../../ide/ide.ts";

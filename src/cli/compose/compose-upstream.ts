@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { openBackends } from "../../backends/open-backend.ts";
+import { openBackends } from "../../backends/route/route.ts";
 import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
@@ -8,6 +8,7 @@ import { readConfig } from "../config/read-config.ts";
 import { promptServers } from "../serve/servers.ts";
 import { openOwnJournal, ownerName } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
+import { startingIde } from "./starting-ide.ts";
 
 /** The parts that answer prompts on this machine, and their models. */
 export type Upstream = ReturnType<typeof composeUpstream>;
@@ -21,7 +22,8 @@ export function composeUpstream(options: UpstreamOptions) {
   const { owner = ownerName(randomUUID()) } = options;
   const journal = openOwnJournal(settings);
   const servers = promptServers(finder);
-  const composed = composeAgents(options, { config, folder, journal, owner });
+  const starting = startingIde(finder, io.clock, servers);
+  const composed = composeAgents(options, { config, folder });
   const agents: typeof composed = {
     ...composed,
     /** While the IDE in use is waited for, the agent of another product is not asked in its place. */
@@ -36,9 +38,11 @@ export function composeUpstream(options: UpstreamOptions) {
   const backends = openBackends({
     ...servers,
     clock: io.clock,
+    journal: { ...journal, owner, clock: io.clock },
     agents,
     mode,
     ...(ideTools === undefined ? {} : { ideTools }),
+    ...(options.waitsForIde === true && { onceThere: starting.onceThere }),
     isOnlyAgents: (uid, signal) => models.isOnlyAgents(uid, signal),
     ...(checkConsent === undefined ? {} : { checkConsent }),
     agentIdOf: (uid, listed) => agentIdOf(models.nameOf(uid), listed, catalogue),
@@ -47,5 +51,5 @@ export function composeUpstream(options: UpstreamOptions) {
     { account: readAccountModels(backends, servers, agents), agents: agents.all },
     { clock: io.clock, ...(events && { events }) },
   );
-  return { servers, agents, backends, models, journal };
+  return { servers, agents, backends, models, journal, starting };
 }

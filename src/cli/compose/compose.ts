@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { agentOfModel } from "../../backends/agent-backend.ts";
+import { agentOfModel } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
@@ -13,6 +13,7 @@ import type { StoreState } from "../../gateway/http/options.ts";
 import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import { openGateway } from "../../gateway/open-gateway.ts";
 import { openStreams } from "../../gateway/streams/open-streams.ts";
+import { defaultRetention } from "../../log/store.ts";
 import { openTurns } from "../../turns/open-turns.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import type { RefusalsOptions } from "../../turns/refusals.ts";
@@ -29,7 +30,7 @@ import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
 import { turnLimit } from "../keys/key-record.ts";
 import { dashboardFolder, version } from "../package-files.ts";
-import { continuityIdleMs, type GatewayCommandOptions, overridesOf, retentionOf } from "../serve/gateway-options.ts";
+import { continuityIdleMs, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
 import { promptAccount } from "../serve/servers.ts";
 import type { Io } from "../terminal/output.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
@@ -39,7 +40,6 @@ import { composeUpstream } from "./compose-upstream.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import { isElsewhere, ownerIsGone, ownerName, trajectoryNotes } from "./own-cascades.ts";
 import type { Settings } from "./settings.ts";
-import { startingIde } from "./starting-ide.ts";
 
 /** A gateway's options, and the process that it runs in. */
 export interface ComposeOptions {
@@ -59,7 +59,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   const { clock } = io;
   const { folder } = settings;
   const overrides = overridesOf(io, options);
-  const retention = retentionOf(options.retention);
+  const retention = { ...defaultRetention, keptMs: options.retention };
   const key = readOrMakeKey(settings.keyFile);
   const ownerKey = followKeyFile(settings.keyFile, key);
   const storeFile = options.store === "memory" ? undefined : settings.storeFile;
@@ -87,10 +87,10 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     toolWay: keepsConversations ? options.tools : "prose", // a prompt that waits is a conversation that is kept
     owner,
     events,
+    waitsForIde: true,
     checkConsent: consentCheck(consent),
   });
-  const { agents, backends, journal, servers } = upstream;
-  const starting = startingIde(finder, clock, servers);
+  const { agents, backends, journal, servers, starting } = upstream;
   const models = starting.models(upstream.models);
   const { contextTokens } = upstream.models;
   const nameOf = (uid: string) => models.nameOf(uid);
@@ -107,7 +107,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   const limitNow = () => turnLimit(options.maxTurns, keys.all().values(), clock.now());
   const turns = openTurns({
     store,
-    backends: starting.backends(backends),
+    backends,
     graceMs: options.grace,
     clock,
     events,
@@ -138,7 +138,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     turns,
     events,
     meter,
-    rpc: openStreams(turns, { retainedMs: retention.windowMs }),
+    rpc: openStreams(turns, { retainedMs: retention.keptMs }),
     metrics,
     storeState: () => describeStore(opened),
     pauseState: () => readPause(settings.pauseFile) ?? null,

@@ -6,7 +6,7 @@ import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { type CascadeJournal, type LastAsk, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Ide } from "../../ide/ide.ts";
-import type { TrajectoryNotes } from "../../turns/orphaned-trajectories.ts";
+import type { TrajectoryNotes } from "../../turns/continuity/orphaned-trajectories.ts";
 import type { Settings } from "./settings.ts";
 
 /** A conversation in an IDE that Millrace began. */

@@ -1,4 +1,3 @@
-import type { Backends } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde } from "../../base/errors.ts";
 import { SharedCall } from "../../base/shared-call.ts";
@@ -63,11 +62,6 @@ export function startingIde(
       nameOf: (uid) => models.nameOf(uid),
       list: (options, signal) => models.list(options, signal),
       resolve: (name, effort, signal) => onceThere(() => models.resolve(name, effort, signal), signal),
-    }),
-    /** The same backends; a prompt waits for an IDE that is starting. */
-    backends: (backends: Backends): Backends => ({
-      choose: (prompt, signal) => onceThere(() => backends.choose(prompt, signal), signal),
-      holding: (begun, signal) => backends.holding(begun, signal),
     }),
   };
 }

@@ -1,7 +1,7 @@
 import type { AcpAgent } from "../../backends/acp/agent.ts";
 import { hostless, lookAtHosts } from "../../backends/acp/host/hosts.ts";
-import { agentOfModel } from "../../backends/agent-backend.ts";
-import type { OpenBackends } from "../../backends/open-backend.ts";
+import { agentOfModel } from "../../backends/backend.ts";
+import type { OpenBackends } from "../../backends/route/route.ts";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { PromptedIde } from "../../backends/agent-backend.ts";
+import type { PromptedIde } from "../../backends/current-server.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { ideName, variantOf } from "../../base/ide-name.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";

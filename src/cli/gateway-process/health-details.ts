@@ -1,4 +1,4 @@
-import type { OpenBackends } from "../../backends/open-backend.ts";
+import type { OpenBackends } from "../../backends/route/route.ts";
 import { within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";

@@ -1,8 +1,7 @@
 import { toolWays } from "../../backends/acp/session/native-knowledge.ts";
-import { backendModes } from "../../backends/choose-backend.ts";
+import { backendModes } from "../../backends/route/choose-backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.ts";
-import { defaultRetention, type Retention } from "../../log/store.ts";
 import type { OptionValues } from "../command.ts";
 import { logLevels } from "../gateway-process/gateway-log.ts";
 import { sharedMost } from "../keys/key-record.ts";
@@ -42,7 +41,7 @@ export const gatewayOptions = {
     { min: 0, max: 10_000, initial: undefined },
     { env: "MILLRACE_MAX_TURNS", defaultText: `no limit; ${sharedMost} while a key for others works` },
   ),
-  retention: duration("how long a finished answer is kept; the time starts again when someone reads it", 7_200_000, {
+  retention: duration("how long a finished answer is kept", 7_200_000, {
     env: "MILLRACE_RETENTION",
     defaultText: "2h",
     range: { min: 60_000, max: 365 * 86_400_000, words: "1m to 365d: a client that was cut off comes back within it" },
@@ -133,14 +132,6 @@ export function overridesOf(io: Pick<Io, "env">, options: IdeOptions): IdeOverri
     ...(options.home === undefined ? {} : { MILLRACE_IDE_ONLY_HOME: options.home }),
   });
   return { ...overrides, pid: options.pid };
-}
-
-/**
- * How long answers are kept; `windowMs` after the end or the last reader, and after the end for as long as the default or the window at
- * most.
- */
-export function retentionOf(windowMs: number): Retention {
-  return { ...defaultRetention, windowMs, capMs: Math.max(windowMs, defaultRetention.capMs) };
 }
 
 /** The longest path of a socket that every system takes; bytes. Source: `sun_path` of unix(7), and of macOS. */

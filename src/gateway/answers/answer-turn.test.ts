@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { MillraceError, unsentPrompt } from "../../base/errors.ts";
-import { eventIdOf, type TurnEvent } from "../../log/event.ts";
+import { eventIdOf } from "../../log/event.ts";
 import { fakeModelOf } from "../../models/models.fake.ts";
 import { fakeGateway } from "../gateway.fake.ts";
 import { tellSpentKey, withSpentKey } from "./answer-turn.ts";
@@ -47,10 +47,8 @@ test("a repeat under the key learns that the failure is final", () => {
   expect(withSpentKey(crash, { isGiven: true, isRepeat: true }).final).toBe(true);
 });
 
-test("of the events of a turn only the failure changes", () => {
+test("a failure under a key says that the key is spent", () => {
   const at = { eventId: eventIdOf(2), atMs: 1 };
-  const text: TurnEvent = { type: "text", delta: "Hel", ...at };
-  expect(tellSpentKey(text, keyed)).toBe(text);
   expect(tellSpentKey({ type: "failed", error: crash, ...at }, keyed)).toMatchObject({
     ...at,
     type: "failed",
@@ -59,15 +57,15 @@ test("of the events of a turn only the failure changes", () => {
 });
 
 test("a failure before anything was sent spends no key, and stays unchanged", () => {
-  const event: TurnEvent = { type: "failed", error: crash, eventId: eventIdOf(1), atMs: 1 };
+  const event = { type: "failed" as const, error: crash, eventId: eventIdOf(1), atMs: 1 };
   expect(tellSpentKey(event, { isGiven: true, isRepeat: true })).toBe(event);
   const unsent = { ...crash, details: { reason: unsentPrompt } };
-  const later: TurnEvent = { type: "failed", error: unsent, eventId: eventIdOf(2), atMs: 1 };
+  const later = { type: "failed" as const, error: unsent, eventId: eventIdOf(2), atMs: 1 };
   expect(tellSpentKey(later, { isGiven: true, isRepeat: true })).toBe(later);
 });
 
 test("a prompt that was not sent after an answer spends the key all the same: the first prompt had that answer", () => {
   const unsent = { ...crash, details: { reason: unsentPrompt } };
-  const event: TurnEvent = { type: "failed", error: unsent, eventId: eventIdOf(3), atMs: 1 };
+  const event = { type: "failed" as const, error: unsent, eventId: eventIdOf(3), atMs: 1 };
   expect(tellSpentKey(event, keyed)).toMatchObject({ error: { hint: expect.stringContaining("spent") } });
 });

@@ -11,7 +11,6 @@ import { waitAfterFirst } from "../../turns/back-off.ts";
 import type { TurnReader } from "../../turns/turns.ts";
 import { failedUnsent } from "../../turns/twins.ts";
 import { type Answer, AnswerFold } from "../dialects/answer.ts";
-import { clientName, encoderForClient } from "../dialects/by-client.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { failureOf } from "../dialects/errors.ts";
 import { type Gateway, type GatewayContext, respond } from "../http/context.ts";
@@ -22,6 +21,7 @@ import { type OpenTurn, startTurn } from "./start-turn.ts";
 import { endedEarly, streamTurn } from "./stream-turn.ts";
 
 type StartedEvent = Extract<TurnEvent, { readonly type: "started" }>;
+type FailedEvent = Extract<TurnEvent, { readonly type: "failed" }>;
 
 /** Starts or joins the turn of a body, and answers it. Throws what the dialect throws for a body that it cannot read. */
 export async function answerTurn(gateway: Gateway, c: GatewayContext, dialect: Dialect, body: unknown): Promise<Reply> {
@@ -68,30 +68,33 @@ export function answerOpenTurn(gateway: Gateway, c: GatewayContext, dialect: Dia
 async function streamed(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
   const { turnId, resumeAfter } = turn;
   const sinceMs = gateway.clock.now();
-  const { reader, events } = await firstEvents(gateway, openReader(gateway, c, turn));
+  const reader = gateway.turns.open(turnId, startOfLog, c.signal);
+  const { events, begun } = await firstEvents(gateway, reader);
   const started = events.find((event) => event.type === "started");
   const first = events.find(({ type }) => type !== "started" && type !== "usage");
+  const tell = (event: FailedEvent) => tellSpentKey(event, keyOf(turn));
   if (first?.type === "failed" && resumeAfter === undefined) {
     await bestEffort(reader.close(true));
-    return failedReply(c, dialect, turn, { error: first.error, started, ideTools: first.ideTools });
+    return failedReply(c, dialect, turn, { error: tell(first).error, started, ideTools: first.ideTools });
   }
-  const encoder = encoderForClient(dialect.encoder(turn.context), clientName(c.headers));
+  const encoder = dialect.encoder(turn.context);
   const isRest = resumeAfter !== undefined && turn.record.ended;
   const headers = headersOf(turn, started, first?.type === "finished" ? first.ideTools : undefined);
   const { framing } = dialect;
-  return streamTurn(gateway, c, { turnId, reader, encoder, framing, resumeAfter, sinceMs, isRest }, headers);
+  const stream = { turnId, reader, begun, encoder, tell, framing, resumeAfter, sinceMs, isRest };
+  return streamTurn(gateway, c, stream, headers);
 }
 
-/** Events up to the first that says how the turn goes, if it comes within `commitMs`; the reader given back reads them again. */
+/** Events up to the first that says how the turn goes, if it comes within `commitMs`, and the reads (`begun`) that gave them. */
 async function firstEvents({ clock, waits }: Gateway, reader: TurnReader) {
   const events: TurnEvent[] = [];
-  const reads: ReturnType<TurnReader["next"]>[] = [];
+  const begun: ReturnType<TurnReader["next"]>[] = [];
   const until = clock.monotonic() + waits.commitMs;
   try {
     while (events.every(({ type }) => type === "started" || type === "usage")) {
-      const read = reader.next();
+      const read = begun.length === 0 ? firstRead(reader) : reader.next();
       read.catch(() => {}); // if the client leaves first, nobody awaits it
-      reads.push(read);
+      begun.push(read);
       const more = await within(read, Math.max(0, until - clock.monotonic()), clock);
       if (more === undefined) break; // too late, or there are no more
       events.push(...more);
@@ -100,13 +103,15 @@ async function firstEvents({ clock, waits }: Gateway, reader: TurnReader) {
     await bestEffort(reader.close(false));
     throw error;
   }
-  return { events, reader: { ...reader, next: () => reads.shift() ?? reader.next() } };
+  return { events, begun };
 }
 
 /** The whole answer as one body, once the turn has ended. */
 async function whole(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Reply> {
-  const reader = openReader(gateway, c, turn);
-  const { answer, started } = await readAnswer(reader, turn.context.parsed.request);
+  const reader = gateway.turns.open(turn.turnId, startOfLog, c.signal);
+  const { answer, started } = await readAnswer(reader, turn.context.parsed.request, (event) =>
+    tellSpentKey(event, keyOf(turn)),
+  );
   const { end } = answer;
   const ideTools = end?.type === "finished" || end?.type === "failed" ? end.ideTools : undefined;
   if (end?.type === "finished") {
@@ -118,18 +123,19 @@ async function whole(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn
   return failedReply(c, dialect, turn, { error, started, ideTools });
 }
 
-/** Everything up to the terminal event, and where the prompt went. Closes the reader if reading fails. */
+/** Everything up to the terminal event (a failure as `tell` tells it), and where the prompt went. Closes the reader if reading fails. */
 export async function readAnswer(
   reader: TurnReader,
   request: TurnRequest,
+  tell: (failure: FailedEvent) => FailedEvent = (failure) => failure,
 ): Promise<{ readonly answer: Answer; readonly started: StartedEvent | undefined }> {
   const fold = new AnswerFold(request);
   let started: StartedEvent | undefined;
   try {
-    for (let events = await reader.next(); events !== undefined; events = await reader.next()) {
+    for (let events = await firstRead(reader); events !== undefined; events = await reader.next()) {
       for (const event of events) {
         if (event.type === "started") started ??= event;
-        fold.push(event);
+        fold.push(event.type === "failed" ? tell(event) : event);
       }
       if (fold.answer.end !== undefined) break;
     }
@@ -140,21 +146,17 @@ export async function readAnswer(
   return { answer: fold.answer, started };
 }
 
-/** Reads the events of a turn. A failure says that its key is spent. */
-function openReader({ turns }: Gateway, { signal }: GatewayContext, { turnId, record, joined }: OpenTurn): TurnReader {
-  const reader = turns.open(turnId, startOfLog, signal);
-  const key = { isGiven: record.idempotencyKey !== undefined, isRepeat: joined === "key" };
-  let hasRead = false;
-  const next = async () => {
-    try {
-      const events = await reader.next();
-      hasRead = true;
-      return key.isGiven ? events?.map((event) => tellSpentKey(event, key)) : events;
-    } catch (error) {
-      throw !hasRead && isUnknownTurn(error) ? takenBack() : error;
-    }
-  };
-  return { ...reader, next };
+/** The first events of a turn. A turn that was there when its request came, and is unknown now, was taken back. */
+async function firstRead(reader: TurnReader): ReturnType<TurnReader["next"]> {
+  try {
+    return await reader.next();
+  } catch (error) {
+    throw isUnknownTurn(error) ? takenBack() : error;
+  }
+}
+
+function keyOf({ record, joined }: OpenTurn): KeyUse {
+  return { isGiven: record.idempotencyKey !== undefined, isRepeat: joined === "key" };
 }
 
 /** The turn was there as this request came, and was removed before its first event: the process that began it lost its store. */
@@ -227,8 +229,7 @@ export function withSpentKey(error: ErrorRecord, { isGiven, isRepeat }: KeyUse):
   return { ...error, hint, ...(isRepeat ? { final: true } : {}) };
 }
 
-/** An event of a turn for its client. A failure also tells the client that its key is spent, unless no prompt was sent. */
-export function tellSpentKey(event: TurnEvent, key: KeyUse): TurnEvent {
-  if (event.type !== "failed" || failedUnsent(event)) return event;
-  return { ...event, error: withSpentKey(event.error, key) };
+/** A failure of a turn for its client: it also says that its key is spent, unless no prompt was sent. */
+export function tellSpentKey(event: FailedEvent, key: KeyUse): FailedEvent {
+  return failedUnsent(event) ? event : { ...event, error: withSpentKey(event.error, key) };
 }

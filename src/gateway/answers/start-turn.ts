@@ -4,7 +4,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import type { JoinTurn, StartedTurn, StartTurn } from "../../turns/turns.ts";
+import type { AskedTurn, RequestIdentity, StartedTurn } from "../../turns/turns.ts";
 import { endsInAwaitedResults } from "../../turns/twins.ts";
 import { projectFromMessages } from "../../usage/history/project-of.ts";
 import type { ResumptionKind } from "../../usage/history/resumption.ts";
@@ -31,32 +31,21 @@ export interface OpenTurn {
   readonly record: TurnRecord;
   readonly resumeAfter: WireCursor | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  readonly joined: JoinedBy;
+  /** As a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
+  readonly joined: StartedTurn["joined"] | "last_event_id";
   readonly continuity: StartedTurn["continuity"];
 }
 
-/** The way in which a request got its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
-type JoinedBy = StartedTurn["joined"] | "last_event_id";
-
-/** The common part of a started turn and a resumed one. */
-type RequestTurn = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy; readonly resumeAfter?: WireCursor };
-
-/** A request for a turn, in its dialect. `body` is what the client sent; `parsed` is how the dialect reads it. */
-export interface AskedTurn {
-  readonly dialect: Dialect;
-  readonly parsed: ParsedTurn;
-  readonly body: unknown;
-}
-
 /**
- * The turn of a request: a new turn, the turn that it joins, or the turn of its `Last-Event-ID`.
+ * The turn of a request: a new turn, the turn that it joins, or the turn of its `Last-Event-ID`. `body` is what the client sent;
+ * `parsed` is how the dialect reads it.
  *
  * @throws MillraceError what resolving the model, the keys or the turns throw.
  */
 export async function startTurn(
   gateway: Gateway,
   c: GatewayContext,
-  { dialect, parsed, body }: AskedTurn,
+  { dialect, parsed, body }: { readonly dialect: Dialect; readonly parsed: ParsedTurn; readonly body: unknown },
 ): Promise<OpenTurn> {
   const fingerprint = await fingerprintOf(dialect.name, body);
   const { headers, signal } = c;
@@ -66,11 +55,11 @@ export async function startTurn(
     const { found, cursor } = resumed;
     noteResumption(gateway, headers, { turnId: found.turnId, how: "last_event_id", after: cursor.eventId });
     const record = await gateway.turns.noteReader(found, graceMs);
-    const started = resumedFrom(record, cursor);
-    gateway.metrics.turn(dialect.name, started.joined, started.degraded);
-    return openTurn(gateway, c, parsed, started);
+    gateway.metrics.turn(dialect.name, "last_event_id", record.degraded);
+    const how = { joined: "last_event_id", continuity: () => "joined" } as const;
+    return openTurn(gateway, c, parsed, { ...how, record, resumeAfter: cursor });
   }
-  const asked: JoinTurn = {
+  const asked: RequestIdentity = {
     caller: callerOf(c).digest,
     fingerprint,
     idempotencyKey: idempotencyKeyOf(headers),
@@ -78,7 +67,7 @@ export async function startTurn(
     retry: isRetry(headers) || endsInAwaitedResults(parsed.request),
     graceMs,
   };
-  const resolve = async (): Promise<StartTurn> => {
+  const resolve = async (): Promise<AskedTurn> => {
     const { model, reasoningEffort } = parsed.request;
     const resolution = await gateway.models.resolve(model, reasoningEffort, signal);
     c.logFields.model = resolution.model.uid;
@@ -96,10 +85,10 @@ export async function startTurn(
     };
   };
   const started = await gateway.turns.start({ ...asked, resolve }, signal);
-  const { turnId, joined } = started;
-  if (joined !== "no") noteResumption(gateway, headers, { turnId, how: joined });
-  gateway.metrics.turn(dialect.name, joined, started.degraded);
-  return openTurn(gateway, c, parsed, started);
+  const { record, joined } = started;
+  if (joined !== "no") noteResumption(gateway, headers, { turnId: record.turnId, how: joined });
+  gateway.metrics.turn(dialect.name, joined, record.degraded);
+  return openTurn(gateway, c, parsed, { ...started, resumeAfter: undefined });
 }
 
 /** The turn that a `Last-Event-ID` names, when this is that turn's own request again. */
@@ -124,13 +113,13 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
   return { found, cursor };
 }
 
-function resumedFrom(record: TurnRecord, resumeAfter: WireCursor): RequestTurn {
-  const { turnId, degraded, expiresAtMs } = record;
-  return { turnId, record, joined: "last_event_id", continuity: () => "joined", degraded, expiresAtMs, resumeAfter };
-}
-
-function openTurn(gateway: Gateway, c: GatewayContext, parsed: ParsedTurn, started: RequestTurn): OpenTurn {
-  const { turnId, record, joined, resumeAfter } = started;
+function openTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  parsed: ParsedTurn,
+  { record, joined, continuity, resumeAfter }: Pick<OpenTurn, "record" | "joined" | "continuity" | "resumeAfter">,
+): OpenTurn {
+  const { turnId } = record;
   const size = sizeOf(gateway, record);
   gateway.log.write("debug", "turn requested", { requestId: c.requestId, turnId, joined });
   Object.assign(c.logFields, { turnId, joined, model: record.modelUid, client: record.client });
@@ -139,10 +128,10 @@ function openTurn(gateway: Gateway, c: GatewayContext, parsed: ParsedTurn, start
     record,
     resumeAfter,
     joined,
-    continuity: started.continuity,
+    continuity,
     context: contextOf(c, record, parsed, size),
     headers: {
-      ...keptHeaders(started),
+      ...keptHeaders(record),
       "x-millrace-joined": joined,
       ...(size.compacted.length === 0 ? {} : { "x-millrace-compacted": size.compacted.join(", ") }),
       ...leftOutHeaders(parsed),
@@ -196,21 +185,18 @@ function modelHeaders({ modelUid, request, modelRule }: TurnRecord): Readonly<Re
   };
 }
 
-/** `after`: the event id that the reader goes on from; the start of the log by default. */
-interface ResumedTurn {
-  readonly turnId: TurnId;
-  readonly how: ResumptionKind;
-  readonly after?: string | undefined;
-}
-
 /**
- * Records for the turn's page that a request joined an existing turn. Does nothing without a meter or if its history cannot be
+ * Records for the turn's page that a request joined an existing turn; its reader goes on after `after`, the start of the log by default. Does nothing without a meter or if its history cannot be
  * written: the answer does not depend on it.
  */
 export function noteResumption(
   gateway: Pick<Gateway, "meter" | "clock">,
   headers: Headers,
-  { turnId, how, after = startOfLog }: ResumedTurn,
+  {
+    turnId,
+    how,
+    after = startOfLog,
+  }: { readonly turnId: TurnId; readonly how: ResumptionKind; readonly after?: string | undefined },
 ): void {
   gateway.meter?.recordResumption({ turnId, atMs: gateway.clock.now(), how, after, client: clientOf(headers) });
 }

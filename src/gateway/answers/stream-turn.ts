@@ -6,6 +6,7 @@ import { eventIdOf, isTerminal, seqOf, type TurnEvent } from "../../log/event.ts
 import type { TurnRecord } from "../../log/store.ts";
 import type { QueuePlace } from "../../turns/queue.ts";
 import type { TurnReader } from "../../turns/turns.ts";
+import { clientName, streamErrorForClient } from "../dialects/by-client.ts";
 import type { Dialect, Encoder, WireEvent } from "../dialects/dialect.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { drained, linesHeaders, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
@@ -18,7 +19,7 @@ export function endedEarly(): ErrorRecord {
 }
 
 /** A turn that is streamed to one reader. */
-export interface StreamedTurn {
+export interface StreamOptions {
   readonly turnId: TurnId;
   readonly reader: TurnReader;
   readonly encoder: Encoder;
@@ -36,7 +37,13 @@ export interface StreamedTurn {
    * that reconnects automatically. Source: WHATWG HTML, 9.2.
    */
   readonly isRest?: boolean;
+  /** Reads of `reader` that have begun: they come first. */
+  readonly begun?: ReturnType<TurnReader["next"]>[];
+  /** A failure as this client is told it; as it is by default. */
+  readonly tell?: (failure: FailedEvent) => FailedEvent;
 }
+
+type FailedEvent = Extract<TurnEvent, { readonly type: "failed" }>;
 
 /**
  * A turn as server-sent events of its dialect, each wire event with its cursor as `id:`. In silence the dialect's no-op event is sent, as
@@ -46,14 +53,14 @@ export interface StreamedTurn {
 export async function streamTurn(
   gateway: Gateway,
   c: GatewayContext,
-  turn: StreamedTurn,
+  turn: StreamOptions,
   headers: Readonly<Record<string, string>>,
 ): Promise<Reply> {
   const { reader } = turn;
-  const text = new StreamText(turn, gateway);
+  const text = new StreamText(turn, gateway, clientName(c.headers));
   let first: string;
   try {
-    first = text.opening() + (turn.isRest === true ? await readRest(reader, text) : "");
+    first = text.opening() + (turn.isRest === true ? await readRest(turn, text) : "");
   } catch (error) {
     await bestEffort(reader.close(false)); // else the turn would have this reader for ever
     throw error;
@@ -72,18 +79,22 @@ export async function streamTurn(
 }
 
 /** The first text of a turn that has ended; empty where none is left. */
-async function readRest(reader: TurnReader, text: StreamText): Promise<string> {
-  for (let more = await reader.next(); more !== undefined; more = await reader.next()) {
+async function readRest(turn: StreamOptions, text: StreamText): Promise<string> {
+  for (let more = await next(turn); more !== undefined; more = await next(turn)) {
     const first = text.take(more);
     if (first !== "" || text.isWhole) return first;
   }
   return "";
 }
 
+function next({ begun, reader }: StreamOptions): ReturnType<TurnReader["next"]> {
+  return begun?.shift() ?? reader.next();
+}
+
 async function flow(
   gateway: Gateway,
   c: GatewayContext,
-  { turn, text, first }: { readonly turn: StreamedTurn; readonly text: StreamText; readonly first: string },
+  { turn, text, first }: { readonly turn: StreamOptions; readonly text: StreamText; readonly first: string },
   response: ServerResponse,
 ): Promise<void> {
   const { clock, waits, metrics, log } = gateway;
@@ -112,7 +123,7 @@ async function flow(
         if (isFull) await drained(response);
         isFull = false;
       }
-      const events = await turn.reader.next();
+      const events = await next(turn);
       if (events === undefined) break;
       piece = text.take(events);
     }
@@ -159,9 +170,10 @@ async function end(
 
 /** The text of one stream. An event that no log holds repeats the id before it, so that it moves no cursor. */
 class StreamText {
-  readonly #turn: StreamedTurn;
+  readonly #turn: StreamOptions;
   readonly #gateway: Pick<Gateway, "clock" | "metrics">;
-  readonly #idOf: NonNullable<StreamedTurn["writeId"]>;
+  readonly #idOf: NonNullable<StreamOptions["writeId"]>;
+  readonly #client: string | null;
   #lastId: string;
   outcome: StreamOutcome = "left";
   /** Whether it holds the terminal event. */
@@ -173,10 +185,11 @@ class StreamText {
   /** When text was written last, by the monotonic clock. */
   wroteAt: number | undefined;
 
-  constructor(turn: StreamedTurn, gateway: Pick<Gateway, "clock" | "metrics">) {
+  constructor(turn: StreamOptions, gateway: Pick<Gateway, "clock" | "metrics">, client: string | null) {
     const { turnId, resumeAfter } = turn;
     this.#turn = turn;
     this.#gateway = gateway;
+    this.#client = client;
     this.#idOf = turn.writeId ?? ((eventId, part) => writeCursor(turnId, eventId, part));
     this.#lastId = this.#idOf(resumeAfter?.eventId, resumeAfter?.part ?? 0);
   }
@@ -191,9 +204,10 @@ class StreamText {
   }
 
   take(events: readonly TurnEvent[]): string {
+    const { encoder } = this.#turn;
     let text = "";
     for (const event of events) {
-      const more = this.#write(this.#turn.encoder.encode(event), event.eventId);
+      const more = this.#write(event.type === "failed" ? this.#failed(event) : encoder.encode(event), event.eventId);
       if (more !== "") this.#countLag(event);
       if (event.type === "failed" || event.type === "cancelled") this.failure = more;
       else text += more;
@@ -214,7 +228,13 @@ class StreamText {
   /** The log could not be read to its end. */
   breakOff(error: ErrorRecord): void {
     this.outcome = "failed";
-    this.failure = this.#repeat(this.#turn.encoder.broken(error));
+    this.failure = this.#repeat(streamErrorForClient(this.#turn.encoder.broken(error), error, this.#client));
+  }
+
+  #failed(event: FailedEvent): readonly WireEvent[] {
+    const { tell, encoder } = this.#turn;
+    const told = tell?.(event) ?? event;
+    return streamErrorForClient(encoder.encode(told), told.error, this.#client);
   }
 
   #write(events: readonly WireEvent[], eventId: EventId | undefined): string {

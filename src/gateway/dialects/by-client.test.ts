@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorRecord, lostPrompt, MillraceError, unusableAnswer } from "../../base/errors.ts";
-import type { EventId } from "../../base/ids.ts";
-import { clientName, encoderForClient, forClient } from "./by-client.ts";
-import type { Encoder } from "./dialect.ts";
+import { clientName, forClient, streamErrorForClient } from "./by-client.ts";
 import { encodeAnthropicError, encodeOpenAiError } from "./errors.ts";
 import { encodeStreamError } from "./openai-chat/encode.ts";
 
@@ -149,17 +147,8 @@ test("LangChain's model of Anthropic's API is known by a header that Anthropic's
 });
 
 describe("an error in a stream", () => {
-  const encoder = {
-    open: () => [],
-    heartbeat: () => [],
-    encode: (event) => (event.type === "failed" ? [encodeStreamError(event.error, "req-1")] : [{ data: "[DONE]" }]),
-    broken: (error) => [encodeStreamError(error, "req-1")],
-  } satisfies Encoder;
-  const place = { eventId: "a1" as EventId, atMs: 1 }; // any text will do here
   const errorFor = (error: ErrorRecord, userAgent: string | null) => {
-    const told = encoderForClient(encoder, userAgent);
-    const [sent] = told.encode({ type: "failed", error, ...place });
-    expect(told.broken(error)).toEqual([sent]);
+    const [sent] = streamErrorForClient([encodeStreamError(error, "req-1")], error, userAgent);
     return (JSON.parse(sent?.data ?? "") as { readonly error: { readonly type: string; readonly message: string } })
       .error;
   };
@@ -185,11 +174,5 @@ describe("an error in a stream", () => {
       type: "invalid_request_error",
       message: expect.stringMatching(/internal error/),
     });
-  });
-
-  test("changes nothing else of a stream", () => {
-    const told = encoderForClient(encoder, qwen);
-    expect(told.encode({ type: "text", delta: "Hel", ...place })).toEqual([{ data: "[DONE]" }]);
-    expect(encoderForClient(encoder, "OpenAI/JS 7.57.0")).toBe(encoder);
   });
 });

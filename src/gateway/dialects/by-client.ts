@@ -1,6 +1,6 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import { parseJson, writeJson } from "../../base/json.ts";
-import type { Encoder, WireError, WireEvent } from "./dialect.ts";
+import type { WireError, WireEvent } from "./dialect.ts";
 import { finalStatus, isFinal, isLongRefusal, isLostPrompt } from "./errors.ts";
 
 /** A client for which the usual answer to a failure does not end its retries, or hides the reason from its user. */
@@ -90,20 +90,15 @@ export function repeatsLate(userAgent: string | null): boolean {
   return clientOf(userAgent)?.repeatsLate === true;
 }
 
-/** The encoder of a stream, whose error has the form on which the client that reads it stops. */
-export function encoderForClient(encoder: Encoder, userAgent: string | null): Encoder {
+/** A stream's events of an error, in the form on which the client that reads them stops. */
+export function streamErrorForClient(
+  events: readonly WireEvent[],
+  error: ErrorRecord,
+  userAgent: string | null,
+): readonly WireEvent[] {
   const client = clientOf(userAgent);
-  if (client === undefined) return encoder;
-  const told = (error: ErrorRecord, events: readonly WireEvent[]) =>
-    client.streamErrorIsFinal === true || isFinalFor(client, error)
-      ? events.map((event) => ({ ...event, data: finalEvent(event.data, client) }))
-      : events;
-  return {
-    open: () => encoder.open(),
-    heartbeat: () => encoder.heartbeat(),
-    encode: (event) => (event.type === "failed" ? told(event.error, encoder.encode(event)) : encoder.encode(event)),
-    broken: (error) => told(error, encoder.broken(error)),
-  };
+  if (client === undefined || !(client.streamErrorIsFinal === true || isFinalFor(client, error))) return events;
+  return events.map((event) => ({ ...event, data: finalEvent(event.data, client) }));
 }
 
 function clientOf(userAgent: string | null): Client | undefined {

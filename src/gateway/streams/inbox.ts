@@ -6,7 +6,7 @@ import { writeJson } from "../../base/json.ts";
 import { superseded } from "../../log/rows.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { SendResult } from "../../turns/attach.ts";
-import type { StartTurn } from "../../turns/turns.ts";
+import type { AskedTurn } from "../../turns/turns.ts";
 import {
   type ClientInput,
   type ParsedMessage,
@@ -134,7 +134,7 @@ export class Inbox {
       throw superseded();
     const sent = await attachment.send({ seqno: number, payload }, start, signal);
     if (sent.outcome === "admitted") state.accept(input, sent.turn?.turnId);
-    if (sent.turn !== undefined) this.#ports.metrics.turn("idempotent", sent.turn.joined, sent.turn.degraded);
+    if (sent.turn !== undefined) this.#ports.metrics.turn("idempotent", sent.turn.joined, sent.turn.record.degraded);
     if (seqno === undefined && sent.outcome === "admitted") this.#expected = Math.max(this.#expected, state.accepted);
     else this.#settle(number, sent);
   }
@@ -148,7 +148,7 @@ export class Inbox {
   }
 
   /** The turn that a new message starts, if it starts one. */
-  async #startOf(input: ClientInput, seqno: number, signal: AbortSignal): Promise<StartTurn | undefined> {
+  async #startOf(input: ClientInput, seqno: number, signal: AbortSignal): Promise<AskedTurn | undefined> {
     const { state, ask } = this.#stream;
     const over = this.#aborting || state.hasEnd();
     if (input.type === "request") {
@@ -162,7 +162,7 @@ export class Inbox {
   }
 
   /** Finds what follows a result, once the turn with its call has ended. */
-  async #afterResult(result: ToolResult, signal: AbortSignal): Promise<StartTurn | undefined> {
+  async #afterResult(result: ToolResult, signal: AbortSignal): Promise<AskedTurn | undefined> {
     const { state, ask, attachment } = this.#stream;
     const turnId = state.turns.at(-1);
     if (turnId === undefined)

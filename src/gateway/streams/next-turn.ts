@@ -4,7 +4,7 @@ import { writeJson } from "../../base/json.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Models } from "../../models/model.ts";
-import type { StartTurn } from "../../turns/turns.ts";
+import type { AskedTurn } from "../../turns/turns.ts";
 import { projectFromMessages } from "../../usage/history/project-of.ts";
 import type { Block } from "../dialects/answer.ts";
 import type { ClientInput, ToolResult } from "../dialects/idempotent/client-message.ts";
@@ -17,7 +17,7 @@ export async function firstTurn(
   ask: AttachRequest,
   { chat }: Extract<ClientInput, { type: "request" }>,
   signal: AbortSignal,
-): Promise<StartTurn> {
+): Promise<AskedTurn> {
   const request = parseChat(chat);
   const { model, rule } = await models.resolve(request.model, request.reasoningEffort, signal);
   return {
@@ -37,13 +37,13 @@ export function nextTurn(
   segment: number,
   last: TurnRecord | undefined,
   { blocks, results }: { readonly blocks: readonly Block[]; readonly results: ReadonlyMap<string, ToolResult> },
-): StartTurn {
+): AskedTurn {
   if (last === undefined) throw new MillraceError("expired", "The earlier answer is no longer kept.");
   const request = continueRequest(last.request, blocks, results);
   return {
     dialect: "idempotent",
     request,
-    modelUid: last.modelUid as StartTurn["modelUid"], // it was one when the turn was stored
+    modelUid: last.modelUid as AskedTurn["modelUid"], // it was one when the turn was stored
     modelNumber: last.modelNumber,
     modelRule: last.modelRule,
     session: last.session,
@@ -57,7 +57,7 @@ function asked(
   { name, client, project, graceMs }: AttachRequest,
   request: TurnRequest,
   segment: number,
-): Pick<StartTurn, StartFields> {
+): Pick<AskedTurn, StartFields> {
   return {
     caller: name.caller,
     client,

@@ -6,8 +6,7 @@ import { writeJson } from "../../base/json.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import { readAll } from "../../log/read-turn.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import type { LogReads, TurnFilter, TurnLabel } from "../../log/store.ts";
-import type { TrajectoryNotes } from "../orphaned-trajectories.ts";
+import type { LogStore, TurnFilter, TurnLabel } from "../../log/store.ts";
 import {
   drop,
   expire,
@@ -20,6 +19,7 @@ import {
   sameButTools,
   take,
 } from "./live-trajectories.ts";
+import type { TrajectoryNotes } from "./orphaned-trajectories.ts";
 import { heldPart, historyAfter, type VisibleAnswer, visibleAnswer } from "./visible-history.ts";
 
 export interface ContinuityOptions {
@@ -159,7 +159,7 @@ const lookedAt = [32, 128, 512];
 const waitsMs = 20 * 60_000;
 
 interface RecallOptions {
-  readonly store: Pick<LogReads, "list" | "get" | "readAfter">;
+  readonly store: Pick<LogStore, "list" | "get" | "readAfter">;
   readonly continuity: Continuity;
   readonly clock: Clock;
   /** This process. */
@@ -207,7 +207,7 @@ export function openRecall({
 }
 
 async function* newest(
-  store: Pick<LogReads, "list">,
+  store: Pick<LogStore, "list">,
   filter: Omit<TurnFilter, "limit">,
 ): AsyncGenerator<TurnLabel, void> {
   let before = 0;

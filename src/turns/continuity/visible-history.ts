@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { waitsForResults } from "../../backends/backend.ts";
+import { parkedReason } from "../../backends/backend.ts";
 import { parseJson, writeJson } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { Message, Part, TurnRequest } from "../../log/request.ts";
@@ -39,7 +39,7 @@ export function visibleAnswer(
     const { callId, name, argumentsDelta } = event;
     calls.set(callId, { callId, name, arguments: (calls.get(callId)?.arguments ?? "") + argumentsDelta });
   }
-  return { text, calls: [...calls.values()], waits: reason.raw === waitsForResults };
+  return { text, calls: [...calls.values()], waits: reason.raw === parkedReason };
 }
 
 /**

@@ -1,6 +1,5 @@
 import { MillraceError, unusableAnswer } from "../../base/errors.ts";
-import type { FinishReason, TurnEventBody, Usage } from "../../log/event.ts";
-import type { End } from "../event-stage.ts";
+import type { FinishReason, TerminalEvent, TurnEventBody, Usage } from "../../log/event.ts";
 import type { CallRepair } from "./calls.ts";
 import type { PlannedAnswer } from "./planned-answer.ts";
 
@@ -19,7 +18,7 @@ export type AnswerVerdict =
   | {
       readonly type: "end";
       readonly usage: readonly TurnEventBody[];
-      readonly end: End;
+      readonly end: TerminalEvent;
       /** Undefined where the upstream did not finish its first answer, or no plan reads it. */
       readonly report: AnswerReport | undefined;
     };
@@ -27,7 +26,7 @@ export type AnswerVerdict =
 /** An answer that arrived, and its terminal event as the upstream gave it. */
 export interface ArrivedAnswer {
   readonly answer: PlannedAnswer;
-  readonly end: End;
+  readonly end: TerminalEvent;
 }
 
 /**
@@ -74,13 +73,13 @@ function judgeNative(first: ArrivedAnswer, second: ArrivedAnswer | undefined, ma
 const callNow = "You have to call one of your tools now, and write nothing else.";
 
 /** Adds the tools that the IDE's agent used in any of the turn's answers. */
-function withIdeTools(end: End, ...ends: readonly (End | undefined)[]): End {
+function withIdeTools(end: TerminalEvent, ...ends: readonly (TerminalEvent | undefined)[]): TerminalEvent {
   if (end.type === "cancelled") return end;
   const names = ends.flatMap((each) => (each === undefined || each.type === "cancelled" ? [] : (each.ideTools ?? [])));
   return names.length === 0 ? end : { ...end, ideTools: [...new Set(names)] };
 }
 
-function endOf(end: End, { result }: PlannedAnswer, last: PlannedAnswer, twice: boolean): End {
+function endOf(end: TerminalEvent, { result }: PlannedAnswer, last: PlannedAnswer, twice: boolean): TerminalEvent {
   if (end.type !== "finished") return end;
   const problem = result?.isExcused === true ? undefined : result?.problem;
   if (problem !== undefined) return { type: "failed", error: unusable(problem, twice).toRecord() };

@@ -1,5 +1,4 @@
-import type { TurnEventBody, Usage } from "../../log/event.ts";
-import type { End, PromptAnswer } from "../event-stage.ts";
+import type { TerminalEvent, TurnEventBody, Usage } from "../../log/event.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { Calls } from "./calls.ts";
 import { CallFinder } from "./find-calls.ts";
@@ -38,9 +37,10 @@ interface AnswerOptions {
  * One answer, read by its plan as it arrives: text that the model wrote as calls becomes `tool_call` events, and an answer that must
  * be JSON is checked. Usage and the end are kept back, since `judge` decides on them.
  */
-export class PlannedAnswer implements PromptAnswer {
+export class PlannedAnswer {
   usage: Usage | undefined;
-  end: End | undefined;
+  /** The terminal event, once it arrived; `push` answers nothing after it. */
+  end: TerminalEvent | undefined;
   /** The plan's verdict, once the answer has finished. */
   result: AnswerResult | undefined;
   /** How many calls the agent made by itself; undefined for an answer whose calls are text. */

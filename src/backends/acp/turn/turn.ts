@@ -2,7 +2,7 @@ import { bestEffort } from "../../../base/async.ts";
 import { writeJson } from "../../../base/json.ts";
 import { isTerminal, type TurnEventBody } from "../../../log/event.ts";
 import { type AnswerSoFar, answerDiff, emptyAnswer } from "../../answer-diff.ts";
-import { type Batch, type Prompt, type ResumePoint, type RunOptions, waitsForResults } from "../../backend.ts";
+import { type Batch, type Prompt, type ResumePoint, type RunOptions, parkedReason } from "../../backend.ts";
 import { estimatedUsage } from "../../turn-usage.ts";
 import type { LinesLost } from "../host/wire.ts";
 import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
@@ -265,7 +265,7 @@ function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], r
   );
   const usage = tokens === undefined ? estimatedUsage(prompt, answer) : usageEvent(tokens);
   const ideTools = looked.length === 0 ? {} : { ideTools: looked };
-  const reason = { unified: "tool_calls", raw: waitsForResults } as const;
+  const reason = { unified: "tool_calls", raw: parkedReason } as const;
   return [...events, usage, { type: "finished", reason, text: answer.text, ...ideTools }];
 }
 

@@ -6,6 +6,7 @@ import type { Backend } from "../../../backends/backend.ts";
 import { cascadeBackend } from "../../../backends/cascade/backend.ts";
 import { PollPacer } from "../../../backends/cascade/poll-pacer.ts";
 import { defaultPace } from "../../../backends/cascade/poll-schedule.ts";
+import { backendOf } from "../../../backends/route/way.ts";
 import { deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
@@ -14,7 +15,7 @@ import { isWithoutCascade } from "../../../language-server/product-name.ts";
 import { agentIdOf } from "../../../models/agent-models.ts";
 import { createCatalogue } from "../../../models/catalogue.ts";
 import { namedVendorSpec, type SpecParts, vendorSpec } from "../../agents/agent-spec.ts";
-import { journalled, vendorProgram } from "../../agents/compose-agents.ts";
+import { vendorProgram } from "../../agents/compose-agents.ts";
 import type { CommandContext } from "../../command.ts";
 import { openOwnJournal, ownerName } from "../../compose/own-cascades.ts";
 import { version } from "../../package-files.ts";
@@ -124,7 +125,8 @@ async function spend(
   const { clock } = io;
   const journal = openOwnJournal(settings);
   const owner = ownerName(randomUUID());
-  const noted = (backend: Backend) => journalled(backend, journal, { owner, clock });
+  const noted = (backend: Backend, name?: string) =>
+    backendOf({ backend, agent: name, journal: { ...journal, owner, clock } });
   const agents: readonly { readonly style: AcpStyle; readonly agent: AcpAgent }[] =
     agent === undefined
       ? []
@@ -136,7 +138,11 @@ async function spend(
   try {
     const [first] = agents;
     const id = first === undefined || model === undefined ? undefined : await idOf(first.agent, model, signal);
-    const ways: AskedWay[] = agents.map((one) => ({ style: one.style, backend: noted(one.agent.backend), model: id }));
+    const ways: AskedWay[] = agents.map((one) => ({
+      style: one.style,
+      backend: noted(one.agent.backend, one.agent.name),
+      model: id,
+    }));
     for (const ide of ides) {
       const cascade = await cascadeToAsk({ finder, clock }, ide, model, signal);
       if (cascade !== undefined) ways.push({ ...cascade, backend: noted(cascade.backend) });
@@ -146,7 +152,7 @@ async function spend(
     out.note(`Sending ${promptCount(ways) + loops} prompts; this uses some of your plan.`);
     const prompts = await askStyles(ways, clock, signal);
     if (agent === undefined || caller === undefined) return { prompts, tools: undefined };
-    const seen = await useTools(caller, { backend: noted(caller.backend), model: id, clock }, signal);
+    const seen = await useTools(caller, { backend: noted(caller.backend, caller.name), model: id, clock }, signal);
     const { product, version } = agent;
     return { prompts, tools: { product, what: "tools of a client", version, checks: checkAll(toolAssumptions, seen) } };
   } finally {

@@ -1,10 +1,10 @@
-import type { Backends } from "../backends/backend.ts";
-import { bestEffort } from "../base/async.ts";
-import type { Clock } from "../base/clock.ts";
-import { isWithoutIde } from "../base/errors.ts";
-import type { CascadeId } from "../base/ids.ts";
-import type { BackendKind } from "../log/event.ts";
-import type { StoreHousekeeping } from "../log/store.ts";
+import type { Backends } from "../../backends/backend.ts";
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isWithoutIde } from "../../base/errors.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import type { BackendKind } from "../../log/event.ts";
+import type { LogStore } from "../../log/store.ts";
 
 /** A trajectory that Millrace began, and of which no process noted that it archived it. */
 export interface NotedTrajectory {
@@ -33,7 +33,7 @@ export interface TrajectoryNotes {
 
 export interface OrphanedTrajectoriesOptions {
   readonly notes: TrajectoryNotes;
-  readonly store: Pick<StoreHousekeeping, "oldestRunningMs">;
+  readonly store: Pick<LogStore, "oldestRunningMs">;
   readonly clock: Clock;
   /** Names this process. */
   readonly owner: string;

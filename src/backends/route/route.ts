@@ -1,28 +1,38 @@
-import type { Clock } from "../base/clock.ts";
-import { isMillraceError, MillraceError } from "../base/errors.ts";
-import type { ModelUid } from "../base/ids.ts";
-import type { UpstreamReason } from "../language-server/errors/error-table.ts";
-import type { Capabilities } from "../language-server/language-server.ts";
-import type { IdeVariant } from "../language-server/transport/endpoint.ts";
-import type { AcpModel } from "./acp/agent.ts";
-import {
-  type Agents,
-  agentOfConversation,
-  agentOfModel,
-  configuredBackend,
-  ownConversations,
-  type PromptedIde,
-  type VendorAgent,
-  withModelIds,
-} from "./agent-backend.ts";
-import type { Backend, Backends, Batch, Prompt, RunOptions } from "./backend.ts";
-import { cascadeBackend } from "./cascade/backend.ts";
-import type { IdeTools } from "./cascade/follower.ts";
-import { PollPacer } from "./cascade/poll-pacer.ts";
-import { defaultPace, type PollPace } from "./cascade/poll-schedule.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import type { ModelUid } from "../../base/ids.ts";
+import type { UpstreamReason } from "../../language-server/errors/error-table.ts";
+import type { Capabilities } from "../../language-server/language-server.ts";
+import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
+import type { AcpAgent, AcpModel } from "../acp/agent.ts";
+import { agentOfConversation, agentOfModel, type Backend, type Backends } from "../backend.ts";
+import { cascadeBackend } from "../cascade/backend.ts";
+import type { IdeTools } from "../cascade/follower.ts";
+import { PollPacer } from "../cascade/poll-pacer.ts";
+import { defaultPace, type PollPace } from "../cascade/poll-schedule.ts";
+import { CurrentServer, type PromptedIde, type ServerSource } from "../current-server.ts";
+import { rawChatBackend } from "../raw-chat/run.ts";
 import { type BackendChoice, type BackendMode, chooseBackend } from "./choose-backend.ts";
-import { CurrentServer, type ServerSource } from "./current-server.ts";
-import { rawChatBackend } from "./raw-chat/run.ts";
+import { backendOf, type ConversationJournal, type Way } from "./way.ts";
+
+/** The vendor's agent, and its name for people. */
+export interface VendorAgent {
+  readonly agent: AcpAgent;
+  /** "Devin Desktop 3.10 (formerly Windsurf)", "Devin CLI". */
+  readonly product: string;
+  /** The program that discovery found; undefined if the user named the program. */
+  readonly program?: PromptedIde;
+}
+
+/** The agent programs that prompts can go to. Asking for one starts no process. */
+export interface Agents {
+  /** The vendor's agent. Throws `ide_not_running` where none is installed, `not_signed_in` where no account is signed in. */
+  vendor(signal: AbortSignal): Promise<VendorAgent>;
+  /** The agent of that name that the user configured; undefined where there is none. */
+  configured(name: string): AcpAgent | undefined;
+  /** The agent of that name whose conversation was begun before. Throws as `vendor` does, and `invalid_request` for a name that is gone. */
+  named(name: string, signal: AbortSignal): Promise<AcpAgent>;
+}
 
 export interface BackendsOptions extends ServerSource {
   readonly clock: Clock;
@@ -43,6 +53,10 @@ export interface BackendsOptions extends ServerSource {
   readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
   /** Whether only the vendor's agent offers a model, where the account's prompts go to the language server; none by default. */
   readonly isOnlyAgents?: (uid: ModelUid, signal: AbortSignal) => Promise<boolean>;
+  /** Where the conversations of agents are noted. */
+  readonly journal?: ConversationJournal;
+  /** Waits for an IDE that is starting, and chooses once more; by default a missing IDE fails at once. */
+  readonly onceThere?: (choose: () => Promise<Backend>, signal: AbortSignal) => Promise<Backend>;
 }
 
 /** Where a prompt to the account's own models would go now. */
@@ -132,29 +146,48 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     return { found, agent, choice };
   }
 
-  async function ofServer({ current, capabilities, key }: Server, kind: "cascade" | "raw_chat"): Promise<Backend> {
-    if (kind === "raw_chat") return ownConversations(rawChatBackend(current.server), undefined);
+  /** Models of a configured agent carry its name here, and lose it on the way to the agent. */
+  function ofConfigured(agent: AcpAgent): Way {
+    const prefix = `${agent.name}/`;
+    const modelIdOf = (uid: ModelUid) => (uid.startsWith(prefix) ? uid.slice(prefix.length) : uid);
+    return { ...ofAgent(agent), modelIdOf };
+  }
+
+  function ofAgent(agent: AcpAgent): Way {
+    return { backend: agent.backend, agent: agent.name, journal: options.journal };
+  }
+
+  function ofServer({ current, capabilities, key }: Server, kind: "cascade" | "raw_chat"): Way {
+    if (kind === "raw_chat") return { backend: rawChatBackend(current.server), agent: undefined };
     const lateText = {
       get isExpected() {
         return late.has(key);
       },
       note: () => void late.add(key),
     };
-    const own = { ...settings, lateText };
-    const cascade = ownConversations(cascadeBackend(options, current.server, capabilities, own), undefined);
-    return fallingOver(cascade, {
-      onRetired: () => retired.add(key),
-      onMoved: (uid) => moved.add(`${key} ${uid}`),
-      async instead(signal) {
-        const agent = mode === "auto" ? await vendor(signal) : undefined;
-        if (agent === undefined || isMillraceError(agent)) return undefined;
-        consent(agent.program);
-        return withModelIds(ofVendor(agent), async (uid, waiting) => {
-          const listed = await agent.agent.models(waiting);
-          return listed.some(({ id }) => id === uid) ? uid : (options.agentIdOf?.(uid, listed) ?? uid);
-        });
-      },
-    });
+    const backend = cascadeBackend(options, current.server, capabilities, { ...settings, lateText });
+    return { backend, agent: undefined, failover: { onRefused: noteRefusal(key), instead: insteadOfCascade } };
+  }
+
+  /** A refusal before a conversation was about no particular model, so it applies to the build. */
+  function noteRefusal(key: string): NonNullable<Way["failover"]>["onRefused"] {
+    return ({ details }, uid, begun) => {
+      const { reason } = (details ?? {}) as { readonly reason?: UpstreamReason }; // the language server's own error
+      if (begun && reason === "model_moved") moved.add(`${key} ${uid}`);
+      else retired.add(key);
+    };
+  }
+
+  /** The vendor's agent, for a turn that Cascade refused. It may know the model by another name. */
+  async function insteadOfCascade(signal: AbortSignal): Promise<Way | undefined> {
+    const found = mode === "auto" ? await vendor(signal) : undefined;
+    if (found === undefined || isMillraceError(found)) return undefined;
+    consent(found.program);
+    const modelIdOf = async (uid: ModelUid, waiting: AbortSignal) => {
+      const listed = await found.agent.models(waiting);
+      return listed.some(({ id }) => id === uid) ? uid : (options.agentIdOf?.(uid, listed) ?? uid);
+    };
+    return { ...ofAgent(found.agent), modelIdOf };
   }
 
   /** A list that cannot be read now says nothing of the model: its prompt goes where the others go. */
@@ -162,6 +195,24 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     const answer = await orError(options.isOnlyAgents?.(uid, signal) ?? Promise.resolve(false));
     return answer === true;
   }
+
+  /** The way for a new prompt: by its model, else the one that works with the IDE that runs now. */
+  async function wayFor(modelUid: ModelUid, signal: AbortSignal): Promise<Way> {
+    const named = agents?.configured(agentOfModel(modelUid) ?? "");
+    if (named !== undefined) return ofConfigured(named);
+    const { found, agent, choice } = await look(signal);
+    if (!isMillraceError(agent)) {
+      if (choice.kind === "acp" || (await isOnlyAgents(modelUid, signal))) {
+        consent(agent.program);
+        return ofAgent(agent.agent);
+      }
+    }
+    if (isMillraceError(found) || choice.kind === "acp") throw found; // the choice names what was found
+    consent(options.ideOf?.(found.current.server));
+    return ofServer(found, choice.kind);
+  }
+
+  const choose = async (uid: ModelUid, signal: AbortSignal) => backendOf(await wayFor(uid, signal));
 
   return {
     get ide() {
@@ -174,27 +225,17 @@ export function openBackends(options: BackendsOptions): OpenBackends {
       if (choice.kind === "acp") return { ...choice, agent: vendors, beside: undefined, isMoved };
       return { ...choice, agent: undefined, beside: vendors, isMoved };
     },
-    async choose({ modelUid }, signal) {
-      const named = agents?.configured(agentOfModel(modelUid) ?? "");
-      if (named !== undefined) return ownConversations(configuredBackend(named), named.name);
-      const { found, agent, choice } = await look(signal);
-      if (!isMillraceError(agent)) {
-        if (choice.kind === "acp" || (await isOnlyAgents(modelUid, signal))) {
-          consent(agent.program);
-          return ofVendor(agent);
-        }
-      }
-      if (isMillraceError(found) || choice.kind === "acp") throw found; // the choice names what was found
-      consent(options.ideOf?.(found.current.server));
-      return ofServer(found, choice.kind);
+    choose({ modelUid }, signal) {
+      const { onceThere } = options;
+      return onceThere === undefined ? choose(modelUid, signal) : onceThere(() => choose(modelUid, signal), signal);
     },
     async holding({ backend, cascadeId }, signal) {
       const name = agentOfConversation(cascadeId);
-      if (agents !== undefined && name !== undefined) return configuredBackend(await agents.named(name, signal));
-      if (agents !== undefined && backend === "acp") return ofVendor(await agents.vendor(signal));
+      if (agents !== undefined && name !== undefined) return backendOf(ofConfigured(await agents.named(name, signal)));
+      if (agents !== undefined && backend === "acp") return backendOf(ofAgent((await agents.vendor(signal)).agent));
       const found = await server(signal);
       const { cascade, steps, transcript } = found.capabilities;
-      return ofServer(found, cascade && (steps || transcript) ? "cascade" : "raw_chat");
+      return backendOf(ofServer(found, cascade && (steps || transcript) ? "cascade" : "raw_chat"));
     },
   };
 }
@@ -211,70 +252,4 @@ async function orError<T>(promise: Promise<T>): Promise<T | MillraceError> {
     if (isMillraceError(error)) return error;
     throw error;
   }
-}
-
-function ofVendor({ agent }: VendorAgent): Backend {
-  return ownConversations(agent.backend, agent.name);
-}
-
-interface Failover {
-  /** Called when Cascade reports that it was removed from this build. */
-  readonly onRetired: () => void;
-  /** Called when Cascade reports that it no longer answers this model. */
-  readonly onMoved: (uid: ModelUid) => void;
-  /** The backend to ask instead; undefined if there is none. */
-  readonly instead: (signal: AbortSignal) => Promise<Backend | undefined>;
-}
-
-/**
- * Wraps a Cascade backend. If Cascade turns out to be retired before a conversation exists, the turn goes to another backend: no
- * prompt was sent yet, so none is sent twice. A row of docs/retries.md. Once a conversation exists, the error stays the turn's, and
- * later turns remember it. A refusal before a conversation was about no particular model, so it applies to the build.
- */
-function fallingOver(inner: Backend, { onRetired, onMoved, instead }: Failover): Backend {
-  return {
-    ...inner,
-    run: (prompt, options, signal) => run(prompt, options, signal),
-    resume: (prompt, from, options, signal) => resume(prompt, inner.resume(prompt, from, options, signal)),
-  };
-
-  async function* run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncGenerator<Batch, void> {
-    let begun = false;
-    for await (const batch of inner.run(prompt, options, signal)) {
-      note(batch, prompt, begun);
-      if (!begun && refusalIn(batch) !== undefined) {
-        const other = await instead(signal);
-        if (other !== undefined) {
-          yield* other.run(prompt, options, signal);
-          return;
-        }
-      }
-      begun = true;
-      yield batch;
-    }
-  }
-
-  async function* resume(prompt: Prompt, batches: AsyncIterable<Batch>): AsyncGenerator<Batch, void> {
-    for await (const batch of batches) {
-      note(batch, prompt, true);
-      yield batch;
-    }
-  }
-
-  function note(batch: Batch, { modelUid }: Prompt, begun: boolean): void {
-    const refusal = refusalIn(batch);
-    if (refusal === undefined) return;
-    if (begun && refusal === "model_moved") onMoved(modelUid);
-    else onRetired();
-  }
-}
-
-/** The reason in an error's details why Cascade no longer answers; undefined for any other batch. */
-function refusalIn(batch: Batch): UpstreamReason | undefined {
-  for (const event of batch) {
-    if (event.type !== "failed" || event.error.code !== "backend_retired") continue;
-    const { reason } = (event.error.details ?? {}) as { readonly reason?: UpstreamReason }; // the language server's own error
-    return reason ?? "retired";
-  }
-  return undefined;
 }

@@ -1,6 +1,6 @@
-import { isMillraceError, MillraceError } from "../base/errors.ts";
-import type { Capabilities } from "../language-server/language-server.ts";
-import type { BackendKind } from "../log/event.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import type { Capabilities } from "../../language-server/language-server.ts";
+import type { BackendKind } from "../../log/event.ts";
 
 /** The user's choice of backend. `auto`: the one that works with the installed build. */
 export const backendModes = ["auto", "acp", "cascade", "raw"] as const;

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import type { Backend, Batch, Prompt, RunOptions } from "../../backends/backend.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
-import { journalled } from "./compose-agents.ts";
+import type { Backend, Batch, Prompt, RunOptions } from "../backend.ts";
+import { backendOf } from "./way.ts";
 
 const id = "acp:opencode:s1" as CascadeId;
 const prompt: Prompt = {
@@ -38,7 +38,15 @@ function noted(end: "finished" | "failed", discards = true) {
   const run: Backend["run"] = (_, options) => ended(options);
   const resume: Backend["resume"] = (_, __, options) => ended(options);
   const inner: Backend = { kind: "acp", run, resume, archive: async (cascadeId) => void archived.push(cascadeId) };
-  return { journal, archived, backend: journalled(inner, journal, { owner: "me", clock: new FakeClock() }) };
+  return {
+    journal,
+    archived,
+    backend: backendOf({
+      backend: inner,
+      agent: "opencode",
+      journal: { ...journal, owner: "me", clock: new FakeClock() },
+    }),
+  };
 }
 
 const left = async ({ journal }: ReturnType<typeof noted>) => (await journal.left()).map(({ cascadeId }) => cascadeId);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { FakeClock } from "../base/clock.fake.ts";
-import { MillraceError } from "../base/errors.ts";
-import type { CascadeId } from "../base/ids.ts";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { CascadeId } from "../../base/ids.ts";
 import { archiveOrphanedTrajectories, type NotedTrajectory } from "./orphaned-trajectories.ts";
 
 const minuteMs = 60_000;

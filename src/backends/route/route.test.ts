@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { MillraceError } from "../base/errors.ts";
-import type { CascadeId, ModelUid } from "../base/ids.ts";
-import type { TurnEventBody } from "../log/event.ts";
-import type { AcpAgent } from "./acp/agent.ts";
-import type { Agents } from "./agent-backend.ts";
-import { type Backend, eventsOf, type Prompt } from "./backend.ts";
-import { InstantClock } from "./instant-clock.fake.ts";
-import { FakeLanguageServer } from "./language-server.fake.ts";
-import { openBackends } from "./open-backend.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import type { AcpAgent } from "../acp/agent.ts";
+import { type Backend, eventsOf, type Prompt } from "../backend.ts";
+import { InstantClock } from "../instant-clock.fake.ts";
+import { FakeLanguageServer } from "../language-server.fake.ts";
+import { type Agents, openBackends } from "./route.ts";
 
 const never = new AbortController().signal;
 const noIde = new MillraceError("ide_not_running", "No IDE runs.");
@@ -223,6 +222,14 @@ describe("a model of a configured agent", () => {
     const events = await ask(await backends.choose(asked, never), asked);
     expect(events).toMatchObject([{ type: "started", modelUid: "opencode/mock/m1" }, { text: "opencode answers" }]);
     expect(opencode.prompts.map(({ modelUid }) => modelUid)).toEqual(["mock/m1"]);
+  });
+
+  it("has that id in the whole history too, which is asked if the conversation is gone", async () => {
+    const { backends, opencode } = world({ server: noIde, vendor: noIde });
+    const continues = "acp:opencode:s1" as CascadeId;
+    const continued: Prompt = { ...asked, continues, instead: asked };
+    await ask(await backends.choose(continued, never), continued);
+    expect(opencode.prompts.map(({ instead }) => instead?.modelUid)).toEqual(["mock/m1"]);
   });
 
   it("is taken up again by its conversation's id", async () => {

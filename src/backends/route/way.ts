@@ -1,0 +1,157 @@
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import {
+  agentOfConversation,
+  type Backend,
+  type Batch,
+  type Prompt,
+  type ResumePoint,
+  type RunOptions,
+} from "../backend.ts";
+
+/** Where conversations are noted, so that housekeeping can archive those that a killed gateway or a dead agent left. */
+export interface ConversationJournal {
+  note(conversation: { readonly cascadeId: CascadeId; readonly atMs: number; readonly owner: string }): Promise<void>;
+  noteArchived(cascadeId: CascadeId): Promise<void>;
+  readonly owner: string;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** One way in which a prompt can be answered: a backend, and what the route does for it. */
+export interface Way {
+  readonly backend: Backend;
+  /** The agent whose conversations it can continue; undefined for those of a language server. */
+  readonly agent: string | undefined;
+  /** The backend's own id of a model; the turn's by default. */
+  readonly modelIdOf?: (uid: ModelUid, signal: AbortSignal) => string | Promise<string>;
+  /** Where its conversations are noted; the language server's are noted by the server itself. */
+  readonly journal?: ConversationJournal | undefined;
+  /** What follows a backend that no longer answers. */
+  readonly failover?: {
+    /** It refused the turn with `backend_retired`: before a conversation existed, or in one (`begun`). */
+    readonly onRefused: (error: { readonly details?: unknown }, uid: ModelUid, begun: boolean) => void;
+    /** The way to take instead; undefined where there is none. */
+    readonly instead: (signal: AbortSignal) => Promise<Way | undefined>;
+  };
+}
+
+/** A way as a backend. */
+export function backendOf(way: Way): Backend {
+  const { backend, journal } = way;
+  return {
+    ...backend,
+    run: (prompt, options, signal) => ask(way, { prompt, from: undefined }, options, signal),
+    resume: (prompt, from, options, signal) => ask(way, { prompt, from }, options, signal),
+    async archive(cascadeId, signal) {
+      await backend.archive(cascadeId, signal);
+      if (journal !== undefined) await bestEffort(journal.noteArchived(cascadeId));
+    },
+  };
+}
+
+/**
+ * Asks a way, for a new prompt or one that was sent before (`from`).
+ *
+ * - A conversation of another backend is refused before anything is sent: the caller then sends the whole history into a new one.
+ *   It happens when an update of the IDE, or a setting, changed the backend meanwhile.
+ * - The backend gets its own id of the model, and the events say the turn's.
+ * - A conversation is noted before its prompt is sent, while `started` is stored. A journal that cannot be written fails no turn.
+ * - If the backend turns out to be retired before a conversation exists, the turn goes the other way: no prompt was sent yet, so
+ *   none is sent twice. A row of docs/retries.md. Once a conversation exists, the error stays the turn's.
+ */
+async function* ask(
+  way: Way,
+  { prompt, from }: { readonly prompt: Prompt; readonly from: ResumePoint | undefined },
+  options: RunOptions,
+  signal: AbortSignal,
+): AsyncGenerator<Batch, void> {
+  const { backend, agent, failover } = way;
+  if (from === undefined && prompt.continues !== undefined && agentOfConversation(prompt.continues) !== agent) {
+    yield failed(
+      new MillraceError(
+        "upstream_failed",
+        "The conversation was started with another backend, so this one cannot continue it.",
+      ),
+    );
+    return;
+  }
+  let asked: Prompt;
+  try {
+    asked = await inOwnWords(way, prompt, signal);
+  } catch (error) {
+    if (!signal.aborted) yield failed(error);
+    return;
+  }
+  const noted = notesOf(way, from?.cascadeId ?? prompt.continues);
+  const onLeft = () => {
+    noted.isLeft = true;
+    options.onLeft?.();
+  };
+  const run = { ...options, onLeft };
+  let begun = from !== undefined;
+  try {
+    const batches = from === undefined ? backend.run(asked, run, signal) : backend.resume(asked, from, run, signal);
+    for await (const batch of batches) {
+      const refusal = batch.find(isRefusal);
+      if (refusal !== undefined) failover?.onRefused(refusal.error, prompt.modelUid, begun);
+      const other = refusal !== undefined && !begun ? await failover?.instead(signal) : undefined;
+      if (other !== undefined) {
+        yield* ask(other, { prompt, from: undefined }, options, signal);
+        return;
+      }
+      begun = true;
+      for (const event of batch) noted.see(event);
+      yield batch.map((event) => (event.type === "started" ? { ...event, modelUid: prompt.modelUid } : event));
+      await noted.noting;
+    }
+  } finally {
+    await noted.over(options.keep, signal);
+  }
+}
+
+/** Errors of the upstream are events, never exceptions. */
+function failed(error: unknown): Batch {
+  return [{ type: "failed", error: toMillraceError(error).toRecord() }];
+}
+
+function isRefusal(event: TurnEventBody): event is TurnEventBody & { readonly type: "failed" } {
+  return event.type === "failed" && event.error.code === "backend_retired";
+}
+
+/** The prompt with the backend's own id of its model. */
+async function inOwnWords({ modelIdOf }: Way, prompt: Prompt, signal: AbortSignal): Promise<Prompt> {
+  if (modelIdOf === undefined) return prompt;
+  const modelUid = (await modelIdOf(prompt.modelUid, signal)) as ModelUid; // what the backend takes
+  const { instead } = prompt;
+  return { ...prompt, modelUid, ...(instead === undefined ? {} : { instead: { ...instead, modelUid } }) };
+}
+
+/** The notes of one turn's conversation; `known` is noted already. */
+function notesOf({ journal }: Way, known: CascadeId | undefined) {
+  let cascadeId = known;
+  let finished = false;
+  const notes = {
+    /** Its agent did not discard it. */
+    isLeft: false,
+    noting: Promise.resolve(),
+    see(event: TurnEventBody): void {
+      if (event.type === "finished") finished = true;
+      if (journal === undefined || event.type !== "started") return;
+      if (event.cascadeId === undefined || event.cascadeId === known) return;
+      cascadeId = event.cascadeId;
+      const { owner, clock } = journal;
+      notes.noting = bestEffort(journal.note({ cascadeId, atMs: clock.now(), owner }));
+    },
+    /** A conversation is archived at every end, unless its turn was detached, or finished and kept for the next one, or it is left. */
+    async over(keep: boolean, signal: AbortSignal): Promise<void> {
+      await notes.noting;
+      const isKept = finished ? keep : signal.reason === "detach";
+      if (journal !== undefined && cascadeId !== undefined && !isKept && !notes.isLeft)
+        await bestEffort(journal.noteArchived(cascadeId));
+    },
+  };
+  return notes;
+}
