@@ -1,11 +1,10 @@
 import { Argument, CommanderError, Help, Option, Command as Program } from "commander";
-import { isMillraceError } from "../base/errors.ts";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { withFileReason } from "../base/node/file-problem.ts";
 import type { Command, CommandContext, CommandInput } from "./command.ts";
 import { readSettings } from "./compose/settings.ts";
-import { insteadOf } from "./config/removed-settings.ts";
 import { kebab, namesOfServe, type OptionSpec } from "./options.ts";
-import { everyday } from "./outlines.ts";
+import { commandIn, everyday, movedCommands } from "./outlines.ts";
 import { version } from "./package-files.ts";
 import { wrapLine, wrapProse } from "./terminal/display-width.ts";
 import { exitCodeFor, exitCodeMeanings, exitCodes } from "./terminal/exit-codes.ts";
@@ -43,6 +42,12 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     if (argv.length === 0 || asksWholeHelp(argv)) {
       program.outputHelp();
       return exitCodes.ok;
+    }
+    const typed = commandIn(argv);
+    const now = movedCommands.get(typed);
+    if (now !== undefined) {
+      const message = `\`millrace ${typed}\` is now \`millrace ${now}\`.`;
+      throw new MillraceError("invalid_request", message, { hint: "" });
     }
     await program.parseAsync([...argv], { from: "user" });
     return code;
@@ -206,12 +211,6 @@ function outputTo({ write, problem }: ParserPort, help: string) {
         .trim()
         .replace(/^error: /, "")
         .split("\n");
-      const option = /^unknown option '--([a-z-]+)/.exec(first)?.[1];
-      const instead = option === undefined ? undefined : insteadOf(option.replaceAll("-", "_"));
-      if (instead !== undefined) {
-        problem({ message: `--${option} is no option any more.`, hint: instead });
-        return;
-      }
       const suggestion = more.map((line) => line.replace(/^\((.*)\)$/, "$1")).join(" ");
       const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.?$/, ".")}`;
       problem({ message, hint: `${suggestion} ${help}`.trim() });

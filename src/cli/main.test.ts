@@ -85,6 +85,16 @@ test("an unknown command or option exits 64 with the nearest name", async () => 
   });
 });
 
+test.each([
+  [["cascades", "list", "--json"], "`millrace cascades` is now `millrace doctor --conversations`."],
+  [["--debug", "schema", "--all"], "`millrace schema` is now `millrace doctor --schema`."],
+  [["help", "schema"], "`millrace schema` is now `millrace doctor --schema`."],
+])("the command line %j exits 64 and names the new way", async (argv, message) => {
+  const { code, stdout, stderr } = await millrace(argv);
+  expect(code).toBe(64);
+  expect(stdout + stderr).toContain(message);
+});
+
 test("a wrong command line is reported in the style of every other error", async () => {
   expect((await millrace(["probe", "--prot", "1"])).stderr).toBe(
     "error: Unknown option '--prot'.\nhint: Did you mean --port? `millrace probe --help` lists its options.\n",

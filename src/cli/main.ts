@@ -1,6 +1,6 @@
 import type { Command } from "./command.ts";
 import { dispatch, reported } from "./dispatch.ts";
-import { type CommandOutline, outlines } from "./outlines.ts";
+import { type CommandOutline, commandIn, outlines } from "./outlines.ts";
 import { canAsk } from "./terminal/ask-yes.ts";
 import type { Io } from "./terminal/output.ts";
 
@@ -35,8 +35,6 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   run: async () => (await import("./commands/run.ts")).runCommand,
   models: async () => (await import("./commands/models.ts")).modelsCommand(),
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
-  cascades: async () => (await import("./commands/cascades.ts")).cascadesCommand,
-  schema: async () => (await import("./commands/schema.ts")).schemaCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand(),
   statusline: async () => (await import("./commands/statusline.ts")).statuslineCommand,
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
@@ -48,8 +46,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
 
 /** Every command in the order of the help: the one named on the command line, and outlines of the others. */
 export async function commandsFor(argv: readonly string[]): Promise<readonly Command[]> {
-  const words = argv.filter((word) => !word.startsWith("-"));
-  const name = words[0] === "help" ? words[1] : words[0];
+  const name = commandIn(argv);
   const listed: Command[] = [];
   for (const [each, load] of Object.entries(loaders))
     listed.push(each === name ? await load() : outlined(outlines[each as keyof typeof outlines])); // the same keys

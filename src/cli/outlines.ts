@@ -47,8 +47,6 @@ export const outlines = {
     "only models whose name, label or UID contains all these words",
   ]),
   doctor: outline("doctor", "Look", "Check this machine: what works, what does not, and how to fix it"),
-  cascades: outline("cascades", "Set up", "List or delete the conversations that Millrace made in the IDE"),
-  schema: outline("schema", "Look", "Compare the protocol of a build of the IDE with Millrace's"),
   usage: outline("usage", "Look", "Show what is left of the plan, how long it lasts, and what used it"),
   statusline: outline("statusline", "Look", "Print the limits as one line, for a status bar"),
   dashboard: outline("dashboard", "Look", "Open the dashboard in the browser"),
@@ -60,6 +58,18 @@ export const outlines = {
   keys: outline("keys", "Set up", "Show or replace your key; make keys for other programs"),
   uninstall: outline("uninstall", "Set up", "Remove everything that Millrace made on this machine"),
 } as const satisfies Readonly<Record<string, CommandOutline>>;
+
+/** Commands that became an option of another one, by the words to type now. */
+export const movedCommands: ReadonlyMap<string, string> = new Map([
+  ["cascades", "doctor --conversations"],
+  ["schema", "doctor --schema"],
+]);
+
+/** The name of the command that a command line runs or asks help for; empty without one. */
+export function commandIn(argv: readonly string[]): string {
+  const [first = "", second = ""] = argv.filter((word) => !word.startsWith("-"));
+  return first === "help" ? second : first;
+}
 
 /** Arguments as help spells them: `<client>` is needed, `[args...]` takes the rest. */
 function outline(

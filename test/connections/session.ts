@@ -58,7 +58,7 @@ async function useAll(ide: Simulator, served: GatewayProcess, model: string): Pr
     ["doctor"],
     ["models"],
     ["usage"],
-    ["cascades", "list"],
+    ["doctor", "--conversations"],
     ["status"],
     ["keys"],
     ["config", "check"],

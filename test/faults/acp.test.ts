@@ -186,12 +186,12 @@ it("a session that a killed gateway kept is listed and cleaned up at the agent",
   const [kept] = ide.prompts();
   await served.kill();
   const id = `acp:devin:${kept?.sessionId ?? ""}`;
-  const listed = await millrace(["cascades", "list", "--json"], { home });
+  const listed = await millrace(["doctor", "--conversations", "--json"], { home });
   expect(JSON.parse(listed.stdout)).toMatchObject({ sessions: [{ session_id: id }] });
-  const cleaned = await millrace(["cascades", "clean", "--older", "0", "--yes"], { home });
+  const cleaned = await millrace(["doctor", "--conversations", "--delete-older", "0"], { home });
   expect([cleaned.code, cleaned.stdout]).toEqual([0, expect.stringContaining("1 session of agents")]);
   expect(ide.agentReport().deletes).toEqual([kept?.sessionId]);
-  const after = await millrace(["cascades", "list", "--json"], { home });
+  const after = await millrace(["doctor", "--conversations", "--json"], { home });
   expect(JSON.parse(after.stdout)).toMatchObject({ sessions: [] });
 });
 

@@ -170,7 +170,7 @@ test.skipIf(process.platform !== "linux").each([
       ["doctor", "--json"],
       ["doctor", "--report", doctor],
       ["usage"],
-      ["cascades", "list"],
+      ["doctor", "--conversations"],
       ["keys", "list"],
     ]) {
       const { NODE_OPTIONS: _, ...settings } = env;

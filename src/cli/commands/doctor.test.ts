@@ -12,10 +12,9 @@ import { exitCodeOfFindings } from "../doctor/finding.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
-import { cascadesCommand } from "./cascades.ts";
 import { doctorCommand } from "./doctor.ts";
 
-describe.runIf(process.platform === "linux")("millrace doctor and cascades", () => {
+describe.runIf(process.platform === "linux")("millrace doctor", () => {
   let simulator: Simulator;
   let homeFolder: string;
   let tokenFile: string;
@@ -34,7 +33,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
   async function millrace(argv: readonly string[], env: Record<string, string> = {}) {
     const ours = { MILLRACE_IDE_ENDPOINT: `127.0.0.1:${simulator.port}`, MILLRACE_IDE_HOMES: simulator.home };
     const io = fakeIo({ homeFolder, env: { ...ours, ...env } });
-    const code = await main(argv, io, [doctorCommand, cascadesCommand]);
+    const code = await main(argv, io, [doctorCommand]);
     return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
   }
   /** The IDE as the user set it by hand: no process is looked for, so no other test's IDE is met. */
@@ -156,33 +155,41 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
       atMs: threeDaysAgo * 1000,
     });
 
-    const list = JSON.parse((await millrace(["cascades", "list", "--json"], byHand())).stdout) as {
+    const list = JSON.parse((await millrace(["doctor", "--conversations", "--json"], byHand())).stdout) as {
       data: { cascade_id: string }[];
     };
     // The answer to the question above left one as well.
     expect(list.data.map(({ cascade_id: id }) => id)).toEqual([old, expect.any(String)]);
-
-    const dry = await millrace(["cascades", "clean"], byHand());
-    expect(dry.stdout).toContain("Would delete: 1 conversation, 4 bytes");
     expect((await listCascadeFiles(simulator.layout.codeiumFolder)).map(({ path }) => path)).toContain(oldFile);
 
-    const clean = await millrace(["cascades", "clean", "--older", "1d", "--yes"], byHand());
+    const clean = await millrace(["doctor", "--conversations", "--delete-older", "1d"], byHand());
     expect(clean).toMatchObject({ code: 0, stdout: "Deleted: 1 conversation, 4 bytes.\n" });
     const left = (await listCascadeFiles(simulator.layout.codeiumFolder)).map(({ path }) => path);
     expect(left).toContain(foreign);
     expect(left).not.toContain(oldFile);
-    expect((await millrace(["cascades", "clean"], byHand())).stderr).toContain("nothing to delete");
+    const again = await millrace(["doctor", "--conversations", "--delete-older", "1d"], byHand());
+    expect(again.stderr).toContain("nothing to delete");
   });
 
   it("asks the IDE that has a conversation open to delete it", async () => {
     const own = { MILLRACE_IDE_ONLY_HOME: simulator.home }; // the process is looked for, this test's IDE only
-    const { stdout } = await millrace(["cascades", "list", "--json"], own);
+    const { stdout } = await millrace(["doctor", "--conversations", "--json"], own);
     const { data } = JSON.parse(stdout) as { data: { cascade_id: string; open_in: string | null }[] };
     expect(data).toEqual([expect.objectContaining({ open_in: expect.stringContaining(`:${simulator.pid}:`) })]);
-    const clean = await millrace(["cascades", "clean", "--older", "0", "--yes"], own);
-    expect(clean.stdout).toContain("Deleted: 1 conversation");
+    const clean = await millrace(["doctor", "--conversations", "--delete-older", "0", "--json"], own);
+    expect(JSON.parse(clean.stdout)).toMatchObject({ data: [], deleted: { data: [data[0]] } });
     expect((await simulator.report()).deletedCascades).toContain(data[0]?.cascade_id);
   });
+});
+
+it.each([
+  [["--spend"], "--spend works only with --contract."],
+  [["--delete-older", "1d"], "--delete-older works only with --conversations."],
+  [["--schema", "--send"], "--send and --schema do not work together."],
+])("doctor %j is refused", async (argv, message) => {
+  const io = fakeIo({ homeFolder: tmpdir() });
+  expect(await main(["doctor", ...argv], io, [doctorCommand])).toBe(64);
+  expect(io.written.stderr()).toContain(message);
 });
 
 describe("the exit code", () => {

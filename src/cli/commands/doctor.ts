@@ -7,14 +7,16 @@ import { defaultOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { type Upstream } from "../compose/compose-upstream.ts";
+import { showBuildSchema } from "../doctor/build-schema.ts";
 import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
+import { showConversations } from "../doctor/conversations.ts";
 import { exitCodeOfFindings, type Finding, finding } from "../doctor/finding.ts";
 import { type KnownNames, redactedJson, redactor } from "../doctor/redact.ts";
 import { examine, render } from "../doctor/report.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { readKey } from "../gateway-process/key-file.ts";
-import { flag, modelOption, text } from "../options.ts";
+import { duration, flag, kebab, modelOption, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { withGateway } from "../serve/open-composed.ts";
@@ -25,6 +27,11 @@ const options = {
   send: flag("ask a model one short question; this uses some of your plan"),
   contract: flag("compare the IDE on this machine with what Millrace expects of it"),
   spend: flag("with --contract: send a few small prompts; this uses some of your plan"),
+  conversations: flag("list the conversations that Millrace made in the IDE, and their size on disk"),
+  deleteOlder: duration("with --conversations: delete those that did not change for this time", undefined),
+  schema: flag("compare the protocol of the IDE's build with Millrace's; --json exports all of it"),
+  file: text("with --schema: path of an `extension.js` (default: that of the running IDE)", "<path>", { short: "f" }),
+  all: flag("with --schema: list every difference, not only the first"),
   report: text("write the report to this file, without keys, names and addresses", "<file.json>"),
   model: modelOption("with --send or --spend: model to ask"),
   json: flag("print JSON"),
@@ -35,24 +42,25 @@ type Options = OptionValues<typeof options>;
 export const doctorCommand = defineCommand({
   ...outlines.doctor,
   description:
-    "Checks the running IDEs, the gateway, its key, its store and the disk space of conversations. It changes nothing and costs nothing; only --send and --spend ask a model. Exits with 0 if all is well, with 1 if there are warnings, else with the code of the worst problem.",
+    "Checks the running IDEs, the gateway, its key, its store and the disk space of conversations. It changes nothing and costs nothing; only --send and --spend ask a model, and only --delete-older deletes. Exits with 0 if all is well, with 1 if there are warnings, else with the code of the worst problem.",
   options,
   examples: [
     ["millrace doctor", "one screen"],
     ["millrace doctor --report doctor.json", "to attach to a bug report"],
     ["millrace doctor --send", "test the whole way to a model"],
     ["millrace doctor --contract --report contract.json", "to attach to an issue: what differs from the documentation"],
+    ["millrace doctor --conversations", "what Millrace began in the IDE, the least recently used first"],
+    ["millrace doctor --conversations --delete-older 7d", "delete what did not change for a week"],
+    ["millrace doctor --schema", "the protocol of the IDE that runs now"],
   ],
-  async run({ options }, context) {
+  async run({ options, typed }, context) {
     const { io, out } = context;
+    checkTogether(typed);
+    if (options.conversations) return showConversations(options, options.deleteOlder, context);
+    if (options.schema) return showBuildSchema(options, context);
     if (options.report !== undefined && existsSync(options.report))
       throw cannotWrite(options.report, "it is there already"); // before anything is asked
     if (options.contract) return contract(options, context);
-    if (options.spend) {
-      throw new MillraceError("invalid_request", "--spend works only with --contract.", {
-        hint: "Use `millrace doctor --contract --spend`.",
-      });
-    }
     const { report, found } = await examine(options, context, async (upstream) =>
       options.send ? [await send(options, upstream, context)] : [],
     );
@@ -67,6 +75,25 @@ export const doctorCommand = defineCommand({
     return exitCodeOfFindings(report.data);
   },
 });
+
+/** Each option that another one needs, and the options of which one line has one at most. */
+const needs = { spend: "contract", deleteOlder: "conversations", file: "schema", all: "schema" } as const;
+const looks = ["send", "contract", "conversations", "schema"] as const;
+
+/** Throws `invalid_request` for options that have no meaning together. */
+function checkTogether(typed: ReadonlySet<string>): void {
+  for (const [name, needed] of Object.entries(needs)) {
+    if (!typed.has(name) || typed.has(needed)) continue;
+    throw new MillraceError("invalid_request", `--${kebab(name)} works only with --${needed}.`, {
+      hint: `Use \`millrace doctor --${needed} --${kebab(name)}\`.`,
+    });
+  }
+  const [first, second] = looks.filter((name) => typed.has(name));
+  if (second === undefined) return;
+  throw new MillraceError("invalid_request", `--${first} and --${second} do not work together.`, {
+    hint: "Leave one of them out.",
+  });
+}
 
 const written = (path: string) => `Written to ${path}. Look through it before you send it.`;
 

@@ -12,6 +12,7 @@ import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
 import { isOwnFile } from "../compose/settings.ts";
+import { removeConversations, withConversations } from "../doctor/conversations.ts";
 import { spellBytes, spellCount } from "../doctor/spell.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
@@ -19,7 +20,6 @@ import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { removeConversations, withConversations } from "./cascades.ts";
 import { actOnService } from "./service.ts";
 import { stopGateway } from "./stop.ts";
 

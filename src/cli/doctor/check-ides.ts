@@ -232,7 +232,7 @@ function schemaFindings(name: string, schema: SchemaReport | undefined): readonl
   switch (schema.verdict) {
     case "broken": {
       const what = `${name} speaks a schema without what Millrace needs: ${schema.load_bearing.join(", ")}`;
-      return [finding(area, "error", what, "Update Millrace; `millrace schema` has all of it.")];
+      return [finding(area, "error", what, "Update Millrace; `millrace doctor --schema` lists all of it.")];
     }
     case "unreadable": {
       const what = `${name}: its schema cannot be read. ${schema.why}`;

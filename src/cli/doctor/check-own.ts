@@ -100,7 +100,7 @@ function roomOf(freeBytes: number | undefined): readonly Finding[] {
   if (freeBytes === undefined || freeBytes >= fewBytes) return [];
   const what = `Only ${spellBytes(freeBytes)} are free where the store is`;
   const todo =
-    "Free some space. Until then answers still work, but cannot be resumed. `millrace cascades clean` deletes the conversations that old turns left in the IDE.";
+    "Free some space. Until then answers still work, but cannot be resumed. `millrace doctor --conversations --delete-older 7d` deletes the conversations that old turns left in the IDE.";
   return [finding("store", freeBytes < tooFewBytes ? "error" : "warning", what, todo)];
 }
 

@@ -122,7 +122,12 @@ function checkConversations({ own, others }: CascadesOnDisk) {
   const verdict =
     own.length === 0
       ? finding("conversations", "ok", what)
-      : finding("conversations", level, what, "`millrace cascades clean` shows what can go.");
+      : finding(
+          "conversations",
+          level,
+          what,
+          "`millrace doctor --conversations` lists them; with `--delete-older 7d` it deletes those older than a week.",
+        );
   return {
     own_files: own.length,
     own_bytes: ownBytes,

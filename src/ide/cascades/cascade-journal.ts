@@ -43,7 +43,7 @@ export interface CascadeJournal {
   noteKept(cascadeId: CascadeId, untilMs: number): Promise<void>;
   noteTaken(entry: CascadeEntry & { readonly owner: string }): Promise<void>;
   noteArchived(cascadeId: CascadeId): Promise<void>;
-  /** A turn uses it: `millrace cascades` shows this beside its id. */
+  /** A turn uses it: `millrace doctor --conversations` shows this beside its id. */
   noteAsked(cascadeId: CascadeId, asked: LastAsk): Promise<void>;
   /**
    * The conversations that were noted, and neither archived nor removed since. Older builds noted only those that they kept

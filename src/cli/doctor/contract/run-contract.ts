@@ -111,7 +111,7 @@ async function ofAgent({ product, version: said, spec }: Program, context: Comma
 
 /**
  * Asks the agent in both styles and for a loop of calls, and Cascade if a server has it. Notes each conversation, so that
- * `cascades clean` finds it after a kill. Undefined if there is neither an agent nor a server.
+ * `doctor --conversations` finds it after a kill. Undefined if there is neither an agent nor a server.
  */
 async function spend(
   {

@@ -17,8 +17,17 @@ test("the schema of the running build is shown", async () => {
   const home = mkdtempSync(join(tmpdir(), "millrace-schema-"));
   await using simulator = await startSimulator({ home, schemaSeed: 3 });
   const bundle = join(simulator.layout.extension, "dist", "extension.js");
-  const shown = await millrace(home, "schema", "--json");
-  expect(JSON.parse(shown.stdout)).toMatchObject({ file: bundle, verdict: "moved" });
+  const shown = await millrace(home, "doctor", "--schema", "--json");
+  const exported = JSON.parse(shown.stdout) as Record<string, object>;
+  expect(exported).toMatchObject({ file: bundle, verdict: "moved" });
+  const message = "exa.cortex_pb.CascadeConversationalPlannerConfig";
+  expect(exported["messages"]).toHaveProperty([message, "planner_mode"], expect.any(Number));
+  expect(exported["services"]).toHaveProperty(["exa.language_server_pb.LanguageServerService"]);
+  const models = exported["models"] as readonly { readonly name: string; readonly number: number }[];
+  expect(exported["enums"]).toHaveProperty(
+    ["exa.codeium_common_pb.Model"],
+    Object.fromEntries(models.map(({ name, number }) => [name, number])),
+  );
 });
 
 test("what Millrace misses in a build comes first, then models that it does not know; the rest is cut to a screen", async () => {
@@ -32,7 +41,7 @@ test("what Millrace misses in a build comes first, then models that it does not 
       .replaceAll(/name:"planner_mode"/g, 'name:"planner_moods"')
       .replace(/(setEnumType\([^,]+,"exa\.codeium_common_pb\.Model",\[)/, '$1{no:9001,name:"MODEL_OF_TOMORROW"},'),
   );
-  const { stdout } = await millrace(home, "schema", "--file", path);
+  const { stdout } = await millrace(home, "doctor", "--schema", "--file", path);
   const lines = stdout.split("\n");
   expect(lines[2]).toMatch(/^holds {5}\d+ messages, \d+ enums, 1 service$/);
   expect(lines.slice(3, 6)).toEqual([
@@ -44,7 +53,7 @@ test("what Millrace misses in a build comes first, then models that it does not 
     /and \d+ more; --all lists them\nmodels {4}1 that Millrace does not know by name\n {2}MODEL_OF_TOMORROW = 9001/,
   );
   expect(lines.length).toBeLessThan(40);
-  const all = await millrace(home, "schema", "--file", path, "--all");
+  const all = await millrace(home, "doctor", "--schema", "--file", path, "--all");
   const differences = (lines[4]?.match(/\d+/g) ?? []).reduce((sum, count) => sum + Number(count), 0);
   expect(all.stdout.split("\n").length).toBeGreaterThan(Math.max(differences, lines.length));
 });
@@ -53,5 +62,5 @@ test("what is no bundle is refused with what to do", async () => {
   const home = mkdtempSync(join(tmpdir(), "millrace-schema-"));
   const path = join(home, "extension.js");
   writeFileSync(path, "const nothing = 1;");
-  expect((await millrace(home, "schema", "--file", path)).code).toBe(64);
+  expect((await millrace(home, "doctor", "--schema", "--file", path)).code).toBe(64);
 });

@@ -3,38 +3,56 @@ import { MillraceError } from "../../base/errors.ts";
 import { ModelSchema } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import type { BuildSchema } from "../../schema/open-schemas.ts";
 import type { SchemaDifference } from "../../schema/reconcile.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { composeSchemas, withFinder } from "../compose/compose-ide.ts";
-import { spellCount } from "../doctor/spell.ts";
-import { flag, text } from "../options.ts";
-import { outlines } from "../outlines.ts";
+import { spellCount } from "./spell.ts";
 
-export const schemaCommand = defineCommand({
-  ...outlines.schema,
-  description:
-    "Reads the protobuf schema from an IDE's extension.js and compares it with the one in Millrace. docs/schema.md describes how it is used.",
-  options: {
-    file: text("path of an `extension.js` (default: that of the running IDE)", "<path>", { short: "f" }),
-    all: flag("list every difference, not only the first"),
-    json: flag("print JSON"),
-  },
-  examples: [["millrace schema", "the IDE that runs now"]],
-  async run({ options }, context) {
-    const { io, out, signal } = context;
-    const file = options.file ?? (await bundleOfRunningIde(context));
-    const schema = await composeSchemas(io).read(file, signal);
-    const known = new Set(ModelSchema.values.map(({ name }) => name));
-    const newModels = (schema.registry.getEnum(ModelSchema.typeName)?.values ?? [])
-      .filter(({ name }) => !known.has(name))
-      .map(({ name, number }) => ({ name, number }));
-    if (options.json) {
-      const { digest: sha256, problems, reconciliation } = schema;
-      const { verdict, differences } = reconciliation;
-      return out.json({ file, sha256, verdict, differences, problems, newModels });
-    }
-    for (const line of describeBuild(file, schema, newModels, options.all)) out.line(line);
-  },
-});
+/**
+ * Compares the protobuf schema in an IDE's `extension.js` with Millrace's, and prints the differences. As JSON it also exports what the
+ * file holds: messages with their fields' numbers, enums with their values, services with their methods, and the models.
+ *
+ * @throws MillraceError `ide_not_running` without a file and a running IDE; `invalid_request` for a file that is no bundle.
+ */
+export async function showBuildSchema(
+  options: { readonly file: string | undefined; readonly all: boolean; readonly json: boolean },
+  context: CommandContext,
+): Promise<void> {
+  const { io, out, signal } = context;
+  const file = options.file ?? (await bundleOfRunningIde(context));
+  const schema = await composeSchemas(io).read(file, signal);
+  const known = new Set(ModelSchema.values.map(({ name }) => name));
+  const models = (schema.registry.getEnum(ModelSchema.typeName)?.values ?? []).map(({ name, number }) => ({
+    name,
+    number,
+  }));
+  const newModels = models.filter(({ name }) => !known.has(name));
+  if (options.json) {
+    const { digest: sha256, problems, reconciliation } = schema;
+    const { verdict, differences } = reconciliation;
+    return out.json({ file, sha256, verdict, differences, problems, newModels, models, ...contentOf(schema) });
+  }
+  for (const line of describeBuild(file, schema, newModels, options.all)) out.line(line);
+}
+
+/** What a build's schema holds, each by its full name: numbers by the names of fields and values, and the names of methods. */
+function contentOf(schema: BuildSchema) {
+  const messages: Record<string, Readonly<Record<string, number>>> = {};
+  const enums: Record<string, Readonly<Record<string, number>>> = {};
+  const services: Record<string, readonly string[]> = {};
+  const numbers = (of: readonly { readonly name: string; readonly number: number }[]) =>
+    Object.fromEntries(of.map(({ name, number }) => [name, number]));
+  for (const type of typesOf(schema)) {
+    if (type.kind === "message") messages[type.typeName] = numbers(type.fields);
+    else if (type.kind === "enum") enums[type.typeName] = numbers(type.values);
+    else if (type.kind === "service") services[type.typeName] = type.methods.map(({ name }) => name);
+  }
+  return { messages, enums, services };
+}
+
+/** The types of the build's own, without those of Google. */
+function typesOf({ registry }: BuildSchema) {
+  return [...registry].filter(({ typeName }) => !typeName.startsWith("google.protobuf."));
+}
 
 async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "signal">): Promise<string> {
   const { ides } = await withFinder(io, {}, (finder) => finder.find(signal));
@@ -83,8 +101,8 @@ function describeBuild(
   ];
 }
 
-function countTypes({ registry }: BuildSchema): string {
-  const types = [...registry].filter(({ typeName }) => !typeName.startsWith("google.protobuf."));
+function countTypes(schema: BuildSchema): string {
+  const types = typesOf(schema);
   const count = (kind: "message" | "enum" | "service") => types.filter((type) => type.kind === kind).length;
   return (["message", "enum", "service"] as const).map((kind) => spellCount(count(kind), kind)).join(", ");
 }

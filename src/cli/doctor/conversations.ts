@@ -5,7 +5,7 @@ import { removeCascadeFile } from "../../ide/cascades/cascade-files.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import { deleteCascades } from "../../language-server/delete-cascade.ts";
 import { productName } from "../../language-server/product-name.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
+import type { CommandContext } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
 import {
@@ -18,93 +18,50 @@ import {
   readCascades,
   readSessions,
 } from "../compose/own-cascades.ts";
-import { spellAge, spellBytes, spellCount } from "../doctor/spell.ts";
-import { duration, flag } from "../options.ts";
-import { outlines } from "../outlines.ts";
-import { gatewayOptions, type IdeOptions } from "../serve/gateway-options.ts";
+import type { IdeOptions } from "../serve/gateway-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
+import { spellAge, spellBytes, spellCount } from "./spell.ts";
 
-const ideOptions = {
-  ide: gatewayOptions.ide,
-  endpoint: gatewayOptions.endpoint,
-  tokenFile: gatewayOptions.tokenFile,
-} as const;
-
-const listCommand = defineCommand({
-  name: "list",
-  summary: "List the conversations that Millrace made in the IDE, and their size on disk",
-  options: {
-    wide: flag("show all columns, even on a narrow terminal"),
-    json: flag("print JSON"),
-    ...ideOptions,
-  },
-  examples: [["millrace cascades list", "the least recently used first"]],
-  async run({ options }, context) {
-    await withConversations(options, context, async ({ own, others, sessions }) => {
-      const { out } = context;
-      if (options.json) {
-        out.json({ data: own.map((cascade) => shown(cascade)), others, sessions: sessions.map(shownSession) });
-        return;
-      }
-      printAll(own, sessions, options.wide, context);
-      if (others.files > 0) {
-        const theirs = spellCount(others.files, "conversation");
-        out.note(`Not counted: ${theirs} of the IDE itself (${spellBytes(others.bytes)}).`);
-      }
-    });
-  },
-});
-
-const cleanCommand = defineCommand({
-  name: "clean",
-  summary: "Delete old conversations that Millrace made in the IDE",
-  description:
-    "Shows which conversations would be deleted; --yes deletes them. Only conversations of Millrace that did not change for the given time are deleted. If an IDE has them open, Millrace asks that IDE to delete them.",
-  options: {
-    older: duration("delete conversations that did not change for this time", 86_400_000, { defaultText: "1d" }),
-    yes: flag("delete them (without it, nothing is changed)", { short: "y" }),
-    json: flag("print JSON"),
-    ...ideOptions,
-  },
-  examples: [
-    ["millrace cascades clean", "what would be deleted"],
-    ["millrace cascades clean --older 12h --yes", "delete what is older than 12 hours"],
-  ],
-  async run({ options }, context) {
-    await withConversations(options, context, async ({ own, sessions }, finder) => {
-      const { out, io } = context;
-      const old = olderThan(own, options.older, io.clock);
-      const oldSessions = sessions.filter(({ atMs }) => atMs < io.clock.now() - options.older);
-      const [kept] = options.yes ? await removeConversations({ own: old, sessions: oldSessions }, finder, context) : [];
-      if (kept !== undefined) throw kept.error;
-      const data = old.map((cascade) => shown(cascade));
-      if (options.json) out.json({ deleted: options.yes, data, sessions: oldSessions.map(shownSession) });
-      else report(old, oldSessions, options.yes, context);
-    });
-  },
-});
-
-export const cascadesCommand = defineCommand({
-  ...outlines.cascades,
-  options: {},
-  subcommands: [listCommand, cleanCommand],
-  examples: [["millrace cascades clean", "what would be deleted"]],
-  run: (input, context) => listCommand.run({ ...input, options: { wide: false, json: false } }, context),
-});
-
-function report(
-  old: readonly OwnCascade[],
-  sessions: readonly OwnSession[],
-  deleted: boolean,
+/**
+ * Lists the conversations that Millrace began and that are still in an IDE or an agent. With `olderMs`, deletes those that did not
+ * change for that long. They cannot be restored. The IDE's own are only counted.
+ *
+ * @throws MillraceError the first error of a deletion, after the others were tried.
+ */
+export async function showConversations(
+  options: IdeOptions & { readonly json: boolean },
+  olderMs: number | undefined,
   context: CommandContext,
-): void {
-  const { out } = context;
+): Promise<void> {
+  await withConversations(options, context, async ({ own, others, sessions }, finder) => {
+    const { out, io } = context;
+    const isOld = ({ atMs }: OwnSession) => olderMs !== undefined && atMs < io.clock.now() - olderMs;
+    const old = olderMs === undefined ? [] : olderThan(own, olderMs, io.clock);
+    const oldSessions = sessions.filter(isOld);
+    const [kept] = await removeConversations({ own: old, sessions: oldSessions }, finder, context);
+    if (kept !== undefined) throw kept.error;
+    const left = {
+      data: own.filter((cascade) => !old.includes(cascade)).map(shown),
+      sessions: sessions.filter((session) => !isOld(session)).map(shownSession),
+    };
+    if (options.json) {
+      const deleted = { data: old.map(shown), sessions: oldSessions.map(shownSession) };
+      return out.json({ ...left, others, ...(olderMs === undefined ? {} : { deleted }) });
+    }
+    if (olderMs !== undefined) return report(old, oldSessions, context);
+    printAll(own, sessions, context);
+    if (others.files > 0) {
+      const theirs = spellCount(others.files, "conversation");
+      out.note(`Not counted: ${theirs} of the IDE itself (${spellBytes(others.bytes)}).`);
+    }
+  });
+}
+
+function report(old: readonly OwnCascade[], oldSessions: readonly OwnSession[], { out }: CommandContext): void {
+  if (old.length + oldSessions.length === 0) return out.note("There is nothing to delete.");
   const bytes = old.reduce((sum, cascade) => sum + cascade.bytes, 0);
-  if (old.length === 0 && sessions.length === 0) return out.note("There is nothing to delete.");
-  if (!deleted) printAll(old, sessions, false, context);
-  const ofAgents = sessions.length === 0 ? "" : `, and ${spellCount(sessions.length, "session")} of agents`;
-  const what = `${spellCount(old.length, "conversation")}, ${spellBytes(bytes)}${ofAgents}`;
-  out.line(deleted ? `Deleted: ${what}.` : `Would delete: ${what}. Nothing was changed; \`--yes\` deletes.`);
+  const ofAgents = oldSessions.length === 0 ? "" : `, and ${spellCount(oldSessions.length, "session")} of agents`;
+  out.line(`Deleted: ${spellCount(old.length, "conversation")}, ${spellBytes(bytes)}${ofAgents}.`);
 }
 
 const columns: readonly Column[] = [
@@ -117,12 +74,7 @@ const columns: readonly Column[] = [
 ];
 
 /** The least recently used first. */
-function printAll(
-  cascades: readonly OwnCascade[],
-  sessions: readonly OwnSession[],
-  wide: boolean,
-  { out, io }: CommandContext,
-): void {
+function printAll(cascades: readonly OwnCascade[], sessions: readonly OwnSession[], { out, io }: CommandContext): void {
   const ofIdes = cascades.map((cascade) => ({
     ...cascade,
     atMs: lastUsedMs(cascade),
@@ -141,7 +93,7 @@ function printAll(
       keeper,
     ]);
   if (rows.length === 0) return out.note("Millrace has no conversation in an IDE.");
-  printTable(columns, rows, out, wide);
+  printTable(columns, rows, out);
 }
 
 function shownSession({ cascadeId, atMs, model, client }: OwnSession): object {
