@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { defineCommand } from "../command.ts";
-import { removedVariables } from "../config/removed-settings.ts";
 import { main } from "../main.ts";
 import { choice, flag, integer, ofServe, texts } from "../options.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
@@ -56,19 +55,6 @@ test("an unknown key is an error with the nearest one, in the file and on the co
     expect(stderr).toContain('hint: Did you mean "port"?');
   }
   expect((await homeWith().run(["config", "set", "serve.prot", "1"])).stderr).toContain("Did you mean serve.port?");
-});
-
-test("a setting that is none any more is named with what to do instead, in the file and on the command line", async () => {
-  const { run } = homeWith('[serve]\ntls_cert = "a.pem"\n');
-  const { code, stderr } = await run(["config", "check"]);
-  expect([code, stderr]).toEqual([64, expect.stringContaining("tls_cert of [serve] is no setting any more.")]);
-  expect(stderr).toContain("docs/reach.md");
-  const option = await homeWith().run(["serve", "--host", "0.0.0.0"]);
-  expect([option.code, option.stderr]).toEqual([64, expect.stringContaining("--host is no option any more.")]);
-  expect(option.stderr).toContain("docs/reach.md");
-  expect(removedVariables({ MILLRACE_HOST: "0.0.0.0", MILLRACE_PORT: "1", MILLRACE_TLS_KEY: "" })).toEqual([
-    expect.stringMatching(/^MILLRACE_HOST is no setting any more\. .*docs\/reach\.md/),
-  ]);
 });
 
 test("a wrong value is not written, and one in the file stops serve with its place", async () => {

@@ -1,7 +1,6 @@
 import { untilAborted, within } from "../../base/async.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import type { GatewayParts } from "../compose/compose.ts";
-import { removedVariables } from "../config/removed-settings.ts";
 import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
 import { askConsent } from "../gateway-process/consent.ts";
 import { lookForGateway } from "../gateway-process/gateway-client.ts";
@@ -61,7 +60,6 @@ export const serveCommand = defineCommand({
       out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
     }
     const { socket } = options;
-    for (const removed of removedVariables(io.env)) out.note(removed);
     const log = openGatewayLog(io, settings, options.logLevel);
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,

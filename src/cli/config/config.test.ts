@@ -46,12 +46,7 @@ describe("config.toml", () => {
 
   it.each([
     ["agent = []", 'config.toml: there is no setting "agent".', 'Did you mean "agents"?'],
-    ['[acp]\ntext = "ask"', "config.toml: [acp] is no setting any more.", "acp_command of [serve]"],
-    [
-      '[[agents]]\nname = "a"\ncommand = "a"\nclient_name = "b"',
-      "client_name of agent 1 is no setting any more.",
-      "Leave it out",
-    ],
+    ['[acp]\ntext = "ask"', 'config.toml: there is no setting "acp".', "The settings there are serve, agents."],
     [
       '[[agents]]\nname = "a"\ncommand = "a"\nenvironment = []',
       'agent 1 has no setting "environment"',

@@ -5,7 +5,6 @@ import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { editDistance } from "../../models/nearest.ts";
 import type { Command } from "../command.ts";
 import { type OptionSpec, splitCommand } from "../options.ts";
-import { insteadOf } from "./removed-settings.ts";
 
 /** Names that would read as something else in `<agent>/<model>` or in an id. */
 const reservedNames: ReadonlySet<string> = new Set(["acp", "devin", "devin-next", "millrace", "windsurf"]);
@@ -100,10 +99,7 @@ export function parseConfig(text: string, file: string): Config {
     if (first?.code === "unrecognized_keys") {
       const { path, keys } = first;
       const [table, key] = [String(path[0] ?? ""), keys[0] ?? ""];
-      const known = knownKeys[table] ?? [];
-      throw table === ""
-        ? unknownKey(key, { place: "", removed: `[${key}]`, known }, file)
-        : unknownKey(key, { place: spell(path), removed: `${table}.${key}`, known }, file);
+      throw unknownKey(key, { place: table === "" ? "" : spell(path), known: knownKeys[table] ?? [] }, file);
     }
     const why = first === undefined ? "it is not understood" : `${spell(first.path)} ${first.message}`;
     throw refused(file, why, undefined, parsed.error);
@@ -114,17 +110,14 @@ export function parseConfig(text: string, file: string): Config {
   return parsed.data;
 }
 
-/** The error for a key that nothing reads. `place`: the table in words, "" for the top; `removed`: the key's name in `removed-settings.ts`. */
+/** The error for a key that nothing reads. `place`: the table in words, "" for the top. */
 function unknownKey(
   key: string,
-  { place, removed, known }: { readonly place: string; readonly removed: string; readonly known: readonly string[] },
+  { place, known }: { readonly place: string; readonly known: readonly string[] },
   file: string,
 ): MillraceError {
-  const instead = insteadOf(removed);
-  const name = place === "" ? removed : `${key} of ${place}`;
   const lacks = place === "" ? "there is no setting" : `${place} has no setting`;
-  const why = instead === undefined ? `${lacks} "${key}"` : `${name} is no setting any more`;
-  return refused(file, why, instead ?? nearestOf(key, known));
+  return refused(file, `${lacks} "${key}"`, nearestOf(key, known));
 }
 
 /** A hint that names the nearest known setting, or all of them. */
@@ -196,7 +189,7 @@ export function parseServeTable(
   const values: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(serve)) {
     const found = keys.get(key);
-    if (found === undefined) throw unknownKey(key, { place: "[serve]", removed: key, known: [...keys.keys()] }, file);
+    if (found === undefined) throw unknownKey(key, { place: "[serve]", known: [...keys.keys()] }, file);
     values[found.name] = parseValue(found.spec, value, (why) => refused(file, `${key} of [serve]${why}`, seeSettings));
   }
   return values;
