@@ -1,13 +1,9 @@
 /** `npm run bench [name]`: one benchmark by its name, `load` if none is given. Prints; writes nothing. */
 const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   load: () => import("./load.ts"),
-  setup: () => import("./setup.ts"),
-  "hot-path": () => import("./hot-path.ts"),
   growth: () => import("./growth.ts"),
-  input: () => import("./input.ts"),
   tools: () => import("./tools.ts"),
   startup: () => import("./startup.ts"),
-  "wrong-key": () => import("./wrong-key.ts"),
 };
 
 const name = process.argv[2]?.startsWith("-") === false ? process.argv.splice(2, 1)[0] : undefined;
