@@ -9,7 +9,4 @@ export const idleMeter: GatewayMeter = {
   usageDays: (query) => ({ query, days: [], names: new Map() }),
   lastUses: () => new Map(),
   readings: () => [],
-  toolCalls: () => [],
-  recordResumption: () => {},
-  resumptions: () => [],
 };

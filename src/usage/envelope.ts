@@ -4,7 +4,6 @@ import { productName } from "../language-server/product-name.ts";
 import type { Elsewhere, OwnSessions } from "./elsewhere.ts";
 import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
-import type { ModelCalls } from "./history/tool-calls.ts";
 import type { LimitWindow } from "./limits.ts";
 import type { Limits, LimitsReading, ReadingError } from "./meter.ts";
 import type { Pace } from "./pace.ts";
@@ -154,27 +153,6 @@ export const usageSchema = z.object({
   elsewhere: elsewhereSchema.nullable().default(null),
 });
 
-const modelCallsSchema = z.object({
-  model: z.string(),
-  name: z.string(),
-  turns: z.number(),
-  calls: z.number(),
-  first_try: z.number(),
-  repaired: z.number(),
-  reasked: z.number(),
-  failed: z.number(),
-});
-
-/** How models fared at calling tools: counts of calls. */
-export const toolCallsSchema = z.object({
-  object: z.literal("tool_calls"),
-  since: instant,
-  until: instant,
-  data: z.array(modelCallsSchema),
-});
-
-export type ToolCallsEnvelope = z.infer<typeof toolCallsSchema>;
-export type ModelCallsEnvelope = z.infer<typeof modelCallsSchema>;
 export type LimitsEnvelope = z.infer<typeof limitsSchema>;
 export type LimitsOfIde = z.infer<typeof limitsOfIdeSchema>;
 export type LimitsWindowEnvelope = z.infer<typeof windowSchema>;
@@ -232,29 +210,6 @@ function encodeCounts(counts: OwnSessions["devin"]) {
     cache_read_tokens: counts.cacheReadTokens,
     cache_creation_tokens: counts.cacheCreationTokens,
     output_tokens: counts.outputTokens,
-  };
-}
-
-export function encodeToolCalls(
-  rows: readonly ModelCalls[],
-  sinceMs: number,
-  untilMs: number,
-  nameOf: NameOf,
-): ToolCallsEnvelope {
-  return {
-    object: "tool_calls",
-    since: iso(sinceMs),
-    until: iso(untilMs),
-    data: rows.map(({ model, turns, firstTry, repaired, reasked, failed }) => ({
-      model,
-      name: nameOf(model),
-      turns,
-      calls: firstTry + repaired + reasked + failed,
-      first_try: firstTry,
-      repaired,
-      reasked,
-      failed,
-    })),
   };
 }
 

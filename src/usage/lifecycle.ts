@@ -1,15 +1,12 @@
 import type { NoDetails } from "../base/emitter.ts";
 import type { MillraceError } from "../base/errors.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
-import type { Resumption } from "./history/resumption.ts";
 import type { Limits } from "./known-limits.ts";
 
 /** Events of the meter and its history. */
 export interface UsageLifecycle {
   /** A turn has ended, here or elsewhere: once a turn, when the history has it. */
   readonly turn_ended: FinishedTurn;
-  /** A client came back to a turn, and the history has stored that. */
-  readonly turn_resumed: Resumption;
   /** The plans were read, or a turn's end made the last reading stale. */
   readonly limits_changed: Limits;
   /** A turn could not be recorded; the next start tries again. */

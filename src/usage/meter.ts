@@ -6,8 +6,6 @@ import { type IdeVariant, ideVariants } from "../language-server/transport/endpo
 import type { Elsewhere } from "./elsewhere.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { DaysQuery, SpendQuery, UsageHistory } from "./history/history.ts";
-import type { Resumption } from "./history/resumption.ts";
-import type { ModelCalls, TurnCalls } from "./history/tool-calls.ts";
 import type { TurnPageQuery } from "./history/turn-page-query.ts";
 import type { Limits, ReadingError } from "./known-limits.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";
@@ -56,14 +54,6 @@ export interface Meter {
   limits(options: { readonly wait: boolean }, signal: AbortSignal): Promise<Limits>;
   /** Puts ended turns into the history (each once, even if it is reported several times) and marks readings stale. */
   recordTurns(turns: readonly FinishedTurn[]): void;
-  /** Adds the outcome of a turn's calls to the history, once. */
-  recordToolCalls(calls: TurnCalls): void;
-  /** How models fared at calling tools, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
-  toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];
-  /** Stores that a client came back to a turn; if the history cannot be written, only this note is lost. */
-  recordResumption(resumption: Resumption): void;
-  /** Who came back to a turn, in order of time; undefined where the history cannot be read. */
-  resumptions(turnId: string): readonly Resumption[] | undefined;
   /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
   usage(query: SpendQuery): UsageReport;
   /** What Devin used without Millrace in that time; undefined where nothing tells. Throws as `usage`. */
@@ -210,19 +200,6 @@ export function openMeter(options: MeterOptions): Meter {
       for (const turn of added) events?.emit("turn_ended", turn);
       if (tells) events?.emit("limits_changed", known());
     },
-    recordResumption(resumption) {
-      remember(() => history.addResumption(resumption));
-      events?.emit("turn_resumed", resumption);
-    },
-    resumptions(turnId) {
-      try {
-        return history.resumptions(turnId);
-      } catch {
-        return undefined; // the writer reports that the store is broken
-      }
-    },
-    recordToolCalls: (calls) => remember(() => history.addToolCalls(calls)),
-    toolCalls: (sinceMs, untilMs) => history.toolCalls(sinceMs, untilMs),
     readings: (sinceMs, untilMs) => history.snapshots({ sinceMs, untilMs }),
     usage: (query) => usageReport(history, query),
     elsewhere,

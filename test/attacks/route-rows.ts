@@ -48,7 +48,6 @@ const rows: Readonly<Record<string, Row>> = {
     target: "/dashboard/api/usage/days?since=3d&time_zone=Europe/Berlin",
     status: 200,
   },
-  "GET /v1/usage/tools": { status: 200 },
   "GET /dashboard/api/usage/turns": {
     target: "/dashboard/api/usage/turns?search=a&sort=status&order=asc&offset=0&limit=10",
     status: 200,

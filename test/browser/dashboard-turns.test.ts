@@ -52,37 +52,12 @@ describeDashboard("the dashboard's turns", (open) => {
     const events = page.locator(".timeline li");
     await events.filter({ hasText: "finished" }).waitFor();
     expect(await events.filter({ hasText: "text" }).innerText()).toContain("13 characters");
-    await page.getByText("Not resumed.").waitFor();
     await page.getByText("This tab does not show prompts and answers.").waitFor();
     expect(await page.content()).not.toContain("secret");
     await picture(page, "turn");
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("link", { name: "← Overview" }).click();
     await page.getByRole("heading", { name: "Limits", exact: true }).waitFor();
-  });
-
-  it("shows on a turn's page who came back to it, where it happened, while it runs", async () => {
-    const { page, world } = await open({ pastTurns: 0 });
-    const key = { "idempotency-key": "one-question" };
-    world.ask("question", "/home/ada/work/engine", key);
-    await page.getByRole("link", { name: "test-model" }).click();
-    const rows = page.locator(".timeline li");
-    await rows.filter({ hasText: "opened" }).waitFor();
-    world.turns.backend.last.text("A millrace runs ");
-    await rows.filter({ hasText: "16 characters" }).waitFor();
-    world.ask("question", undefined, { ...key, "user-agent": "codex/0.9" });
-    // At once: the turn itself says nothing meanwhile.
-    await expect
-      .poll(() => rows.allInnerTexts())
-      .toContainEqual(expect.stringMatching(/joined\s+codex\/0.9, with the same idempotency key, from the start/));
-    await page.getByText("Resumed once.").waitFor();
-    world.turns.backend.last.text("beneath the wheel.");
-    world.turns.backend.last.finish("A millrace runs beneath the wheel.");
-    await rows.filter({ hasText: "finished" }).waitFor();
-    const kinds = await page.locator(".timeline .type").allInnerTexts();
-    expect(kinds.slice(0, 6)).toEqual(["asked", "opened", "accepted", "text", "joined", "text"]);
-    await picture(page, "turn-joined");
-    expect(await accessibilityViolations(page)).toEqual([]);
   });
 
   it("shows of a turn that its client sealed what happened, how much and when, and says who alone can read it", async () => {

@@ -56,7 +56,7 @@ describe("a usage history that cannot be used when the gateway starts", () => {
     expect(served.log()).toContain("usage_degraded");
   });
 
-  it("because a newer Millrace wrote it: says so everywhere, changes nothing of it, and continues beside it", async () => {
+  it("because another version of Millrace wrote it: says so everywhere, changes nothing of it, and continues beside it", async () => {
     const { home, file } = await usedHome();
     const database = new DatabaseSync(file);
     database.exec("INSERT INTO usage_schema (version) VALUES (99); PRAGMA wal_checkpoint(TRUNCATE)");
@@ -70,7 +70,7 @@ describe("a usage history that cannot be used when the gateway starts", () => {
     ]) {
       const { code, stdout, stderr } = await millrace(args, { home });
       expect(code).not.toBe(0);
-      expect(stdout + stderr).toMatch(/written by a newer Millrace \(its version 99; this one knows \d+\)/);
+      expect(stdout + stderr).toMatch(/written by another version of Millrace \(its version 99; this one knows \d+\)/);
     }
     expect(readFileSync(file)).toEqual(bytes);
     const served = await gateway({ home });

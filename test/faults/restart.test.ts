@@ -68,7 +68,7 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
   const report = await ide.until(({ cascades }) => cascades.every(({ archived }) => archived), patience());
   expect(report.messages).toHaveLength(4);
 
-  // The turn's page tells what became of it: who took it over, from where, and who came back for it.
+  // The turn's page tells what became of it.
   const turns = await fetchJson(second, "/v1/turns?limit=10");
   const [turn] = z
     .object({ data: z.array(z.object({ id: z.string(), idempotency_key: z.string().nullable() })) })
@@ -79,11 +79,6 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
     outcome: "finished",
     shows_text: false,
     prompt: null,
-    // Whichever of the two is first: the client comes back as soon as the port answers.
-    resumptions: expect.arrayContaining([
-      expect.objectContaining({ how: "adopted", after: expect.not.stringMatching(/^0$/), client: null }),
-      expect.objectContaining({ how: "key", after: "0", client: expect.stringMatching(/^OpenAI/) }),
-    ]),
   });
 
   await ide.stop();

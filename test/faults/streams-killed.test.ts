@@ -81,7 +81,6 @@ test("a sealed turn whose gateway and client both die is counted when it ends, a
     characters: 600,
     tokens: { estimated: false },
     ide: "devin",
-    resumptions: [{ how: "adopted" }],
   });
   const timeline = await told(`/dashboard/api/turns/${id}/timeline`);
   expect(timeline).toMatch(/"type":"started"[^]*"type":"text"[^]*"type":"finished"/);

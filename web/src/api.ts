@@ -11,19 +11,8 @@ import { noteAnswer, noteSilence } from "./gateway-link.ts";
 /** What the gateway says of a turn while it runs and after. */
 export type LiveTurn = TurnSummary;
 
-/** A client came back to a turn, or a gateway continued it. */
-export interface Resumption {
-  readonly at: string;
-  readonly how: "key" | "implicit" | "last_event_id" | "cursor" | "adopted";
-  /** The event after which it goes on, `0` from the start, `#12` after a Responses sequence number. */
-  readonly after: string;
-  readonly client: string | null;
-}
-
 /** A turn's page. */
 export interface TurnDetail extends LiveTurn {
-  /** Null where the gateway keeps no history. */
-  readonly resumptions: readonly Resumption[] | null;
   readonly shows_text: boolean;
   /** Only where texts are shown. */
   readonly prompt: readonly { readonly role: string; readonly text: string }[] | null;

@@ -16,17 +16,10 @@ const kinds = {
 
 /** What happened in a turn: its time as one bar, and each event as a line. */
 export function Events({ turn, timeline }: { readonly turn: TurnDetail; readonly timeline: Timeline }) {
-  const rows = rowsOf(timeline.entries, timeline.resumptions);
-  const returns = timeline.resumptions.length;
+  const rows = rowsOf(timeline.entries);
   const createdMs = Date.parse(turn.created_at);
-  const said =
-    turn.resumptions === null
-      ? "Resumptions are unknown, because the usage history cannot be read."
-      : returns === 0
-        ? "Not resumed."
-        : `Resumed ${returns === 1 ? "once" : `${returns} times`}.`;
   return (
-    <Section id="events" title="Time line" aside={<span class="muted small">{said}</span>}>
+    <Section id="events" title="Time line">
       {timeline.error !== undefined && <Failure error={timeline.error} />}
       <div class="card">
         <PhaseBar turn={turn} timeline={timeline} />
@@ -58,7 +51,7 @@ function sinceInWords(ms: number): string {
   return ms < 0 ? `−${spanInWords(-ms)}` : `+${spanInWords(ms)}`;
 }
 
-/** The turn's time as one bar of phases, with a mark for each return of a client. */
+/** The turn's time as one bar of phases. */
 function PhaseBar({ turn, timeline }: { readonly turn: TurnDetail; readonly timeline: Timeline }) {
   const now = useNow(1000);
   const createdMs = Date.parse(turn.created_at);
@@ -78,10 +71,6 @@ function PhaseBar({ turn, timeline }: { readonly turn: TurnDetail; readonly time
             style={{ left: share(phase.fromMs - first.fromMs), width: share(phase.toMs - phase.fromMs) }}
           />
         ))}
-        {timeline.resumptions.map(({ at }, index) => {
-          const ms = Date.parse(at) - first.fromMs;
-          return ms < 0 || ms > wholeMs ? null : <i key={index} style={{ left: share(ms) }} />;
-        })}
       </div>
       <ul class="legend">
         {[...times].map(([kind, ms]) => (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Resumption, TimelineEntry } from "./api.ts";
+import type { TimelineEntry } from "./api.ts";
 import { answerOf, rowsOf } from "./turn-rows.ts";
 
 const at = (second: number) => new Date(second * 1000).toISOString();
@@ -11,13 +11,6 @@ const entry = (id: string, type: string, second: number, part: Partial<TimelineE
   detail: null,
   ...part,
 });
-const came = (how: Resumption["how"], second: number, part: Partial<Resumption> = {}): Resumption => ({
-  how,
-  at: at(second),
-  after: "0",
-  client: "opencode/1.2.3",
-  ...part,
-});
 const said = (...rows: Parameters<typeof rowsOf>) => rowsOf(...rows).map(({ type, words }) => `${type}: ${words}`);
 
 describe("the rows of a turn's page", () => {
@@ -26,7 +19,7 @@ describe("the rows of a turn's page", () => {
       entry("a1", "usage", 0, { detail: "1719 in, 31 out" }),
       entry("a2", "cancelled", 1, { detail: "client" }),
     ];
-    expect(said(entries, [])).toEqual(["usage: 1,719 in, 31 out", "cancelled: by the client"]);
+    expect(said(entries)).toEqual(["usage: 1,719 in, 31 out", "cancelled: by the client"]);
   });
 
   it("put deltas that follow each other together, and tools apart by name", () => {
@@ -37,37 +30,13 @@ describe("the rows of a turn's page", () => {
       entry("a4", "tool_call", 3, { detail: "read", characters: 4 }),
       entry("a5", "tool_call", 4, { detail: "write", characters: 1 }),
     ];
-    expect(said(entries, [])).toEqual([
+    expect(said(entries)).toEqual([
       "opened: opus, cascade",
       "accepted: the prompt: the answer began",
       "text: 20 characters in 2 deltas",
       "tool call: read, 4 characters",
       "tool call: write, 1 character",
     ]);
-  });
-
-  it("put who came back where it happened, between the deltas, with how and from where", () => {
-    const entries = [entry("a1", "text", 1), entry("a2", "text", 3), entry("a3", "text", 5)];
-    const returns = [
-      came("last_event_id", 4, { after: "a2" }),
-      came("adopted", 2, { after: "a1", client: null }),
-      came("key", 9, { client: null }),
-      came("cursor", 10, { after: "#12" }),
-      came("implicit", 11),
-      came("cursor", 12, { after: "gone" }),
-    ];
-    expect(said(entries, returns)).toEqual([
-      "text: 10 characters",
-      "adopted: by a gateway, after the process that ran it had ended, after event 1",
-      "text: 10 characters",
-      "resumed: opencode/1.2.3, by Last-Event-ID, after event 2",
-      "text: 10 characters",
-      "joined: a client without a name, with the same idempotency key, from the start",
-      "resumed: opencode/1.2.3, from a cursor, after sequence number 12",
-      "joined: opencode/1.2.3, with the same request, from the start",
-      "resumed: opencode/1.2.3, from a cursor, after an event that it had",
-    ]);
-    expect(new Set(rowsOf(entries, returns).map(({ id }) => id)).size).toBe(9);
   });
 });
 

@@ -1,7 +1,7 @@
-import type { Resumption, TimelineEntry } from "./api.ts";
+import type { TimelineEntry } from "./api.ts";
 import { count, reasonInWords } from "./words.ts";
 
-/** A line of a turn's page: entries of the log that belong together, or the return of a client. */
+/** A line of a turn's page: entries of the log that belong together. */
 export interface Row {
   readonly id: string;
   readonly type: string;
@@ -10,23 +10,16 @@ export interface Row {
   readonly words: string;
 }
 
-/** Entries and returns in order of time; deltas of one kind that follow each other are one row. */
-export function rowsOf(entries: readonly TimelineEntry[], resumptions: readonly Resumption[]): readonly Row[] {
-  const places = new Map(entries.map(({ id }, index) => [id, index + 1]));
-  const waiting = [...resumptions].sort((a, b) => a.at.localeCompare(b.at));
+/** Entries in order of time; deltas of one kind that follow each other are one row. */
+export function rowsOf(entries: readonly TimelineEntry[]): readonly Row[] {
   const rows: Row[] = [];
   let group: TimelineEntry[] = [];
   const close = () => {
     if (group.length > 0) rows.push(rowOf(group));
     group = [];
   };
-  const tell = (resumption: Resumption) => {
-    close();
-    rows.push(returnRow(resumption, rows.length, places));
-  };
   let isUnderWay = false;
   for (const entry of entries) {
-    for (; waiting[0] !== undefined && waiting[0].at < entry.at; waiting.shift()) tell(waiting[0]);
     if (entry.type === "started") isUnderWay = true;
     if (isUnderWay && isOutput(entry)) {
       isUnderWay = false;
@@ -38,7 +31,6 @@ export function rowsOf(entries: readonly TimelineEntry[], resumptions: readonly 
     group.push(entry);
   }
   close();
-  for (const resumption of waiting) tell(resumption);
   return rows;
 }
 
@@ -83,25 +75,3 @@ function detailOf({ type, detail }: TimelineEntry): string | null {
 
 /** What a kind of event is called where its own name says little. */
 const titles: Readonly<Record<string, string>> = { started: "opened", rewritten: "text rewritten" };
-
-const ways = {
-  key: ["joined", "with the same idempotency key"],
-  implicit: ["joined", "with the same request"],
-  last_event_id: ["resumed", "by Last-Event-ID"],
-  cursor: ["resumed", "from a cursor"],
-  adopted: ["adopted", "by a gateway, after the process that ran it had ended"],
-} as const satisfies Record<Resumption["how"], readonly [type: string, words: string]>;
-
-function returnRow(resumption: Resumption, index: number, places: ReadonlyMap<string, number>): Row {
-  const { at, how, after, client } = resumption;
-  const [type, way] = ways[how];
-  const who = how === "adopted" ? [] : [client ?? "a client without a name"];
-  return { id: `return-${index}`, type, at, words: [...who, way, fromWhere(after, places)].join(", ") };
-}
-
-function fromWhere(after: string, places: ReadonlyMap<string, number>): string {
-  if (after === "0") return "from the start";
-  if (after.startsWith("#")) return `after sequence number ${after.slice(1)}`;
-  const place = places.get(after);
-  return place === undefined ? "after an event that it had" : `after event ${count(place)}`;
-}

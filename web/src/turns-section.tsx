@@ -52,7 +52,6 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
         <span class={`phase ${turn.phase}`}>{phases[turn.phase]}</span>
         <span>{ageInWords(now - Date.parse(turn.created_at))}</span>
         <span>{turn.characters === 0 ? "" : tokensInWords(turn)}</span>
-        <Returns turn={turn} />
         {turn.degraded && <span class="badge bad">in memory</span>}
         <Sealed turn={turn} />
       </span>
@@ -75,11 +74,6 @@ const phases = {
 /** Marks a turn whose texts only its client can read. */
 export function Sealed({ turn }: { readonly turn: LiveTurn }) {
   return turn.sealed ? <span class="badge plain">encrypted by its client</span> : null;
-}
-
-function Returns({ turn }: { readonly turn: LiveTurn }) {
-  if (turn.returns === null || turn.returns === 0) return null;
-  return <span>{turn.returns === 1 ? "resumed once" : `resumed ${turn.returns} times`}</span>;
 }
 
 /** How a turn ended. Red is for what is broken, not for a request that its author corrects. */

@@ -1,17 +1,16 @@
 import { useEffect, useState } from "preact/hooks";
-import { type ApiError, api, type Resumption, type TimelineEntry } from "./api.ts";
+import { type ApiError, api, type TimelineEntry } from "./api.ts";
 import { readBatches } from "./event-stream.ts";
 import { onLinkChange, silentSince } from "./gateway-link.ts";
 import { report } from "./use-data.ts";
 
-/** A turn's log as far as it was read, and who came back to the turn. */
+/** A turn's log as far as it was read. */
 export interface Timeline {
   readonly entries: readonly TimelineEntry[];
-  readonly resumptions: readonly Resumption[];
   readonly error: ApiError | undefined;
 }
 
-const nothing: Timeline = { entries: [], resumptions: [], error: undefined };
+const nothing: Timeline = { entries: [], error: undefined };
 
 /** Follows the turn to its end. Entries that come together are shown together: an old turn may have thousands. */
 export function useTimeline(id: string, onEnd: () => void): Timeline {
@@ -23,11 +22,9 @@ export function useTimeline(id: string, onEnd: () => void): Timeline {
     const follow = async () => {
       for await (const events of readBatches(await api.stream(`/dashboard/api/turns/${id}/timeline`, stop.signal))) {
         const entries = events.filter(({ name }) => name === "entry").map(({ data }) => JSON.parse(data));
-        const resumptions = events.filter(({ name }) => name === "resumption").map(({ data }) => JSON.parse(data));
         setTimeline((before) => ({
           ...before,
           entries: [...before.entries, ...(entries as TimelineEntry[])], // the timeline's own forms
-          resumptions: [...before.resumptions, ...(resumptions as Resumption[])],
         }));
       }
       onEnd();

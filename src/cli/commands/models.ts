@@ -1,14 +1,12 @@
 import { existsSync } from "node:fs";
 import type { BackendLifecycle } from "../../backends/lifecycle.ts";
 import { Emitter } from "../../base/emitter.ts";
-import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { isMillraceError } from "../../base/errors.ts";
 import { commonName } from "../../models/common-name.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { Model, Models } from "../../models/model.ts";
 import { inOrder } from "../../models/model-order.ts";
 import { shapeOf } from "../../models/model-shape.ts";
-import type { ModelCallsEnvelope } from "../../usage/envelope.ts";
-import { parseSince } from "../../usage/since.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
@@ -19,18 +17,16 @@ import { outlines } from "../outlines.ts";
 import { gatewayOptions, overridesOf } from "../serve/gateway-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
-/** `millrace models`: the models that the account can call. With `--tools`, how well its models called tools. */
+/** `millrace models`: the models that the account can call. */
 export function modelsCommand(openSource: OpenLimitsSource = limitsSource()): Command {
   return defineCommand({
     ...outlines.models,
     description:
-      "Lists the models of your account, as the IDE or its agent program reports them now, and the models of the agents in config.toml. Each row is one family; its variants differ in effort, speed or context size. With --tools: how many tool calls of each model were right at once, were repaired, were right after a second question, or failed.",
+      "Lists the models of your account, as the IDE or its agent program reports them now, and the models of the agents in config.toml. Each row is one family; its variants differ in effort, speed or context size.",
     options: {
       all: flag("one row for each variant, including those that your plan does not allow"),
       vendor: text("only this vendor", "<name>"),
       refresh: flag("also make the running gateway read the list again now, not within five minutes"),
-      tools: flag("show how well each model calls tools"),
-      since: text("with --tools: count calls since this time: 7d, 36h, 2026-11-01", "<time>", { defaultText: "30d" }),
       wide: flag("show all columns, even on a narrow terminal"),
       json: flag("print JSON"),
       ide: gatewayOptions.ide,
@@ -44,21 +40,9 @@ export function modelsCommand(openSource: OpenLimitsSource = limitsSource()): Co
       ["millrace models opus", "the models with that word in their name"],
       ["millrace models --json", "all details of each model"],
       ["millrace models --all --vendor anthropic", "all models of one vendor, and why some cannot be used"],
-      ["millrace models --tools", "which models are reliable with tools"],
     ],
     async run({ options, args }, context) {
       const { io, out, settings, signal } = context;
-      if (options.since !== undefined && !options.tools) {
-        throw new MillraceError("invalid_request", "--since is only for --tools.", {
-          hint: "Add --tools, or leave --since out.",
-        });
-      }
-      if (options.tools && args.length > 0) {
-        throw new MillraceError("invalid_request", "--tools takes no words to search for.", {
-          hint: "Leave the words out.",
-        });
-      }
-      if (options.tools) return showToolCalls(options, await openSource(context), context);
       const finder = composeIdeFinder(io, overridesOf(io, options));
       const events = new Emitter<ModelLifecycle & BackendLifecycle>();
       events.on("agent_models_unread", ({ agent, error }) => out.note(unread(agent, error)));
@@ -112,37 +96,6 @@ async function lastUsesOf(
 function unread(agent: string, error: unknown): string {
   const why = isMillraceError(error) ? ` ${error.message} ${error.hint}` : "";
   return `The models of the agent ${agent} could not be read.${why}`;
-}
-
-async function showToolCalls(
-  options: { readonly since: string | undefined; readonly json: boolean },
-  source: Awaited<ReturnType<OpenLimitsSource>>,
-  { io, out, signal }: CommandContext,
-): Promise<void> {
-  try {
-    const sinceMs = parseSince(options.since ?? "30d", io.clock.now(), "--since");
-    const counted = await source.toolCalls(sinceMs, signal);
-    if (options.json) out.json(counted);
-    else if (counted.data.length === 0) out.note("No model called a tool in that time.");
-    else printTable(callColumns, counted.data.map(callCells), out);
-  } finally {
-    source.close();
-  }
-}
-
-const callColumns: readonly Column[] = [
-  { title: "MODEL" },
-  { title: "CALLS", align: "right" },
-  { title: "FIRST TRY", align: "right" },
-  { title: "REPAIRED", align: "right", drop: 2 },
-  { title: "RE-ASKED", align: "right", drop: 1 },
-  { title: "FAILED", align: "right" },
-];
-
-/** Counts, with their share of all calls where there are any. */
-function callCells({ name, calls, first_try, repaired, reasked, failed }: ModelCallsEnvelope): readonly string[] {
-  const shown = (count: number) => (count === 0 ? "0" : `${count} (${Math.round((count / calls) * 100)} %)`);
-  return [name, String(calls), shown(first_try), shown(repaired), shown(reasked), shown(failed)];
 }
 
 /** A row for each family, or with `all` for each model, including those that cannot be called. */

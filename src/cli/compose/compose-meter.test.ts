@@ -48,7 +48,6 @@ describe("the meter of a gateway", () => {
     options.events.on("turn_ended", (turn) => ended.push(turn.turnId));
     const metered = startMeter({
       ...meter,
-      clock: fake.clock,
       turns: fake.turns,
       events: options.events,
       nameOf: (uid) => uid,

@@ -1,10 +1,8 @@
 import { bestEffort } from "../../base/async.ts";
-import type { Clock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
-import type { CallRepair } from "../../turns/tools/calls.ts";
 import { encodeLimits } from "../../usage/envelope.ts";
 import { type FallbackHistory, openFallbackHistory } from "../../usage/history/fallback-history.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
@@ -75,7 +73,6 @@ export function meterOver(history: UsageHistory, parts: MeterParts): Meter {
 export function startMeter(parts: {
   readonly meter: Meter;
   readonly history: FallbackHistory;
-  readonly clock: Clock;
   readonly turns: TurnSource;
   readonly events: Emitter<TurnLifecycle & UsageLifecycle>;
   /** The current name of a model's UID. */
@@ -83,7 +80,7 @@ export function startMeter(parts: {
   /** The name of a caller's key. */
   readonly keyOf?: (caller: string) => string | undefined;
 }): { close(): Promise<void> } {
-  const { meter, clock, turns, events, nameOf, keyOf } = parts;
+  const { meter, turns, events, nameOf, keyOf } = parts;
   const stopping = new AbortController();
   const running = Promise.all([meter.run(stopping.signal), parts.history.heal(stopping.signal)]);
   const recorder = openUsageRecorder({ turns, meter, nameOf, events, ...(keyOf === undefined ? {} : { keyOf }) });
@@ -91,22 +88,7 @@ export function startMeter(parts: {
     recorder.watch(turnId);
     void bestEffort(meter.limits({ wait: false }, stopping.signal)); // keeps the reading fresh: a refusal says when the quota resets
   });
-  events.on("turn_adopted", ({ turnId, lastEventId: after }) => {
-    meter.recordResumption({ turnId, atMs: clock.now(), how: "adopted", after, client: undefined });
-    recorder.watch(turnId);
-  });
-  events.on("tool_calls_judged", ({ turn, outcomes }) => {
-    const count = (outcome: CallRepair) => outcomes.filter((each) => each === outcome).length;
-    meter.recordToolCalls({
-      turnId: turn.turnId,
-      model: turn.modelUid,
-      atMs: clock.now(),
-      firstTry: count("first_try"),
-      repaired: count("repaired"),
-      reasked: count("reasked"),
-      failed: count("failed"),
-    });
-  });
+  events.on("turn_adopted", ({ turnId }) => recorder.watch(turnId));
   return {
     async close() {
       unsubscribe();

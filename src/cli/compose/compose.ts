@@ -131,7 +131,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     limits: { mostTurns: () => limitNow().most, isPaused },
   });
   const keyNameOf = (caller: string) => keys.nameOf(caller);
-  const metering = startMeter({ ...usage, clock, turns, events, nameOf, keyOf: keyNameOf });
+  const metering = startMeter({ ...usage, turns, events, nameOf, keyOf: keyNameOf });
 
   const ides = ideVerdicts(finder, schemas, { clock, isAlive: processRuns });
   const gateway = openGateway({

@@ -6,12 +6,9 @@ import { createCatalogue } from "../../models/catalogue.ts";
 import { nameOfUid } from "../../models/model-name.ts";
 import {
   encodeLimits,
-  encodeToolCalls,
   encodeUsage,
   type LimitsEnvelope,
   limitsSchema,
-  type ToolCallsEnvelope,
-  toolCallsSchema,
   type UsageEnvelope,
   usageSchema,
 } from "../../usage/envelope.ts";
@@ -29,8 +26,6 @@ export interface LimitsSource {
     query: { readonly sinceMs: number; readonly by: SpendDimension; readonly timeZone: string },
     signal: AbortSignal,
   ): Promise<UsageEnvelope>;
-  /** How models fared at calling tools since then. */
-  toolCalls(sinceMs: number, signal: AbortSignal): Promise<ToolCallsEnvelope>;
   /** When these models were used last, epoch ms by UID. */
   lastUses(uids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, number>>;
   close(): void;
@@ -64,10 +59,6 @@ function ofGateway(gateway: GatewayClient): LimitsSource {
       const query = new URLSearchParams({ since: new Date(sinceMs).toISOString(), by, time_zone: timeZone });
       return askGateway(gateway, `/v1/usage?${query.toString()}`, usageSchema, { signal });
     },
-    toolCalls(sinceMs, signal) {
-      const query = new URLSearchParams({ since: new Date(sinceMs).toISOString() });
-      return askGateway(gateway, `/v1/usage/tools?${query.toString()}`, toolCallsSchema, { signal });
-    },
     async lastUses(_, signal) {
       const { data } = await askGateway(gateway, "/dashboard/api/models", lastUsesSchema, { signal });
       return new Map(
@@ -89,10 +80,6 @@ function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
     async usage(asked) {
       const query = { ...asked, untilMs: io.clock.now() + 1 };
       return encodeUsage({ ...usageReport(history, query), elsewhere: await local.elsewhere(query) }, nameOf);
-    },
-    toolCalls(sinceMs) {
-      const untilMs = io.clock.now() + 1;
-      return Promise.resolve(encodeToolCalls(history.toolCalls(sinceMs, untilMs), sinceMs, untilMs, nameOf));
     },
     lastUses: (uids) => Promise.resolve(history.lastUses(uids)),
     close: () => local.close(),

@@ -7,7 +7,7 @@ import { ResponseSnapshot } from "../dialects/openai-responses/snapshot.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
 import { keptHeaders } from "../http/route-headers.ts";
-import { noteResumption, storedContext } from "./start-turn.ts";
+import { storedContext } from "./start-turn.ts";
 import { cursorPastEnd, handedOut, parseCursor, streamTurn, type WireCursor } from "./stream-turn.ts";
 
 /** A reader's position in a response's events, and the snapshot that it needs first at that position. */
@@ -25,9 +25,6 @@ export async function followResponse(gateway: Gateway, c: GatewayContext, record
   const { turnId } = record;
   const resumed = resumedAt(c, record);
   const place = resumed ?? (await startedAfter(gateway, c, { context, record }));
-  const sequence = place?.snapshot === undefined ? undefined : `#${c.query("starting_after")}`;
-  const after = sequence ?? place?.cursor.eventId;
-  noteResumption(gateway, c.headers, { turnId, how: "cursor", after });
   const stream = {
     turnId,
     reader: gateway.turns.open(turnId, startOfLog, c.signal),

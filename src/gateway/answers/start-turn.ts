@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { MillraceError } from "../../base/errors.ts";
-import { startOfLog, type TurnId } from "../../base/ids.ts";
+import type { TurnId } from "../../base/ids.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { AskedTurn, RequestIdentity, StartedTurn } from "../../turns/turns.ts";
 import { endsInAwaitedResults } from "../../turns/twins.ts";
 import { projectFromMessages } from "../../usage/history/project-of.ts";
-import type { ResumptionKind } from "../../usage/history/resumption.ts";
 import { clientName, repeatsLate } from "../dialects/by-client.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "../dialects/dialect.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
@@ -53,7 +52,6 @@ export async function startTurn(
   const resumed = await resumedTurn(gateway, c, fingerprint);
   if (resumed !== undefined) {
     const { found, cursor } = resumed;
-    noteResumption(gateway, headers, { turnId: found.turnId, how: "last_event_id", after: cursor.eventId });
     const record = await gateway.turns.noteReader(found, graceMs);
     gateway.metrics.turn(dialect.name, "last_event_id", record.degraded);
     const how = { joined: "last_event_id", continuity: () => "joined" } as const;
@@ -85,9 +83,7 @@ export async function startTurn(
     };
   };
   const started = await gateway.turns.start({ ...asked, resolve }, signal);
-  const { record, joined } = started;
-  if (joined !== "no") noteResumption(gateway, headers, { turnId: record.turnId, how: joined });
-  gateway.metrics.turn(dialect.name, joined, record.degraded);
+  gateway.metrics.turn(dialect.name, started.joined, started.record.degraded);
   return openTurn(gateway, c, parsed, { ...started, resumeAfter: undefined });
 }
 
@@ -183,22 +179,6 @@ function modelHeaders({ modelUid, request, modelRule }: TurnRecord): Readonly<Re
     "x-millrace-model-asked": headerSafe(request.model),
     ...(modelRule === undefined ? {} : { "x-millrace-model-rule": headerSafe(modelRule) }),
   };
-}
-
-/**
- * Records for the turn's page that a request joined an existing turn; its reader goes on after `after`, the start of the log by default. Does nothing without a meter or if its history cannot be
- * written: the answer does not depend on it.
- */
-export function noteResumption(
-  gateway: Pick<Gateway, "meter" | "clock">,
-  headers: Headers,
-  {
-    turnId,
-    how,
-    after = startOfLog,
-  }: { readonly turnId: TurnId; readonly how: ResumptionKind; readonly after?: string | undefined },
-): void {
-  gateway.meter?.recordResumption({ turnId, atMs: gateway.clock.now(), how, after, client: clientOf(headers) });
 }
 
 /** Members that choose the delivery and not the answer: a client that gives up streaming asks for the same answer without it. */

@@ -8,18 +8,15 @@ import { outlineEvent } from "../../log/event.ts";
 import type { TurnLabel } from "../../log/store.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Turns } from "../../turns/turns.ts";
-import type { UsageLifecycle } from "../../usage/lifecycle.ts";
-import type { Meter } from "../../usage/meter.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import { beginSummary, type Names, summarize, type TurnSummary, tailAfter, unreadSummary } from "./turn-summary.ts";
 
 /** The events that the dashboard subscribes to. */
-export type GatewayEvents = EventSource<Pick<TurnLifecycle, "turn_started"> & Pick<UsageLifecycle, "turn_resumed">>;
+export type GatewayEvents = EventSource<Pick<TurnLifecycle, "turn_started">>;
 
 export interface TurnFeedOptions {
   readonly turns: Pick<Turns, "list" | "getLabel" | "outline" | "follow">;
   readonly events: GatewayEvents;
-  readonly meter?: Pick<Meter, "resumptions"> | undefined;
   readonly clock: Clock;
   readonly names: Names;
   /** Changes with what the page says at its top: the pause, the store, the IDEs. Asked several times a second. */
@@ -43,7 +40,7 @@ const stateEveryMs = 250;
  * has changed since. It reads logs to their end and keeps no turn alive. Ends when the signal aborts.
  */
 export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
-  const { turns, events, clock, meter, names, state, showsText } = options;
+  const { turns, events, clock, names, state, showsText } = options;
   const summaries = new Map<string, TurnSummary>();
   const changed = new Set<string>();
   const stop = new AbortController();
@@ -55,48 +52,40 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     changed.add(summary.id);
     news.wake();
   };
-  const returnsTo = (turnId: string) => meter?.resumptions(turnId)?.length ?? null;
-  const latest = (summary: TurnSummary) => ({ ...summary, returns: summaries.get(summary.id)?.returns ?? null });
 
   async function follow(record: TurnLabel): Promise<void> {
     let summary = beginSummary(record, names);
-    if (record.outline !== undefined) return tell(latest(record.outline.reduce(summarize, summary)));
+    if (record.outline !== undefined) return tell(record.outline.reduce(summarize, summary));
     if (showsText() && !record.ended && record.sealed !== true) {
       let tail = "";
       for await (const event of turns.follow(record.turnId, startOfLog, stopped)) {
         summary = summarize(summary, outlineEvent(event));
         tail = tailAfter(tail, event);
-        tell({ ...latest(summary), ...(summary.status === "running" && showsText() ? { tail } : {}) });
+        tell({ ...summary, ...(summary.status === "running" && showsText() ? { tail } : {}) });
       }
       return;
     }
     for await (const event of turns.outline(record.turnId, startOfLog, stopped)) {
       summary = summarize(summary, event);
       // An ended turn gets one event, with its final state.
-      if (!record.ended) tell(latest(summary));
+      if (!record.ended) tell(summary);
     }
-    tell(latest(summary));
+    tell(summary);
   }
 
   /** Resolves after the last event about this turn. */
   async function watch(record: TurnLabel): Promise<void> {
     if (summaries.has(record.turnId)) return;
-    tell({ ...unreadSummary(record, names), returns: returnsTo(record.turnId) });
+    tell(unreadSummary(record, names));
     await follow(record).catch(() => undefined); // the turn was removed, or the gateway stops: the page keeps its last state
   }
 
-  const unsubscribe = [
-    events.on("turn_started", ({ turnId }) => {
-      turns.getLabel(turnId).then(
-        (record) => void (record !== undefined && watch(record)),
-        () => undefined, // as above
-      );
-    }),
-    events.on("turn_resumed", ({ turnId }) => {
-      const summary = summaries.get(turnId);
-      if (summary !== undefined) tell({ ...summary, returns: returnsTo(turnId) });
-    }),
-  ];
+  const unsubscribe = events.on("turn_started", ({ turnId }) => {
+    turns.getLabel(turnId).then(
+      (record) => void (record !== undefined && watch(record)),
+      () => undefined, // as above
+    );
+  });
   try {
     const first = (await turns.list({ limit: shownAtFirst })).map((record) => ({ record, told: watch(record) }));
     // Those that ended are read first, so that the list does not begin with what is not known yet.
@@ -139,6 +128,6 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     if (!stopped.aborted) throw error;
   } finally {
     stop.abort();
-    for (const end of unsubscribe) end();
+    unsubscribe();
   }
 }

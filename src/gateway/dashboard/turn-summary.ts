@@ -5,7 +5,6 @@ import { startOfLog } from "../../base/ids.ts";
 import { type BackendKind, endsTurn, type OutlinedEvent, outlineEvent, type TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnLabel } from "../../log/store.ts";
-import type { Resumption } from "../../usage/history/resumption.ts";
 import { instant, maybe } from "./inventory.ts";
 
 /** The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Unknown values are null, never zero. */
@@ -41,25 +40,14 @@ export const turnSummarySchema = z.object({
   ide_tools: maybe(z.array(z.string()).readonly()),
   /** True when the client sealed the turn with its own key: only that client can read the texts. */
   sealed: z.boolean(),
-  /** How often a client came back to it. */
-  returns: maybe(z.int()),
   /** The end of the answer so far, if texts are shown; only while the turn runs. */
   tail: z.string().optional(),
 });
 
 export type TurnSummary = Readonly<z.infer<typeof turnSummarySchema>>;
 
-/** A client came back to the turn. `after`: the event after which it goes on, `0` from the start, `#12` after a Responses sequence number. */
-const resumptionSchema = z.object({
-  at: instant,
-  how: z.string(),
-  after: z.string(),
-  client: maybe(z.string()),
-});
-
-/** A turn's page: its texts only where they are shown, its resumptions only where there is a history. */
+/** A turn's page: its texts only where they are shown. */
 export const turnDetailSchema = turnSummarySchema.extend({
-  resumptions: maybe(z.array(resumptionSchema)),
   shows_text: z.boolean(),
   prompt: maybe(z.array(z.object({ role: z.string(), text: z.string() }))),
 });
@@ -95,7 +83,6 @@ export function beginSummary(record: TurnLabel, { keyNameOf, modelNameOf }: Name
     ide: null,
     ide_tools: null,
     sealed: record.sealed === true,
-    returns: null,
   };
 }
 
@@ -164,11 +151,6 @@ export function openTimelineEntry(event: TurnEvent, showsText: boolean): unknown
   const tool = event.type === "tool_call" ? event.name : undefined;
   const error = event.type === "failed" ? event.error : undefined;
   return timelineEntry(outlineEvent(event), { tool, error, ...(showsText ? { text: textOf(event) ?? null } : {}) });
-}
-
-/** Who came back to a turn, as JSON. */
-export function encodeResumption({ atMs, how, after, client }: Resumption): z.infer<typeof resumptionSchema> {
-  return { at: new Date(atMs).toISOString(), how, after, client: client ?? null };
 }
 
 /** The messages of a request as text; images and calls are named, not shown. */

@@ -7,67 +7,21 @@ import { isTerminal, type TurnEvent } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Encoder, WireEvent } from "../dialects/dialect.ts";
-import type { TurnFeedOptions } from "./turn-feed.ts";
-import { encodeResumption, openTimelineEntry, timelineEntry } from "./turn-summary.ts";
+import { openTimelineEntry, timelineEntry } from "./turn-summary.ts";
 
-/**
- * A turn's events as they come, to its end (`entry`), with its text while `showsText`, and each return of a client at the moment it
- * happens (`resumption`). If the client sealed the turn, an entry is the event's outline.
- */
+/** A turn's events as they come, to its end, with its text while `showsText`. If the client sealed the turn, an entry is the event's outline. */
 export async function* turnTimeline(
-  gateway: Pick<TurnFeedOptions, "turns" | "events" | "meter" | "clock">,
-  turn: Pick<TurnRecord, "turnId" | "sealed">,
-  showsText: () => boolean,
-  signal: AbortSignal,
-): AsyncGenerator<WireEvent, void> {
-  const { events, meter, clock } = gateway;
-  let told = 0;
-  let askedAtMs = Number.NEGATIVE_INFINITY;
-  const resumptions = function* (): Generator<WireEvent, void> {
-    askedAtMs = clock.now();
-    const all = meter?.resumptions(turn.turnId) ?? [];
-    for (const one of all.slice(told)) yield { name: "resumption", data: writeJson(encodeResumption(one)) };
-    told = Math.max(told, all.length);
-  };
-  let bell = Promise.withResolvers<"rung">();
-  const unsubscribe = events.on("turn_resumed", ({ turnId }) => {
-    if (turnId === turn.turnId) bell.resolve("rung");
-  });
-  const entries = entriesOf(gateway, turn, showsText, signal);
-  try {
-    yield* resumptions();
-    let next = entries.next();
-    for (;;) {
-      const first = await Promise.race([next, bell.promise]);
-      if (first === "rung") {
-        bell = Promise.withResolvers();
-        yield* resumptions();
-        continue;
-      }
-      if (first.done === true) break;
-      if (first.value.atMs >= askedAtMs) yield* resumptions(); // old entries come at once, so no client can come back between them
-      yield { name: "entry", data: writeJson(first.value.entry) };
-      next = entries.next();
-      next.catch(() => undefined); // the await above gets the failure; after the onlooker left it is of no interest
-    }
-    yield* resumptions();
-  } finally {
-    unsubscribe();
-  }
-}
-
-async function* entriesOf(
-  { turns }: Pick<TurnFeedOptions, "turns">,
+  { turns }: { readonly turns: Pick<Turns, "follow" | "outline"> },
   { turnId, sealed }: Pick<TurnRecord, "turnId" | "sealed">,
   showsText: () => boolean,
   signal: AbortSignal,
-): AsyncGenerator<{ readonly atMs: number; readonly entry: unknown }, void> {
+): AsyncGenerator<WireEvent, void> {
+  const entry = (outline: unknown): WireEvent => ({ name: "entry", data: writeJson(outline) });
   if (sealed === true) {
-    for await (const event of turns.outline(turnId, startOfLog, signal))
-      yield { atMs: event.atMs, entry: timelineEntry(event) };
+    for await (const event of turns.outline(turnId, startOfLog, signal)) yield entry(timelineEntry(event));
   } else {
     for await (const event of turns.follow(turnId, startOfLog, signal))
-      yield { atMs: event.atMs, entry: openTimelineEntry(event, showsText()) };
+      yield entry(openTimelineEntry(event, showsText()));
   }
 }
 

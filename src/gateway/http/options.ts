@@ -16,16 +16,7 @@ import type { Timing } from "./timing.ts";
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<
   Meter,
-  | "limits"
-  | "usage"
-  | "elsewhere"
-  | "usageDays"
-  | "lastUses"
-  | "turnPage"
-  | "readings"
-  | "toolCalls"
-  | "recordResumption"
-  | "resumptions"
+  "limits" | "usage" | "elsewhere" | "usageDays" | "lastUses" | "turnPage" | "readings"
 >;
 
 /** The event log's medium. */

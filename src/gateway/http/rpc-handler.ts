@@ -3,7 +3,6 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Clock } from "../../base/clock.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
-import type { Meter } from "../../usage/meter.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
 import { authenticate, type Caller, corsHeaders, type GuardPolicy, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
@@ -35,8 +34,6 @@ export interface RpcParts {
   readonly metrics: GatewayMetrics;
   readonly waits: Timing;
   readonly limits: { readonly maxBodyBytes: number };
-  /** Keeps who came back to a turn, where turns are metered. */
-  readonly meter?: Pick<Meter, "recordResumption"> | undefined;
 }
 
 /** Opens another protocol over a gateway's parts. */

@@ -8,7 +8,6 @@ import { linkLifeMs } from "../dashboard/dashboard-sessions.ts";
 import { turnFeed } from "../dashboard/turn-feed.ts";
 import {
   beginSummary,
-  encodeResumption,
   messageTexts,
   type Names,
   summarize,
@@ -52,12 +51,11 @@ export const onlookerRoutes = [
       "Turns as they begin, grow and end, and `state` when a pause, the store or the IDEs changed. Only for the owner.",
     answers: "event-stream",
     handle(gateway, c) {
-      const { turns, events, clock, meter } = gateway;
+      const { turns, events, clock } = gateway;
       const options = {
         turns,
         events,
         clock,
-        meter,
         names: namesOf(gateway),
         state: () => writeJson([gateway.pauseState?.(), gateway.storeState?.(), gateway.idesMark?.()]),
         showsText: () => gateway.sessions.showsTexts(c.headers),
@@ -72,18 +70,15 @@ export const onlookerRoutes = [
     headers: tellsOfTurn,
     handle: withTurn(async (gateway, c, turn) => {
       const summary = await summaryOf(gateway, turn, c.signal);
-      const resumptions = gateway.meter?.resumptions(turn.turnId)?.map(encodeResumption) ?? null;
       const showsText = gateway.sessions.showsTexts(c.headers) && turn.sealed !== true;
       // Without the owner's consent no text is even taken out of the record.
       const prompt = showsText ? messageTexts(turn.request) : null;
-      const returns = resumptions?.length ?? null;
-      const body = { ...summary, returns, resumptions, shows_text: showsText, prompt };
-      return jsonResponse(body, 200, keptHeaders(turn));
+      return jsonResponse({ ...summary, shows_text: showsText, prompt }, 200, keptHeaders(turn));
     }),
   }),
   defineRoute("GET /dashboard/api/turns/{id}/timeline", {
     summary:
-      "A turn's events to its end, and who came back to it; also of a turn that its client sealed. Texts only where the session shows them.",
+      "A turn's events to its end; also of a turn that its client sealed. Texts only where the session shows them.",
     dashboard: true,
     answers: "event-stream",
     headers: tellsOfTurn,

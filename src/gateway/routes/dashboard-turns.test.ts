@@ -1,33 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
-import { Emitter } from "../../base/emitter.ts";
 import { until } from "../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import type { TurnLifecycle } from "../../turns/lifecycle.ts";
-import type { Resumption } from "../../usage/history/resumption.ts";
-import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { fakeGateway, guestKey } from "../gateway.fake.ts";
-import type { GatewayMeter } from "../http/options.ts";
 import { SseReader } from "../http/sse.fake.ts";
-import { idleMeter } from "../idle-meter.fake.ts";
 import { signedIn } from "./signed-in.fake.ts";
 
 const ask = (text = "Hi") => ({ model: "test-model", messages: [{ role: "user", content: text }] });
-
-/** Returns to turns in memory, as the meter keeps them. */
-function rememberedReturns() {
-  const kept: Resumption[] = [];
-  const events = new Emitter<TurnLifecycle & UsageLifecycle>();
-  const meter: GatewayMeter = {
-    ...idleMeter,
-    recordResumption(resumption) {
-      kept.push(resumption);
-      events.emit("turn_resumed", resumption);
-    },
-    resumptions: (turnId) => kept.filter((one) => one.turnId === turnId),
-  };
-  return { meter, events, kept };
-}
 
 describe("turns for an onlooker", () => {
   const usage: TurnEventBody = {
@@ -124,76 +103,6 @@ describe("turns for an onlooker", () => {
       ["finished", null, "stop"],
     ]);
     expect(JSON.stringify(events)).not.toContain("secret");
-  });
-
-  it("show which client came back, when, how and from where, in the summary and between the events", async () => {
-    const clock = new FakeClock();
-    const { meter, events, kept } = rememberedReturns();
-    const fake = fakeGateway({ clock, meter, events });
-    const key = { "idempotency-key": "k-1" };
-    const id = await startTurn(fake, "a question", key);
-    const turnId = fake.turns.turnId(0);
-    const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "ab" };
-    fake.turns.emit(turnId, { type: "text", delta: "a" });
-    const onlooker = new SseReader(await fake.request(`/dashboard/api/turns/${id}/timeline`));
-    expect((await onlooker.next())?.event).toBe("entry");
-    await clock.advance(1000);
-    const agent = { "user-agent": "opencode/1.2.3 (linux)" };
-    const after = (await fake.turns.get(turnId))?.lastEventId ?? "";
-    const resumed = await fake.request(`/v1/turns/${id}/events?attach=1`, {
-      headers: { ...agent, "last-event-id": after },
-    });
-    await resumed.body?.cancel();
-    const cursor = { "last-event-id": `${id}:${after}:0`, ...agent };
-    const stream = fake.request("/v1/chat/completions", {
-      json: ask("a question"),
-      headers: cursor,
-    });
-    const again = fake.request("/v1/chat/completions", { json: ask("a question"), headers: key });
-    await until(() => kept.length >= 3);
-    fake.turns.emit(turnId, { type: "text", delta: "b" }, end);
-    await (await stream).body?.cancel();
-    expect((await again).headers.get("x-millrace-joined")).toBe("key");
-    const at = new Date(clock.now()).toISOString();
-    const expected = [
-      { at, how: "cursor", after, client: "opencode/1.2.3" },
-      { at, how: "last_event_id", after, client: "opencode/1.2.3" },
-      { at, how: "key", after: "0", client: null },
-    ];
-    expect(await (await fake.request(`/dashboard/api/turns/${id}/summary`)).json()).toMatchObject({
-      resumptions: expected,
-    });
-    const told = await onlooker.rest();
-    expect(told.map(({ event }) => event)).toEqual(["resumption", "resumption", "resumption", "entry", "entry"]);
-    expect(told.slice(0, 3).map(({ data }) => JSON.parse(data) as unknown)).toEqual(expected);
-    // A reader from the start is no return, and a gateway without a meter does not know returns.
-    await (await fake.request(`/v1/turns/${id}/events`)).body?.cancel();
-    expect(kept).toHaveLength(3);
-    const blind = fakeGateway();
-    const other = await startTurn(blind, "x");
-    expect(await (await blind.request(`/dashboard/api/turns/${other}/summary`)).json()).toMatchObject({
-      resumptions: null,
-    });
-  });
-
-  it("show a client's return at once, on the turn's page and in the list, although the turn is silent", async () => {
-    const clock = new FakeClock();
-    const { meter, events } = rememberedReturns();
-    const fake = fakeGateway({ clock, meter, events });
-    const id = await startTurn(fake, "a question");
-    const page = new SseReader(await fake.request(`/dashboard/api/turns/${id}/timeline`));
-    const list = new SseReader(await fake.request("/dashboard/api/turns/feed"));
-    expect(JSON.parse((await list.next())?.data ?? "")).toMatchObject([{ id, returns: 0 }]);
-    for (const returns of [1, 2]) {
-      const back = await fake.request(`/v1/turns/${id}/events?attach=1`);
-      expect(await page.next()).toMatchObject({ event: "resumption" });
-      const told = list.next();
-      await clock.advance(300);
-      expect(JSON.parse((await told)?.data ?? "")).toMatchObject({ id, status: "running", returns });
-      await back.body?.cancel();
-    }
-    await page.cancel();
-    await list.cancel();
   });
 
   it("show texts only in a session whose owner agreed to it", async () => {

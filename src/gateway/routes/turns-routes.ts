@@ -1,6 +1,5 @@
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import type { TurnLabel, TurnRecord } from "../../log/store.ts";
-import { noteResumption } from "../answers/start-turn.ts";
 import { handedOut, streamTurn } from "../answers/stream-turn.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-timeline.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
@@ -126,7 +125,6 @@ async function turnResponse(gateway: Gateway, c: GatewayContext, turn: TurnRecor
   const { turns, clock } = gateway;
   const { turnId } = turn;
   const cursor = cursorOf(c, turn);
-  if (attaches || cursor !== startOfLog) noteResumption(gateway, c.headers, { turnId, how: "cursor", after: cursor });
   const before = await chainUpTo(turns, turnId, cursor, c.signal);
   const stream = {
     turnId,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
-import { limitsSchema, toolCallsSchema, usageSchema } from "../../usage/envelope.ts";
+import { limitsSchema, usageSchema } from "../../usage/envelope.ts";
 import { turnFake } from "../../usage/history/history.fake.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
@@ -97,20 +97,6 @@ describe("GET /v1/usage", () => {
     }
     const health = await (await fake.request("/health", { headers })).json();
     expect(health).toEqual({ status: "ok", name: "millrace" });
-  });
-});
-
-describe("GET /v1/usage/tools", () => {
-  it("answers how each model called tools, to the owner", async () => {
-    const counts = { firstTry: 7, repaired: 1, reasked: 1, failed: 0 };
-    history.addToolCalls({ turnId: "turn_1", model: "model-a", atMs: clock.now() - 1000, ...counts });
-    history.addToolCalls({ turnId: "turn_0", model: "model-a", atMs: clock.now() - 31 * 86_400_000, ...counts });
-    expect(toolCallsSchema.parse(await json("/v1/usage/tools")).data).toEqual([
-      { model: "model-a", name: "model-a", turns: 1, calls: 9, first_try: 7, repaired: 1, reasked: 1, failed: 0 },
-    ]);
-    expect(toolCallsSchema.parse(await json("/v1/usage/tools?since=60d")).data).toMatchObject([{ turns: 2 }]);
-    const headers = { authorization: `Bearer ${guestKey}` };
-    expect((await fake.request("/v1/usage/tools", { headers })).status).toBe(403);
   });
 });
 

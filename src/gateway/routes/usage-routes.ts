@@ -1,11 +1,4 @@
-import {
-  encodeLimits,
-  encodeToolCalls,
-  encodeUsage,
-  limitsSchema,
-  toolCallsSchema,
-  usageSchema,
-} from "../../usage/envelope.ts";
+import { encodeLimits, encodeUsage, limitsSchema, usageSchema } from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
 import { encodeLimitsHistory, limitsHistorySchema } from "../../usage/limits-history.ts";
 import { parseSince, parseTime } from "../../usage/since.ts";
@@ -14,10 +7,10 @@ import type { Gateway, GatewayContext } from "../http/context.ts";
 import type { GatewayMeter } from "../http/options.ts";
 import { notServed } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
-import { defineOwnerRoute, defineRoute, oneOf, type Route } from "./route.ts";
+import { defineOwnerRoute, oneOf, type Route } from "./route.ts";
 
 const defaultSince = "7d";
-const [defaultToolsSince, defaultDaysSince] = ["30d", "30d"];
+const defaultDaysSince = "30d";
 const longestDaysMs = 400 * 86_400_000;
 
 const wait = { wait: "`0`: what is known, at once" };
@@ -73,18 +66,6 @@ export const usageRoutes = [
         timeZone: c.query("time_zone") ?? "UTC",
       };
       return jsonResponse(encodeUsageDays(meter.usageDays(query), (uid) => models.nameOf(uid)));
-    }),
-  }),
-  defineRoute("GET /v1/usage/tools", {
-    summary: "How well each model calls tools: calls right at once, repaired, right when asked again, failed.",
-    guard: "owner",
-    query: { since: "`30d`, a day or an instant" },
-    answer: toolCallsSchema,
-    handle: metered((meter, { clock, models }, c) => {
-      const sinceMs = parseSince(c.query("since") ?? defaultToolsSince, clock.now(), "since");
-      const untilMs = clock.now() + 1;
-      const nameOf = (uid: string) => models.nameOf(uid);
-      return jsonResponse(encodeToolCalls(meter.toolCalls(sinceMs, untilMs), sinceMs, untilMs, nameOf));
     }),
   }),
 ];

@@ -11,7 +11,6 @@ import type { Attachment, StreamTurns } from "../../turns/attach.ts";
 import { readPayload } from "../dialects/idempotent/client-message.ts";
 import type { StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { encodeFailedEnd } from "../dialects/idempotent/errors.ts";
-import { eventIn } from "../dialects/idempotent/event-id.ts";
 import type { RpcParts } from "../http/rpc-handler.ts";
 import { isAnswering, lookAgainMs } from "../http/timing.ts";
 import type { StreamOutcome } from "../metrics/metrics.ts";
@@ -89,7 +88,6 @@ class Session {
   async run(stored: StoredStream): Promise<void> {
     const { metrics } = this.#parts;
     const { ask, attachment, state } = this.#stream;
-    this.#noteReturn();
     metrics.streamOpened();
     let outcome: StreamOutcome = "left";
     const inbox = new Inbox(this.#stream, {
@@ -196,16 +194,6 @@ class Session {
       const { accepted } = await streams.attach(ask.name, "observe");
       for (const { payload, turnId } of accepted.slice(state.accepted)) state.accept(readPayload(payload), turnId);
     }
-  }
-
-  /** For the page of the turn that runs or ran last: who came back to it, and from where in it. */
-  #noteReturn(): void {
-    const { meter, clock } = this.#parts;
-    const { turns } = this.#stream.state;
-    const { intent, cursor, client } = this.#stream.ask;
-    const turnId = turns.at(-1);
-    if (turnId === undefined || intent === "observe") return;
-    meter?.recordResumption({ turnId, atMs: clock.now(), how: "cursor", after: eventIn(turns.length, cursor), client });
   }
 }
 

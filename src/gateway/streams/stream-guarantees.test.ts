@@ -11,7 +11,7 @@ import { SettableClock } from "../../log/turn.fake.ts";
 import type { GatewayMeter } from "../http/options.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { signedIn } from "../routes/signed-in.fake.ts";
-import { begun, lastOf } from "./one-stream.fake.ts";
+import { begun } from "./one-stream.fake.ts";
 import { detailsOf, say } from "./raw-client.fake.ts";
 import { attach, headersOf, newNames, sealedFileLog, streamWorld } from "./stream-world.fake.ts";
 
@@ -31,17 +31,6 @@ describe("a stream", () => {
       for (const secret of [names.encryptionKey, names.key]) expect(text).not.toContain(secret);
     }
     expect([...found]).toEqual([clear]); // the search finds what is there
-  });
-
-  test("notes each client that came back to its turn, and its cursor", async () => {
-    const returns: unknown[] = [];
-    const meter = { recordResumption: (resumption: unknown) => returns.push(resumption) } as unknown as GatewayMeter; // only this is asked
-    const { world, names, first } = await begun({ gateway: { meter } });
-    expect(returns).toEqual([]);
-    const cursor = lastOf(first);
-    await attach(world, "bidi", names, cursor).until(({ welcome }) => welcome !== undefined);
-    const [turn] = await world.store.list({ limit: 1 });
-    expect(returns).toMatchObject([{ turnId: turn?.turnId, how: "cursor", after: cursor.split(".")[1] }]);
   });
 
   test("shows the gateway's owner what happened and when, while it runs and after its end, without any text", async () => {

@@ -121,6 +121,6 @@ function summed(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
 function unusable(problem: string, twice: boolean): MillraceError {
   return new MillraceError("upstream_failed", `The model gave ${problem}${twice ? " (it was asked twice)" : ""}.`, {
     details: { reason: unusableAnswer },
-    hint: "Send the request again, or pick a model that calls tools more reliably; `millrace models --tools` shows how well each model does.",
+    hint: "Send the request again, or pick a model that calls tools more reliably.",
   });
 }

@@ -2,8 +2,6 @@ import type { MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
-import type { Resumption } from "./resumption.ts";
-import type { ModelCalls, TurnCalls } from "./tool-calls.ts";
 import type { TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
 
 /** The ways to group spending. Days are those of the caller's time zone. */
@@ -89,14 +87,6 @@ export interface UsageHistory {
   addTurn(turn: FinishedTurn): boolean;
   /** The same for several, in one transaction. */
   addTurns(turns: readonly FinishedTurn[]): readonly boolean[];
-  /** Adds the outcome of a turn's calls; a turn counts once. */
-  addToolCalls(calls: TurnCalls): void;
-  /** Every model that wrote a call from `sinceMs` (inclusive) to `untilMs` (exclusive), most calls first. */
-  toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];
-  /** Adds the return of a client to a turn. At most 200 are kept for one turn. */
-  addResumption(resumption: Resumption): void;
-  /** Who came back to a turn, in order of time. */
-  resumptions(turnId: string): readonly Resumption[];
   /** The newest reading of each IDE that is not older than `sinceMs`. */
   latestSnapshots(sinceMs: number): readonly LimitsSnapshot[];
   /** Readings in order of time, `sinceMs` inclusive, `untilMs` exclusive; without their raw answer. */

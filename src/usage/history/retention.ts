@@ -11,9 +11,7 @@ const dayMs = 24 * hourMs;
 export function sweepHistory(db: DatabaseSync, nowMs: number, keepDays: number): void {
   const oldest = nowMs - keepDays * dayMs;
   db.prepare("DELETE FROM usage_turns WHERE ended_at_ms < ?").run(oldest);
-  db.prepare("DELETE FROM usage_tool_calls WHERE at_ms < ?").run(oldest);
   db.prepare("DELETE FROM usage_rollup WHERE bucket < ?").run(Math.floor(oldest / bucketMs));
-  db.prepare("DELETE FROM usage_resumptions WHERE at_ms < ?").run(oldest);
   db.prepare("DELETE FROM usage_snapshots WHERE read_at_ms < ?").run(oldest);
   thin(db, nowMs - 60 * dayMs, dayMs);
   thin(db, nowMs - 7 * dayMs, hourMs);

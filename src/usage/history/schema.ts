@@ -3,14 +3,14 @@ import { MillraceError } from "../../base/errors.ts";
 import { applicationId } from "../../log/sqlite/open-file.ts";
 
 /**
- * The usage tables, one script a version, applied in order. They are in the event log's file under names of their own and with a
- * version of their own, so that log and history change apart. Scripts that shipped are never edited.
+ * The usage tables. They are in the event log's file under names of their own and with a version of their own, so that log and
+ * history change apart. The version stays 1 until one was released.
  *
  * `usage_rollup` holds sums for each quarter of an hour (time zones differ by quarters) and each value of a dimension: for 200,000
  * turns only some thousand rows are read. `''` means "unknown".
  */
-const migrations: readonly string[] = [
-  `
+const version = 1;
+const tables = `
   CREATE TABLE usage_snapshots (
     ide TEXT NOT NULL, read_at_ms INTEGER NOT NULL, build TEXT NOT NULL, shape TEXT NOT NULL, plan_name TEXT,
     windows TEXT NOT NULL, raw TEXT NOT NULL,
@@ -22,10 +22,12 @@ const migrations: readonly string[] = [
     token_source TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     thinking_tokens INTEGER NOT NULL, cached_prompt_tokens INTEGER NOT NULL, credits_hundredths INTEGER,
     first_token_ms INTEGER, outcome TEXT NOT NULL, reason TEXT NOT NULL,
-    plan_window TEXT, plan_before REAL, plan_after REAL
+    plan_window TEXT, plan_before REAL, plan_after REAL, key TEXT, cascade_id TEXT
   );
   CREATE INDEX usage_turns_by_end ON usage_turns (ended_at_ms, ide, credits_hundredths);
   CREATE INDEX usage_turns_awaiting ON usage_turns (ide, ended_at_ms) WHERE plan_window IS NOT NULL AND plan_after IS NULL;
+  CREATE INDEX usage_turns_by_model ON usage_turns (model, ended_at_ms); -- the last use of a model is one look into it
+  CREATE INDEX usage_turns_by_cascade ON usage_turns (cascade_id, ended_at_ms) WHERE cascade_id IS NOT NULL; -- few sessions are asked for
   CREATE TABLE usage_rollup (
     dimension TEXT NOT NULL, bucket INTEGER NOT NULL, key TEXT NOT NULL,
     turns INTEGER NOT NULL, finished INTEGER NOT NULL, failed INTEGER NOT NULL, cancelled INTEGER NOT NULL,
@@ -35,76 +37,45 @@ const migrations: readonly string[] = [
     duration_ms INTEGER NOT NULL, first_token_ms INTEGER NOT NULL, first_token_turns INTEGER NOT NULL,
     PRIMARY KEY (dimension, bucket, key)
   ) WITHOUT ROWID;
-  `,
-  `
-  CREATE TABLE usage_tool_calls (
-    turn_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, model TEXT NOT NULL,
-    first_try INTEGER NOT NULL, repaired INTEGER NOT NULL, reasked INTEGER NOT NULL, failed INTEGER NOT NULL
-  );
-  CREATE INDEX usage_tool_calls_by_time ON usage_tool_calls (at_ms);
-  `,
-  `
-  CREATE TABLE usage_resumptions (
-    turn_id TEXT NOT NULL, at_ms INTEGER NOT NULL, how TEXT NOT NULL, after_event TEXT NOT NULL, client TEXT
-  );
-  CREATE INDEX usage_resumptions_by_turn ON usage_resumptions (turn_id, at_ms);
-  CREATE INDEX usage_resumptions_by_time ON usage_resumptions (at_ms);
-  `,
-  `
   CREATE TABLE usage_model_names (
     model TEXT NOT NULL, since_ms INTEGER NOT NULL, name TEXT NOT NULL,
     PRIMARY KEY (model, since_ms)
   ) WITHOUT ROWID;
-  `,
-  // Turns from before keys had names count as "unknown", so that the sums by key are whole.
-  `
-  ALTER TABLE usage_turns ADD COLUMN key TEXT;
-  INSERT INTO usage_rollup SELECT 'key', bucket, '', turns, finished, failed, cancelled, prompt_tokens, completion_tokens,
-    thinking_tokens, cached_prompt_tokens, estimated_turns, estimated_tokens, unknown_turns, credits_hundredths,
-    credits_known_turns, duration_ms, first_token_ms, first_token_turns FROM usage_rollup WHERE dimension = 'all';
-  `,
-  // The last use of a model is then one look into the index.
-  `
-  CREATE INDEX usage_turns_by_model ON usage_turns (model, ended_at_ms);
-  `,
-  // Few sessions are asked for, of many turns.
-  `
-  ALTER TABLE usage_turns ADD COLUMN cascade_id TEXT;
-  CREATE INDEX usage_turns_by_cascade ON usage_turns (cascade_id, ended_at_ms) WHERE cascade_id IS NOT NULL;
-  `,
-];
+`;
 
 /** Length of a rollup's bucket. */
 export const bucketMs = 15 * 60_000;
 
-/** Throws `degraded` for tables that a newer Millrace wrote. Only reads. */
-export function refuseNewer(db: DatabaseSync): void {
-  const there = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'usage_schema'").get();
-  const version = there === undefined ? 0 : versionOf(db);
-  if (version > migrations.length) throw newerStore(version);
+function hasTables(db: DatabaseSync): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'usage_schema'").get() !== undefined;
 }
 
-function versionOf(db: DatabaseSync): number {
-  return Number(db.prepare("SELECT max(version) AS version FROM usage_schema").get()?.["version"] ?? 0);
+/** Throws `degraded` for tables of another version. Only reads. */
+export function refuseOther(db: DatabaseSync): void {
+  if (!hasTables(db)) return;
+  const found = Number(db.prepare("SELECT max(version) AS version FROM usage_schema").get()?.["version"] ?? 0);
+  if (found === version) return;
+  throw new MillraceError(
+    "degraded",
+    `The usage history was written by another version of Millrace (its version ${found}; this one knows ${version}).`,
+    { hint: "Use that version of Millrace, or set MILLRACE_HOME to another folder. Nothing was changed." },
+  );
 }
 
 /**
- * Brings the usage tables to this version, all or nothing.
+ * Makes the usage tables in a file that has none, all or nothing.
  *
- * @throws MillraceError `degraded` when a newer Millrace wrote them, or the file is another program's; nothing is changed
- *   then.
+ * @throws MillraceError `degraded` when the tables have another version, or the file is another program's; nothing is changed then.
  */
-export function migrate(db: DatabaseSync): void {
+export function makeTables(db: DatabaseSync): void {
   db.exec("BEGIN IMMEDIATE");
   try {
     claimFile(db);
-    db.exec("CREATE TABLE IF NOT EXISTS usage_schema (version INTEGER NOT NULL)");
-    const version = versionOf(db);
-    if (version > migrations.length) throw newerStore(version);
-    for (const [index, script] of migrations.entries()) {
-      if (index < version) continue;
-      db.exec(script);
-      db.prepare("INSERT INTO usage_schema (version) VALUES (?)").run(index + 1);
+    refuseOther(db);
+    if (!hasTables(db)) {
+      db.exec(
+        `CREATE TABLE usage_schema (version INTEGER NOT NULL); INSERT INTO usage_schema VALUES (${version}); ${tables}`,
+      );
     }
     db.exec("COMMIT");
   } catch (error) {
@@ -123,12 +94,4 @@ function claimFile(db: DatabaseSync): void {
     });
   }
   db.exec(`PRAGMA application_id = ${applicationId}`);
-}
-
-function newerStore(version: number): MillraceError {
-  return new MillraceError(
-    "degraded",
-    `The usage history was written by a newer Millrace (its version ${version}; this one knows ${migrations.length}).`,
-    { hint: "Update Millrace, or set MILLRACE_HOME to another folder. Nothing was changed." },
-  );
 }

@@ -7,7 +7,6 @@ import type { FinishedTurn } from "./finished-turn.ts";
 import { turnFake } from "./history.fake.ts";
 import type { SpendDimension, UsageHistory } from "./history.ts";
 import { now, openedHistory } from "./opened-history.fake.ts";
-import { mostResumptions } from "./resumption.ts";
 import { openHistory } from "./sqlite-history.ts";
 
 const hour = 3_600_000;
@@ -211,48 +210,6 @@ it("keeps the name that a model had when it was used, over renames and restarts"
   expect([...history.modelNames(now - 10)]).toEqual([]);
 });
 
-describe("calls of tools", () => {
-  const calls = (turnId: string, model: string, atMs: number) =>
-    history.addToolCalls({ turnId, model, atMs, firstTry: 2, repaired: 1, reasked: 0, failed: 1 });
-
-  it("are counted by model, a turn once, and kept over restarts", () => {
-    calls("turn_1", "model-a", now);
-    calls("turn_1", "model-a", now + 5);
-    calls("turn_2", "model-b", now);
-    calls("turn_3", "model-b", now - day);
-    history.close();
-    history = openHistory({ file, keepDays: 400 });
-    expect(history.toolCalls(0, now + 1)).toEqual([
-      { model: "model-b", turns: 2, firstTry: 4, repaired: 2, reasked: 0, failed: 2 },
-      { model: "model-a", turns: 1, firstTry: 2, repaired: 1, reasked: 0, failed: 1 },
-    ]);
-    expect(history.toolCalls(now, now + 1).map(({ turns }) => turns)).toEqual([1, 1]);
-  });
-
-  it("are forgotten with the turns", () => {
-    calls("turn_1", "model-a", now - 401 * day);
-    calls("turn_2", "model-a", now - 399 * day);
-    history.sweep(now);
-    expect(history.toolCalls(0, now)).toMatchObject([{ turns: 1 }]);
-  });
-
-  it("come to a store of the first version, which keeps what it has", () => {
-    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
-    history.close();
-    const older = new DatabaseSync(file);
-    older.exec(
-      "DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DROP INDEX usage_turns_by_model; ALTER TABLE usage_turns DROP COLUMN key; DROP INDEX usage_turns_by_cascade; ALTER TABLE usage_turns DROP COLUMN cascade_id; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 1",
-    );
-    older.close();
-    history = openHistory({ file, keepDays: 400 });
-    calls("turn_2", "model-a", now);
-    expect(history.toolCalls(0, now + 1)).toHaveLength(1);
-    expect(history.turn("turn_1")).toBeDefined();
-    const byKey = history.spend({ sinceMs: 0, untilMs: now + 1, by: "key", timeZone: "UTC" });
-    expect(byKey).toMatchObject([{ key: undefined, turns: 1 }]);
-  });
-});
-
 describe("the tokens of conversations", () => {
   it("are summed for those whose turns of that time were all measured", () => {
     const of = (turnId: string, cascadeId: string, endedAtMs = now, part: Partial<FinishedTurn> = {}) =>
@@ -282,22 +239,5 @@ describe("the last use of a model", () => {
       .all("model-a");
     db.close();
     expect(JSON.stringify(plan)).toContain("usage_turns_by_model");
-  });
-});
-
-describe("returns to turns in the usage history", () => {
-  it("come back in order of time, of one turn, over a restart, and not without end", () => {
-    const at = (turnId: string, atMs: number) => ({ turnId, atMs, how: "key" as const, after: "0", client: "codex/2" });
-    const adopted = { turnId: "turn_1", atMs: now + 1, how: "adopted", after: "7", client: undefined } as const;
-    history.addResumption(adopted);
-    history.addResumption(at("turn_1", now));
-    history.addResumption(at("turn_2", now - 2 * day));
-    history.close();
-    history = openHistory({ file, keepDays: 1 });
-    expect(history.resumptions("turn_1")).toEqual([at("turn_1", now), adopted]);
-    for (let i = 0; i < mostResumptions + 5; i++) history.addResumption(at("turn_3", now + i));
-    expect(history.resumptions("turn_3")).toHaveLength(mostResumptions);
-    history.sweep(now);
-    expect(["turn_1", "turn_2"].map((id) => history.resumptions(id).length)).toEqual([2, 0]);
   });
 });

@@ -9,11 +9,9 @@ import type { FinishedTurn } from "./finished-turn.ts";
 import type { ExplainedCost, TurnUse, UsageHistory } from "./history.ts";
 import { openModelNames } from "./model-name-rows.ts";
 import { payingWindow, standingAfter } from "./plan-standing.ts";
-import { openResumptions } from "./resumption-rows.ts";
 import { sweepHistory } from "./retention.ts";
 import { openRollup } from "./rollup.ts";
-import { migrate, refuseNewer } from "./schema.ts";
-import { openToolCalls } from "./tool-call-rows.ts";
+import { makeTables, refuseOther } from "./schema.ts";
 import { openTurnPages } from "./turn-pages.ts";
 
 export interface HistoryOptions {
@@ -32,15 +30,13 @@ type Row = Readonly<Record<string, string | number | null>>;
 /**
  * Opens the usage history in the event log's file, over a connection of its own.
  *
- * @throws MillraceError `degraded` when the file cannot be used or a newer Millrace wrote it.
+ * @throws MillraceError `degraded` when the file cannot be used or another version of Millrace wrote it.
  */
 export function openHistory(options: HistoryOptions): UsageHistory {
   const { file, keepDays } = options;
   const db = translated(file, () => openFile(options));
   const statements = prepare(db);
   const rollup = openRollup(db);
-  const toolCalls = openToolCalls(db);
-  const resumptions = openResumptions(db);
   const modelNames = openModelNames(db);
   const turnPages = openTurnPages(db);
   const patience = new LockPatience(db);
@@ -115,10 +111,6 @@ export function openHistory(options: HistoryOptions): UsageHistory {
     addTurn: (turn) => written(() => atomic(() => addTurn(turn))),
     addTurns: (turns) => written(() => atomic(() => turns.map(addTurn))),
     addSnapshot: (snapshot) => written(() => atomic(() => addSnapshot(snapshot))),
-    addToolCalls: (calls) => written(() => toolCalls.add(calls)),
-    toolCalls: (sinceMs, untilMs) => guarded(() => toolCalls.byModel(sinceMs, untilMs)),
-    addResumption: (resumption) => written(() => resumptions.add(resumption)),
-    resumptions: (turnId) => guarded(() => resumptions.of(turnId)),
     latestSnapshots: (sinceMs) => guarded(() => (statements.latest.all(sinceMs) as Row[]).map(snapshotOf)),
     snapshots: ({ ide, sinceMs, untilMs }) =>
       guarded(() => (statements.between.all(sinceMs, untilMs, ide ?? null, ide ?? null) as Row[]).map(snapshotOf)),
@@ -175,9 +167,9 @@ function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOpti
   const opened = new DatabaseSync(file);
   try {
     opened.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`);
-    refuseNewer(opened); // before anything of the file is changed
+    refuseOther(opened); // before anything of the file is changed
     opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-    migrate(opened);
+    makeTables(opened);
     opened.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
     return opened;
   } catch (error) {

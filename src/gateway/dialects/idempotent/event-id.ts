@@ -1,5 +1,4 @@
 import { MillraceError } from "../../../base/errors.ts";
-import { type EventId, startOfLog } from "../../../base/ids.ts";
 import { eventIdOf } from "../../../log/event.ts";
 
 /** The cursor before the first event of a stream. Source: docs/wire/idempotent-streams.md, "Headers". */
@@ -17,12 +16,6 @@ export function chunkId(segment: number, eventId: string, part: number): string 
 /** The id of an end that no turn has: after everything of the turns up to `segment`. */
 export function endId(segment: number): string {
   return `${eventIdOf(segment + 1)}.${beforeFirst}`;
-}
-
-/** The event id that a cursor names in the turn at that place in the stream (from 1); else the start of that turn's log. */
-export function eventIn(segment: number, cursor: string): EventId {
-  const [place, eventId] = cursor.split(".");
-  return place === eventIdOf(segment) && eventId !== undefined ? (eventId as EventId) : startOfLog; // as `chunkId` wrote it
 }
 
 const id = /^[a-p][1-9]\d{0,15}\.(?:0|[a-p][1-9]\d{0,15}(?:\.[a-p][1-9]\d{0,15})?)$/;
