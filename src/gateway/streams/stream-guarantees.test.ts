@@ -8,7 +8,6 @@ import { openLog } from "../../log/live.ts";
 import { inMemory, memoryRows, openMemoryLog, testKey } from "../../log/memory-log.fake.ts";
 import { FailingRows } from "../../log/rows.fake.ts";
 import { SettableClock } from "../../log/turn.fake.ts";
-import type { GatewayMeter } from "../http/options.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { signedIn } from "../routes/signed-in.fake.ts";
 import { begun } from "./one-stream.fake.ts";
