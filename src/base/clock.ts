@@ -10,6 +10,16 @@ export interface Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
+/** The units of a time span as people write them, in ms. A reader takes those that fit its field. */
+export const unitMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+
 /** A longer timer wakes at once. */
 const longestTimerMs = 2 ** 31 - 1;
 

@@ -1,3 +1,4 @@
+import { productToday } from "./ide-name.ts";
 /** The kinds of failure, the same for every layer and every API. This list is closed; each dialect maps it with a total record. */
 export type ErrorCode =
   | "ide_not_running"
@@ -45,8 +46,7 @@ export const requestMistakes: readonly ErrorCode[] = [
 
 /** The hint for each code, if the error has no better one. */
 export const defaultHints: Readonly<Record<ErrorCode, string>> = {
-  ide_not_running:
-    "Start Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.",
+  ide_not_running: `Start ${productToday} and open a folder, then send the request again. \`millrace doctor\` shows where Millrace looked.`,
   not_signed_in: "Sign in inside the IDE, then try again.",
   consent_needed:
     "Run `millrace init --accept`, once. It says what prompts use. In a script, start the gateway with `--accept`.",

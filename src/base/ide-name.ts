@@ -1,6 +1,9 @@
 /** The words for IDEs outside of Millrace, by its own words: the vendor renamed the product, and stored rows keep the earlier name. */
 const names = { windsurf: "devin", "windsurf-next": "devin-next", antigravity: "antigravity" } as const;
 
+/** Today's name of the product, for sentences about a missing one. */
+export const productToday = "Devin Desktop (formerly Windsurf)";
+
 type IdeVariant = keyof typeof names;
 
 /** The word for an IDE in options, JSON, headers, metrics and sentences. */

@@ -1,3 +1,4 @@
+import { unitMs } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type IdeName, ideName, variantOf } from "../base/ide-name.ts";
 import { Secret } from "../base/secret.ts";
@@ -131,8 +132,6 @@ export function ofServe<const O extends Readonly<Record<string, OptionSpec<unkno
   ) as unknown as O; // the same keys with the same types, and one field more
 }
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** A time span such as `0`, `500ms`, `90s`, `2m`, `36h`, `7d`, in ms; `range` in ms too. */
 export function duration<D extends number | undefined>(
   summary: string,
@@ -157,7 +156,7 @@ interface DurationRange {
 /** Parses `2m` and the like into ms. Throws `invalid_request`. */
 export function parseDuration(raw: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(raw);
-  const unit = match?.[2] === undefined ? undefined : units[match[2]];
+  const unit = match?.[2] === undefined ? undefined : unitMs[match[2]];
   if (raw === "0") return 0;
   if (match?.[1] !== undefined && unit !== undefined) return Math.round(Number(match[1]) * unit);
   throw wrong(raw, "a time such as 500ms, 90s, 2m, 12h or 7d");

@@ -1,5 +1,5 @@
 import { isMillraceError, MillraceError } from "../base/errors.ts";
-import { ideName } from "../base/ide-name.ts";
+import { ideName, productToday } from "../base/ide-name.ts";
 import { type StatusLineFormat, type StatusLineOptions, statusLine, statusLineFormats } from "../usage/status-line.ts";
 import { readSettings } from "./compose/settings.ts";
 import { markAsked, readLimitsFile } from "./limits/limits-file.ts";
@@ -56,6 +56,6 @@ export function drawStatusLine(folder: string, options: StatusLineOptions, nowMs
   markAsked(folder, nowMs);
   if (limits !== undefined) return statusLine(limits, options, nowMs);
   throw new MillraceError("ide_not_running", "No gateway has read the limits yet.", {
-    hint: "Start one with `millrace serve`, and Devin Desktop (formerly Windsurf).",
+    hint: `Start one with \`millrace serve\`, and ${productToday}.`,
   });
 }

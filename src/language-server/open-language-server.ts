@@ -1,3 +1,4 @@
+import { productToday } from "../base/ide-name.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type CallOptions, createClient, type Interceptor } from "@connectrpc/connect";
 import { bestEffort } from "../base/async.ts";
@@ -333,7 +334,7 @@ class RpcLanguageServer implements LanguageServer {
       "invalid_request",
       "Millrace shows Antigravity's limits only. It never sends prompts to its models.",
       {
-        hint: "Start Devin Desktop (formerly Windsurf) and use its models.",
+        hint: `Start ${productToday} and use its models.`,
         details: { reason: "other" },
       },
     );

@@ -5,9 +5,6 @@ const firstDevin = 3;
 /** The first version without Cascade. Source: docs/wire/devin-desktop.md, "Cascade". */
 const withoutCascade: readonly [major: number, minor: number] = [3, 9];
 
-/** Today's name of the product, for sentences about a missing one. */
-export const productToday = "Devin Desktop (formerly Windsurf)";
-
 /**
  * The name of a build for people: "Devin Desktop 3.10 (formerly Windsurf)", "Windsurf 2.2", "Windsurf Next". For an unknown version
  * `isDevin` decides: whether the build's files or program carry the new name.

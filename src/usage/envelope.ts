@@ -4,7 +4,7 @@ import { productName } from "../language-server/product-name.ts";
 import type { Elsewhere, OwnSessions } from "./elsewhere.ts";
 import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
-import type { LimitWindow } from "./limits.ts";
+import { limitUnits, type LimitWindow } from "./limits.ts";
 import type { Limits, LimitsReading, ReadingError } from "./meter.ts";
 import type { Pace } from "./pace.ts";
 import type { UsageReport } from "./usage-report.ts";
@@ -31,7 +31,7 @@ const windowSchema = z.object({
   id: z.string(),
   label: z.string(),
   kind: z.enum(["consumption", "balance"]),
-  unit: z.enum(["credits", "percent", "usd", "messages"]),
+  unit: z.enum(limitUnits),
   state: z.enum(["metered", "unlimited", "unknown"]),
   scope: z.enum(["plan", "pool", "model"]),
   used: maybeNumber,
@@ -99,7 +99,7 @@ export const spendSchema = z.object({
 const outsideSchema = z.object({
   ide: z.string(),
   window: z.string(),
-  unit: z.enum(["credits", "percent", "usd", "messages"]),
+  unit: z.enum(limitUnits),
   from: instant,
   to: instant,
   lost: z.number(),

@@ -5,7 +5,8 @@ import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 export type PlanShape = "credits" | "quota" | "fractions" | "pools" | "unknown";
 
 /** The unit of a window's numbers. `percent` runs from 0 to 100; `credits` are whole ones, not hundredths. */
-export type LimitUnit = "credits" | "percent" | "usd" | "messages";
+export const limitUnits = ["credits", "percent", "usd", "messages"] as const;
+export type LimitUnit = (typeof limitUnits)[number];
 
 /** The source of a reading: the running IDE's language server, or the plan that the app saved at its last start. */
 export type PlanSource = "language_server" | "saved_plan";

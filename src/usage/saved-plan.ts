@@ -1,3 +1,4 @@
+import { productToday } from "../base/ide-name.ts";
 import { fromBinary } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { z } from "zod";
@@ -176,6 +177,6 @@ function rawOf(plan: SavedPlan): LimitsSnapshot["raw"] {
 
 function unusable(why: string): MillraceError {
   return new MillraceError("upstream_failed", `The plan that the app saved is not shown: ${why}.`, {
-    hint: "Start Devin Desktop (formerly Windsurf): its server answers, or it saves a new plan.",
+    hint: `Start ${productToday}: its server answers, or it saves a new plan.`,
   });
 }

@@ -1,8 +1,7 @@
+import { unitMs } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 
-const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-
-/** Sums are kept for each quarter of an hour. */
+/** Sums are kept for each quarter of an hour: time zones differ by quarters. */
 export const quarterMs = 900_000;
 
 /**

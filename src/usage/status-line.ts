@@ -4,6 +4,7 @@ import { shortProductName } from "../language-server/product-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "./envelope.ts";
 import { percentLeft } from "./limits.ts";
 import { durationInWords } from "./pace-words.ts";
+import { toneOf } from "./window-words.ts";
 
 /** The programs that show the line; each needs its own colours or format. */
 export const statusLineFormats = ["plain", "claude-code", "tmux", "starship", "swiftbar", "waybar"] as const;
@@ -90,9 +91,8 @@ function isOver(window: LimitsWindowEnvelope, nowMs: number): boolean {
 function moodOf(window: LimitsWindowEnvelope, nowMs: number): Mood {
   if (window.state === "unlimited") return "good";
   if (window.state === "unknown" || isOver(window, nowMs)) return "unknown";
-  if (window.pace?.verdict === "exhausted" || window.utilization === 1) return "bad";
-  if (window.pace?.verdict === "runs_out") return (window.utilization ?? 0) >= 0.9 ? "bad" : "warn";
-  return (window.utilization ?? 0) >= 0.9 ? "warn" : "good";
+  const tone = toneOf(window);
+  return tone === "plain" ? "good" : tone;
 }
 
 function urgency({ window, mood }: Entry): number {

@@ -1,9 +1,11 @@
+import { productToday } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { AlertSwitch } from "./alerts.tsx";
 import { Failure, Loading, Prose, Section } from "./parts.tsx";
 import { type DataState, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
-import { amountInWords, ideName, resetInWords, toneOf, verdictInWords } from "./words.ts";
+import { toneOf } from "../../src/usage/window-words.ts";
+import { amountInWords, ideName, resetInWords, verdictInWords } from "./words.ts";
 
 /** The limits of every IDE: a bar for each window, with the tick where an even pace would stand. */
 export function LimitsSection({ limits }: { readonly limits: DataState<LimitsEnvelope> }) {
@@ -137,7 +139,7 @@ function NoIde({ errors }: { readonly errors: LimitsEnvelope["errors"] }) {
         <Prose text={error?.message ?? "No IDE answered."} />
       </p>
       <ol>
-        <li>Start Devin Desktop (formerly Windsurf) and sign in there.</li>
+        <li>Start {productToday} and sign in there.</li>
         <li>
           If it runs, <code>millrace doctor</code> shows what was checked and why it cannot be used.
         </li>

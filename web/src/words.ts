@@ -1,15 +1,17 @@
 import { defaultHints, type ErrorCode, requestMistakes } from "../../src/base/errors.ts";
+import type { IdeName } from "../../src/base/ide-name.ts";
 import type { LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { durationInWords, paceFromJson, paceInWords } from "../../src/usage/pace-words.ts";
+import { amountInWords as windowInWords } from "../../src/usage/window-words.ts";
 
-const ideNames: Readonly<Record<string, string>> = {
+const ideNames: Readonly<Record<IdeName, string>> = {
   devin: "Devin Desktop",
   "devin-next": "Devin Desktop Next",
   antigravity: "Antigravity",
 };
 
 export function ideName(ide: string): string {
-  return ideNames[ide] ?? ide;
+  return (ideNames as Readonly<Record<string, string>>)[ide] ?? ide; // a newer gateway may name another
 }
 
 /** `22 Nov, 14:20`, as the browser's language writes it. */
@@ -44,16 +46,11 @@ export function count(value: number): string {
   return value.toLocaleString(undefined, { maximumFractionDigits: 1 });
 }
 
-/** What is used, in the window's own unit. */
+const dollars = (value: number) => value.toLocaleString(undefined, { style: "currency", currency: "USD" });
+
+/** What is left of a window or used of it, in its own unit. */
 export function amountInWords(window: LimitsWindowEnvelope): string {
-  if (window.state === "unknown") return "unknown";
-  if (window.kind === "balance") {
-    const value = window.remaining ?? 0;
-    return `${value.toLocaleString(undefined, { style: "currency", currency: "USD" })} ${value < 0 ? "owed" : "left"}`;
-  }
-  if (window.state === "unlimited") return `${count(window.used ?? 0)} ${window.unit} used, unlimited`;
-  if (window.unit === "percent") return `${count(window.used ?? 0)} % used`;
-  return `${count(window.used ?? 0)} of ${count(window.limit ?? 0)} ${window.unit}`;
+  return windowInWords(window, { count, dollars });
 }
 
 /** `in 2 d 3 h`, `4 min ago`, `just now`: the one form of every instant on the page. Its absolute time stands beside it as a title. */
@@ -73,17 +70,6 @@ export function verdictInWords(window: LimitsWindowEnvelope, nowMs: number): str
   const { pace } = window;
   if (pace === null || pace.reason === "no_reset" || window.state !== "metered") return "";
   return paceInWords(paceFromJson(pace), (atMs) => whenInWords(atMs, nowMs));
-}
-
-/** How a window looks: calm, careful, alarming, or grey where nothing can be said. */
-export type Tone = "good" | "warn" | "bad" | "plain";
-
-export function toneOf(window: LimitsWindowEnvelope): Tone {
-  const used = window.utilization ?? 0;
-  if (window.state !== "metered" || window.kind === "balance") return "plain";
-  if (window.pace?.verdict === "exhausted" || used >= 1) return "bad";
-  if (window.pace?.verdict === "runs_out") return used >= 0.8 ? "bad" : "warn";
-  return used >= 0.9 || window.pace?.verdict === "tight" ? "warn" : "good";
 }
 
 /** `3.2 s`, `4 min 10 s`: how long something takes or took. */

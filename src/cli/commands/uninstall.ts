@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises"; // the errors of rmSync have no code
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { endHosts } from "../../backends/acp/host/hosts.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
@@ -25,9 +25,6 @@ import { stopGateway } from "./stop.ts";
 
 /** How long a gateway may take to end its answers. */
 const stopMs = 30_000;
-
-/** The notes of the conversations that Millrace began. */
-const journal = "cascades.jsonl";
 
 /** One thing to remove. `take` answers what stays, and why. */
 interface Step {
@@ -140,7 +137,8 @@ function why(error: unknown): string {
 /** Deletes Millrace's own files. The notes of conversations stay while there are any, and so do the records of clients. */
 async function filesLeft(context: CommandContext): Promise<readonly string[]> {
   const { settings } = context;
-  const { folder } = settings;
+  const { folder, journalFile } = settings;
+  const journal = basename(journalFile);
   const { own, sessions } = await withConversations({}, context, (found) => Promise.resolve(found));
   const kept = new Set<string>();
   if (own.length + sessions.length > 0) kept.add(journal);
@@ -158,7 +156,7 @@ async function filesLeft(context: CommandContext): Promise<readonly string[]> {
   const outside = [settings.keyFile, settings.logKeyFile].filter(
     (file) => dirname(file) !== folder && existsSync(file),
   );
-  const notes = kept.has(journal) ? [`${join(folder, journal)}: the list of these conversations`] : [];
+  const notes = kept.has(journal) ? [`${journalFile}: the list of these conversations`] : [];
   const inside = existsSync(folder) ? readdirSync(folder).filter((name) => !kept.has(name) && !isOwnFile(name)) : [];
   return [
     ...failed,

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
@@ -18,7 +17,7 @@ export interface OwnCascade extends CascadeFile, Partial<LastAsk> {
 
 /** Where the ids of conversations that Millrace began are noted. */
 export function openOwnJournal(settings: Settings): CascadeJournal {
-  return openCascadeJournal(join(settings.folder, "cascades.jsonl"));
+  return openCascadeJournal(settings.journalFile);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { isOwnFile, readSettings } from "./settings.ts";
+import { isOwnFile, ownNames, readSettings } from "./settings.ts";
 
 test("each file that the sources make in Millrace's folder is removed by uninstall", () => {
   const root = join(import.meta.dirname, "../..");
@@ -23,4 +23,11 @@ test("each file that the sources make in Millrace's folder is removed by uninsta
     false,
     false,
   ]);
+});
+
+test("docs/configuration.md has a row for each of them, and for nothing else", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/configuration.md"), "utf8");
+  const [, table = ""] = page.split("## Files");
+  const rows = [...table.matchAll(/^\| `([\w-]+)[^`]*` \|/gm)].map(([, name]) => name);
+  expect([...new Set(rows)].sort()).toEqual([...ownNames].sort());
 });

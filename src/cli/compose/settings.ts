@@ -25,13 +25,15 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">) {
     schemaFolder: join(folder, "schemas"),
     /** The records of chats, so that an answer survives the command that asked. */
     streamsFolder: join(folder, "streams"),
+    /** The notes of the conversations that Millrace began. */
+    journalFile: join(folder, "cascades.jsonl"),
     /** Where a running gateway says how it is reached. */
     gatewayFile: join(folder, "gateway.json"),
   };
 }
 
-/** What Millrace makes in its folder; a test compares this list with what the commands leave there. */
-const ownNames = [
+/** What Millrace makes in its folder. A test compares this list with the sources and with docs/configuration.md, "Files". */
+export const ownNames: readonly string[] = [
   "acp",
   "agents",
   "cascades",

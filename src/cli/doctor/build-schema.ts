@@ -1,3 +1,4 @@
+import { productToday } from "../../base/ide-name.ts";
 import { join } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
 import { ModelSchema } from "../../proto/windsurf/exa/codeium_common_pb.ts";
@@ -58,7 +59,7 @@ async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "s
   const { ides } = await withFinder(io, {}, (finder) => finder.find(signal));
   const ide = ides.find(({ variant, identity }) => variant !== "antigravity" && identity.extensionPath !== "");
   if (ide !== undefined) return join(ide.identity.extensionPath, "dist", "extension.js");
-  const message = "Millrace found no running Devin Desktop (formerly Windsurf) with a readable extension.";
+  const message = `Millrace found no running ${productToday} with a readable extension.`;
   throw new MillraceError("ide_not_running", message, { hint: "Name the file: --file <path to extension.js>." });
 }
 

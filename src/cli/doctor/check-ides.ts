@@ -7,7 +7,7 @@ import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.
 import { byServer, isFound, nearestMiss } from "../../ide/process/near-miss.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
-import { productToday } from "../../language-server/product-name.ts";
+import { productToday } from "../../base/ide-name.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 import { nameOfRunning, signedOutHere } from "../serve/servers.ts";
 import { type Finding, finding } from "./finding.ts";

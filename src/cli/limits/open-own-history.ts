@@ -6,12 +6,10 @@ import { sessionsFile } from "../../ide/account/cli-credentials.ts";
 import { setDatabaseAside } from "../../log/sqlite/open-file.ts";
 import { DevinCalls } from "../../usage/devin-calls.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
+import { keptDays } from "../../usage/history/retention.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { Io } from "../terminal/output.ts";
-
-/** How long the usage history is kept. */
-const keepDays = 400;
 
 interface OpenOptions {
   readonly openTimeoutMs?: number;
@@ -31,7 +29,7 @@ export function openOwnHistory(
   };
   return openHistory({
     file: storeFile ?? ":memory:",
-    keepDays,
+    keepDays: keptDays,
     ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }),
     ...(ownFile === undefined ? {} : { setAside }),
   });

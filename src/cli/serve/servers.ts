@@ -9,7 +9,8 @@ import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/id
 import { nearestMiss } from "../../ide/process/near-miss.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
-import { productName, productToday } from "../../language-server/product-name.ts";
+import { productToday } from "../../base/ide-name.ts";
+import { productName } from "../../language-server/product-name.ts";
 import { parseStatus } from "../../usage/saved-plan.ts";
 
 /** The servers for prompts, and which IDE they belong to. */

@@ -1,3 +1,4 @@
+import { amountInWords, type Tone, toneOf } from "../../usage/window-words.ts";
 import type {
   ElsewhereEnvelope,
   LimitsEnvelope,
@@ -109,27 +110,14 @@ function barOf(window: LimitsWindowEnvelope, cells: number, out: Pick<Output, "s
   const elapsed = window.pace?.elapsed ?? null;
   const tick = elapsed === null ? -1 : Math.min(cells - 1, Math.floor(elapsed * cells));
   const bar = Array.from({ length: cells }, (_, cell) => (cell === tick ? "│" : cell < filled ? "█" : "░")).join("");
-  return out.style(colourOf(window), bar);
+  return out.style(colours[toneOf(window)], bar);
 }
 
-function colourOf(window: LimitsWindowEnvelope): "green" | "yellow" | "red" {
-  const verdict = window.pace?.verdict;
-  if (verdict === "exhausted" || window.utilization === 1) return "red";
-  if (verdict === "runs_out") return (window.utilization ?? 0) >= 0.8 ? "red" : "yellow";
-  return verdict === "tight" || (window.utilization ?? 0) >= 0.9 ? "yellow" : "green";
-}
+const colours = { good: "green", warn: "yellow", bad: "red", plain: "green" } as const satisfies Record<Tone, string>;
 
 /** What is left of a limit or used of it, in its own unit: `12.50 USD left`. */
 export function amount(window: LimitsWindowEnvelope): string {
-  if (window.state === "unknown") return "unknown";
-  if (window.kind === "balance") {
-    const left = window.remaining ?? 0;
-    return `${Math.abs(left).toFixed(2)} ${window.unit.toUpperCase()} ${left < 0 ? "owed" : "left"}`;
-  }
-  if (window.state === "unlimited") return `${number(window.used ?? 0)} ${window.unit} used, unlimited`;
-  if (window.unit === "percent") return `${number(window.used ?? 0)} % used`;
-  if (window.limit === null) return `${number(window.remaining ?? 0)} ${window.unit} left`;
-  return `${number(window.used ?? 0)} of ${number(window.limit ?? 0)} ${window.unit} used`;
+  return amountInWords(window, { count: number, dollars: (value) => `${value.toFixed(2)} USD` });
 }
 
 function resetOf(window: LimitsWindowEnvelope, nowMs: number): string {
@@ -141,7 +129,7 @@ function resetOf(window: LimitsWindowEnvelope, nowMs: number): string {
 function paceOf(window: LimitsWindowEnvelope, out: Pick<Output, "style">, formatInstant: FormatInstant): string {
   if (window.pace === null || window.pace.reason === "no_reset" || window.state === "unknown") return "";
   return out.style(
-    window.pace.verdict === "too_early" ? "dim" : colourOf(window),
+    window.pace.verdict === "too_early" ? "dim" : colours[toneOf(window)],
     paceInWords(paceFromJson(window.pace), formatInstant),
   );
 }

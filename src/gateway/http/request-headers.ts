@@ -1,10 +1,10 @@
+import { unitMs } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { sortableId } from "../../base/ids.ts";
 
 /** Headers that name a client's own session, the more specific first. Source: docs/wire/clients.md, "Session headers". */
 const sessionHeaders = ["x-claude-code-session-id", "x-session-id", "session-id", "x-session-affinity", "thread-id"];
 const longestKey = 255;
-const graceUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /** The headers of a request in either version of HTTP; repeated ones are joined. */
 export function headersOf({ rawHeaders }: { readonly rawHeaders: readonly string[] }): Headers {
@@ -145,7 +145,7 @@ export function graceMsOf(headers: Headers, query: URLSearchParams): number | un
       },
     );
   }
-  return Number(match[1]) * (graceUnits[match[2] ?? "s"] ?? 1000);
+  return Number(match[1]) * (unitMs[match[2] ?? "s"] ?? 1000);
 }
 
 /** A value made safe for a header: printable ASCII, at most 200 characters. */

@@ -1,5 +1,6 @@
 import { encodeLimits, encodeUsage, limitsSchema, usageSchema } from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
+import { keptDays } from "../../usage/history/retention.ts";
 import { encodeLimitsHistory, limitsHistorySchema } from "../../usage/limits-history.ts";
 import { parseSince, parseTime } from "../../usage/since.ts";
 import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
@@ -11,7 +12,7 @@ import { defineOwnerRoute, oneOf, type Route } from "./route.ts";
 
 const defaultSince = "7d";
 const defaultDaysSince = "30d";
-const longestDaysMs = 400 * 86_400_000;
+const longestDaysMs = keptDays * 86_400_000;
 
 const wait = { wait: "`0`: what is known, at once" };
 

@@ -9,10 +9,13 @@ export interface CommandLine {
   readonly args: readonly string[];
 }
 
+/** A variable in the environment of every stand-in; see docs/simulator.md. */
+export const standInVariable = "MILLRACE_STAND_IN";
+
 /** What discovery reads of another process' environment, on every system; nothing else of it is kept. */
 export const serverVariables = [
   "WINDSURF_CSRF_TOKEN",
-  "MILLRACE_STAND_IN",
+  standInVariable,
   "HOME",
   "USERPROFILE",
   "APPDATA",

@@ -1,9 +1,6 @@
-import type { Host, ServerEnvironment } from "../host/host.ts";
+import { type Host, type ServerEnvironment, standInVariable } from "../host/host.ts";
 import { looksLikeServer } from "./classify.ts";
 import { checkOwner, isLoopbackAddress } from "./verify-holder.ts";
-
-/** A variable in the environment of every stand-in; see docs/simulator.md. */
-const standInVariable = "MILLRACE_STAND_IN";
 
 /** Whether a process with these variables is a stand-in. */
 export function isStandIn(variables: ServerEnvironment | undefined): boolean {

@@ -1,16 +1,10 @@
+import { unitMs } from "../../base/clock.ts";
+
 /** When a limit ends: how long from now, and at which epoch ms. */
 export interface ResetTime {
   readonly retryAfterMs: number;
   readonly resetsAtMs: number;
 }
-
-const unitMs: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
 
 /**
  * Finds in a limit's text when it ends: a Go duration (`Resets in: 3h0m0s`), words (`try again in 5 minutes`), or an

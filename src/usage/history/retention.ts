@@ -1,8 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
-import { bucketMs } from "./schema.ts";
+import { quarterMs } from "../since.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
+
+/** How long the usage history keeps turns and readings. */
+export const keptDays = 400;
 
 /**
  * Removes turns and readings older than `keepDays`, and thins readings: the last one of an hour after 7 days, of a day after 60. The
@@ -11,7 +14,7 @@ const dayMs = 24 * hourMs;
 export function sweepHistory(db: DatabaseSync, nowMs: number, keepDays: number): void {
   const oldest = nowMs - keepDays * dayMs;
   db.prepare("DELETE FROM usage_turns WHERE ended_at_ms < ?").run(oldest);
-  db.prepare("DELETE FROM usage_rollup WHERE bucket < ?").run(Math.floor(oldest / bucketMs));
+  db.prepare("DELETE FROM usage_rollup WHERE bucket < ?").run(Math.floor(oldest / quarterMs));
   db.prepare("DELETE FROM usage_snapshots WHERE read_at_ms < ?").run(oldest);
   thin(db, nowMs - 60 * dayMs, dayMs);
   thin(db, nowMs - 7 * dayMs, hourMs);

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { FinishedTurn } from "./finished-turn.ts";
 import type { DaySpend, DaysQuery, Spend, SpendQuery } from "./history.ts";
 import { daysBetween, localDays } from "./local-days.ts";
-import { bucketMs } from "./schema.ts";
+import { quarterMs } from "../since.ts";
 
 /** The sums of a rollup, as columns; a turn adds to each, a query sums each. */
 const sums = [
@@ -52,7 +52,7 @@ export function openRollup(db: DatabaseSync): Rollup {
       .sort((a, b) => b.creditsHundredths - a.creditsHundredths || tokens(b) - tokens(a) || b.turns - a.turns);
   return {
     add(turn) {
-      const bucket = Math.floor(turn.endedAtMs / bucketMs);
+      const bucket = Math.floor(turn.endedAtMs / quarterMs);
       const added = sumsOf(turn);
       const values = sums.map((column) => added[column]);
       const keys = {
@@ -66,15 +66,15 @@ export function openRollup(db: DatabaseSync): Rollup {
       for (const [dimension, key] of Object.entries(keys)) upsert.run(dimension, bucket, key ?? "", ...values);
     },
     spend({ by, sinceMs, untilMs, timeZone }) {
-      const range = [Math.floor(sinceMs / bucketMs), Math.ceil(untilMs / bucketMs)] as const;
+      const range = [Math.floor(sinceMs / quarterMs), Math.ceil(untilMs / quarterMs)] as const;
       if (by === "day") return sumsByDay(rows(byBucket, range), timeZone);
       return byKeyIn(by, range);
     },
     // One range of the table's key for each day: SQLite sums the rows in it and reads no others.
     spendByDay: (query) =>
-      daysBetween(query, bucketMs).map(({ day, sinceMs, untilMs }) => ({
+      daysBetween(query, quarterMs).map(({ day, sinceMs, untilMs }) => ({
         day,
-        models: byKeyIn("model", [Math.floor(sinceMs / bucketMs), Math.ceil(untilMs / bucketMs)]),
+        models: byKeyIn("model", [Math.floor(sinceMs / quarterMs), Math.ceil(untilMs / quarterMs)]),
       })),
   };
 }
@@ -107,7 +107,7 @@ function sumsOf(turn: FinishedTurn): Sums {
 
 function sumsByDay(buckets: readonly (Sums & Record<string, unknown>)[], timeZone: string): readonly Spend[] {
   const dayOf = localDays(timeZone);
-  const days = Map.groupBy(buckets, (row) => dayOf(Number(row["bucket"]) * bucketMs));
+  const days = Map.groupBy(buckets, (row) => dayOf(Number(row["bucket"]) * quarterMs));
   return [...days]
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([day, ofDay]) => {

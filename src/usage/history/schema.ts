@@ -6,7 +6,7 @@ import { applicationId } from "../../log/sqlite/open-file.ts";
  * The usage tables. They are in the event log's file under names of their own and with a version of their own, so that log and
  * history change apart. The version stays 1 until one was released.
  *
- * `usage_rollup` holds sums for each quarter of an hour (time zones differ by quarters) and each value of a dimension: for 200,000
+ * `usage_rollup` holds sums for each quarter of an hour (`quarterMs`) and each value of a dimension: for 200,000
  * turns only some thousand rows are read. `''` means "unknown".
  */
 const version = 1;
@@ -42,9 +42,6 @@ const tables = `
     PRIMARY KEY (model, since_ms)
   ) WITHOUT ROWID;
 `;
-
-/** Length of a rollup's bucket. */
-export const bucketMs = 15 * 60_000;
 
 function hasTables(db: DatabaseSync): boolean {
   return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'usage_schema'").get() !== undefined;

@@ -1,0 +1,80 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readSettings } from "../src/cli/compose/settings.ts";
+import { defaultPort } from "../src/cli/serve/gateway-options.ts";
+import { exitCodes } from "../src/cli/terminal/exit-codes.ts";
+import { lowWindows } from "../src/opencode/quota.ts";
+import { lowFrom } from "../src/usage/window-words.ts";
+
+/**
+ * Facts that stand in more than one place because the places cannot import each other: an old Node, a plugin's bundle, a published
+ * client, prose. Each is compared with its home.
+ */
+const root = join(import.meta.dirname, "..");
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+const sources = globSync("src/**/*.ts", { cwd: root })
+  .map((file) => file.replaceAll("\\", "/"))
+  .filter((file) => !/\.(?:test|fake|conformance)\.ts$|^src\/proto\//.test(file));
+const pages = ["README.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: root })];
+
+test("the oldest Node is that of package.json, wherever it is named", () => {
+  const { engines } = JSON.parse(read("package.json")) as { engines: { node: string } };
+  const oldest = engines.node.replace(">=", "");
+  const said = [...sources, ...pages, "scripts/run.mjs"].flatMap((file) =>
+    [...read(file).matchAll(/Node (\d+\.\d+) or newer|older than (\d+\.\d+)[:,]/g)].map(([, a, b]) => [file, a ?? b]),
+  );
+  expect(said.length).toBeGreaterThan(5);
+  const program = "docs/client.md"; // a `.mts` file needs a newer Node than Millrace
+  expect(said.filter(([file, version]) => version !== oldest && file !== program)).toEqual([]);
+  const [major, minor] = oldest.split(".");
+  expect(read("src/cli/bin.ts")).toContain(`major < ${major} || (major === ${major} && minor < ${minor})`);
+});
+
+test("the port is that of `serve`, wherever an address of the gateway is written", () => {
+  const said = [...sources, ...pages, "scripts/docs/guide-page.ts"].flatMap((file) =>
+    [...read(file).matchAll(/http:\/\/127\.0\.0\.1:(421\d\d)\b/g)].map(([, port]) => [file, port]),
+  );
+  expect(said.length).toBeGreaterThan(5);
+  expect(said.filter(([, port]) => port !== String(defaultPort))).toEqual([]);
+});
+
+test("the exit codes of the entry, which loads nothing first, are those of the commands", () => {
+  const used = [...read("src/cli/bin.ts").matchAll(/process\.exit\((\d+)\)/g)].map(([, code]) => Number(code));
+  expect(used).toEqual([exitCodes.unavailable, exitCodes.interrupted, exitCodes.ok, exitCodes.cannotCreate]);
+});
+
+test("the OpenCode plugin looks for the files where the commands put them, and warns where they do", () => {
+  const { folder, keyFile, gatewayFile } = readSettings({ env: {}, homeFolder: "/home/me" });
+  const [plugin, gateway] = [read("src/opencode/plugin.ts"), read("src/opencode/gateway.ts")];
+  const nameIn = (path: string, parent: string) => path.slice(parent.length + 1);
+  expect(plugin).toContain(`"${nameIn(folder, "/home/me")}"`);
+  for (const file of [keyFile, gatewayFile]) expect(gateway).toContain(`home.folder, "${nameIn(file, folder)}"`);
+  const named = [...plugin.matchAll(/env\["(\w+)"\]/g)].map(([, name]) => name ?? "");
+  const moved = readSettings({ env: Object.fromEntries(named.map((name) => [name, "/else"])), homeFolder: "/home/me" });
+  expect([moved.folder, moved.keyFile]).toEqual(["/else", "/else"]);
+  const at = (utilization: number) =>
+    lowWindows({ data: [{ ...plan, windows: [{ ...window, utilization }] }], errors: [] }).length;
+  expect([at(lowFrom - 0.01), at(lowFrom)]).toEqual([0, 1]);
+});
+const plan = { ide: "devin", plan_name: null, fetched_at: "", stale: false };
+const window = {
+  id: "w",
+  label: "W",
+  unit: "percent",
+  state: "metered",
+  used: 0,
+  limit: 100,
+  remaining: 100,
+  resets_at: null,
+};
+
+test("docs/retries.md and the sources name each other", () => {
+  const rows = [...read("docs/retries.md").matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = ""]) =>
+    [...cell.matchAll(/`([\w/.-]+\/[\w.-]+)`/g)].map(([, file]) => `src/${file}`),
+  );
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+  const citing = sources.filter((file) => /rows? (?:of|in) `?docs\/retries\.md/i.test(read(file)));
+  expect(citing.filter((file) => !rows.includes(file) && file !== "src/base/retry.ts")).toEqual([]);
+});
