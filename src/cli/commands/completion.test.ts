@@ -83,21 +83,13 @@ const inFish: Completes = (file, lines) =>
     return run("fish", ["--no-config", "-c", code]).map((line) => line.replace(/\t.*/, ""));
   });
 
-const inPowerShell: Completes = (file, lines) =>
-  lines.map((typed) => {
-    const line = ["millrace", ...typed].join(" ");
-    const code = `. ${file}; (TabExpansion2 -inputScript '${line}' -cursorColumn ${line.length}).CompletionMatches.CompletionText`;
-    return run("pwsh", ["-NoProfile", "-Command", code]).map((word) => word.trimEnd());
-  });
-
 describe.each([
   ["bash", "bash", inBash],
   ["zsh", "zsh", inZsh],
   ["fish", "fish", inFish],
-  ["powershell", "pwsh", inPowerShell],
 ] as const)("a real %s (skipped where it is not installed)", (shell, program, complete) => {
   test.runIf(has(program))("completes commands, subcommands, options and values", async () => {
-    const file = join(homeFolder, `millrace.${shell === "powershell" ? "ps1" : shell}`);
+    const file = join(homeFolder, `millrace.${shell}`);
     writeFileSync(file, await script(shell));
     const [all = [], ...offered] = complete(file, [[""], ...cases.map(([typed]) => typed)]);
     expect(all).toEqual(expect.arrayContaining(Object.keys(outlines)));
@@ -106,12 +98,12 @@ describe.each([
 });
 
 test("every shell's script knows every command and option", async () => {
-  for (const shell of ["bash", "zsh", "fish", "powershell"]) {
+  for (const shell of ["bash", "zsh", "fish"]) {
     const text = await script(shell);
     for (const name of Object.keys(outlines)) expect(text).toContain(name);
     expect(text).toContain(shell === "fish" ? "-l log-level" : "--log-level");
   }
   const io = fakeIo({ homeFolder });
   expect(await main(["completion", "tcsh"], io)).toBe(64);
-  expect(io.written.stderr()).toContain("One of: bash, zsh, fish, powershell.");
+  expect(io.written.stderr()).toContain("One of: bash, zsh, fish.");
 });
