@@ -1,9 +1,9 @@
-import { productToday } from "../base/ide-name.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type CallOptions, createClient, type Interceptor } from "@connectrpc/connect";
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorCode, MillraceError } from "../base/errors.ts";
+import { productToday } from "../base/ide-name.ts";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { RetryPolicy } from "../base/retry.ts";
 import { SharedCall } from "../base/shared-call.ts";

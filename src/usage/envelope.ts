@@ -4,7 +4,7 @@ import { productName } from "../language-server/product-name.ts";
 import type { Elsewhere, OwnSessions } from "./elsewhere.ts";
 import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
-import { limitUnits, type LimitWindow } from "./limits.ts";
+import { type LimitWindow, limitUnits } from "./limits.ts";
 import type { Limits, LimitsReading, ReadingError } from "./meter.ts";
 import type { Pace } from "./pace.ts";
 import type { UsageReport } from "./usage-report.ts";

@@ -1,8 +1,8 @@
-import { productToday } from "../base/ide-name.ts";
 import { fromBinary } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { z } from "zod";
 import { MillraceError } from "../base/errors.ts";
+import { productToday } from "../base/ide-name.ts";
 import { type UserStatus, UserStatusSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import {
   type LimitsSnapshot,

@@ -77,7 +77,7 @@ describe("a usage history that cannot be used when the gateway starts", () => {
     await openai(served).chat.completions.create(ask("meanwhile"));
     const usage = await told(served, "/v1/usage");
     expect(usage.status).toBe(503);
-    expect(await usage.text()).toContain("newer Millrace");
+    expect(await usage.text()).toContain("another version of Millrace");
     expect((await (await told(served, "/v1/limits")).json()) as object).toMatchObject({
       data: [{ ide: "devin" }],
       errors: [{ code: "degraded" }],

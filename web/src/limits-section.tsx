@@ -1,10 +1,10 @@
 import { productToday } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
+import { toneOf } from "../../src/usage/window-words.ts";
 import { AlertSwitch } from "./alerts.tsx";
 import { Failure, Loading, Prose, Section } from "./parts.tsx";
 import { type DataState, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
-import { toneOf } from "../../src/usage/window-words.ts";
 import { amountInWords, ideName, resetInWords, verdictInWords } from "./words.ts";
 
 /** The limits of every IDE: a bar for each window, with the tick where an even pace would stand. */

@@ -1,6 +1,6 @@
-import { productToday } from "../../base/ide-name.ts";
 import { join } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
+import { productToday } from "../../base/ide-name.ts";
 import { ModelSchema } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import type { BuildSchema } from "../../schema/open-schemas.ts";
 import type { SchemaDifference } from "../../schema/reconcile.ts";

@@ -1,13 +1,13 @@
 import { stat } from "node:fs/promises";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
+import { productToday } from "../../base/ide-name.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import { joinPath } from "../../ide/apps/layouts.ts";
 import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
 import { byServer, isFound, nearestMiss } from "../../ide/process/near-miss.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
-import { productToday } from "../../base/ide-name.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 import { nameOfRunning, signedOutHere } from "../serve/servers.ts";
 import { type Finding, finding } from "./finding.ts";

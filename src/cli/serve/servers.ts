@@ -3,13 +3,12 @@ import type { ServerSource } from "../../backends/current-server.ts";
 import { deadline } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde, MillraceError } from "../../base/errors.ts";
-import { ideName } from "../../base/ide-name.ts";
+import { ideName, productToday } from "../../base/ide-name.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/ide.ts";
 import { nearestMiss } from "../../ide/process/near-miss.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
-import { productToday } from "../../base/ide-name.ts";
 import { productName } from "../../language-server/product-name.ts";
 import { parseStatus } from "../../usage/saved-plan.ts";
 

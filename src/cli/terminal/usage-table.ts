@@ -1,4 +1,3 @@
-import { amountInWords, type Tone, toneOf } from "../../usage/window-words.ts";
 import type {
   ElsewhereEnvelope,
   LimitsEnvelope,
@@ -8,6 +7,7 @@ import type {
   UsageEnvelope,
 } from "../../usage/envelope.ts";
 import { durationInWords, type FormatInstant, paceFromJson, paceInWords } from "../../usage/pace-words.ts";
+import { amountInWords, type Tone, toneOf } from "../../usage/window-words.ts";
 import { displayWidth, padEndTo, padStartTo, wrapLine } from "./display-width.ts";
 import type { Output } from "./output.ts";
 import { type Column, printTable } from "./table.ts";

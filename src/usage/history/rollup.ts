@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { quarterMs } from "../since.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 import type { DaySpend, DaysQuery, Spend, SpendQuery } from "./history.ts";
 import { daysBetween, localDays } from "./local-days.ts";
-import { quarterMs } from "../since.ts";
 
 /** The sums of a rollup, as columns; a turn adds to each, a query sums each. */
 const sums = [
