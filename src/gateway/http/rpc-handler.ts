@@ -5,6 +5,7 @@ import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Meter } from "../../usage/meter.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
+import type { Bodies } from "./body.ts";
 import { authenticate, type Caller, corsHeaders, type GuardPolicy, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { Refusal } from "./refusal.ts";
@@ -35,6 +36,8 @@ export interface RpcParts {
   readonly metrics: GatewayMetrics;
   readonly waits: Timing;
   readonly limits: { readonly maxBodyBytes: number };
+  /** The memory that messages share with the bodies of HTTP. */
+  readonly bodies: Pick<Bodies, "memory">;
   /** Keeps who came back to a turn, where turns are metered. */
   readonly meter?: Pick<Meter, "recordResumption"> | undefined;
 }

@@ -8,6 +8,7 @@ import type { LogStore } from "../../log/store.ts";
 import { FakeModels } from "../../models/models.fake.ts";
 import { FakeBackend } from "../../turns/backend.fake.ts";
 import { fakeTurns } from "../../turns/turns.fake.ts";
+import { Bodies } from "../http/body.ts";
 import { defaultTiming } from "../http/timing.ts";
 import { GatewayMetrics } from "../metrics/metrics.ts";
 import { parseAttach } from "./attach-headers.ts";
@@ -177,6 +178,7 @@ export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string
     metrics,
     waits: defaultTiming,
     limits: { maxBodyBytes: 1_000_000 },
+    bodies: new Bodies(1_000_000),
     quotas: new Quotas(clock, defaultQuotas),
   };
   return { parts, turns, clock };

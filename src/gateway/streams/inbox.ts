@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { bestEffort } from "../../base/async.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
 import { superseded } from "../../log/rows.ts";
@@ -33,6 +33,9 @@ export interface InboxPorts extends Pick<RpcParts, "models" | "metrics" | "limit
 /** Messages that wait for a missing one, and messages that wait to be accepted; more of either are not taken. */
 export const mostWaiting = 64;
 
+/** Bytes of messages that wait for a missing one, and of those that are taken before the earlier ones are accepted. */
+const mostWaitingBytes = 1024 * 1024;
+
 /**
  * The client's messages on one attach: takes them in the order of their numbers and stores each with the turn that it starts.
  * Only then is the message acknowledged. It works on one message at a time; an abort is carried out as soon as it arrives.
@@ -44,6 +47,7 @@ export class Inbox {
   /** The work on all messages that have arrived; each waits for the one before. Never rejects. */
   #line: Promise<void> = Promise.resolve();
   #waiting = 0;
+  #waitingBytes = 0;
   /** The next number that may come after those in the line. */
   #expected: number;
   #answer: { readonly turnId: TurnId; readonly ended: Promise<EndedAnswer> } | undefined;
@@ -70,7 +74,7 @@ export class Inbox {
     try {
       for await (const message of messages) {
         this.#take(message, waitsForGaps, signal);
-        if (this.#waiting >= mostWaiting) await this.#line;
+        if (this.#waiting >= mostWaiting || this.#waitingBytes > mostWaitingBytes) await this.#line;
       }
       await this.#line;
     } catch (error) {
@@ -89,10 +93,14 @@ export class Inbox {
 
   #enqueue(message: ParsedMessage, signal: AbortSignal): void {
     this.#waiting++;
+    this.#waitingBytes += message.payload.length;
     this.#line = this.#line
       .then(() => (signal.aborted ? undefined : this.#accept(message, signal)))
       .catch((error: unknown) => this.#ports.fail(error))
-      .finally(() => void this.#waiting--);
+      .finally(() => {
+        this.#waiting--;
+        this.#waitingBytes -= message.payload.length;
+      });
   }
 
   /** The messages whose turn it is, with this one. */
@@ -102,7 +110,7 @@ export class Inbox {
     const { seqno, input } = message;
     if (input.type === "abort" && (seqno === undefined || seqno >= state.accepted)) this.#abortNow();
     if (seqno === undefined || seqno < this.#expected) return [message];
-    if (seqno > this.#expected && (!waitsForGaps || this.#early.size >= mostWaiting)) throw gap(seqno, this.#expected);
+    if (seqno > this.#expected && (!waitsForGaps || this.#isFull(message))) throw gap(seqno, this.#expected);
     this.#early.set(seqno, message);
     const ready: ParsedMessage[] = [];
     for (let next = this.#early.get(this.#expected); next !== undefined; next = this.#early.get(this.#expected)) {
@@ -110,6 +118,13 @@ export class Inbox {
       ready.push(next);
     }
     return ready;
+  }
+
+  /** Whether no more messages may wait for a missing one. */
+  #isFull({ payload }: ParsedMessage): boolean {
+    let bytes = payload.length;
+    for (const early of this.#early.values()) bytes += early.payload.length;
+    return this.#early.size >= mostWaiting || bytes > mostWaitingBytes;
   }
 
   /** Carried out before it is accepted: a repetition does no harm. Results that wait then start nothing. */
@@ -186,6 +201,7 @@ export class Inbox {
 /** Whether the error means that a received message is malformed, rather than that the connection broke. */
 function isOfMessage(error: unknown): boolean {
   if (!(error instanceof ConnectError)) return false;
+  if (isMillraceError(error.cause)) return true; // a limit of bodies
   return [Code.InvalidArgument, Code.ResourceExhausted, Code.Internal].includes(error.code);
 }
 
