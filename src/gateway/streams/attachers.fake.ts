@@ -13,9 +13,8 @@ import { defaultTiming } from "../http/timing.ts";
 import { GatewayMetrics } from "../metrics/metrics.ts";
 import { parseAttach } from "./attach-headers.ts";
 import { brokenPromises, type Heard } from "./broken-promises.fake.ts";
-import { defaultQuotas, Quotas } from "./quotas.ts";
 import { detailsOf, type MessageInit, RawAttach } from "./raw-client.fake.ts";
-import { carry, runSession, type StreamParts } from "./session.ts";
+import { carry, runSession, type StreamParts, StreamPlaces } from "./session.ts";
 import { headersOf, newNames } from "./stream-world.fake.ts";
 
 /** The actions of one client on its connection, in this order: it sends messages, and may leave. */
@@ -179,7 +178,7 @@ export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string
     waits: defaultTiming,
     limits: { maxBodyBytes: 1_000_000 },
     bodies: new Bodies(1_000_000),
-    quotas: new Quotas(clock, defaultQuotas),
+    places: new StreamPlaces(256),
   };
   return { parts, turns, clock };
 }

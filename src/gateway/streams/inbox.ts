@@ -17,13 +17,11 @@ import { refusal } from "../dialects/idempotent/errors.ts";
 import type { RpcParts } from "../http/rpc-handler.ts";
 import { firstTurn, nextTurn } from "./next-turn.ts";
 import type { OpenStream } from "./progress.ts";
-import type { Quotas } from "./quotas.ts";
 import { unreadable } from "./rpc/refuse-call.ts";
 import { type EndedAnswer, readAnswer } from "./stream-log.ts";
 
 /** The gateway's side of a session's messages. */
 export interface InboxPorts extends Pick<RpcParts, "models" | "metrics" | "limits"> {
-  readonly quotas: Pick<Quotas, "keep">;
   /** Called with the number of each message that is durable. */
   readonly acknowledge: (seqno: number) => void;
   /** Called once with the reason why the attach must end: a message was wrong, or could not be stored. */
@@ -143,7 +141,6 @@ export class Inbox {
       return;
     }
     const start = await this.#startOf(input, number, signal);
-    this.#ports.quotas.keep(ask.name.caller, payload.length);
     const running = state.turns.at(-1);
     if (input.type === "abort" && running !== undefined && !(await attachment.cancel(running, "client")))
       throw superseded();

@@ -20,11 +20,10 @@ import type { Refusal } from "../http/refusal.ts";
 import type { OpenRpc, RpcHandler, RpcRequest, RpcResponse } from "../http/rpc-handler.ts";
 import { Appends } from "./carriers/appends.ts";
 import { type PollAnswer, PolledAttach } from "./carriers/poll.ts";
-import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
 import { costOf } from "./rpc/message-door.ts";
 import { encodeAny, isCallPath, unreadable, writeRefusal } from "./rpc/refuse-call.ts";
 import { rpcServer } from "./rpc/rpc-server.ts";
-import { type Carrier, carry, runSession, type StreamParts } from "./session.ts";
+import { type Carrier, carry, defaultPlaces, runSession, type StreamParts, StreamPlaces } from "./session.ts";
 
 const callerKey = createContextKey<CallOf>(
   { digest: "", memory: () => ({ hold() {} }) },
@@ -41,11 +40,11 @@ interface CallOf {
 const goodbyeMs = 1_000;
 
 /** The idempotent streaming protocol over a gateway's parts, on the gateway's own port. Source: docs/stream-protocol.md. */
-export function openStreams(streams: Pick<StreamTurns, "attach">, quotas: Partial<StreamQuotas> = {}): OpenRpc {
-  return (parts) => {
-    const counted = new Quotas(parts.clock, { ...defaultQuotas, ...quotas });
-    return new Streams({ ...parts, streams, quotas: counted });
-  };
+export function openStreams(
+  streams: Pick<StreamTurns, "attach">,
+  { openStreams = defaultPlaces.openStreams }: { readonly openStreams?: number | undefined } = {},
+): OpenRpc {
+  return (parts) => new Streams({ ...parts, streams, places: new StreamPlaces(openStreams) });
 }
 
 class Streams implements RpcHandler {
