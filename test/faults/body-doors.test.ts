@@ -1,21 +1,22 @@
 import { on, once } from "node:events";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { canServeSockets } from "../../src/gateway/http/responses-socket.ts";
 import { routes } from "../../src/gateway/routes/all-routes.ts";
+import {
+  StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
+  StreamUnifiedChatRequestSchema,
+  StreamUnifiedChatRequestWithToolsSchema,
+} from "../../src/proto/aiserver/v1/chat_pb.ts";
+import { type DoorAnswer, messageDoors, rpcDoors } from "../attacks/rpc-doors.ts";
 import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
 import { ask, patience, sharedWorld } from "../support/world.ts";
 
 const world = sharedWorld(["--retention", "1m"]);
 const megabyte = 1024 * 1024;
 
-/** A refusal: its status, and the message of its error in any API's form. */
-interface Refusal {
-  readonly status: number;
-  readonly text: string;
-}
-
-type Door = (served: GatewayProcess, body: string) => Promise<Refusal>;
+type Door = (served: GatewayProcess, body: string) => Promise<DoorAnswer>;
 
 const http =
   (path: string): Door =>
@@ -46,6 +47,7 @@ const overSocket: Door = async (served, body) => {
 const paths = routes.flatMap(({ body, path }) => (body === undefined ? [] : [path.replaceAll(/\{\w+\}/g, "x")]));
 const doors = new Map<string, Door>(paths.map((path) => [path, http(path)]));
 if (canServeSockets()) doors.set("a WebSocket", overSocket);
+for (const [name, send] of rpcDoors("json")) doors.set(name, (served, body) => send(served, Buffer.from(body)));
 
 const fits = { ...ask(""), type: "response.create", input: "x", prompt: "x", max_tokens: 9 };
 const withMember = (name: string, json: string) => `${JSON.stringify(fits).slice(0, -1)},"${name}":${json}}`;
@@ -67,6 +69,44 @@ it.each(bodies)("every door refuses a body by the same limits: %s", async (_, bo
   for (const [door, send] of doors) {
     const refused = await send(served, body);
     expect([door, refused.status, says.test(refused.text)]).toEqual([door, status, true]);
+  }
+});
+
+const words = Buffer.from("words ".repeat(1_600_000));
+const messages: readonly (readonly [what: string, message: () => Uint8Array, status: number, says: RegExp])[] = [
+  ["300,000 fields", () => Buffer.alloc(600_000, Buffer.from([0x78, 0])), 413, /JSON values/],
+  ["300,000 elements of a packed list", () => packedTools(300_000), 413, /JSON values/],
+  ["9 MB of words", () => requestOf({ systemPrompt: words.toString() }), 413, /more than 8 MB/],
+  ["no protobuf", () => Buffer.alloc(100, 0xff), 400, /./],
+];
+
+const requestOf = (chat: MessageInitShape<typeof StreamUnifiedChatRequestSchema>) => {
+  const request = { case: "streamUnifiedChatRequest", value: create(StreamUnifiedChatRequestSchema, chat) } as const;
+  const value = create(StreamUnifiedChatRequestWithToolsSchema, { request });
+  return toBinary(
+    ClientMessageSchema,
+    create(ClientMessageSchema, { seqno: 0, request: { case: "clientChunk", value } }),
+  );
+};
+const packedTools = (count: number) => requestOf({ supportedTools: Array.from({ length: count }, () => 1) });
+
+it.each(messages)(
+  "every door of the stream protocol refuses a message by the same limits: %s",
+  async (_, messageOf, status, says) => {
+    const { served } = world();
+    const message = messageOf();
+    for (const [door, send] of messageDoors()) {
+      const refused = await send(served, message);
+      expect([door, refused.status, says.test(refused.text)]).toEqual([door, status, true]);
+    }
+  },
+);
+
+it("every method of the stream protocol refuses protobuf of 300,000 fields", async () => {
+  const { served } = world();
+  for (const [door, send] of rpcDoors("proto")) {
+    const refused = await send(served, Buffer.alloc(600_000, Buffer.from([0x78, 0])));
+    expect([door, refused.status, /JSON values/.test(refused.text)]).toEqual([door, 413, true]);
   }
 });
 

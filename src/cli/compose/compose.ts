@@ -138,7 +138,7 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     turns,
     events,
     meter,
-    rpc: openStreams(turns, { retainedMs: retention.keptMs }),
+    rpc: openStreams(turns),
     metrics,
     storeState: () => describeStore(opened),
     pauseState: () => readPause(settings.pauseFile) ?? null,

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -26,10 +25,10 @@ async function untilClosed(port: number, write: (socket: Socket) => void): Promi
   const socket = connect(port, "127.0.0.1");
   let got = "";
   socket.on("data", (bytes: Buffer) => (got += bytes.toString("latin1")));
-  socket.on("error", () => {}); // a reset is an end too
-  await once(socket, "connect");
-  write(socket);
-  await once(socket, "close");
+  socket.on("error", () => {}); // a reset is an end too, so nothing here waits with `once`, which rejects on it
+  const closed = new Promise((resolve) => socket.on("close", resolve));
+  socket.on("connect", () => write(socket));
+  await closed;
   return got;
 }
 

@@ -20,11 +20,11 @@ const mostText = 8 * 1024 * 1024;
 
 /** @throws MillraceError `invalid_request` with status 413 when it has too much text or too many values. */
 export function refuseCostly({ values, text }: JsonCost): void {
+  if (values <= mostValues && text <= mostText) return;
   const hint = "Start a new conversation, or send fewer messages, tools and files.";
   const [most, megabytes] = [mostValues.toLocaleString("en"), `${mostText / 1024 / 1024} MB`];
   if (values > mostValues) throw notServed(413, `The body has more than ${most} JSON values.`, hint);
-  if (text > mostText)
-    throw notServed(413, `The body has more than ${megabytes} beside images and files in base64.`, hint);
+  throw notServed(413, `The body has more than ${megabytes} beside images and files in base64.`, hint);
 }
 
 /** No text has so long a run of the letters of base64; an image is one run. */
@@ -65,6 +65,12 @@ export class JsonScan {
   #string = "";
   /** Whether an image can stand in the string that is open. */
   #isImage = false;
+  readonly #carriers: ReadonlySet<string>;
+
+  /** `carriers`: members of the body itself that hold another message in base64 or hexadecimal. That one is counted by itself. */
+  constructor(carriers: ReadonlySet<string> = new Set()) {
+    this.#carriers = carriers;
+  }
 
   get cost(): JsonCost {
     return { bytes: this.#bytes, values: this.#values, text: this.#text };
@@ -149,6 +155,7 @@ export class JsonScan {
 
   #mayBeImage(): boolean {
     const names = this.#names;
+    if (names.length === 2 && this.#carriers.has(names[1] ?? "")) return true;
     if (!images.has(names.at(-1) ?? "") || !holders.has(names[1] ?? "")) return false;
     return !names.some((name, level) => level > 1 && this.#isList[level] === false && calls.has(name));
   }

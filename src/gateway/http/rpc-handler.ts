@@ -4,6 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
+import type { Bodies } from "./body.ts";
 import { authenticate, type Caller, corsHeaders, type GuardPolicy, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { Refusal } from "./refusal.ts";
@@ -34,6 +35,8 @@ export interface RpcParts {
   readonly metrics: GatewayMetrics;
   readonly waits: Timing;
   readonly limits: { readonly maxBodyBytes: number };
+  /** The memory that messages share with the bodies of HTTP. */
+  readonly bodies: Pick<Bodies, "memory">;
 }
 
 /** Opens another protocol over a gateway's parts. */

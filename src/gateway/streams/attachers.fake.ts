@@ -8,13 +8,13 @@ import type { LogStore } from "../../log/store.ts";
 import { FakeModels } from "../../models/models.fake.ts";
 import { FakeBackend } from "../../turns/backend.fake.ts";
 import { fakeTurns } from "../../turns/turns.fake.ts";
+import { Bodies } from "../http/body.ts";
 import { defaultTiming } from "../http/timing.ts";
 import { GatewayMetrics } from "../metrics/metrics.ts";
 import { parseAttach } from "./attach-headers.ts";
 import { brokenPromises, type Heard } from "./broken-promises.fake.ts";
-import { defaultQuotas, Quotas } from "./quotas.ts";
 import { detailsOf, type MessageInit, RawAttach } from "./raw-client.fake.ts";
-import { carry, runSession, type StreamParts } from "./session.ts";
+import { carry, runSession, type StreamParts, StreamPlaces } from "./session.ts";
 import { headersOf, newNames } from "./stream-world.fake.ts";
 
 /** The actions of one client on its connection, in this order: it sends messages, and may leave. */
@@ -177,7 +177,8 @@ export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string
     metrics,
     waits: defaultTiming,
     limits: { maxBodyBytes: 1_000_000 },
-    quotas: new Quotas(clock, defaultQuotas),
+    bodies: new Bodies(1_000_000),
+    places: new StreamPlaces(256),
   };
   return { parts, turns, clock };
 }

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { bestEffort } from "../../base/async.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
 import { superseded } from "../../log/rows.ts";
@@ -17,13 +17,11 @@ import { refusal } from "../dialects/idempotent/errors.ts";
 import type { RpcParts } from "../http/rpc-handler.ts";
 import { firstTurn, nextTurn } from "./next-turn.ts";
 import type { OpenStream } from "./progress.ts";
-import type { Quotas } from "./quotas.ts";
 import { unreadable } from "./rpc/refuse-call.ts";
 import { type EndedAnswer, readAnswer } from "./stream-log.ts";
 
 /** The gateway's side of a session's messages. */
 export interface InboxPorts extends Pick<RpcParts, "models" | "metrics" | "limits"> {
-  readonly quotas: Pick<Quotas, "keep">;
   /** Called with the number of each message that is durable. */
   readonly acknowledge: (seqno: number) => void;
   /** Called once with the reason why the attach must end: a message was wrong, or could not be stored. */
@@ -32,6 +30,9 @@ export interface InboxPorts extends Pick<RpcParts, "models" | "metrics" | "limit
 
 /** Messages that wait for a missing one, and messages that wait to be accepted; more of either are not taken. */
 export const mostWaiting = 64;
+
+/** Bytes of messages that wait for a missing one, and of those that are taken before the earlier ones are accepted. */
+const mostWaitingBytes = 1024 * 1024;
 
 /**
  * The client's messages on one attach: takes them in the order of their numbers and stores each with the turn that it starts.
@@ -44,6 +45,7 @@ export class Inbox {
   /** The work on all messages that have arrived; each waits for the one before. Never rejects. */
   #line: Promise<void> = Promise.resolve();
   #waiting = 0;
+  #waitingBytes = 0;
   /** The next number that may come after those in the line. */
   #expected: number;
   #answer: { readonly turnId: TurnId; readonly ended: Promise<EndedAnswer> } | undefined;
@@ -70,7 +72,7 @@ export class Inbox {
     try {
       for await (const message of messages) {
         this.#take(message, waitsForGaps, signal);
-        if (this.#waiting >= mostWaiting) await this.#line;
+        if (this.#waiting >= mostWaiting || this.#waitingBytes > mostWaitingBytes) await this.#line;
       }
       await this.#line;
     } catch (error) {
@@ -89,10 +91,14 @@ export class Inbox {
 
   #enqueue(message: ParsedMessage, signal: AbortSignal): void {
     this.#waiting++;
+    this.#waitingBytes += message.payload.length;
     this.#line = this.#line
       .then(() => (signal.aborted ? undefined : this.#accept(message, signal)))
       .catch((error: unknown) => this.#ports.fail(error))
-      .finally(() => void this.#waiting--);
+      .finally(() => {
+        this.#waiting--;
+        this.#waitingBytes -= message.payload.length;
+      });
   }
 
   /** The messages whose turn it is, with this one. */
@@ -102,7 +108,7 @@ export class Inbox {
     const { seqno, input } = message;
     if (input.type === "abort" && (seqno === undefined || seqno >= state.accepted)) this.#abortNow();
     if (seqno === undefined || seqno < this.#expected) return [message];
-    if (seqno > this.#expected && (!waitsForGaps || this.#early.size >= mostWaiting)) throw gap(seqno, this.#expected);
+    if (seqno > this.#expected && (!waitsForGaps || this.#isFull(message))) throw gap(seqno, this.#expected);
     this.#early.set(seqno, message);
     const ready: ParsedMessage[] = [];
     for (let next = this.#early.get(this.#expected); next !== undefined; next = this.#early.get(this.#expected)) {
@@ -110,6 +116,13 @@ export class Inbox {
       ready.push(next);
     }
     return ready;
+  }
+
+  /** Whether no more messages may wait for a missing one. */
+  #isFull({ payload }: ParsedMessage): boolean {
+    let bytes = payload.length;
+    for (const early of this.#early.values()) bytes += early.payload.length;
+    return this.#early.size >= mostWaiting || bytes > mostWaitingBytes;
   }
 
   /** Carried out before it is accepted: a repetition does no harm. Results that wait then start nothing. */
@@ -128,7 +141,6 @@ export class Inbox {
       return;
     }
     const start = await this.#startOf(input, number, signal);
-    this.#ports.quotas.keep(ask.name.caller, payload.length);
     const running = state.turns.at(-1);
     if (input.type === "abort" && running !== undefined && !(await attachment.cancel(running, "client")))
       throw superseded();
@@ -186,6 +198,7 @@ export class Inbox {
 /** Whether the error means that a received message is malformed, rather than that the connection broke. */
 function isOfMessage(error: unknown): boolean {
   if (!(error instanceof ConnectError)) return false;
+  if (isMillraceError(error.cause)) return true; // a limit of bodies
   return [Code.InvalidArgument, Code.ResourceExhausted, Code.Internal].includes(error.code);
 }
 

@@ -14,27 +14,37 @@ import {
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { StreamTurns } from "../../turns/attach.ts";
 import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
+import { type BodyMemory, memoryOf } from "../http/body.ts";
 import type { Caller } from "../http/guard.ts";
 import type { Refusal } from "../http/refusal.ts";
 import type { OpenRpc, RpcHandler, RpcRequest, RpcResponse } from "../http/rpc-handler.ts";
 import { Appends } from "./carriers/appends.ts";
 import { type PollAnswer, PolledAttach } from "./carriers/poll.ts";
-import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
+import { costOf } from "./rpc/message-door.ts";
 import { encodeAny, isCallPath, unreadable, writeRefusal } from "./rpc/refuse-call.ts";
 import { rpcServer } from "./rpc/rpc-server.ts";
-import { type Carrier, carry, runSession, type StreamParts } from "./session.ts";
+import { type Carrier, carry, defaultPlaces, runSession, type StreamParts, StreamPlaces } from "./session.ts";
 
-const callerKey = createContextKey("", { description: "digest of the caller's API key" });
+const callerKey = createContextKey<CallOf>(
+  { digest: "", memory: () => ({ hold() {} }) },
+  { description: "the caller" },
+);
+
+/** Who calls: the digest of the API key, and the memory that this caller's messages may take. */
+interface CallOf {
+  readonly digest: string;
+  readonly memory: () => BodyMemory;
+}
 
 /** How long a stopping gateway waits until its streams have told their clients; ms. */
 const goodbyeMs = 1_000;
 
 /** The idempotent streaming protocol over a gateway's parts, on the gateway's own port. Source: docs/stream-protocol.md. */
-export function openStreams(streams: Pick<StreamTurns, "attach">, quotas: Partial<StreamQuotas> = {}): OpenRpc {
-  return (parts) => {
-    const counted = new Quotas(parts.clock, { ...defaultQuotas, ...quotas });
-    return new Streams({ ...parts, streams, quotas: counted });
-  };
+export function openStreams(
+  streams: Pick<StreamTurns, "attach">,
+  { openStreams = defaultPlaces.openStreams }: { readonly openStreams?: number | undefined } = {},
+): OpenRpc {
+  return (parts) => new Streams({ ...parts, streams, places: new StreamPlaces(openStreams) });
 }
 
 class Streams implements RpcHandler {
@@ -66,7 +76,8 @@ class Streams implements RpcHandler {
       this.#open.delete(promise);
       resolve();
     });
-    this.#serve(request, response, createContextValues().set(callerKey, caller.digest));
+    const memory = () => this.#parts.bodies.memory(caller.owner);
+    this.#serve(request, response, { values: createContextValues().set(callerKey, { ...caller, memory }), memory });
   }
 
   refuse(request: RpcRequest, response: RpcResponse, refusal: Refusal): void {
@@ -94,15 +105,15 @@ class Streams implements RpcHandler {
   /** Tier 1: both ways in one call. */
   async *#bidi(messages: AsyncIterable<ClientMessage>, context: HandlerContext): AsyncGenerator<ServerMessage, void> {
     const { requestHeader, signal, values } = context;
-    const caller = values.get(callerKey);
-    yield* this.#session({ caller, headers: requestHeader, messages, waitsForGaps: false, signal });
+    const { digest } = values.get(callerKey);
+    yield* this.#session({ caller: digest, headers: requestHeader, messages, waitsForGaps: false, signal });
   }
 
   /** Tier 3: a piece of that way down. */
   async *#poll(ask: BidiPollRequest, context: HandlerContext): AsyncGenerator<PollAnswer, void> {
     const caller = context.values.get(callerKey);
     const requestId = idOf(ask.requestId?.requestId ?? "");
-    const key = writeJson([caller, requestId]);
+    const key = writeJson([caller.digest, requestId]);
     let polled = this.#polled.get(key);
     if (polled === undefined) {
       if (ask.startRequest !== true) throw encodeInterruption("Nothing is open under this request id; attach again.");
@@ -121,11 +132,7 @@ class Streams implements RpcHandler {
     const caller = context.values.get(callerKey);
     try {
       const bytes = ask.dataBinary.length > 0 ? ask.dataBinary : fromHex(ask.data);
-      const append = {
-        seqno: ask.appendSeqno,
-        message: readMessage(bytes),
-        bytes: bytes.length,
-      };
+      const append = { seqno: ask.appendSeqno, ...readMessage(bytes) };
       this.#appends.append(caller, idOf(ask.requestId?.requestId ?? ""), append);
       return {};
     } catch (error) {
@@ -135,14 +142,14 @@ class Streams implements RpcHandler {
 
   /** Tiers 2 and 3: the way down for the messages that are appended under this request id. */
   async *#down(
-    caller: string,
+    caller: CallOf,
     requestId: string,
     headers: Headers,
     signal: AbortSignal,
   ): AsyncGenerator<ServerMessage, void> {
     const up = this.#appends.claim(caller, idOf(requestId));
     try {
-      yield* this.#session({ caller, headers, messages: up.messages(), waitsForGaps: true, signal });
+      yield* this.#session({ caller: caller.digest, headers, messages: up.messages(), waitsForGaps: true, signal });
     } finally {
       up.end();
     }
@@ -170,9 +177,11 @@ function fromHex(text: string): Uint8Array {
   });
 }
 
-function readMessage(bytes: Uint8Array): ClientMessage {
+/** @throws MillraceError `invalid_request`, also where it costs more than a message may. */
+function readMessage(bytes: Uint8Array): { readonly message: ClientMessage; readonly bytes: number } {
+  const cost = costOf(ClientMessageSchema, bytes);
   try {
-    return fromBinary(ClientMessageSchema, bytes);
+    return { message: fromBinary(ClientMessageSchema, bytes), bytes: memoryOf(cost) };
   } catch (error) {
     throw unreadable(error, Number.POSITIVE_INFINITY);
   }

@@ -10,21 +10,46 @@ import {
 import type { Attachment, StreamTurns } from "../../turns/attach.ts";
 import { readPayload } from "../dialects/idempotent/client-message.ts";
 import type { StreamEncoder } from "../dialects/idempotent/encode.ts";
-import { encodeFailedEnd } from "../dialects/idempotent/errors.ts";
+import { encodeFailedEnd, refusal } from "../dialects/idempotent/errors.ts";
+import { eventIn } from "../dialects/idempotent/event-id.ts";
 import type { RpcParts } from "../http/rpc-handler.ts";
 import { isAnswering, lookAgainMs } from "../http/timing.ts";
 import type { StreamOutcome } from "../metrics/metrics.ts";
 import { parseAttach } from "./attach-headers.ts";
 import { Inbox } from "./inbox.ts";
 import { type OpenStream, StreamProgress } from "./progress.ts";
-import type { Quotas } from "./quotas.ts";
 import { encodeAny } from "./rpc/refuse-call.ts";
 import { liveChunks, readStored, type StoredStream, streamEncoder, welcomeOf } from "./stream-log.ts";
 
 /** The parts that every session shares. */
 export interface StreamParts extends RpcParts {
   readonly streams: Pick<StreamTurns, "attach">;
-  readonly quotas: Quotas;
+  readonly places: StreamPlaces;
+}
+
+/** Attaches that one caller may have open at once, of writers and observers: enough for hundreds of streams that all reconnect after a restart. */
+export const defaultPlaces = { openStreams: 256 };
+
+/** Counts the open attaches of each caller, in this process. Callers are keys of the gateway, so there are few. */
+export class StreamPlaces {
+  readonly #most: number;
+  readonly #taken = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** A place for one attach; the answered function gives it back. @throws MillraceError `rate_limited` with reason `too_many_streams`. */
+  take(caller: string): () => void {
+    const taken = this.#taken.get(caller) ?? 0;
+    if (taken >= this.#most)
+      throw refusal("rate_limited", "too_many_streams", `${this.#most} streams of this key are open.`, {
+        hint: "Close one, then attach.",
+        retryAfterMs: 60_000,
+      });
+    this.#taken.set(caller, taken + 1);
+    return () => void this.#taken.set(caller, (this.#taken.get(caller) ?? 1) - 1);
+  }
 }
 
 /** How long a fresh stream waits for its first message, where its client may believe that it was accepted before; ms. */
@@ -49,7 +74,7 @@ export async function runSession(parts: StreamParts, carrier: Carrier, stopping:
   let state: StreamProgress | undefined;
   try {
     const ask = parseAttach(carrier.headers, carrier.caller);
-    const leave = parts.quotas.attach(carrier.caller);
+    const leave = parts.places.take(carrier.caller);
     let attachment: Attachment | undefined;
     try {
       carrier.signal.throwIfAborted();

@@ -157,20 +157,22 @@ describe("a stream", () => {
   });
 
   test("R19: has a quota for each caller, and says when to retry", async () => {
-    const world = await streamWorld({ quotas: { openStreams: 1, attachesPerMinute: 2, retainedBytes: 200 } });
+    const world = await streamWorld({ openStreams: 1 });
     const first = await attach(world, "bidi", newNames()).until(({ welcome }) => welcome !== undefined);
     const second = await attach(world, "bidi", newNames()).ended;
     expect(detailsOf(second)).toMatchObject({ number: 41, info: { reason: "too_many_streams" } });
-    const tooLong = await first.send(say.request("long ".repeat(100))).ended;
-    expect(detailsOf(tooLong)).toMatchObject({ number: 41, info: { reason: "too_many_bytes" } });
-    await attach(world, "bidi", newNames())
-      .endInput()
-      .until(({ welcome }) => welcome !== undefined);
-    const often = await attach(world, "bidi", newNames()).ended;
-    expect(detailsOf(often).number).toBeUndefined();
-    expect(Number(often?.metadata.get("retry-after"))).toBeGreaterThan(0);
+    expect(Number(second?.metadata.get("retry-after"))).toBeGreaterThan(0);
     const guest = { authorization: "Bearer mr-guest-key-0123456789abcdef" };
     await world.client.attach("bidi", headersOf(newNames(), "0", guest)).until(({ welcome }) => welcome !== undefined);
+    await first.cut();
+    const isWelcome = () =>
+      attach(world, "bidi", newNames())
+        .until(({ welcome }) => welcome !== undefined)
+        .then(
+          () => true,
+          () => false,
+        );
+    await expect.poll(isWelcome).toBe(true); // the gateway learns a little later that the first one has left
   });
 
   test("gives a sign of life in silence while the model's server answers, and none when it does not", async () => {

@@ -16,7 +16,6 @@ import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
 import type { GatewayOptions } from "../http/options.ts";
 import { openStreams } from "./open-streams.ts";
-import type { StreamQuotas } from "./quotas.ts";
 import { rawClient, type TierName } from "./raw-client.fake.ts";
 
 export interface StreamWorldOptions {
@@ -25,7 +24,8 @@ export interface StreamWorldOptions {
   readonly backend?: FakeBackend;
   readonly turns?: Partial<TurnsOptions>;
   readonly gateway?: Partial<GatewayOptions>;
-  readonly quotas?: Partial<StreamQuotas>;
+  /** Streams that one caller may have open. */
+  readonly openStreams?: number;
 }
 
 /** A sealed log in a new file, which is removed after the test. */
@@ -59,7 +59,7 @@ export async function streamWorld(options: StreamWorldOptions = {}) {
     countTokens: (text) => Math.ceil(text.length / 4),
     ...options.turns,
   });
-  const fake = fakeGateway({ clock, turns, events, rpc: openStreams(turns, options.quotas), ...options.gateway });
+  const fake = fakeGateway({ clock, turns, events, rpc: openStreams(turns, options), ...options.gateway });
   const listening = await fake.gateway.listen({ host: "127.0.0.1", port: 0 });
   let closed = false;
   const close = async () => {

@@ -48,7 +48,6 @@ const reasons = {
   seqno_gap: { connect: Code.OutOfRange, error: E.BAD_REQUEST, passes: "never" },
   observer: { connect: Code.PermissionDenied, error: E.BAD_REQUEST, passes: "never" },
   too_many_streams: { connect: Code.ResourceExhausted, error: E.RESOURCE_EXHAUSTED, passes: "never" },
-  too_many_bytes: { connect: Code.ResourceExhausted, error: E.RESOURCE_EXHAUSTED, passes: "never" },
   foreign: { connect: Code.PermissionDenied, error: E.UNAUTHORIZED, passes: "never" },
   no_such_method: { connect: Code.Unimplemented, error: E.CUSTOM_MESSAGE, passes: "never" },
   needs_http2: { connect: Code.Unimplemented, error: E.CUSTOM_MESSAGE, passes: "never" },

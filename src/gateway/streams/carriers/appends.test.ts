@@ -3,13 +3,18 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import { StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
+import { Bodies } from "../../http/body.ts";
 import { Appends, defaultLimits, type WayUp } from "./appends.ts";
+
+const megabyte = 1024 * 1024;
+const bodies = new Bodies(megabyte);
+const caller = { digest: "caller", memory: () => bodies.memory(true) };
 
 function begin(limits: Partial<typeof defaultLimits> = {}) {
   const clock = new FakeClock();
   const appends = new Appends(clock, { ...defaultLimits, ...limits });
   const append = (requestId: string, seqno: number, bytes = 10) =>
-    appends.append("caller", requestId, {
+    appends.append(caller, requestId, {
       seqno: BigInt(seqno),
       message: create(ClientMessageSchema, { seqno, request: { case: "close", value: {} } }),
       bytes,
@@ -32,8 +37,8 @@ describe("calls of one attach", () => {
   test("meet whichever comes first", async () => {
     const { appends, append } = begin();
     append("a", 0);
-    expect(await take(appends.claim("caller", "a"), 1)).toEqual([0]);
-    const later = appends.claim("caller", "b");
+    expect(await take(appends.claim(caller, "a"), 1)).toEqual([0]);
+    const later = appends.claim(caller, "b");
     const taken = take(later, 1);
     append("b", 0);
     expect(await taken).toEqual([0]);
@@ -43,7 +48,7 @@ describe("calls of one attach", () => {
   test("never meet those of another caller", async () => {
     const { appends, append } = begin();
     append("a", 0);
-    const stranger = appends.claim("somebody else", "a");
+    const stranger = appends.claim({ ...caller, digest: "somebody else" }, "a");
     stranger.end();
     expect(await take(stranger, 1)).toEqual([]);
     expect(appends.unclaimed).toBe(1);
@@ -59,7 +64,7 @@ describe("calls of one attach", () => {
     await fc.assert(
       fc.asyncProperty(numbers, async (order) => {
         const { appends, append } = begin();
-        const up = appends.claim("caller", "a");
+        const up = appends.claim(caller, "a");
         for (const seqno of order) append("a", seqno);
         expect(await take(up, order.length)).toEqual([...order].sort((a, b) => a - b));
         append("a", 0); // again: the number inside decides
@@ -79,7 +84,7 @@ describe("calls of one attach", () => {
 
   test("are refused once their attach is over, for 5 minutes", async () => {
     const { appends, append, clock } = begin();
-    appends.claim("caller", "a").end();
+    appends.claim(caller, "a").end();
     expect(() => append("a", 0)).toThrow(/attach is over/);
     await clock.advance(300_001);
     append("a", 0);
@@ -88,28 +93,43 @@ describe("calls of one attach", () => {
 
   test("may begin anew under their id once the way down has ended", async () => {
     const { appends, append } = begin();
-    const first = appends.claim("caller", "a");
+    const first = appends.claim(caller, "a");
     append("a", 0);
     expect(await take(first, 1)).toEqual([0]);
     first.end();
-    const second = appends.claim("caller", "a");
+    const second = appends.claim(caller, "a");
     append("a", 0);
     expect(await take(second, 1)).toEqual([0]);
   });
 
   test("have one way down", () => {
     const { appends } = begin();
-    appends.claim("caller", "a");
-    expect(() => appends.claim("caller", "a")).toThrow(/open already/);
+    appends.claim(caller, "a");
+    expect(() => appends.claim(caller, "a")).toThrow(/open already/);
   });
 
   test("hold no more than the limits say", () => {
-    const { append } = begin({ mostAppends: 2, mostUnclaimed: 2, mostBytes: 100 });
+    const { append } = begin({ mostAppends: 2, mostUnclaimed: 2 });
     append("a", 0);
     append("a", 1);
     expect(() => append("a", 2)).toThrow(/Too much/);
     append("b", 0);
     expect(() => append("c", 0)).toThrow(/Too much/);
-    expect(() => append("b", 1, 80)).toThrow(/Too much/);
+  });
+
+  test("count with all bodies until they are worked on, or forgotten", async () => {
+    const { appends, append, clock } = begin();
+    append("a", 0, 100 * megabyte);
+    expect(() => append("b", 0, 100 * megabyte)).toThrow(/too many large bodies/);
+    await clock.advance(300_001);
+    append("b", 0, 100 * megabyte);
+    const up = appends.claim(caller, "b");
+    const messages = up.messages();
+    await messages.next();
+    expect(() => append("c", 0, 100 * megabyte)).toThrow(/too many large bodies/);
+    void messages.next();
+    append("c", 0, 100 * megabyte);
+    appends.claim(caller, "c").end();
+    append("d", 0, 100 * megabyte);
   });
 });

@@ -4,12 +4,14 @@ import { writeJson } from "../../../base/json.ts";
 import { Bell } from "../../../base/notifier.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { encodeInterruption } from "../../dialects/idempotent/errors.ts";
+import type { BodyMemory } from "../../http/body.ts";
 
 /** The content of one append. */
 export interface AppendedMessage {
   /** Its place among the appends of its attach. */
   readonly seqno: bigint;
   readonly message: ClientMessage;
+  /** The memory that it takes. */
   readonly bytes: number;
 }
 
@@ -21,11 +23,18 @@ export const defaultLimits = {
   mostAppends: 64,
   /** Attaches whose way down has not come. */
   mostUnclaimed: 256,
-  /** Bytes that wait, of all attaches. */
-  mostBytes: 128 * 1024 * 1024,
 };
 
-/** Joins the calls of tiers 2 and 3 that belong to one attach, by caller and request id. The calls may come in any order. */
+/** Whose calls they are. */
+interface Appender {
+  readonly digest: string;
+  readonly memory: () => BodyMemory;
+}
+
+/**
+ * Joins the calls of tiers 2 and 3 that belong to one attach, by caller and request id. The calls may come in any order. What waits counts
+ * with the bodies of HTTP.
+ */
 export class Appends {
   readonly #clock: Clock;
   readonly #limits: typeof defaultLimits;
@@ -42,41 +51,43 @@ export class Appends {
     return [...this.#ways.values()].filter(({ phase }) => phase === "unclaimed").length;
   }
 
-  /** @throws ConnectError `unavailable` when the attach is over, `resource_exhausted` when too much waits. */
-  append(caller: string, requestId: string, append: AppendedMessage): void {
+  /** @throws ConnectError `unavailable` when the attach is over, `resource_exhausted` when too much waits; MillraceError `unavailable` as `BodyMemory.hold`. */
+  append(caller: Appender, requestId: string, append: AppendedMessage): void {
     this.#forget();
     const key = attachKeyOf(caller, requestId);
     const known = this.#ways.get(key);
     if (known?.phase === "over") throw over();
-    const { mostBytes, mostUnclaimed, mostAppends } = this.#limits;
-    let waiting = append.bytes;
-    for (const { bytes } of this.#ways.values()) waiting += bytes;
+    const { mostUnclaimed, mostAppends } = this.#limits;
     const crowded = known === undefined ? this.unclaimed >= mostUnclaimed : known.size >= mostAppends;
-    if (crowded || waiting > mostBytes) throw full();
-    (known ?? this.#open(key)).add(append);
+    if (crowded) throw full();
+    (known ?? this.#open(key, caller)).add(append);
   }
 
   /** The way up of an attach whose way down has arrived. Throws `already_exists` when the attach has a way down. */
-  claim(caller: string, requestId: string): WayUp {
+  claim(caller: Appender, requestId: string): WayUp {
     this.#forget();
     const key = attachKeyOf(caller, requestId);
     const known = this.#ways.get(key);
     if (known?.phase === "open")
       throw new ConnectError("This attach is open already; take a fresh request id.", Code.AlreadyExists);
-    const way = known?.phase === "unclaimed" ? known : this.#open(key);
+    const way = known?.phase === "unclaimed" ? known : this.#open(key, caller);
     way.claim();
     return way;
   }
 
-  #open(key: string): WayUp {
-    const way = new WayUp(this.#clock, this.#limits);
+  #open(key: string, { memory }: Appender): WayUp {
+    const way = new WayUp(this.#clock, this.#limits, memory());
     this.#ways.set(key, way);
     return way;
   }
 
   #forget(): void {
     const nowMs = this.#clock.monotonic();
-    for (const [key, { keptUntilMs }] of this.#ways) if (keptUntilMs <= nowMs) this.#ways.delete(key);
+    for (const [key, way] of this.#ways) {
+      if (way.keptUntilMs > nowMs) continue;
+      way.end();
+      this.#ways.delete(key);
+    }
   }
 }
 
@@ -84,6 +95,7 @@ export class Appends {
 export class WayUp {
   readonly #clock: Clock;
   readonly #limits: typeof defaultLimits;
+  readonly #memory: BodyMemory;
   readonly #bell = new Bell();
   readonly #early = new Map<bigint, AppendedMessage>();
   #ready: AppendedMessage[] = [];
@@ -92,9 +104,10 @@ export class WayUp {
   /** By the clock that never goes back. */
   #keptUntilMs: number;
 
-  constructor(clock: Clock, limits: typeof defaultLimits) {
+  constructor(clock: Clock, limits: typeof defaultLimits, memory: BodyMemory) {
     this.#clock = clock;
     this.#limits = limits;
+    this.#memory = memory;
     this.#keptUntilMs = clock.monotonic() + limits.keepMs;
   }
 
@@ -110,7 +123,7 @@ export class WayUp {
     return this.#ready.length + this.#early.size;
   }
 
-  get bytes(): number {
+  #bytes(): number {
     return [...this.#ready, ...this.#early.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
@@ -126,11 +139,13 @@ export class WayUp {
     this.#keptUntilMs = this.#clock.monotonic() + this.#limits.keepMs;
     this.#ready = [];
     this.#early.clear();
+    this.#memory.hold(0);
     this.#bell.ring();
   }
 
   /** Adds an append in its place. Late appends are passed on too, because the number inside the message decides. */
   add(append: AppendedMessage): void {
+    this.#memory.hold(this.#bytes() + append.bytes);
     if (append.seqno < this.#next) this.#ready.push(append);
     else this.#early.set(append.seqno, append);
     for (let next = this.#early.get(this.#next); next !== undefined; next = this.#early.get(this.#next)) {
@@ -145,13 +160,16 @@ export class WayUp {
     while (this.#phase !== "over") {
       const next = this.#ready.shift();
       if (next === undefined) await this.#bell.wait();
-      else yield next.message;
+      else {
+        yield next.message; // it counts until its reader has worked on it
+        this.#memory.hold(this.#bytes());
+      }
     }
   }
 }
 
-function attachKeyOf(caller: string, requestId: string): string {
-  return writeJson([caller, requestId]);
+function attachKeyOf({ digest }: Appender, requestId: string): string {
+  return writeJson([digest, requestId]);
 }
 
 function over(): ConnectError {

@@ -3,9 +3,10 @@ import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, endStreamFlag, endStreamToJson, errorToJson } from "@connectrpc/connect/protocol-connect";
-import { MillraceError, toMillraceError } from "../../../base/errors.ts";
+import { isMillraceError, MillraceError, toMillraceError } from "../../../base/errors.ts";
 import { writeJson } from "../../../base/json.ts";
 import { encodeInterruption, encodeRefusal, type Reason, refusal } from "../../dialects/idempotent/errors.ts";
+import { Refusal } from "../../http/refusal.ts";
 import type { RpcParts, RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
 
 /** Why a call is refused before its body is read. */
@@ -80,7 +81,8 @@ export function endWith(response: RpcResponse): void {
 
 /** Translates Connect's error about an incoming message that cannot be read. */
 export function unreadable(cause: unknown, mostBytes: number): MillraceError {
-  const { code, rawMessage } = ConnectError.from(cause);
+  const { code, rawMessage, cause: reason } = ConnectError.from(cause);
+  if (isMillraceError(reason)) return refusedMessage(reason);
   if (code === Code.ResourceExhausted)
     return refusal("invalid_request", "too_large", `The message is larger than ${mostBytes} bytes.`, {
       hint: "Send less.",
@@ -92,10 +94,16 @@ export function unreadable(cause: unknown, mostBytes: number): MillraceError {
   });
 }
 
+/** The refusal of a message by the limits of bodies, with this protocol's reason. */
+function refusedMessage(error: MillraceError): MillraceError {
+  if (!(error instanceof Refusal && error.status === 413)) return error;
+  return refusal("invalid_request", "too_large", error.message, { hint: error.hint });
+}
+
 /** Any failure in this protocol's format; bugs go to the log. `begun`: the stream has an accepted message. */
 export function encodeAny({ log }: Pick<RpcParts, "log">, error: unknown, begun: boolean): unknown {
   if (error instanceof ConnectError) return error;
-  const ours = toMillraceError(error);
+  const ours = refusedMessage(toMillraceError(error));
   if (ours.code === "internal") {
     const bug = ours.cause instanceof Error ? ours.cause : ours;
     log.write("error", "unexpected error", { error: bug.stack });

@@ -16,7 +16,9 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import { encodeRefusal } from "../../dialects/idempotent/errors.ts";
+import type { BodyMemory } from "../../http/body.ts";
 import type { RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
+import { scannedCall } from "./message-door.ts";
 import { endWith, needsHttp2, noSuchMethod, unreadable, writeRefusal } from "./refuse-call.ts";
 
 export interface RpcServerOptions {
@@ -37,7 +39,7 @@ export function rpcServer({ routes, mostBytes }: RpcServerOptions) {
   });
   routes(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
-  return (request: RpcRequest, response: RpcResponse, values: ContextValues): void => {
+  return (request: RpcRequest, response: RpcResponse, caller: CallerParts): void => {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
     const handle = handlers.get(path);
     if (handle === undefined) return writeRefusal(request, response, { error: noSuchMethod(path) });
@@ -46,27 +48,50 @@ export function rpcServer({ routes, mostBytes }: RpcServerOptions) {
     if (methodKind === "bidi_streaming" && request.httpVersionMajor < 2)
       return writeRefusal(request, response, { error: needsHttp2(name), status: 505, closes: true });
     endWith(response);
-    void answer(handle, request, response, values).catch(() => response.destroy()); // the connection is gone, or is of no more use
+    void answer(handle, request, response, caller).catch(() => response.destroy()); // the connection is gone, or is of no more use
   };
 
   async function answer(
     handle: UniversalHandler,
     request: RpcRequest,
     response: RpcResponse,
-    values: ContextValues,
+    caller: CallerParts,
   ): Promise<void> {
+    const counted = caller.memory();
+    let isOver = false;
+    const memory: BodyMemory = { hold: (bytes) => counted.hold(isOver ? 0 : bytes) };
+    response.once("close", () => {
+      isOver = true;
+      counted.hold(0);
+      request.on("data", () => {}).resume(); // the rest of a refused body, or the next request on this connection would never be read
+    });
     // reading that stops in the middle must leave the connection: the refusal goes over it
     const body = request.iterator({ destroyOnReturn: false });
-    const progress = { isRead: false };
-    const call = universalRequestFromNodeRequest(request, response, undefined, values.set(progressKey, progress));
-    const answered = await handle({ ...call, body });
+    const progress: Progress = { isRead: false };
+    const values = caller.values.set(progressKey, progress);
+    const call = universalRequestFromNodeRequest(request, response, undefined, values);
+    const refused = (error: unknown) => (progress.refusal = error);
+    const answered = await handle(scannedCall({ ...call, body }, handle, { mostBytes, memory, refused }));
     const isUnread = handle.method.methodKind === "unary" && answered.status >= 400 && !progress.isRead;
     const isBare = isUnread && answered.body !== undefined; // 405 and 415 have none
-    await universalResponseToNodeResponse(isBare ? await detailed(answered, mostBytes) : answered, response);
+    const whole = isBare ? await detailed(answered, progress.refusal, mostBytes) : answered;
+    await universalResponseToNodeResponse(whole, response); // its promise never resolves where all goes well
   }
 }
 
-const progressKey = createContextKey({ isRead: false }, { description: "how far the call has come" });
+interface CallerParts {
+  readonly values: ContextValues;
+  /** The memory of one call's messages. */
+  readonly memory: () => BodyMemory;
+}
+
+interface Progress {
+  isRead: boolean;
+  /** Why its message was not read. */
+  refusal?: unknown;
+}
+
+const progressKey = createContextKey<Progress>({ isRead: false }, { description: "how far the call has come" });
 
 /** Adds details to errors. Methods that stream their answer reject here only for their request; errors of the answer come later. */
 function detailing(mostBytes: number): Interceptor {
@@ -83,12 +108,16 @@ function detailing(mostBytes: number): Interceptor {
 }
 
 /** The same answer with details. */
-async function detailed(bare: UniversalServerResponse, mostBytes: number): Promise<UniversalServerResponse> {
+async function detailed(
+  bare: UniversalServerResponse,
+  refusal: unknown,
+  mostBytes: number,
+): Promise<UniversalServerResponse> {
   const pieces: Uint8Array[] = [];
   for await (const piece of bare.body ?? []) pieces.push(piece);
   const unknown = new ConnectError("The call was refused", Code.InvalidArgument);
   const told = errorFromJsonBytes(Buffer.concat(pieces), undefined, unknown);
-  const error = encodeRefusal(unreadable(told, mostBytes).toRecord(), false);
+  const error = encodeRefusal(unreadable(refusal ?? told, mostBytes).toRecord(), false);
   const json = errorToJsonBytes(error, undefined);
   const header = new Headers(bare.header);
   header.set("content-length", String(json.length));
