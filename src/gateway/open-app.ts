@@ -12,9 +12,9 @@ import {
   unauthenticated,
 } from "./http/guard.ts";
 import { callerHeaders, type Reply, send } from "./http/reply.ts";
-import { loggedPath } from "./http/request-headers.ts";
+import { clientOf, loggedPath } from "./http/request-headers.ts";
 import { unservedApi } from "./routes/not-served.ts";
-import { isForDashboard, isOpen, openRouter, type Router } from "./routes/router.ts";
+import { isForDashboard, isOpen, openRouter, type Router, startsTurnAt } from "./routes/router.ts";
 
 const knownMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS"]);
 const noPath =
@@ -44,7 +44,8 @@ export function openApp(
     const ms = clock.monotonic() - startedAt;
     const method = knownMethods.has(c.method) ? c.method : "other";
     metrics.request(method, c.route ?? "other", reply.status, ms / 1000);
-    if (c.caller === undefined && reply.status >= 400) refusals.count(reply.status);
+    if (c.caller === undefined && reply.status >= 400)
+      refusals.count(reply.status, gateway.refused.nameOf(clientOf(c.headers)));
     else logRequest(gateway, c, reply.status, ms);
     await send(reply, response);
     incoming.resume(); // the rest of a refused body, or the next request on this connection would never be read
@@ -66,8 +67,18 @@ async function replyTo(gateway: Gateway, policy: GuardPolicy, route: Router, c: 
     guard(gateway, policy, c);
     return c.method === "OPTIONS" ? preflight(c.headers) : await route(c);
   } catch (error) {
-    return errorReply(gateway, c, error);
+    const reply = errorReply(gateway, c, error);
+    noteRefused(gateway, c, error);
+    return reply;
   }
+}
+
+/** A request for an answer that became no turn: no list of turns tells of it. */
+function noteRefused({ refused }: Gateway, c: GatewayContext, error: unknown): void {
+  if (c.signal.aborted || c.logFields.turnId !== undefined || !startsTurnAt(c.method, c.path)) return;
+  const client = clientOf(c.headers);
+  refused.note(client, error, c.logFields.model);
+  c.logFields["client"] = refused.nameOf(client);
 }
 
 /** Host and Origin on every request; the key on all but the open routes and preflights. Throws the refusal. */
@@ -130,26 +141,29 @@ const countedMs = 10_000;
  */
 class RefusedRequests {
   readonly #gateway: Pick<Gateway, "clock" | "log" | "stopping">;
-  #counts: Map<number, number> | undefined;
+  #counts: Map<string, { readonly status: number; readonly client: string; requests: number }> | undefined;
 
   constructor(gateway: Pick<Gateway, "clock" | "log" | "stopping">) {
     this.#gateway = gateway;
   }
 
-  count(status: number): void {
-    const isFirst = this.#counts === undefined;
-    this.#counts ??= new Map();
-    if (!isFirst) {
-      this.#counts.set(status, (this.#counts.get(status) ?? 0) + 1);
+  /** `client`: one of a bounded number of names. */
+  count(status: number, client: string): void {
+    if (this.#counts !== undefined) {
+      const id = `${status} ${client}`;
+      const counted = this.#counts.get(id) ?? { status, client, requests: 0 };
+      counted.requests += 1;
+      this.#counts.set(id, counted);
       return;
     }
-    this.#gateway.log.write("info", "refused", { status });
+    this.#counts = new Map();
+    this.#gateway.log.write("info", "refused", { status, client });
     void bestEffort(this.#gateway.clock.sleep(countedMs, this.#gateway.stopping)).then(() => this.#tell());
   }
 
   #tell(): void {
-    const counts = this.#counts ?? new Map<number, number>();
+    const counts = this.#counts?.values() ?? [];
     this.#counts = undefined;
-    for (const [status, requests] of counts) this.#gateway.log.write("info", "refused", { status, requests });
+    for (const counted of counts) this.#gateway.log.write("info", "refused", { ...counted });
   }
 }

@@ -15,6 +15,7 @@ import { openResponsesSocket } from "./http/responses-socket.ts";
 import { guarded, isFor } from "./http/rpc-handler.ts";
 import { defaultTiming } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
+import { RefusedBook } from "./metrics/refused.ts";
 import { openApp } from "./open-app.ts";
 
 /** A gateway: a handler of requests, and a way to put it on a port. */
@@ -36,6 +37,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   let openAnswers = () => 0;
   let port: number | undefined;
   const maxBodyBytes = options.maxBodyBytes ?? defaultLimits.maxBodyBytes;
+  const metrics = options.metrics ?? new GatewayMetrics(options.version);
   const gateway: Gateway = {
     ...options,
     bodies: new Bodies(maxBodyBytes),
@@ -55,7 +57,8 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     ),
     limits: { maxBodyBytes, mostOpen: options.mostOpen ?? defaultLimits.mostOpen },
     waits: { ...defaultTiming, ...options.timing },
-    metrics: options.metrics ?? new GatewayMetrics(options.version),
+    metrics,
+    refused: new RefusedBook(options.clock, metrics),
   };
   const handle = openApp(gateway, policy);
   return {

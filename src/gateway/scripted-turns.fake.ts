@@ -37,6 +37,8 @@ export class ScriptedTurns implements Turns {
   /** Every request that started a new turn, in order. */
   readonly started: AskedTurn[] = [];
   degraded = false;
+  /** The models that a limit blocks. */
+  blocks: ReturnType<Turns["blocked"]> = [];
   script: Script = () => [];
   /** The error that `start` throws, for tests without a turn. */
   refuses: MillraceError | undefined;
@@ -195,6 +197,16 @@ export class ScriptedTurns implements Turns {
 
   async untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void> {
     for await (const event of this.follow(turnId, startOfLog, signal)) if (isTerminal(event)) return;
+  }
+
+  unread(turnId: TurnId): ReturnType<Turns["unread"]> {
+    const turn = this.#turns.get(turnId);
+    if (turn === undefined || turn.record.ended || turn.readers > 0) return undefined;
+    return { sinceMs: turn.record.createdAtMs, untilMs: turn.record.createdAtMs + turn.record.graceMs };
+  }
+
+  blocked(): ReturnType<Turns["blocked"]> {
+    return this.blocks;
   }
 
   lastAliveAtMs(turnId: TurnId): number | undefined {

@@ -62,6 +62,8 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     // A turn that waits here counts as alive: its prompt was not sent yet.
     lastAliveAtMs: (turnId) => (queue.placeOf(turnId) ? clock.now() : running.lastAliveAtMs(turnId)),
     placeInQueue: (turnId) => queue.placeOf(turnId),
+    unread: (turnId) => (running.has(turnId) ? readers.of(turnId).unread : undefined),
+    blocked: () => refusals.blocked,
     load: () => queue.load,
     noteReader: (record, graceMs) => reads.noteReaderOf(record, graceMs),
     noteDelivered: (turnId) => store.noteDelivered(turnId),

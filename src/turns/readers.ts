@@ -100,17 +100,26 @@ export class ReaderRegistry {
 /** How far the clocks of machines that share a store may be apart; ms. */
 const skewMs = 10_000;
 
+/** The time that a turn goes on without a reader, epoch ms. */
+export interface Unread {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+
 /** The readers of one turn in this process, and since when it has none: by the monotonic clock. */
 export class TurnReaders {
   readonly #clock: Clock;
   #count = 0;
   #unreadSinceMs: number;
+  /** The same moment, epoch ms. */
+  #leftAtMs: number;
   #graceMs = 0;
   readonly #changes = new Notifier();
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#unreadSinceMs = clock.monotonic();
+    this.#leftAtMs = clock.now();
   }
 
   get count(): number {
@@ -127,8 +136,14 @@ export class TurnReaders {
       here = false;
       this.#count -= 1;
       this.#unreadSinceMs = this.#clock.monotonic();
+      this.#leftAtMs = this.#clock.now();
       this.#changes.wake();
     };
+  }
+
+  /** Since when the turn has no reader here, and until when it goes on without one (`Infinity`: to its end); epoch ms. Undefined while it has one. */
+  get unread(): Unread | undefined {
+    return this.#count > 0 ? undefined : { sinceMs: this.#leftAtMs, untilMs: this.#leftAtMs + this.#graceMs };
   }
 
   /** How long the turn runs without a reader: the longest that was ever asked for. `Infinity`: to its end. */

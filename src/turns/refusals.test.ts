@@ -49,6 +49,19 @@ describe("after a refusal", () => {
     expect(backend.answers).toHaveLength(2);
   });
 
+  test("the model counts as blocked, until the reset where it is known, and no longer once it answers", async () => {
+    const resetsAtMs = fakeTurns().clock.now() + 3_600_000;
+    const { again, backend, clock, turns } = await refused("quota_exhausted", { resetsAtMs });
+    const blocked = { model: "some-model", code: "quota_exhausted", sinceMs: clock.now(), untilMs: resetsAtMs };
+    expect(turns.blocked()).toEqual([blocked]);
+    await clock.advance(61_000);
+    expect(turns.blocked()).toEqual([blocked]); // a request is sent again, but nothing says that it would be answered
+    const { turnId } = await again("a minute later");
+    backend.last.emit({ type: "finished", reason: { unified: "stop", raw: undefined }, text: "" });
+    await new FakeReader(turns, turnId).done;
+    expect(turns.blocked()).toEqual([]);
+  });
+
   test("another model is asked", async () => {
     const { again, backend } = await refused("quota_exhausted");
     await again("the same again", "a-cheaper-model");

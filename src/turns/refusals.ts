@@ -40,6 +40,14 @@ export interface RefusalsOptions {
   readonly limitOf?: ((model: ModelUid, signal: AbortSignal) => Promise<ModelLimit | undefined>) | undefined;
 }
 
+/** A model that a limit keeps from being asked, and until when as far as is known; epoch ms. */
+export interface BlockedModel {
+  readonly model: ModelUid;
+  readonly code: ErrorRecord["code"];
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+
 interface Refusal {
   readonly error: ErrorRecord;
   readonly atMs: number;
@@ -63,6 +71,19 @@ export class Refusals {
 
   constructor(options: RefusalsOptions) {
     this.#options = options;
+  }
+
+  /** The limits that hold now. One whose reset is known counts until then, although a request may ask the model again sooner. */
+  get blocked(): readonly BlockedModel[] {
+    const nowMs = this.#options.clock.now();
+    return [...this.#byModel]
+      .map(([model, { error, atMs, untilMs }]) => ({
+        model,
+        code: error.code,
+        sinceMs: atMs,
+        untilMs: error.resetsAtMs ?? untilMs,
+      }))
+      .filter(({ untilMs }) => untilMs > nowMs);
   }
 
   /** Throws `quota_exhausted` or `rate_limited`, marked as repeated, while a refusal of this model is remembered. */

@@ -9,13 +9,20 @@ test("status answers what runs, who pays, what is left, what is set up and what 
   const { home, client } = await world();
   await client.chat.completions.create(ask("Hello"));
   await client.chat.completions.create(ask("[[sim: error=quota]] Hello")).catch(() => undefined);
+  await client.chat.completions.create(ask("Another question")).catch(() => undefined); // refused here: it becomes no turn
   const read = async () =>
     JSON.parse((await millrace(["status", "--json"], { home })).stdout) as {
       readonly gateway: { readonly ended: number };
     };
   await expect.poll(async () => (await read()).gateway.ended).toBe(2);
   expect(await read()).toMatchObject({
-    gateway: { running: 0, waiting: 0, failed: 1, last_failure: { reason: "quota_exhausted" } },
+    gateway: {
+      running: 0,
+      waiting: 0,
+      failed: 1,
+      last_failure: { reason: "quota_exhausted" },
+      refused: { requests: 1 },
+    },
     paused: false,
     clients: [],
     service_installed: false,
@@ -26,9 +33,22 @@ test("status answers what runs, who pays, what is left, what is set up and what 
     .trimEnd()
     .split("\n")
     .map((line) => line.slice(0, 12).trim());
-  expect(titles).toEqual(["gateway", "account", "left", "prompts", "turns", "clients", "service", "last failure"]);
+  expect(titles).toEqual([
+    "gateway",
+    "account",
+    "left",
+    "prompts",
+    "turns",
+    "blocked",
+    "refused",
+    "clients",
+    "service",
+    "last failure",
+  ]);
   expect(stdout).toMatch(/^left +Prompt credits: \d+ %/m);
   expect(stdout).toMatch(/^prompts +go to Windsurf 2\.2 \(Pro\)$/m);
+  expect(stdout).toMatch(/^blocked +claude-sonnet-4\.6 until .* \(quota_exhausted, .* left\)$/m);
+  expect(stdout).toMatch(/^refused +1 request became no turn \(1 of \w+: quota_exhausted\)$/m);
   expect(stdout).toMatch(/^last failure quota_exhausted, claude-sonnet-4\.6, .* ago \(`millrace tail \w+`\)$/m);
 });
 

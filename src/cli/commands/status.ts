@@ -23,7 +23,7 @@ import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { failureOf, newestTurns } from "../terminal/pick-turn.ts";
-import { amount } from "../terminal/usage-table.ts";
+import { amount, spellInstant } from "../terminal/usage-table.ts";
 
 /** Everything that `millrace status` knows, read at one moment. */
 type Status = Awaited<ReturnType<typeof readStatus>>;
@@ -100,6 +100,12 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
         : `${out.style("yellow", "PAUSED")}: no prompt is sent until \`millrace resume\``,
     ],
     ...(gateway === undefined ? [] : [["turns", spellTurns(gateway)] as const]),
+    ...(gateway === undefined || gateway.blocked.length === 0
+      ? []
+      : [["blocked", spellBlocked(gateway.blocked, status.atMs)] as const]),
+    ...(gateway === undefined || gateway.refused.requests === 0
+      ? []
+      : [["refused", spellRefused(gateway.refused)] as const]),
     ...(gateway?.logProblem === undefined ? [] : [["log", gateway.logProblem] as const]),
     ...(gateway?.tailLost === undefined ? [] : [["lost text", spellTailLost(gateway.tailLost)] as const]),
     ...(status.agents.length === 0 ? [] : [["agents", status.agents.map(spellHost).join(", ")] as const]),
@@ -161,6 +167,23 @@ function spellPrompts({ gateway, accounts }: Status): string {
 function spellTurns({ running, waiting, ended, failed, turnLimit }: GatewayStatus): string {
   const limit = turnLimit === undefined || turnLimit.why === "alone" ? "" : `; ${spellTurnLimit(turnLimit)}`;
   return `${running} running, ${waiting} waiting, ${ended} ended since it started, ${failed} of them failed${limit}`;
+}
+
+/** Two models at most: the page has all. */
+function spellBlocked(blocked: GatewayStatus["blocked"], nowMs: number): string {
+  const [shown, more] = [blocked.slice(0, 2), blocked.length - 2];
+  const models = shown.map(({ model_name: name, code, until }) => {
+    const atMs = Date.parse(until);
+    return `${name} until ${spellInstant(atMs)} (${code}, ${durationInWords(Math.max(60_000, atMs - nowMs))} left)`;
+  });
+  return `${models.join("; ")}${more > 0 ? `; ${more} more` : ""}`;
+}
+
+/** The newest three kinds. */
+function spellRefused({ requests, by }: GatewayStatus["refused"]): string {
+  const kinds = by.slice(0, 3).map((kind) => `${kind.requests} of ${kind.client}: ${kind.code}`);
+  const total = requests === 1 ? "1 request became no turn" : `${requests} requests became no turn`;
+  return `${total} (${kinds.join(", ")}${by.length > 3 ? ", …" : ""})`;
 }
 
 function spellFailure(failure: GatewayStatus["lastFailure"], nowMs: number): string {
@@ -248,6 +271,8 @@ async function readGatewayStatus(
     lastFailure: await line("last failure", () => lastFailureOf(gateway, signal), null),
     logProblem: health.details?.log_problem,
     tailLost: health.details?.tail_lost,
+    refused: health.refused ?? { requests: 0, by: [] },
+    blocked: health.blocked ?? [],
   };
 }
 

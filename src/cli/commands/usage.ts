@@ -10,7 +10,7 @@ import { type LimitsSource, limitsSource, type OpenLimitsSource } from "../limit
 import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { limitsTable, printElsewhere, printSpend } from "../terminal/usage-table.ts";
+import { limitsTable, printElsewhere, printSpend, spellInstant } from "../terminal/usage-table.ts";
 
 const options = {
   since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
@@ -95,7 +95,8 @@ function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandCon
   if (options.json) out.json(limits);
   else {
     const { models } = options;
-    for (const line of limitsTable(limits, out, { models, nowMs: io.clock.now(), formatInstant })) out.line(line);
+    for (const line of limitsTable(limits, out, { models, nowMs: io.clock.now(), formatInstant: spellInstant }))
+      out.line(line);
     for (const line of wrongWith(limits, io.clock.now())) out.note(line);
   }
 }
@@ -119,21 +120,10 @@ async function report(options: UsageOptions, source: LimitsSource, context: Comm
   if (isFallback) out.note(`TZ=${JSON.stringify(io.env["TZ"] ?? "")} names no time zone: days and times are in UTC.`);
   const usage = await source.usage({ sinceMs, by: options.by ?? "model", timeZone }, signal);
   if (options.json) return out.json(usage);
-  if (usage.data.length === 0) out.line(`No turn ended since ${formatInstant(sinceMs)}.`);
+  if (usage.data.length === 0) out.line(`No turn ended since ${spellInstant(sinceMs)}.`);
   else printSpend(usage, out);
   const isUsed = printElsewhere(usage, out) || usage.data.length > 0;
   if (!isUsed) out.note("No turns yet. Run `millrace serve` and use the gateway from a tool.");
-}
-
-/** `22 Nov 14:20`, in the reader's time zone. */
-function formatInstant(atMs: number): string {
-  const text = new Date(atMs).toLocaleString("en-GB", {
-    day: "numeric",
-    month: "short",
-    hour: "2-digit",
-    minute: "2-digit",
-  });
-  return text.replace(",", "");
 }
 
 /** How much has to be left of which limits, for `millrace usage --min-remaining`. */

@@ -5,6 +5,7 @@ import { parseJson, writeJson } from "../../base/json.ts";
 import { identifyListener } from "../../base/node/gateway-proof.ts";
 import { type LoopbackRequest, loopbackFetch } from "../../base/node/loopback.ts";
 import type { Secret } from "../../base/secret.ts";
+import { blockedSchema, refusedSchema } from "../../gateway/metrics/refused-envelope.ts";
 import type { Settings } from "../compose/settings.ts";
 import { version } from "../package-files.ts";
 import { readGatewayFile } from "./gateway-file.ts";
@@ -231,6 +232,8 @@ export function spell(ms: number): string {
 
 const healthSchema = z.looseObject({
   paused: z.unknown().optional(),
+  refused: refusedSchema.optional(),
+  blocked: blockedSchema.optional(),
   turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
   details: z
     .looseObject({

@@ -232,3 +232,14 @@ function outsideLine(use: UsageEnvelope["used_outside"][number]): string {
 function rounded(value: number): string {
   return value.toLocaleString("en", { maximumFractionDigits: 2 });
 }
+
+/** `22 Nov 14:20`, in the reader's time zone. */
+export function spellInstant(atMs: number): string {
+  const text = new Date(atMs).toLocaleString("en-GB", {
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+  });
+  return text.replace(",", "");
+}

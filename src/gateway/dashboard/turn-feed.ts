@@ -1,7 +1,7 @@
 import { bestEffort, orAborted, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSource } from "../../base/emitter.ts";
-import { startOfLog } from "../../base/ids.ts";
+import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
 import { Notifier } from "../../base/notifier.ts";
 import { outlineEvent } from "../../log/event.ts";
@@ -9,13 +9,21 @@ import type { TurnLabel } from "../../log/store.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
-import { beginSummary, type Names, summarize, type TurnSummary, tailAfter, unreadSummary } from "./turn-summary.ts";
+import {
+  beginSummary,
+  encodeUnread,
+  type Names,
+  summarize,
+  type TurnSummary,
+  tailAfter,
+  unreadSummary,
+} from "./turn-summary.ts";
 
 /** The events that the dashboard subscribes to. */
 export type GatewayEvents = EventSource<Pick<TurnLifecycle, "turn_started">>;
 
 export interface TurnFeedOptions {
-  readonly turns: Pick<Turns, "list" | "getLabel" | "outline" | "follow">;
+  readonly turns: Pick<Turns, "list" | "getLabel" | "outline" | "follow" | "unread">;
   readonly events: GatewayEvents;
   readonly clock: Clock;
   readonly names: Names;
@@ -47,10 +55,21 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   const stopped = AbortSignal.any([signal, stop.signal]);
   const news = new Notifier();
 
+  const unreadOf = ({ id, status }: TurnSummary) =>
+    status === "running" ? encodeUnread(turns.unread(id as TurnId)) : null; // the id of a turn, as text
   const tell = (summary: TurnSummary) => {
-    summaries.set(summary.id, summary);
+    summaries.set(summary.id, { ...summary, without_client: unreadOf(summary) });
     changed.add(summary.id);
     news.wake();
+  };
+  /** No event tells that a client left, or came back to a turn that says nothing. */
+  const lookForReaders = () => {
+    for (const summary of summaries.values()) {
+      if (summary.status !== "running") continue;
+      const unread = unreadOf(summary);
+      if (unread?.since !== summary.without_client?.since || unread?.until !== summary.without_client?.until)
+        tell(summary);
+    }
   };
 
   async function follow(record: TurnLabel): Promise<void> {
@@ -107,6 +126,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
         spokeAt = now;
         yield { name: "state", data: "{}" };
       }
+      lookForReaders();
       const due = [...changed];
       changed.clear();
       for (const id of due) {

@@ -5,6 +5,7 @@ import { startOfLog } from "../../base/ids.ts";
 import { type BackendKind, endsTurn, type OutlinedEvent, outlineEvent, type TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnLabel } from "../../log/store.ts";
+import type { Unread } from "../../turns/readers.ts";
 import { instant, maybe } from "./inventory.ts";
 
 /** The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Unknown values are null, never zero. */
@@ -40,6 +41,8 @@ export const turnSummarySchema = z.object({
   ide_tools: maybe(z.array(z.string()).readonly()),
   /** True when the client sealed the turn with its own key: only that client can read the texts. */
   sealed: z.boolean(),
+  /** While it goes on without its client: since when, and until when; null where it goes on to its end. */
+  without_client: maybe(z.object({ since: instant, until: maybe(instant) })),
   /** The end of the answer so far, if texts are shown; only while the turn runs. */
   tail: z.string().optional(),
 });
@@ -83,6 +86,17 @@ export function beginSummary(record: TurnLabel, { keyNameOf, modelNameOf }: Name
     ide: null,
     ide_tools: null,
     sealed: record.sealed === true,
+    without_client: null,
+  };
+}
+
+/** That a turn goes on without its client. */
+export function encodeUnread(unread: Unread | undefined): TurnSummary["without_client"] {
+  if (unread === undefined) return null;
+  const { sinceMs, untilMs } = unread;
+  return {
+    since: new Date(sinceMs).toISOString(),
+    until: Number.isFinite(untilMs) ? new Date(untilMs).toISOString() : null,
   };
 }
 

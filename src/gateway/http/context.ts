@@ -7,6 +7,7 @@ import type { Dialect } from "../dialects/dialect.ts";
 import { encodeAnthropicError, encodeOpenAiError } from "../dialects/errors.ts";
 import { encodeOllamaError } from "../dialects/ollama/encode.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
+import type { RefusedBook } from "../metrics/refused.ts";
 import type { Bodies } from "./body.ts";
 import type { Caller } from "./guard.ts";
 import type { GatewayOptions } from "./options.ts";
@@ -72,6 +73,7 @@ export interface Gateway extends GatewayOptions {
   readonly bodies: Bodies;
   readonly waits: Timing;
   readonly metrics: GatewayMetrics;
+  readonly refused: RefusedBook;
   readonly events: GatewayEvents;
   readonly sessions: DashboardSessions;
   /** The answer to a challenge of `/health`: it proves that this gateway knows the owner's key. Undefined off a port. */

@@ -4,12 +4,13 @@ import type { Clock } from "../../base/clock.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
+import type { RefusedBook } from "../metrics/refused.ts";
 import type { Bodies } from "./body.ts";
 import { authenticate, type Caller, corsHeaders, type GuardPolicy, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { Refusal } from "./refusal.ts";
 import { callerHeaders } from "./reply.ts";
-import { headersOf } from "./request-headers.ts";
+import { clientOf, headersOf } from "./request-headers.ts";
 import type { Timing } from "./timing.ts";
 
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
@@ -33,6 +34,7 @@ export interface RpcParts {
   readonly clock: Clock;
   readonly log: GatewayLog;
   readonly metrics: GatewayMetrics;
+  readonly refused: Pick<RefusedBook, "note">;
   readonly waits: Timing;
   readonly limits: { readonly maxBodyBytes: number };
   /** The memory that messages share with the bodies of HTTP. */
@@ -51,7 +53,7 @@ export function isFor(rpc: RpcHandler, { method, url = "" }: RpcRequest): boolea
 export function guarded(
   policy: GuardPolicy,
   rpc: RpcHandler,
-  gateway: Parameters<typeof callerHeaders>[0] = {},
+  gateway: Parameters<typeof callerHeaders>[0] & Partial<Pick<RpcParts, "refused">> = {},
 ): (request: RpcRequest, response: RpcResponse) => void {
   return (request, response) => {
     const headers = headersOf(request);
@@ -60,7 +62,11 @@ export function guarded(
     if (foreign === undefined) {
       for (const [name, value] of Object.entries(corsHeaders(headers.get("origin")))) response.setHeader(name, value);
     }
-    if (caller === undefined) return rpc.refuse(request, response, foreign ?? unauthenticated());
+    if (caller === undefined) {
+      const refusal = foreign ?? unauthenticated();
+      gateway.refused?.note(clientOf(headers), refusal);
+      return rpc.refuse(request, response, refusal);
+    }
     const ours = callerHeaders(gateway, undefined); // no message was read yet, so the model is unknown
     for (const [name, value] of Object.entries(ours)) response.setHeader(name, value);
     rpc.handle(request, response, caller);

@@ -34,6 +34,8 @@ export interface Gauges {
   /** Turns whose prompt was sent or may be sent, and turns that wait for that. */
   readonly load?: { readonly running: number; readonly waiting: number };
   readonly paused?: boolean;
+  /** The models that a limit blocks now, by the names that the other series have; epoch ms. */
+  readonly blocked?: readonly { readonly model: string; readonly code: string; readonly untilMs: number }[];
   /** Undefined where no agent program can be asked. */
   readonly agents?: readonly AgentStats[] | undefined;
 }
@@ -71,6 +73,16 @@ export class GatewayMetrics {
     "model",
     "code",
   ]);
+  readonly #refused = this.#counter(
+    "millrace_requests_refused_total",
+    "Requests for an answer that became no turn, by client and error; a client beyond the first thirty is `other`.",
+    ["client", "code"],
+  );
+  readonly #blocked = this.#gauge(
+    "millrace_model_blocked_until_timestamp_seconds",
+    "Until when a limit keeps a model from being asked.",
+    ["model", "code"],
+  );
   readonly #running = this.#gauge("millrace_turns_running", "Turns that run now.");
   readonly #waiting = this.#gauge("millrace_turns_waiting", "Turns in the queue, whose prompt is not sent yet.");
   readonly #paused = this.#gauge("millrace_paused", "1 while `millrace pause` holds.");
@@ -140,6 +152,10 @@ export class GatewayMetrics {
     this.#tokens.inc({ kind: "thinking", source }, turn.thinkingTokens);
   }
 
+  refused(client: string, code: string): void {
+    this.#refused.inc({ client, code });
+  }
+
   deltaHanded(lagMs: number): void {
     this.#deltaLag.observe(Math.max(0, lagMs) / 1000);
   }
@@ -165,6 +181,7 @@ export class GatewayMetrics {
     damaged = false,
     load = { running: 0, waiting: 0 },
     paused = false,
+    blocked = [],
     agents = [],
   }: Gauges): Promise<{ readonly text: string; readonly contentType: string }> {
     this.#setLimits(limits);
@@ -177,6 +194,8 @@ export class GatewayMetrics {
     this.#waiting.set(load.waiting);
     this.#paused.set(paused ? 1 : 0);
     this.#damaged.set(damaged ? 1 : 0);
+    this.#blocked.reset();
+    for (const { model, code, untilMs } of blocked) this.#blocked.set({ model, code }, untilMs / 1000);
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

@@ -8,6 +8,7 @@ import { linkLifeMs } from "../dashboard/dashboard-sessions.ts";
 import { turnFeed } from "../dashboard/turn-feed.ts";
 import {
   beginSummary,
+  encodeUnread,
   messageTexts,
   type Names,
   summarize,
@@ -57,7 +58,14 @@ export const onlookerRoutes = [
         events,
         clock,
         names: namesOf(gateway),
-        state: () => writeJson([gateway.pauseState?.(), gateway.storeState?.(), gateway.idesMark?.()]),
+        state: () =>
+          writeJson([
+            gateway.pauseState?.(),
+            gateway.storeState?.(),
+            gateway.idesMark?.(),
+            gateway.refused.encode().requests,
+            turns.blocked(),
+          ]),
         showsText: () => gateway.sessions.showsTexts(c.headers),
       };
       return stream(gateway, c, (signal) => turnFeed(options, signal));
@@ -73,7 +81,9 @@ export const onlookerRoutes = [
       const showsText = gateway.sessions.showsTexts(c.headers) && turn.sealed !== true;
       // Without the owner's consent no text is even taken out of the record.
       const prompt = showsText ? messageTexts(turn.request) : null;
-      return jsonResponse({ ...summary, shows_text: showsText, prompt }, 200, keptHeaders(turn));
+      const without = summary.status === "running" ? encodeUnread(gateway.turns.unread(turn.turnId)) : null;
+      const body = { ...summary, without_client: without, shows_text: showsText, prompt };
+      return jsonResponse(body, 200, keptHeaders(turn));
     }),
   }),
   defineRoute("GET /dashboard/api/turns/{id}/timeline", {

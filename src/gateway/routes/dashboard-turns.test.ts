@@ -54,6 +54,27 @@ describe("turns for an onlooker", () => {
     expect(reader.bytes).not.toContain("secret");
   });
 
+  it("say when they go on without their client, and until when", async () => {
+    const clock = new FakeClock();
+    const fake = fakeGateway({ clock });
+    const here = new AbortController();
+    const asked = fake.request("/v1/chat/completions", { json: { ...ask(), stream: true }, signal: here.signal });
+    await until(() => fake.turns.started.length === 1);
+    await until(() => fake.turns.readers(fake.turns.turnId(0)) === 1);
+    const reader = new SseReader(await fake.request("/dashboard/api/turns/feed"));
+    expect(JSON.parse((await reader.next())?.data ?? "")).toMatchObject([{ status: "running", without_client: null }]);
+    here.abort();
+    await asked.catch(() => undefined);
+    await until(() => fake.turns.readers(fake.turns.turnId(0)) === 0);
+    const event = reader.next();
+    await clock.advance(600);
+    const at = new Date(clock.now() - 600);
+    expect(JSON.parse((await event)?.data ?? "{}")).toMatchObject({
+      without_client: { since: at.toISOString(), until: new Date(at.getTime() + 120_000).toISOString() },
+    });
+    await reader.cancel();
+  });
+
   it("come with word of a pause, a store or IDEs that have changed, soon and once", async () => {
     const clock = new FakeClock();
     let [since, ides]: [string | null, string] = [null, "1"];

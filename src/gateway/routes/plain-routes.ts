@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { challengeHeader, proofHeader } from "../../base/node/gateway-proof.ts";
 import { jsonResponse } from "../http/reply.ts";
+import { encodeBlocked } from "../metrics/refused.ts";
 import { defineRoute } from "./route.ts";
 
 const hello = z.object({ message: z.literal("hello") });
@@ -21,13 +22,17 @@ export const plainRoutes = [
         damaged: (gateway.storeState?.().damaged ?? undefined) !== undefined,
         load: gateway.turns.load(),
         paused: (gateway.pauseState?.() ?? undefined) !== undefined,
+        blocked: gateway.turns
+          .blocked()
+          .map(({ model, code, untilMs }) => ({ model: gateway.models.nameOf(model), code, untilMs })),
         agents: await gateway.agents?.(),
       });
       return { status: 200, headers: { "content-type": contentType, "cache-control": "no-store" }, body: text };
     },
   }),
   defineRoute("GET /health", {
-    summary: "Whether the gateway runs. For the owner, also its version, pause and IDE.",
+    summary:
+      "Whether the gateway runs. For the owner, also its version, pause and IDE, the requests that were refused, and the models that a limit blocks.",
     guard: "open",
     dashboard: true,
     answer: health,
@@ -47,6 +52,8 @@ export const plainRoutes = [
           ...(gateway.pauseState === undefined ? {} : { paused: gateway.pauseState() }),
           ...(limit === undefined ? {} : { turn_limit: { most: limit.most ?? null, why: limit.why } }),
           ...(store === undefined ? {} : { store }),
+          refused: gateway.refused.encode(),
+          blocked: encodeBlocked(gateway.turns.blocked(), (uid) => gateway.models.nameOf(uid)),
           ...(details === undefined ? {} : { details }),
         },
         200,

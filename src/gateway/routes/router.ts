@@ -7,6 +7,7 @@ import { routes } from "./all-routes.ts";
 import { fileReply } from "./dashboard-routes.ts";
 import { refusalAt } from "./not-served.ts";
 import type { Route, RouteInput } from "./route.ts";
+import { startsTurn } from "./route-headers.ts";
 
 /** Answers a request that the guard let pass; throws what the route throws. */
 export type Router = (c: GatewayContext) => Reply | Promise<Reply>;
@@ -83,6 +84,11 @@ const served = routes.map((route) => {
 /** Whether a route answers without a key: its answer tells only that a gateway is here. Source: docs/wire/clients.md, "HTTP and model lists". */
 export function isOpen(method: string, path: string): boolean {
   return openRoutes.has(`${method === "HEAD" ? "GET" : method} ${path}`);
+}
+
+/** Whether a request asks for an answer of a model. */
+export function startsTurnAt(method: string, path: string): boolean {
+  return served.some((route) => route.headers === startsTurn && route.method === method && route.shape.test(path));
 }
 
 /** Whether a session of the dashboard may ask this, of the routes that need a caller at all. */

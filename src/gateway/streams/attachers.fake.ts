@@ -175,6 +175,7 @@ export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string
     clock,
     log: { write: () => {} },
     metrics,
+    refused: { note: () => {} },
     waits: defaultTiming,
     limits: { maxBodyBytes: 1_000_000 },
     bodies: new Bodies(1_000_000),

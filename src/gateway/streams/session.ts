@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { bestEffort, orAborted, within } from "../../base/async.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { Bell } from "../../base/notifier.ts";
 import {
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
@@ -12,6 +12,7 @@ import { readPayload } from "../dialects/idempotent/client-message.ts";
 import type { StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, refusal } from "../dialects/idempotent/errors.ts";
 import { eventIn } from "../dialects/idempotent/event-id.ts";
+import { clientOf } from "../http/request-headers.ts";
 import type { RpcParts } from "../http/rpc-handler.ts";
 import { isAnswering, lookAgainMs } from "../http/timing.ts";
 import type { StreamOutcome } from "../metrics/metrics.ts";
@@ -88,6 +89,10 @@ export async function runSession(parts: StreamParts, carrier: Carrier, stopping:
     }
   } catch (error) {
     if (carrier.signal.aborted) return; // the client has disconnected and would not get the error
+    // A message that a running turn or an older attach refuses has a turn that tells of it.
+    const hasNoTurn = (state?.turns.length ?? 0) === 0 || (isMillraceError(error) && error.repeated);
+    if (hasNoTurn && isMillraceError(error) && error.code !== "cancelled")
+      parts.refused.note(clientOf(carrier.headers), error);
     throw encodeAny(parts, error, state !== undefined && state.accepted > 0);
   }
 }
