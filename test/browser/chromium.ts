@@ -52,7 +52,7 @@ export async function accessibilityViolations(page: Page): Promise<readonly stri
 export async function showTexts(page: Page): Promise<void> {
   const status = await page.evaluate(`fetch("/dashboard/api/texts", {
     method: "POST",
-    headers: { "x-millrace-session": sessionStorage.getItem("millrace-session"), "content-type": "application/json" },
+    headers: { "x-millrace-session": localStorage.getItem("millrace-session"), "content-type": "application/json" },
     body: JSON.stringify({ show: true, consent: true }),
   }).then(({ status }) => status)`);
   if (status !== 200) throw new Error(`The gateway shows no texts: ${String(status)}.`);

@@ -31,10 +31,10 @@ describeDashboard("the dashboard", (open) => {
     expect(tab.url()).toBe(`${world.url}/`);
   });
 
-  it("gives its session to no other port of this host, and keeps it in this tab", async () => {
+  it("gives its session to no other port of this host, and all tabs of this browser have it", async () => {
     const { page, world } = await open({}, { mayComplain: /404/ });
     await page.getByText("live", { exact: true }).waitFor();
-    const session = String(await page.evaluate("sessionStorage.getItem('millrace-session')"));
+    const session = String(await page.evaluate("localStorage.getItem('millrace-session')"));
     expect(session).toMatch(/^[\w-]{43}$/);
     const received: string[] = [];
     const other = createServer((request, response) => {
@@ -50,8 +50,12 @@ describeDashboard("the dashboard", (open) => {
     await page.goto(world.url);
     await page.getByText("live", { exact: true }).waitFor();
     const tab = await page.context().newPage();
-    await tab.goto(world.url);
-    await tab.getByText("millrace dashboard").waitFor();
+    await tab.goto(`${world.url}/#/settings`);
+    await tab.getByRole("group", { name: "Alerts" }).waitFor();
+    await tab.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("millrace dashboard").waitFor(); // it ended everywhere
+    await tab.goto(await world.link());
+    await page.getByText("live", { exact: true }).waitFor();
   });
 
   it("says that a link was used, and leaves nothing of it in the address", async () => {
@@ -148,7 +152,7 @@ describeDashboard("the dashboard", (open) => {
   it("asks to sign in when the session is over, and opens again by a new link", async () => {
     const { page, world } = await open({}, { mayComplain: /401/ });
     await page.getByText("live", { exact: true }).waitFor();
-    await page.evaluate("sessionStorage.clear()");
+    await page.evaluate("localStorage.clear()");
     await page.getByRole("button", { name: "Read again" }).click();
     await page.getByRole("heading", { level: 1, name: "Millrace" }).waitFor();
     await picture(page, "sign-in");

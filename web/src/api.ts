@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { localZone } from "../../src/base/time-zone.ts";
 import type { KeysEnvelope, ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import type { TurnSummary } from "../../src/gateway/dashboard/turn-summary.ts";
+import type { BlockedEnvelope, RefusedEnvelope } from "../../src/gateway/metrics/refused-envelope.ts";
 import type { consentsSchema } from "../../src/gateway/routes/answer-schemas.ts";
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import type { TurnPageEnvelope } from "../../src/usage/turn-page-envelope.ts";
@@ -68,6 +69,8 @@ export interface Health {
   readonly version: string;
   /** Null while the owner has not paused the gateway. */
   readonly paused?: { readonly since: string | null } | null;
+  readonly refused?: RefusedEnvelope;
+  readonly blocked?: BlockedEnvelope;
   /** Whether the event log can be written. */
   readonly store?: {
     readonly degraded: boolean;
@@ -103,22 +106,31 @@ export class Unreachable extends Error {
 
 const sessionName = "millrace-session";
 
-/** This tab's session; null where it has none. The storage belongs to this scheme, host and port: a page of another port cannot read it. */
+/** This browser's session; null where it has none. The storage belongs to this scheme, host and port: a page of another port cannot read it. */
 export function storedSession(): string | null {
-  return sessionStorage.getItem(sessionName);
+  return localStorage.getItem(sessionName);
 }
 
-/** Turns the code of a link into this tab's session. Throws `ApiError` when the link was used or has expired. */
+/** Calls back when another tab signed in or out. */
+export function onSessionChange(listener: () => void): () => void {
+  const onStorage = ({ key }: StorageEvent) => {
+    if (key === sessionName || key === null) listener();
+  };
+  addEventListener("storage", onStorage);
+  return () => removeEventListener("storage", onStorage);
+}
+
+/** Turns the code of a link into this browser's session. Throws `ApiError` when the link was used or has expired. */
 export async function signIn(code: string): Promise<void> {
   const path = `/sign-in?${new URLSearchParams({ code }).toString()}`;
   const { session } = await ask<{ readonly session: string }>(path, { method: "POST" });
-  sessionStorage.setItem(sessionName, session);
+  localStorage.setItem(sessionName, session);
 }
 
-/** Ends this tab's session. */
+/** Ends this browser's session, in every tab. */
 export async function signOut(): Promise<void> {
   await ask<unknown>("/sign-out", { method: "POST" });
-  sessionStorage.removeItem(sessionName);
+  localStorage.removeItem(sessionName);
 }
 
 /** JSON from the gateway. Throws `SignedOut`, `ApiError` or `Unreachable`. */
@@ -147,7 +159,8 @@ async function send(path: string, init: RequestInit): Promise<Response> {
   }
   noteAnswer();
   if (response.status === 401) {
-    sessionStorage.removeItem(sessionName);
+    if (storedSession() !== session) return send(path, init); // another tab has signed in meanwhile
+    localStorage.removeItem(sessionName);
     throw new SignedOut();
   }
   if (!response.ok) throw await errorOf(response);

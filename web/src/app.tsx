@@ -1,13 +1,15 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { namesTurns } from "./address.ts";
 import { Alerts, useAlerts } from "./alerts.tsx";
-import { api, signIn, signOut, storedSession } from "./api.ts";
+import { api, onSessionChange, signIn, signOut, storedSession } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { HealthBanner, usePageHealth } from "./health-banner.tsx";
 import { KeysPage } from "./keys-page.tsx";
 import { useFeed, useRunningCount } from "./live-turns.ts";
 import { ModelsPage } from "./models-page.tsx";
 import { Overview } from "./overview.tsx";
+import { CopyLine } from "./parts.tsx";
+import { PricesOfModels, pricesOf } from "./prices.ts";
 import { noteWanted, takeWanted } from "./settings.ts";
 import { SettingsPage, ThemeChoice } from "./settings-page.tsx";
 import { TextsOfSession, useTexts } from "./texts.tsx";
@@ -22,6 +24,7 @@ export function App() {
   const [session, setSession] = useState<"none" | "refused" | "living">(storedSession() === null ? "none" : "living");
   const [, code, query] = /^#\/sign-in\/([\w-]+)(\?.*)?$/.exec(hash) ?? [];
   useEffect(() => onSignedOut(() => setSession("none")), []);
+  useEffect(() => onSessionChange(() => setSession(storedSession() === null ? "none" : "living")), []);
   useEffect(() => {
     if (code === undefined) return;
     history.replaceState(null, "", "/"); // no code stays in the address, not even one that no longer works
@@ -50,58 +53,62 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
   const isStale = useSilentSince() !== undefined;
   const limits = useData("limits", api.limits, 60_000);
   const keys = useData("issued keys", api.keys, 60_000);
+  const models = useData("models", api.models, 600_000);
+  const prices = useMemo(() => pricesOf(models.data), [models.data]);
   const failures = useFailures();
   const alerts = useAlerts(limits.data, failures.alerts);
   useTitleNews(limits.data, useRunningCount());
   const turnId = /^#\/turns\/([\w.-]+)$/.exec(hash)?.[1];
   const view = viewOf(hash);
   return (
-    <TextsOfSession.Provider value={texts}>
-      <a class="skip" href="#content">
-        Skip to content
-      </a>
-      <header class="bar">
-        <a class="brand" href="#/">
-          <img src="/icon.svg" alt="" width="28" height="28" />
-          Millrace
+    <PricesOfModels.Provider value={prices}>
+      <TextsOfSession.Provider value={texts}>
+        <a class="skip" href="#content">
+          Skip to content
         </a>
-        <nav class="views" aria-label="Views">
-          {views
-            .filter(({ name }) => name !== "Keys" || (keys.data?.data.length ?? 0) > 0)
-            .map(({ name, at }) => (
-              <a key={at} href={at} aria-current={at === view ? "page" : undefined}>
-                {name}
-              </a>
-            ))}
-        </nav>
-        <div class="choices">
-          <div class="roomy">
-            <ThemeChoice />
+        <header class="bar">
+          <a class="brand" href="#/">
+            <img src="/icon.svg" alt="" width="28" height="28" />
+            Millrace
+          </a>
+          <nav class="views" aria-label="Views">
+            {views
+              .filter(({ name }) => name !== "Keys" || (keys.data?.data.length ?? 0) > 0)
+              .map(({ name, at }) => (
+                <a key={at} href={at} aria-current={at === view ? "page" : undefined}>
+                  {name}
+                </a>
+              ))}
+          </nav>
+          <div class="choices">
+            <div class="roomy">
+              <ThemeChoice />
+            </div>
+            <button type="button" class="quiet" onClick={() => void leave(onSignOut)}>
+              Sign out
+            </button>
           </div>
-          <button type="button" class="quiet" onClick={() => void leave(onSignOut)}>
-            Sign out
-          </button>
-        </div>
-      </header>
-      <HealthBanner {...known} />
-      <Alerts {...alerts} />
-      <main id="content" tabIndex={-1} class={isStale ? "stale" : undefined}>
-        {turnId !== undefined ? (
-          <TurnPage key={`${turnId} ${texts.areShown}`} id={turnId} />
-        ) : view === "#/models" ? (
-          <ModelsPage />
-        ) : view === "#/keys" ? (
-          <KeysPage keys={keys} />
-        ) : view === "#/settings" ? (
-          <SettingsPage />
-        ) : view === "#/" ? (
-          <Overview {...known} limits={limits} failures={failures} />
-        ) : (
-          <NoPage />
-        )}
-      </main>
-      {known.health.data !== undefined && <footer>Millrace {known.health.data.version}</footer>}
-    </TextsOfSession.Provider>
+        </header>
+        <HealthBanner {...known} />
+        <Alerts {...alerts} />
+        <main id="content" tabIndex={-1} class={isStale ? "stale" : undefined}>
+          {turnId !== undefined ? (
+            <TurnPage key={`${turnId} ${texts.areShown}`} id={turnId} />
+          ) : view === "#/models" ? (
+            <ModelsPage models={models} />
+          ) : view === "#/keys" ? (
+            <KeysPage keys={keys} />
+          ) : view === "#/settings" ? (
+            <SettingsPage />
+          ) : view === "#/" ? (
+            <Overview {...known} limits={limits} failures={failures} />
+          ) : (
+            <NoPage />
+          )}
+        </main>
+        {known.health.data !== undefined && <footer>Millrace {known.health.data.version}</footer>}
+      </TextsOfSession.Provider>
+    </PricesOfModels.Provider>
   );
 }
 
@@ -171,10 +178,11 @@ function SignIn({ hash, wasUsed }: { readonly hash: string; readonly wasUsed: bo
         </p>
       )}
       <p>This page shows your plan and your turns, so it opens with a link that only you can make:</p>
-      <pre>
-        <code>millrace dashboard</code>
-      </pre>
-      <p class="muted">The link works once, for one tab. The session ends after twelve hours, or when you sign out.</p>
+      <CopyLine label="the command" text="millrace dashboard" />
+      <p class="muted">
+        Type it in a terminal. This tab then opens too. You stay signed in while you use the page, and for eight days
+        after that.
+      </p>
     </main>
   );
 }

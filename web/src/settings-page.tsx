@@ -34,8 +34,7 @@ export function SettingsPage() {
     <>
       <h1>Settings</h1>
       <p class="muted">
-        This browser keeps these settings; texts are shown in this tab alone. <code>millrace config</code> changes the
-        settings of the gateway.
+        This browser keeps these settings. <code>millrace config</code> changes the settings of the gateway.
       </p>
       <Section id="look" title="Look">
         <dl class="card settings">
@@ -50,7 +49,7 @@ export function SettingsPage() {
               onChange={chooseSize}
             />
           </Setting>
-          <Setting name="Prompts and answers in this tab">
+          <Setting name="Prompts and answers">
             <TextsSwitch />
           </Setting>
         </dl>

@@ -33,9 +33,10 @@ export function TextsSwitch() {
         onYes={() => show(true)}
       >
         <p>
-          This tab then shows your questions, the prompts of your programs, and the answers, while the log keeps them.
+          This browser then shows your questions, the prompts of your programs, and the answers, while the log keeps
+          them.
         </p>
-        <p class="muted">It holds until you hide them or sign out. Other tabs and the next sign-in show none.</p>
+        <p class="muted">It holds until you hide them or sign out. The next sign-in shows none.</p>
       </Consent>
     );
   return (

@@ -15,7 +15,7 @@ const linkSchema = z.object({ path: z.string().startsWith("/#/sign-in/"), expire
 export const dashboardCommand = defineCommand({
   ...outlines.dashboard,
   description:
-    "Opens the dashboard of the running gateway. The link signs in one tab of a browser, works once, and expires after two minutes. The session lasts twelve hours, even if the gateway restarts. The browser is started with the name of a file that only you can read, not with the link.",
+    "Opens the dashboard of the running gateway. The link signs in one browser, works once, and expires after two minutes. The session lasts until eight days after its last use, even if the gateway restarts. The browser is started with the name of a file that only you can read, not with the link.",
   options: {
     print: flag("print the link and do not open it"),
     failed: flag("show the turns that failed"),
@@ -40,7 +40,7 @@ export const dashboardCommand = defineCommand({
   },
 });
 
-/** A link to the dashboard of a gateway that signs in one tab, once. `query` says what it shows. */
+/** A link to the dashboard of a gateway that signs in one browser, once. `query` says what it shows. */
 export async function askForLink(gateway: GatewayClient, signal: AbortSignal, query = "") {
   const link = await askGateway(gateway, "/dashboard/api/link", linkSchema, { method: "POST", signal });
   return { url: new URL(`${link.path}${query}`, gateway.url).href, expiresInSeconds: link.expires_in_seconds };

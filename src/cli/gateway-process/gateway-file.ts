@@ -71,7 +71,12 @@ export function readGatewayFile(file: string): GatewayFile | undefined {
 }
 
 const kept = z.array(
-  z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), madeAtMs: z.number(), showsTexts: z.boolean().optional() }),
+  z.object({
+    digest: z.string().regex(/^[0-9a-f]{64}$/),
+    madeAtMs: z.number(),
+    usedAtMs: z.number().optional(),
+    showsTexts: z.boolean().optional(),
+  }),
 );
 
 /** The file in Millrace's own folder that leads a browser to the dashboard's one-time link. */

@@ -5,16 +5,22 @@ import { Secret } from "../../base/secret.ts";
 
 /** How long a one-time link can be used, ms. */
 export const linkLifeMs = 120_000;
-/** How long a session lasts, ms. */
-const sessionLifeMs = 12 * 3_600_000;
+/** How long a session lasts after its last use, ms: a page that was open before a week's holiday still works. */
+const idleLifeMs = 8 * 86_400_000;
+/** How long a session lasts however much it is used, ms. */
+const longestLifeMs = 90 * 86_400_000;
+/** How much later a use must be than the one that is stored; ms. An open page asks every few seconds. */
+const noteUseAfterMs = 600_000;
 const mostSessions = 16;
 /** The header in which the page sends its session. */
 const sessionHeader = "x-millrace-session";
 
-/** A stored session: the digest of its secret, from which the secret cannot be made, when it began (epoch ms), and whether it shows texts. */
+/** A stored session: the digest of its secret, from which the secret cannot be made, when it began and was used last (epoch ms), and whether it shows texts. */
 export interface KeptSession {
   readonly digest: string;
   readonly madeAtMs: number;
+  /** Absent in one that an older version kept, and until the first use: as `madeAtMs`. */
+  readonly usedAtMs?: number | undefined;
   readonly showsTexts?: boolean | undefined;
 }
 
@@ -28,8 +34,8 @@ export interface SessionStore {
 
 /**
  * The dashboard's sessions. A caller with the key gets a code. The page uses the code once and gets a session, a secret that it keeps
- * in its `sessionStorage` and sends as a header. A cookie would not do: browsers send it to every port of a host. The storage belongs
- * to one scheme, host and port. Source: docs/http-api.md, "Access".
+ * in its `localStorage` and sends as a header: every tab of the browser has it. A cookie would not do: browsers send it to every port of a
+ * host. The storage belongs to one scheme, host and port. Each use renews the session. Source: docs/http-api.md, "Access".
  */
 export type DashboardSessions = ReturnType<typeof openSessions>;
 
@@ -48,17 +54,24 @@ export function openSessions(clock: Clock, stopping: AbortSignal, keyDigest: () 
 
   function forgetOld(nowMs: number): void {
     for (const [code, madeAtMs] of codes) if (nowMs - madeAtMs > linkLifeMs) codes.delete(code);
-    for (const { digest, madeAtMs } of sessions.values()) {
+    for (const { digest, madeAtMs, usedAtMs = madeAtMs } of sessions.values()) {
       // A session from the future was made before the clock was set back, so its age is unknown.
-      if (nowMs - madeAtMs > sessionLifeMs || madeAtMs - nowMs > sessionLifeMs) sessions.delete(digest);
+      if (Math.abs(nowMs - usedAtMs) > idleLifeMs || nowMs - madeAtMs > longestLifeMs) sessions.delete(digest);
     }
   }
 
   /** The digest is looked up, not the value, so that the time of the lookup does not show how close a guess was. */
   function sessionIn(headers: Headers): KeptSession | undefined {
-    forgetOld(clock.now());
+    const nowMs = clock.now();
+    forgetOld(nowMs);
     const given = headers.get(sessionHeader);
-    return given === null ? undefined : sessions.get(digestOf(given));
+    const session = given === null ? undefined : sessions.get(digestOf(given));
+    if (session === undefined) return undefined;
+    if (Math.abs(nowMs - (session.usedAtMs ?? session.madeAtMs)) < noteUseAfterMs) return session;
+    const used = { ...session, usedAtMs: nowMs };
+    sessions.set(used.digest, used);
+    save();
+    return used;
   }
 
   const removeLinkLater = async () => {

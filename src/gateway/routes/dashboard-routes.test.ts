@@ -101,7 +101,7 @@ describe("signing in", () => {
       }
   });
 
-  it("ends by signing out, and by itself after twelve hours", async () => {
+  it("ends by signing out, by itself after eight days without a use, and after ninety days of use", async () => {
     const clock = new FakeClock();
     const fake = fakeGateway({ clock });
     const [one, other] = [await signedIn(fake), await signedIn(fake)];
@@ -109,8 +109,16 @@ describe("signing in", () => {
     expect(await out.json()).toEqual({ object: "session", signed_in: false });
     expect((await fake.request("/v1/turns", { headers: one })).status).toBe(401);
     expect((await fake.request("/v1/turns", { headers: other })).status).toBe(200);
-    await clock.advance(12 * 3_600_000 + 1);
+    const day = 86_400_000;
+    for (let used = 0; used < 12; used++) {
+      await clock.advance(7.4 * day); // a page that is open
+      expect((await fake.request("/v1/turns", { headers: other })).status).toBe(200);
+    }
+    await clock.advance(1.3 * day);
     expect((await fake.request("/v1/turns", { headers: other })).status).toBe(401);
+    const idle = await signedIn(fake);
+    await clock.advance(8 * day + 1);
+    expect((await fake.request("/v1/turns", { headers: idle })).status).toBe(401);
   });
 
   it("is refused with a link older than two minutes, and with a made-up code", async () => {
