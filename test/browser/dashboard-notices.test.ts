@@ -35,9 +35,7 @@ describeDashboard("the dashboard's notices, models and keys", (open) => {
     await page.getByText("millrace doctor").first().waitFor();
     await page.getByText("/v1", { exact: false }).first().waitFor();
     expect(await page.locator("canvas").count()).toBe(0);
-    await expect
-      .poll(() => page.locator("section h2").allInnerTexts())
-      .toEqual(["Limits", "Running turns", "IDEs found"]);
+    await expect.poll(() => page.locator("section h2").allInnerTexts()).toEqual(["Now", "Limits", "IDEs found"]);
     expect(await accessibilityViolations(page)).toEqual([]);
     await picture(page, "first-run");
   });

@@ -2,6 +2,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { Emitter } from "../../src/base/emitter.ts";
 import type { MillraceError } from "../../src/base/errors.ts";
 import { Secret } from "../../src/base/secret.ts";
+import { until } from "../../src/base/wait.fake.ts";
 import { fakeConsents } from "../../src/gateway/consents.fake.ts";
 import { readDashboard } from "../../src/gateway/dashboard/dashboard-files.ts";
 import type { KeptSession } from "../../src/gateway/dashboard/dashboard-sessions.ts";
@@ -29,6 +30,10 @@ export interface DashboardWorld {
   readonly turns: ReturnType<typeof fakeTurns>;
   /** Sends a chat request without waiting for its answer; `more` are headers. */
   ask(text: string, project?: string, more?: Readonly<Record<string, string>>): void;
+  /** Sends a chat request whose client leaves once its turn runs, with the time that it goes on. */
+  askAndLeave(text: string, grace: string): Promise<void>;
+  /** Sends a chat request and waits for its status. */
+  askStatus(text: string, more?: Readonly<Record<string, string>>): Promise<number>;
   /** Asks over a stream that its client sealed. */
   askSealed(text: string): Promise<void>;
   link(): Promise<string>;
@@ -189,6 +194,22 @@ export async function dashboardWorld(options: {
         signal: leaving.signal,
       };
       fetch(`${url}/v1/chat/completions?detach=1`, init).catch(() => undefined); // the test reads the page instead
+    },
+    async askAndLeave(text, grace) {
+      const before = turns.backend.answers.length;
+      const here = new AbortController();
+      const body = JSON.stringify({ model: "test-model", stream: true, messages: [{ role: "user", content: text }] });
+      const init = { method: "POST", headers: { ...headers, "user-agent": "codex/1.2.3", "x-millrace-grace": grace } };
+      fetch(`${url}/v1/chat/completions`, { ...init, body, signal: here.signal }).catch(() => undefined);
+      await until(() => turns.backend.answers.length > before);
+      here.abort();
+    },
+    async askStatus(text, more = {}) {
+      const body = JSON.stringify({ model: "test-model", messages: [{ role: "user", content: text }] });
+      const init = { method: "POST", headers: { ...headers, "user-agent": "opencode/1.2.3", ...more }, body };
+      const response = await fetch(`${url}/v1/chat/completions`, { ...init, signal: leaving.signal });
+      await response.text();
+      return response.status;
     },
     async askSealed(text) {
       const name = { caller: "caller-1", name: "stream-1", clientKey: encodeKey(new Uint8Array(32).fill(4)) };

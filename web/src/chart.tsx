@@ -97,7 +97,7 @@ function tickInWords(atSeconds: number, stepSeconds: number): string {
   const isDay = stepSeconds >= 86_400 || (at.getHours() === 0 && at.getMinutes() === 0);
   return isDay
     ? at.toLocaleDateString(undefined, { day: "numeric", month: "short" })
-    : at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+    : at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 }
 
 function draw(

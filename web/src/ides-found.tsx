@@ -1,39 +1,38 @@
 import type { IdesFound as Found } from "./api.ts";
-import { Failure, Loading, Prose, Section } from "./parts.tsx";
+import { Loaded, Prose, Section } from "./parts.tsx";
 import type { DataState } from "./use-data.ts";
 import { ideName } from "./words.ts";
 
 /** The IDEs that the gateway found, with doctor's verdicts. */
 export function IdesFound({ ides }: { readonly ides: DataState<Found> }) {
-  const { data, error } = ides;
   return (
     <Section id="ides" title="IDEs found">
-      {error !== undefined && <Failure error={error} />}
-      {data === undefined && error === undefined && <Loading lines={2} />}
-      {data !== undefined && (
-        <div class="card">
-          {data.data.length > 0 && (
-            <ul class="rows">
-              {data.data.map((ide) => (
-                <li key={`${ide.variant} ${ide.build} ${ide.pid}`}>
-                  <div class="what">
-                    <span>
-                      {ideName(ide.variant)} {ide.stand_in && <span class="badge warn">stand-in</span>}
-                    </span>
-                    <span class="muted">
-                      {[ide.build, ide.pid === null ? "" : `process ${ide.pid}`]
-                        .filter((part) => part !== "")
-                        .join(", ")}
-                    </span>
-                  </div>
-                  <span class={`badge ${tones[ide.state]}`}>{ide.state}</span>
-                </li>
-              ))}
-            </ul>
-          )}
-          <Findings found={data} />
-        </div>
-      )}
+      <Loaded state={ides} lines={2}>
+        {(data) => (
+          <div class="card">
+            {data.data.length > 0 && (
+              <ul class="rows">
+                {data.data.map((ide) => (
+                  <li key={`${ide.variant} ${ide.build} ${ide.pid}`}>
+                    <div class="what">
+                      <span>
+                        {ideName(ide.variant)} {ide.stand_in && <span class="badge warn">stand-in</span>}
+                      </span>
+                      <span class="muted">
+                        {[ide.build, ide.pid === null ? "" : `process ${ide.pid}`]
+                          .filter((part) => part !== "")
+                          .join(", ")}
+                      </span>
+                    </div>
+                    <span class={`badge ${tones[ide.state]}`}>{ide.state}</span>
+                  </li>
+                ))}
+              </ul>
+            )}
+            <Findings found={data} />
+          </div>
+        )}
+      </Loaded>
     </Section>
   );
 }

@@ -1,5 +1,5 @@
 import type { KeysEnvelope } from "../../src/gateway/dashboard/inventory.ts";
-import { Failure, Loading, Prose, Words } from "./parts.tsx";
+import { Loaded, Prose, Words } from "./parts.tsx";
 import { useTitle } from "./title.ts";
 import type { DataState } from "./use-data.ts";
 import { useNow } from "./use-data.ts";
@@ -10,26 +10,31 @@ type Key = KeysEnvelope["data"][number];
 
 /** The keys that the owner made for others: what each may, and what it has used. */
 export function KeysPage({ keys }: { readonly keys: DataState<KeysEnvelope> }) {
-  const { data, error } = keys;
   const now = useNow(60_000);
   useTitle("Keys");
-  const living = data?.data.filter(({ state }) => state !== "revoked") ?? [];
-  const revoked = (data?.data.length ?? 0) - living.length;
   return (
     <>
       <h1>Keys</h1>
       <p class="muted">
         <Prose text="Keys for others, beside your own. `millrace keys create` makes one, and `millrace keys revoke` ends one. Millrace does not keep their values." />
       </p>
-      {error !== undefined && <Failure error={error} />}
-      {data === undefined && error === undefined && <Loading lines={4} />}
-      {data !== undefined && living.length === 0 && <p class="card muted">You have made no keys for others.</p>}
-      <div class="cards">
-        {living.map((key) => (
-          <KeyCard key={key.name} of={key} now={now} />
-        ))}
-      </div>
-      {revoked > 0 && <p class="note">{`${count(revoked)} revoked.`}</p>}
+      <Loaded state={keys} lines={4}>
+        {({ data }) => {
+          const living = data.filter(({ state }) => state !== "revoked");
+          const revoked = data.length - living.length;
+          return (
+            <>
+              {living.length === 0 && <p class="card muted">You have made no keys for others.</p>}
+              <div class="cards">
+                {living.map((key) => (
+                  <KeyCard key={key.name} of={key} now={now} />
+                ))}
+              </div>
+              {revoked > 0 && <p class="note">{`${count(revoked)} revoked.`}</p>}
+            </>
+          );
+        }}
+      </Loaded>
     </>
   );
 }

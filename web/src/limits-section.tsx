@@ -2,37 +2,39 @@ import { productToday } from "../../src/base/ide-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { toneOf } from "../../src/usage/window-words.ts";
 import { AlertSwitch } from "./alerts.tsx";
-import { Failure, Loading, Prose, Section } from "./parts.tsx";
+import { Loaded, Prose, Section } from "./parts.tsx";
 import { type DataState, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
-import { amountInWords, ideName, resetInWords, verdictInWords } from "./words.ts";
+import { amountInWords, exactInWords, ideName, resetInWords, verdictInWords } from "./words.ts";
 
 /** The limits of every IDE: a bar for each window, with the tick where an even pace would stand. */
 export function LimitsSection({ limits }: { readonly limits: DataState<LimitsEnvelope> }) {
   const now = useNow(15_000);
-  const { data, error } = limits;
   return (
     <Section id="limits" title="Limits" aside={<Aside reload={limits.reload} />}>
-      {error !== undefined && <Failure error={error} />}
-      {data === undefined && error === undefined && <Loading lines={3} />}
-      {data !== undefined && data.data.length === 0 && <NoIde errors={data.errors} />}
-      {data !== undefined && data.data.length > 0 && (
-        <>
-          <div class="cards">
-            {data.data.map((of) => (
-              <IdeCard key={of.ide} of={of} now={now} errors={data.errors.filter(({ ide }) => ide === of.ide)} />
-            ))}
-          </div>
-          {data.errors
-            .filter(({ ide }) => !data.data.some((of) => of.ide === ide))
-            .map(({ ide, message, hint }) => (
-              <p key={ide ?? message} class="note">
-                {ide === null ? "" : `${ideName(ide)}: `}
-                <Prose text={`${message} ${hint}`} />
-              </p>
-            ))}
-        </>
-      )}
+      <Loaded state={limits} lines={3}>
+        {(data) =>
+          data.data.length === 0 ? (
+            <NoIde errors={data.errors} />
+          ) : (
+            <>
+              <div class="cards">
+                {data.data.map((of) => (
+                  <IdeCard key={of.ide} of={of} now={now} errors={data.errors.filter(({ ide }) => ide === of.ide)} />
+                ))}
+              </div>
+              {data.errors
+                .filter(({ ide }) => !data.data.some((of) => of.ide === ide))
+                .map(({ ide, message, hint }) => (
+                  <p key={ide ?? message} class="note">
+                    {ide === null ? "" : `${ideName(ide)}: `}
+                    <Prose text={`${message} ${hint}`} />
+                  </p>
+                ))}
+            </>
+          )
+        }
+      </Loaded>
     </Section>
   );
 }
@@ -58,7 +60,7 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
         <h3>{ideName(of.ide)}</h3>
         {of.plan_name !== null && <span class="badge">{of.plan_name}</span>}
         {of.stand_in && <span class="badge warn">stand-in</span>}
-        {of.stale && <span class="badge warn">stale</span>}
+        {of.stale && Date.parse(of.expires_at) < now && <span class="badge warn">stale</span>}
         <span class="muted age">
           read <When at={of.fetched_at} now={now} isPast />
         </span>
@@ -127,7 +129,7 @@ function Window({ window, now }: { readonly window: LimitsWindowEnvelope; readon
 }
 
 function absolute(at: string | null): string | undefined {
-  return at === null ? undefined : new Date(at).toLocaleString();
+  return at === null ? undefined : exactInWords(Date.parse(at));
 }
 
 function NoIde({ errors }: { readonly errors: LimitsEnvelope["errors"] }) {

@@ -1,15 +1,15 @@
 import { useState } from "preact/hooks";
-import { api } from "./api.ts";
+import type { ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import { familiesOf, type Model, rangeOf } from "./model-families.ts";
 import { CopyButton, Failure, Loading } from "./parts.tsx";
 import { useTitle } from "./title.ts";
-import { useData, useNow } from "./use-data.ts";
+import { type DataState, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
 import { shortCount } from "./words.ts";
 
 /** The models of the account: one row for each family, with its variants under it. */
-export function ModelsPage() {
-  const { data, error } = useData("models", api.models);
+export function ModelsPage({ models }: { readonly models: DataState<ModelsEnvelope> }) {
+  const { data, error } = models;
   const [search, setSearch] = useState("");
   useTitle("Models");
   const families = familiesOf(data?.data ?? [], search);

@@ -6,12 +6,12 @@ import type { PageHealth } from "./health-banner.tsx";
 import { IdesFound } from "./ides-found.tsx";
 import { LimitsSection } from "./limits-section.tsx";
 import { useLiveTurns, useTurnEnd } from "./live-turns.ts";
+import { Now } from "./now-section.tsx";
 import { Choice } from "./parts.tsx";
 import { SpendByDay } from "./spend-by-day.tsx";
 import { SpendSection } from "./spend-section.tsx";
 import { LastFailure, Tiles } from "./tiles.tsx";
 import { useTitle } from "./title.ts";
-import { RunningTurns } from "./turns-section.tsx";
 import { TurnsTable } from "./turns-table.tsx";
 import { type DataState, useData } from "./use-data.ts";
 import type { Failures } from "./use-failures.ts";
@@ -20,11 +20,11 @@ import { UseOverTime } from "./use-over-time.tsx";
 /** After a turn's end the gateway waits a moment before it reads the plan again; so does this page. */
 const rereadMs = [11_000];
 
-/** What is left, what runs, and who spent it. */
+/** What runs, what is left, and who spent it. */
 export function Overview(
   props: PageHealth & { readonly limits: DataState<LimitsEnvelope>; readonly failures: Failures },
 ) {
-  const { ides, limits, failures } = props;
+  const { health, ides, limits, failures } = props;
   useTurnEnd(limits.reload, rereadMs);
   const live = useLiveTurns();
   const [asked, change] = useAsked();
@@ -42,13 +42,13 @@ export function Overview(
           <>
             <Choice label="Time" options={ranges} value={rangeOf(asked)} onChange={(since) => change({ since })} />
             <Tiles asked={asked} />
-            {failures.last !== undefined && <LastFailure turn={failures.last} />}
+            {failures.last !== undefined && <LastFailure turn={failures.last} blocked={health.data?.blocked ?? []} />}
           </>
         )}
         <LimitsSection limits={limits} />
       </>
     ),
-    [isFirstRun, limits.data, limits.error, failures.last, asked],
+    [isFirstRun, limits, failures.last, health.data?.blocked, asked],
   );
   const spent = useMemo(
     () =>
@@ -70,17 +70,19 @@ export function Overview(
         <IdesFound ides={ides} />
       </div>
     ),
-    [limits.data, ides.data, ides.error, asked],
+    [limits.data, ides, asked],
   );
   return (
     <>
       <h1 class="hidden">Overview</h1>
-      {top}
-      <RunningTurns
+      <Now
         turns={turns.filter((turn) => turn.status === "running")}
         connection={live.connection}
         isFirstRun={isFirstRun}
+        health={health.data}
+        limits={limits.data}
       />
+      {top}
       {spent}
       {rest}
     </>

@@ -1,6 +1,9 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { ApiError } from "./api.ts";
+import { useSilentSince } from "./gateway-link.ts";
+import type { DataState } from "./use-data.ts";
+import { clockInWords } from "./words.ts";
 
 /** A titled part of the page. `aside` stands at the heading's right: a choice, a state. */
 export function Section(props: {
@@ -20,11 +23,47 @@ export function Section(props: {
   );
 }
 
-export function Failure({ error }: { readonly error: ApiError }) {
+/** What went wrong, and a way to try it again where there is one. */
+export function Failure({ error, onRetry }: { readonly error: ApiError; readonly onRetry?: () => void }) {
   return (
     <p class="failure" role="alert">
-      <strong>{error.message}</strong> <Prose text={error.hint} />
+      <strong>{error.message}</strong> <Prose text={error.hint} />{" "}
+      {onRetry !== undefined && (
+        <button type="button" class="quiet" onClick={onRetry}>
+          Try again
+        </button>
+      )}
     </p>
+  );
+}
+
+/** What a part of the page shows in each of its states: loading, shown, stale since a time, failed. */
+export function Loaded<T>(props: {
+  readonly state: DataState<T>;
+  /** How many lines it will have, about. */
+  readonly lines: number;
+  readonly children: (data: T) => ComponentChildren;
+}) {
+  const { state, lines, children } = props;
+  const { data, error, readAtMs, isLoading, reload } = state;
+  const isSilent = useSilentSince() !== undefined;
+  if (data === undefined) {
+    if (error !== undefined) return <Failure error={error} onRetry={reload} />;
+    if (isSilent) return <p class="card muted">Nothing was read before the gateway fell silent.</p>;
+    return <Loading lines={lines} />;
+  }
+  return (
+    <>
+      {error !== undefined && readAtMs !== undefined && (
+        <div class="stale-since">
+          <span class="badge warn">{`stale since ${clockInWords(readAtMs)}`}</span>
+          <Failure error={error} onRetry={reload} />
+        </div>
+      )}
+      <div class={isLoading ? "reloading" : undefined} aria-busy={isLoading}>
+        {children(data)}
+      </div>
+    </>
   );
 }
 

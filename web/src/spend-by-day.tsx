@@ -3,7 +3,7 @@ import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { useTurnEnd } from "./live-turns.ts";
-import { Choice, Failure, Loading, Section } from "./parts.tsx";
+import { Choice, Loaded, Section } from "./parts.tsx";
 import { axisEnd, firstMeasure, type Measure, type Stacks, stacksOf, trendsOf } from "./stacks.ts";
 import { useData } from "./use-data.ts";
 import { count, shortCount, spanInWords } from "./words.ts";
@@ -12,8 +12,9 @@ import { count, shortCount, spanInWords } from "./words.ts";
 export function SpendByDay({ asked }: { readonly asked: PageQuery }) {
   const since = sinceOf(asked);
   const [chosen, setChosen] = useState<Measure>();
-  const { data, error, reload } = useData(since, (signal) => api.usageDays(since, signal));
-  useTurnEnd(reload);
+  const state = useData(since, (signal) => api.usageDays(since, signal));
+  const { data } = state;
+  useTurnEnd(state.reload);
   const first = data === undefined ? "turns" : firstMeasure(data);
   const measures = first === "credits" ? (["credits", "turns", "tokens"] as const) : (["turns", "tokens"] as const);
   const measure = chosen ?? first;
@@ -30,9 +31,9 @@ export function SpendByDay({ asked }: { readonly asked: PageQuery }) {
         />
       }
     >
-      {error !== undefined && <Failure error={error} />}
-      {data === undefined && error === undefined && <Loading lines={6} />}
-      {data !== undefined && <Days usage={data} measure={measure} asked={asked} />}
+      <Loaded state={state} lines={6}>
+        {(usage) => <Days usage={usage} measure={measure} asked={asked} />}
+      </Loaded>
     </Section>
   );
 }

@@ -4,7 +4,7 @@ import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { Elsewhere, Heads } from "./elsewhere.tsx";
 import { useTurnEnd } from "./live-turns.ts";
-import { Choice, Failure, Loading, Section } from "./parts.tsx";
+import { Choice, Loaded, Section } from "./parts.tsx";
 import { useData } from "./use-data.ts";
 import { count, groupKeyOf, ideName, shortCount } from "./words.ts";
 
@@ -23,8 +23,8 @@ export function SpendSection(props: {
   const { asked, onChange } = props;
   const by = dimensions.find(([dimension]) => dimension === asked.by)?.[0] ?? "model";
   const since = sinceOf(asked);
-  const { data, error, reload } = useData(`${by} ${since}`, (signal) => api.usage(since, by, signal));
-  useTurnEnd(reload);
+  const state = useData(`${by} ${since}`, (signal) => api.usage(since, by, signal));
+  useTurnEnd(state.reload);
   return (
     <Section
       id="spend"
@@ -38,13 +38,18 @@ export function SpendSection(props: {
         />
       }
     >
-      {error !== undefined && <Failure error={error} />}
-      {data === undefined && error === undefined && <Loading lines={4} />}
-      {data !== undefined && data.data.length === 0 && (
-        <p class="card muted">No turn ended in this time. This table counts the turns of this gateway.</p>
-      )}
-      {data !== undefined && data.data.length > 0 && <SpendTable usage={data} asked={asked} />}
-      {data?.elsewhere != null && <Elsewhere by={data.by} elsewhere={data.elsewhere} />}
+      <Loaded state={state} lines={4}>
+        {(data) => (
+          <>
+            {data.data.length === 0 ? (
+              <p class="card muted">No turn ended in this time. This table counts the turns of this gateway.</p>
+            ) : (
+              <SpendTable usage={data} asked={asked} />
+            )}
+            {data.elsewhere != null && <Elsewhere by={data.by} elsewhere={data.elsewhere} />}
+          </>
+        )}
+      </Loaded>
     </Section>
   );
 }

@@ -39,7 +39,9 @@ export function stacksOf(usage: UsageDaysEnvelope, measure: Measure): Stacks {
   const all = [...byModel].map(([name, values]): Series => ({ name, values, total: sum(values) }));
   all.sort((a, b) => b.total - a.total || a.name.localeCompare(b.name));
   const used = all.filter(({ total }) => total > 0);
-  const [own, others] = [used.slice(0, mostSeries), used.slice(mostSeries)];
+  // One that is left has a colour of its own as well as any others together.
+  const places = used.length === mostSeries + 1 ? used.length : mostSeries;
+  const [own, others] = [used.slice(0, places), used.slice(places)];
   const rest = days.map((_, place) => sum(others.map(({ values }) => values[place] ?? 0)));
   const series =
     others.length === 0 ? own : [...own, { name: `${others.length} others`, values: rest, total: sum(rest) }];

@@ -1,18 +1,30 @@
-import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
+import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
-import { api } from "./api.ts";
+import { api, type Health } from "./api.ts";
 import { useTurnEnd } from "./live-turns.ts";
-import { Loading, Prose } from "./parts.tsx";
+import { Loaded, Prose } from "./parts.tsx";
 import { useData } from "./use-data.ts";
 import { clockInWords, count, hintFor, isMistake, modelName, reasonInWords, shortCount, spanInWords } from "./words.ts";
 
 /** The time in figures: turns, tokens, credits, failures, and how long the first token took. Each leads to the turns behind it. */
 export function Tiles({ asked }: { readonly asked: PageQuery }) {
   const since = sinceOf(asked);
-  const { data, reload } = useData(since, (signal) => api.turnPage({ since, limit: "0" }, signal), 60_000);
-  useTurnEnd(reload);
-  const totals = data?.totals;
-  if (totals === undefined || totals === null) return <Loading lines={2} />;
+  const state = useData(since, (signal) => api.turnPage({ since, limit: "0" }, signal), 60_000);
+  useTurnEnd(state.reload);
+  return (
+    <section aria-labelledby="figures">
+      <h2 id="figures" class="hidden">
+        Figures
+      </h2>
+      <Loaded state={state} lines={2}>
+        {({ totals }) => totals !== null && <Figures totals={totals} asked={asked} />}
+      </Loaded>
+    </section>
+  );
+}
+
+function Figures(props: { readonly totals: NonNullable<TurnPageEnvelope["totals"]>; readonly asked: PageQuery }) {
+  const { totals, asked } = props;
   const { turns, failed, median_first_token_ms: median, p95_first_token_ms: p95 } = totals;
   const mark = totals.estimated_turns > 0 ? "~" : "";
   const isCounted = totals.tokens_in + totals.tokens_out > 0; // a turn whose tokens are unknown counts as none
@@ -20,45 +32,45 @@ export function Tiles({ asked }: { readonly asked: PageQuery }) {
   const hasCredits = totals.credits_known_turns > 0;
   const to = (filter: Partial<PageQuery>) => turnsBehind(asked, filter);
   return (
-    <section aria-labelledby="figures">
-      <h2 id="figures" class="hidden">
-        Figures
-      </h2>
-      <dl class="tiles">
-        <Tile name="Turns" value={count(turns)} to={to({ sort: "time", order: "asc" })} />
-        <Tile
-          name="Tokens in, out"
-          value={
-            isCounted ? [totals.tokens_in, totals.tokens_out].map((sum) => mark + shortCount(sum)).join(", ") : "–"
-          }
-          to={to({ sort: "tokens_out" })}
-        />
-        {hasCredits && (
-          <Tile name="Credits" value={`${isPart ? "≥ " : ""}${count(totals.credits)}`} to={to({ sort: "credits" })} />
-        )}
-        <Tile
-          name="Failed"
-          value={turns === 0 ? "–" : `${count((failed / turns) * 100)} %`}
-          to={failed === 0 ? undefined : to({ status: "failed" })}
-          isBad={failed > totals.mistaken}
-        />
-        <Tile
-          name="First token, median"
-          value={median === null ? "–" : spanInWords(median)}
-          to={to({ sort: "first_token", order: "asc" })}
-        />
-        <Tile
-          name="First token, 95 % within"
-          value={p95 === null ? "–" : spanInWords(p95)}
-          to={to({ sort: "first_token" })}
-        />
-      </dl>
-    </section>
+    <dl class="tiles">
+      <Tile name="Turns" value={count(turns)} to={to({ sort: "time", order: "asc" })} />
+      <Tile
+        name="Tokens in, out"
+        value={isCounted ? [totals.tokens_in, totals.tokens_out].map((sum) => mark + shortCount(sum)).join(", ") : "–"}
+        to={to({ sort: "tokens_out" })}
+      />
+      {hasCredits && (
+        <Tile name="Credits" value={`${isPart ? "≥ " : ""}${count(totals.credits)}`} to={to({ sort: "credits" })} />
+      )}
+      <Tile
+        name="Failed"
+        value={turns === 0 ? "–" : `${count((failed / turns) * 100)} %`}
+        to={failed === 0 ? undefined : to({ status: "failed" })}
+        isBad={failed > totals.mistaken}
+      />
+      <Tile
+        name="First token, median"
+        value={median === null ? "–" : spanInWords(median)}
+        to={to({ sort: "first_token", order: "asc" })}
+      />
+      <Tile
+        name="First token, 95 % within"
+        value={p95 === null ? "–" : spanInWords(p95)}
+        to={to({ sort: "first_token" })}
+      />
+    </dl>
   );
 }
 
 /** The failure that the user may not have seen yet: when, what, why, and what to do. */
-export function LastFailure({ turn }: { readonly turn: TurnRowEnvelope }) {
+export function LastFailure(props: {
+  readonly turn: TurnRowEnvelope;
+  readonly blocked: NonNullable<Health["blocked"]>;
+}) {
+  const { turn, blocked } = props;
+  const isLimit = turn.reason === "quota_exhausted" || turn.reason === "rate_limited";
+  const until = blocked.find(({ model }) => model === turn.model)?.until;
+  const limit = until === undefined ? "" : `The limit ends ${clockInWords(Date.parse(until))}.`;
   return (
     <p class="small last-failure">
       <span class="muted">Last failure</span>{" "}
@@ -66,7 +78,7 @@ export function LastFailure({ turn }: { readonly turn: TurnRowEnvelope }) {
       <strong class={isMistake(turn.reason) ? undefined : "bad"}>{reasonInWords(turn.reason)}</strong>
       {`, ${[modelName(turn), ...(turn.client === null ? [] : [turn.client])].join(" from ")}. `}
       <span class="muted">
-        <Prose text={hintFor(turn.reason)} />
+        <Prose text={isLimit ? limit : hintFor(turn.reason)} />
       </span>
     </p>
   );

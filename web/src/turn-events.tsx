@@ -20,7 +20,12 @@ export function Events({ turn, timeline }: { readonly turn: TurnDetail; readonly
   const createdMs = Date.parse(turn.created_at);
   return (
     <Section id="events" title="Time line">
-      {timeline.error !== undefined && <Failure error={timeline.error} />}
+      {timeline.error !== undefined && <Failure error={timeline.error} onRetry={timeline.retry} />}
+      {timeline.isBroken && (
+        <p class="note" role="status">
+          The connection broke. The page tries again by itself.
+        </p>
+      )}
       <div class="card">
         <PhaseBar turn={turn} timeline={timeline} />
         <ol class="timeline">

@@ -2,13 +2,14 @@ import { Fragment } from "preact";
 import { useCallback } from "preact/hooks";
 import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
+import { useLiveTurns } from "./live-turns.ts";
 import { Failure, Loading, Prose } from "./parts.tsx";
 import { useTitle } from "./title.ts";
 import { TurnActions } from "./turn-actions.tsx";
 import { Events } from "./turn-events.tsx";
 import { soFar } from "./turn-so-far.ts";
 import { Texts } from "./turn-texts.tsx";
-import { Outcome, Sealed, tokensInWords } from "./turns-section.tsx";
+import { Outcome, Sealed, tokensInWords, WithoutClient } from "./turns-section.tsx";
 import { useData, useNow } from "./use-data.ts";
 import { useTimeline } from "./use-timeline.ts";
 import { When } from "./when.tsx";
@@ -29,7 +30,8 @@ export function TurnPage({ id }: { readonly id: string }) {
       <nav aria-label="Breadcrumb">
         <a href="#/">← Overview</a>
       </nav>
-      {error !== undefined && (error.status === 404 ? <Forgotten kept={kept.data} /> : <Failure error={error} />)}
+      {error !== undefined &&
+        (error.status === 404 ? <Forgotten kept={kept.data} /> : <Failure error={error} onRetry={reload} />)}
       {turn === undefined && error === undefined && <Loading lines={4} />}
       {turn !== undefined && (
         <>
@@ -88,6 +90,7 @@ function Facts(props: {
   const { credits, entries } = props;
   const turn = soFar(props.turn, entries);
   const now = useNow(1000);
+  const live = useLiveTurns().turns.get(turn.id); // its summary was read once, when the page opened
   const error = entries.findLast((entry) => entry.error !== undefined)?.error;
   return (
     <section aria-labelledby="turn">
@@ -96,6 +99,7 @@ function Facts(props: {
           <h1 id="turn">{modelName(turn)}</h1>
           <Sealed turn={turn} />
           <Outcome status={turn.outcome} reason={turn.reason} />
+          <WithoutClient turn={live ?? turn} now={now} />
         </div>
         <TurnActions turn={turn} entries={entries} />
       </div>

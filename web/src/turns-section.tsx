@@ -1,38 +1,43 @@
 import type { LiveTurn } from "./api.ts";
 import type { LiveTurns } from "./live-turns.ts";
-import { CopyLine, Section } from "./parts.tsx";
+import { CopyLine } from "./parts.tsx";
 import { Cancel } from "./turn-actions.tsx";
-import { useNow } from "./use-data.ts";
-import { ageInWords, count, endInWords, folderOf, isMistake, modelName, type TurnEnd } from "./words.ts";
+import { ageInWords, count, endInWords, folderOf, isMistake, modelName, type TurnEnd, timerInWords } from "./words.ts";
 
-/** The turns that run now, each with its age, what it has said so far, and a way to end it. */
-export function RunningTurns(props: {
-  readonly turns: readonly LiveTurn[];
-  readonly connection: LiveTurns["connection"];
-  readonly isFirstRun: boolean;
-}) {
-  const now = useNow(1000);
+/** The turns that run now, each with its age, what it has said so far, whether its client is there, and a way to end it. */
+export function RunningTurns({ turns, now }: { readonly turns: readonly LiveTurn[]; readonly now: number }) {
+  if (turns.length === 0) return <p class="card muted">No turn runs now.</p>;
   return (
-    <Section id="running" title="Running turns" aside={<Connection state={props.connection} />}>
-      {props.isFirstRun && <FirstRun />}
-      {!props.isFirstRun && props.turns.length === 0 && <p class="card muted">No turn runs now.</p>}
-      {props.turns.some(({ degraded }) => degraded) && (
+    <>
+      {turns.some(({ degraded }) => degraded) && (
         <p class="card" role="status">
           Turns marked “in memory” do not survive a restart of the gateway.
         </p>
       )}
-      {props.turns.length > 0 && (
-        <ul class="card rows running">
-          {props.turns.map((turn) => (
-            <RunningTurn key={turn.id} turn={turn} now={now} />
-          ))}
-        </ul>
-      )}
-    </Section>
+      <ul class="card rows running">
+        {turns.map((turn) => (
+          <RunningTurn key={turn.id} turn={turn} now={now} />
+        ))}
+      </ul>
+    </>
   );
 }
 
-function Connection({ state }: { readonly state: LiveTurns["connection"] }) {
+/** That a turn goes on although its client left, and how long; nothing while it has one. */
+export function WithoutClient({
+  turn,
+  now,
+}: {
+  readonly turn: Pick<LiveTurn, "without_client">;
+  readonly now: number;
+}) {
+  const without = turn.without_client;
+  if (without === null) return null;
+  const left = without.until === null ? "to its end" : `${timerInWords(Date.parse(without.until) - now)} left`;
+  return <span class="badge alone">{`continues without its client, ${left}`}</span>;
+}
+
+export function Connection({ state }: { readonly state: LiveTurns["connection"] }) {
   const texts = { connecting: "connecting", live: "live", lost: "connection lost, trying again" } as const;
   return (
     <span class={`state ${state}`} role="status">
@@ -52,6 +57,7 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
         <span class={`phase ${turn.phase}`}>{phases[turn.phase]}</span>
         <span>{ageInWords(now - Date.parse(turn.created_at))}</span>
         <span>{turn.characters === 0 ? "" : tokensInWords(turn)}</span>
+        <WithoutClient turn={turn} now={now} />
         {turn.degraded && <span class="badge bad">in memory</span>}
         <Sealed turn={turn} />
       </span>
@@ -98,16 +104,22 @@ export function tokensInWords({ tokens, characters, status }: LiveTurn): string 
   return characters === null || characters === 0 ? "tokens unknown" : `~${count(Math.ceil(characters / 4))} tokens`;
 }
 
-function FirstRun() {
+/** What to type first: an agent behind the gateway, a question, and the address for everything else. */
+export function FirstRun() {
   return (
     <div class="card empty">
       <h3>No turns yet</h3>
-      <p>Enter this address in any tool that uses the OpenAI or Anthropic API:</p>
-      <CopyLine label="the address" text={`${location.origin}/v1`} />
+      <p>Start the agent that you use. Its answers then come from your plan, and each one is shown here:</p>
+      <CopyLine label="the command for Codex" text="millrace run codex" />
+      <CopyLine label="the command for Claude Code" text="millrace run claude" />
+      <CopyLine label="the command for OpenCode" text="millrace run opencode" />
+      <p>Or ask something in a terminal:</p>
+      <CopyLine label="the command of a question" text={'millrace chat "What is a millrace?"'} />
       <p>
-        <code>millrace keys --value</code> prints the key. Or try it in a terminal:
+        Any other tool takes this address as its OpenAI or Anthropic API. <code>millrace keys --value</code> prints the
+        key.
       </p>
-      <CopyLine label="the command" text={'millrace chat "What is a millrace?"'} />
+      <CopyLine label="the address" text={`${location.origin}/v1`} />
     </div>
   );
 }

@@ -4,13 +4,14 @@ import { type PageQuery, sinceOf, timesOfDay } from "./address.ts";
 import { api, type TurnsQuery } from "./api.ts";
 import { ExportButtons } from "./export.tsx";
 import { useTurnEnd } from "./live-turns.ts";
-import { Failure, Loading, Section } from "./parts.tsx";
+import { Loaded, Section } from "./parts.tsx";
+import { creditsInWords, creditsOf, type Prices, PricesOfModels } from "./prices.ts";
 import { pageSize } from "./settings.ts";
 import { dayInWords } from "./spend-by-day.tsx";
 import { TextsOfSession, TextsSwitch } from "./texts.tsx";
 import { Outcome } from "./turns-section.tsx";
 import { useData } from "./use-data.ts";
-import { clockInWords, count, folderOf, isMistake, modelName, spanInWords } from "./words.ts";
+import { clockInWords, count, exactInWords, folderOf, isMistake, modelName, spanInWords } from "./words.ts";
 
 /** A column: what it is sorted by, and what it shows. That of questions has no order, and is there only where texts are shown. */
 const columns = [
@@ -43,12 +44,9 @@ export function TurnsTable(props: {
   const offset = Number(asked.offset) || 0;
   const query = { ...queryOf(asked), offset: String(offset), limit: String(pageSize()) };
   const { areShown } = useContext(TextsOfSession);
-  const { data, error, reload } = useData(`${areShown} ${JSON.stringify(query)}`, (signal) =>
-    api.turnPage(query, signal),
-  );
+  const state = useData(`${areShown} ${JSON.stringify(query)}`, (signal) => api.turnPage(query, signal));
   const groups = [useGroup("model"), useGroup("client"), useGroup("key")];
-  useTurnEnd(reload);
-  const total = data?.totals?.turns ?? 0;
+  useTurnEnd(state.reload);
   return (
     <Section
       id="ended"
@@ -92,18 +90,21 @@ export function TurnsTable(props: {
           </button>
         )}
       </div>
-      {error !== undefined && <Failure error={error} />}
-      {data === undefined && error === undefined && <Loading lines={5} />}
-      {data !== undefined && (
-        <div class="card">
-          {total === 0 ? (
-            <p class="muted">No turn of this time matches.</p>
-          ) : (
-            <Rows page={data} asked={asked} onSort={onChange} />
-          )}
-          <Pager offset={offset} total={total} onChange={(to) => onChange({ offset: String(to) })} />
-        </div>
-      )}
+      <Loaded state={state} lines={5}>
+        {(page) => {
+          const total = page.totals?.turns ?? 0;
+          return (
+            <div class="card">
+              {total === 0 ? (
+                <p class="muted">No turn of this time matches.</p>
+              ) : (
+                <Rows page={page} asked={asked} onSort={onChange} />
+              )}
+              <Pager offset={offset} total={total} onChange={(to) => onChange({ offset: String(to) })} />
+            </div>
+          );
+        }}
+      </Loaded>
     </Section>
   );
 }
@@ -160,6 +161,21 @@ function Pick(props: {
   );
 }
 
+/** The columns that say something of one of these turns, and the one that the list is sorted by. */
+function filledColumns(turns: readonly TurnRowEnvelope[], sorted: string, prices: Prices): ReadonlySet<string> {
+  const isKnown: Partial<Record<(typeof columns)[number][0], (turn: TurnRowEnvelope) => boolean>> = {
+    client: ({ client }) => client !== null,
+    project: ({ project }) => project !== null,
+    tokens_in: ({ tokens }) => tokens !== null,
+    tokens_out: ({ tokens }) => tokens !== null,
+    credits: (turn) => creditsOf(turn, prices) !== undefined,
+    first_token: ({ first_token_ms }) => first_token_ms !== null,
+  };
+  return new Set(
+    columns.map(([name]) => name).filter((name) => name === sorted || turns.some(isKnown[name] ?? (() => true))),
+  );
+}
+
 function Rows(props: {
   readonly page: TurnPageEnvelope;
   readonly asked: PageQuery;
@@ -167,6 +183,9 @@ function Rows(props: {
 }) {
   const { page, asked, onSort } = props;
   const { areShown } = useContext(TextsOfSession);
+  const prices = useContext(PricesOfModels);
+  const filled = filledColumns(page.data, asked.sort, prices);
+  const hasEstimates = filled.has("credits") && page.data.some((turn) => creditsOf(turn, prices)?.isEstimated);
   return (
     <div class="scroll">
       <table class="turns">
@@ -174,6 +193,7 @@ function Rows(props: {
         <thead>
           <tr>
             {columns.map(([sort, title, look]) => {
+              if (!filled.has(sort)) return null;
               if (sort === "question")
                 return areShown ? (
                   <th key={sort} scope="col">
@@ -200,22 +220,30 @@ function Rows(props: {
         </thead>
         <tbody>
           {page.data.map((turn) => (
-            <TurnRow key={turn.id} turn={turn} areShown={areShown} />
+            <TurnRow key={turn.id} turn={turn} areShown={areShown} filled={filled} prices={prices} />
           ))}
         </tbody>
       </table>
+      {hasEstimates && <p class="note">~ credits are from the price list: the IDE reported none for these turns.</p>}
     </div>
   );
 }
 
-function TurnRow({ turn, areShown }: { readonly turn: TurnRowEnvelope; readonly areShown: boolean }) {
+function TurnRow(props: {
+  readonly turn: TurnRowEnvelope;
+  readonly areShown: boolean;
+  readonly filled: ReadonlySet<string>;
+  readonly prices: Prices;
+}) {
+  const { turn, areShown, filled } = props;
+  const credits = creditsOf(turn, props.prices);
   const at = Date.parse(turn.created_at);
   const { tokens, status, reason, question } = turn;
   const mark = tokens?.estimated === true ? "~" : "";
   return (
     <tr class={status === "failed" && isMistake(reason) ? "mistaken" : status}>
       <td class="of-time">
-        <time dateTime={turn.created_at} title={new Date(at).toLocaleString()}>
+        <time dateTime={turn.created_at} title={exactInWords(at)}>
           {clockInWords(at)}
         </time>
       </td>
@@ -227,20 +255,30 @@ function TurnRow({ turn, areShown }: { readonly turn: TurnRowEnvelope; readonly 
           {question == null ? <span class="muted">–</span> : <a href={`#/turns/${turn.id}`}>{question}</a>}
         </td>
       )}
-      <td class="of-client">{turn.client ?? "–"}</td>
-      <td class="wide" title={turn.project ?? undefined}>
-        {folderOf(turn.project) ?? "–"}
-      </td>
+      {filled.has("client") && <td class="of-client">{turn.client ?? "–"}</td>}
+      {filled.has("project") && (
+        <td class="wide" title={turn.project ?? undefined}>
+          {folderOf(turn.project) ?? "–"}
+        </td>
+      )}
       <th scope="row" class="of-model">
         <a href={`#/turns/${turn.id}`} title={modelName(turn)}>
           {modelName(turn)}
         </a>
       </th>
       <td class="wide of-dialect">{turn.api}</td>
-      <td class="number of-tokens_in">{tokens === null ? "–" : mark + count(tokens.in)}</td>
-      <td class="number of-tokens_out">{tokens === null ? "–" : mark + count(tokens.out)}</td>
-      <td class="number of-credits">{turn.credits === null ? "–" : count(turn.credits)}</td>
-      <td class="number wide">{turn.first_token_ms === null ? "–" : spanInWords(turn.first_token_ms)}</td>
+      {filled.has("tokens_in") && (
+        <td class="number of-tokens_in">{tokens === null ? "–" : mark + count(tokens.in)}</td>
+      )}
+      {filled.has("tokens_out") && (
+        <td class="number of-tokens_out">{tokens === null ? "–" : mark + count(tokens.out)}</td>
+      )}
+      {filled.has("credits") && (
+        <td class="number of-credits">{credits === undefined ? "–" : creditsInWords(credits)}</td>
+      )}
+      {filled.has("first_token") && (
+        <td class="number wide">{turn.first_token_ms === null ? "–" : spanInWords(turn.first_token_ms)}</td>
+      )}
       <td class="number of-duration">{spanInWords(turn.duration_ms)}</td>
     </tr>
   );

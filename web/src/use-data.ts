@@ -1,11 +1,17 @@
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, SignedOut, Unreachable } from "./api.ts";
 import { onLinkChange, silentSince } from "./gateway-link.ts";
 
-/** What a part of the page has: nothing yet, data (perhaps with the error of a later attempt beside it), or an error. */
+/**
+ * What a part of the page has. Loading: neither data nor an error. Shown: data. Stale: data, and the error of a later attempt. Failed: an
+ * error alone. Data is always what the key asks for, or while that loads what was asked for before it (`isLoading`).
+ */
 export interface DataState<T> {
   readonly data: T | undefined;
   readonly error: ApiError | undefined;
+  /** When the data came, epoch ms. */
+  readonly readAtMs: number | undefined;
+  readonly isLoading: boolean;
   readonly reload: () => void;
 }
 
@@ -27,15 +33,20 @@ export function report(error: unknown): ApiError | undefined {
   return error instanceof ApiError ? error : new ApiError("Something went wrong on this page.", "Load it again.");
 }
 
+interface Answer<T> {
+  /** What it answers. */
+  readonly key: string;
+  readonly data: T | undefined;
+  readonly error: ApiError | undefined;
+  readonly readAtMs: number | undefined;
+}
+
 /**
  * Loads when `key` changes, every `everyMs` after that, on `reload`, and when the gateway answers again; keeps what it had
  * while it loads again.
  */
 export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T>, everyMs?: number): DataState<T> {
-  const [state, setState] = useState<{ data: T | undefined; error: ApiError | undefined }>({
-    data: undefined,
-    error: undefined,
-  });
+  const [state, setState] = useState<Answer<T>>({ key, data: undefined, error: undefined, readAtMs: undefined });
   const [round, setRound] = useState(0);
   const latest = useRef(load);
   latest.current = load;
@@ -44,9 +55,13 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
   useEffect(() => {
     const stop = new AbortController();
     latest.current(stop.signal).then(
-      (data) => stop.signal.aborted || setState({ data, error: undefined }),
+      (data) => stop.signal.aborted || setState({ key, data, error: undefined, readAtMs: Date.now() }),
       (error: unknown) => {
-        if (!stop.signal.aborted) setState((before) => ({ data: before.data, error: report(error) }));
+        if (stop.signal.aborted) return;
+        const shown = report(error);
+        // The figures of another range, under the name of this one, would be wrong.
+        const nothing = { data: undefined, readAtMs: undefined };
+        setState((before) => ({ ...(before.key === key ? before : { ...before, ...nothing }), key, error: shown }));
       },
     );
     const timer = everyMs === undefined ? undefined : setTimeout(reload, everyMs);
@@ -55,7 +70,11 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
       clearTimeout(timer);
     };
   }, [key, round, everyMs, reload]);
-  return { ...state, reload };
+  return useMemo(() => {
+    const { data, error, readAtMs } = state;
+    const isLoading = state.key !== key;
+    return { data, error: isLoading ? undefined : error, readAtMs, isLoading, reload };
+  }, [state, key, reload]);
 }
 
 /** Does one thing at a time: whether it is under way, and what went wrong. */
@@ -75,15 +94,36 @@ export function useAct() {
   return { isBusy, error, run: (what: () => Promise<unknown>) => void act(what) };
 }
 
-/** The time, epoch ms, renewed every `everyMs`. It stands still while the gateway does not answer: nothing is known to go on. */
+/** One clock for the whole page: it ticks each second, while something shows the time. */
+const tickers = new Set<() => void>();
+let ticking: ReturnType<typeof setInterval> | undefined;
+
+function onTick(listener: () => void): () => void {
+  tickers.add(listener);
+  ticking ??= setInterval(() => tickers.forEach((tick) => tick()), 1000);
+  return () => {
+    tickers.delete(listener);
+    if (tickers.size > 0) return;
+    clearInterval(ticking);
+    ticking = undefined;
+  };
+}
+
+/** The page's time, epoch ms, renewed every `everyMs`, for all parts at once. It stands still while the gateway does not answer: nothing is known to go on. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(() => silentSince() ?? Date.now());
   useEffect(() => {
+    let shown = Math.floor(Date.now() / everyMs);
     const renew = () => setNow(silentSince() ?? Date.now());
-    const timer = setInterval(renew, everyMs);
+    const ignoreTicks = onTick(() => {
+      const part = Math.floor(Date.now() / everyMs);
+      if (part === shown) return;
+      shown = part;
+      renew();
+    });
     const ignore = onLinkChange(renew);
     return () => {
-      clearInterval(timer);
+      ignoreTicks();
       ignore();
     };
   }, [everyMs]);

@@ -4,30 +4,36 @@ import { api, type LimitsHistory } from "./api.ts";
 import type { Chart, Line } from "./chart.tsx";
 import { noteSilence } from "./gateway-link.ts";
 import { type Point, withGaps, withNewest } from "./lines.ts";
-import { Failure, Loading, Section } from "./parts.tsx";
+import { Loaded, Loading, Section } from "./parts.tsx";
 import { useData } from "./use-data.ts";
 import { ideName } from "./words.ts";
 
 /** How much of each limit was used, over time. Nothing where there is neither a line nor an IDE that could make one. */
 export function UseOverTime(props: { readonly since: string; readonly limits: LimitsEnvelope | undefined }) {
   const { since, limits } = props;
-  const { data, error } = useData(since, (signal) => api.limitsHistory(since, signal), 300_000);
+  const state = useData(since, (signal) => api.limitsHistory(since, signal), 300_000);
+  const { data } = state;
   const drawn = useMemo(() => (data === undefined ? undefined : linesOf(data, limits)), [data, limits]);
   const isEmpty = drawn?.lines.length === 0;
   const isUsed = drawn?.lines.some(({ points }) => points.some(([, used]) => used !== null && used > 0));
   if (isEmpty && limits?.data.length === 0) return null;
   return (
     <Section id="history" title="Use over time">
-      {error !== undefined && <Failure error={error} />}
-      {drawn === undefined && error === undefined && <Loading lines={5} />}
-      {isEmpty && (
-        <p class="card muted">
-          {limits?.data.every((of) => of.stand_in) === true
-            ? "The plan of a stand-in is not kept, so there is nothing to draw."
-            : "The chart begins with the second reading of the plan in this time. While this page is open, Millrace reads it every five minutes."}
-        </p>
-      )}
-      {drawn !== undefined && !isEmpty && (isUsed ? <LateChart {...drawn} /> : <Nothing />)}
+      <Loaded state={state} lines={5}>
+        {() =>
+          drawn === undefined || isEmpty ? (
+            <p class="card muted">
+              {limits?.data.every((of) => of.stand_in) === true
+                ? "The plan of a stand-in is not kept, so there is nothing to draw."
+                : "The chart begins with the second reading of the plan in this time. While this page is open, Millrace reads it every five minutes."}
+            </p>
+          ) : isUsed ? (
+            <LateChart {...drawn} />
+          ) : (
+            <Nothing />
+          )
+        }
+      </Loaded>
     </Section>
   );
 }

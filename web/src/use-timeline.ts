@@ -1,5 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
-import { type ApiError, api, type TimelineEntry } from "./api.ts";
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { type ApiError, api, SignedOut, type TimelineEntry } from "./api.ts";
 import { readBatches } from "./event-stream.ts";
 import { onLinkChange, silentSince } from "./gateway-link.ts";
 import { report } from "./use-data.ts";
@@ -8,34 +8,61 @@ import { report } from "./use-data.ts";
 export interface Timeline {
   readonly entries: readonly TimelineEntry[];
   readonly error: ApiError | undefined;
+  /** The stream broke before the turn's end: it is tried again. */
+  readonly isBroken: boolean;
+  readonly retry: () => void;
 }
 
-const nothing: Timeline = { entries: [], error: undefined };
+type Read = Omit<Timeline, "retry">;
 
-/** Follows the turn to its end. Entries that come together are shown together: an old turn may have thousands. */
+const nothing: Read = { entries: [], error: undefined, isBroken: false };
+const [firstWaitMs, longestWaitMs] = [500, 4_000];
+const ends = new Set(["finished", "failed", "cancelled"]);
+
+/** Follows the turn to its end, and begins anew after a break. Entries that come together are shown together: an old turn may have thousands. */
 export function useTimeline(id: string, onEnd: () => void): Timeline {
   const [timeline, setTimeline] = useState(nothing);
   const [round, setRound] = useState(0);
-  useEffect(() => onLinkChange(() => silentSince() === undefined && setRound((count) => count + 1)), []);
+  const retry = useCallback(() => setRound((count) => count + 1), []);
+  useEffect(() => onLinkChange(() => silentSince() === undefined && retry()), [retry]);
   useEffect(() => {
     const stop = new AbortController();
-    const follow = async () => {
+    /** Whether the turn's end came. */
+    const read = async () => {
+      let isFirst = true;
+      let hasEnded = false;
       for await (const events of readBatches(await api.stream(`/dashboard/api/turns/${id}/timeline`, stop.signal))) {
-        const entries = events.filter(({ name }) => name === "entry").map(({ data }) => JSON.parse(data));
+        const told = events.filter(({ name }) => name === "entry");
+        const entries = told.map(({ data }) => JSON.parse(data) as TimelineEntry); // the timeline's own form
+        hasEnded ||= entries.some(({ type }) => ends.has(type));
+        const isNew = isFirst; // what was read before the break stays until then
+        isFirst = false;
         setTimeline((before) => ({
-          ...before,
-          entries: [...before.entries, ...(entries as TimelineEntry[])], // the timeline's own forms
+          ...nothing,
+          entries: [...(isNew ? [] : before.entries), ...entries],
         }));
       }
-      onEnd();
+      return hasEnded;
     };
-    setTimeline(nothing);
-    follow().catch((failure: unknown) => {
-      if (stop.signal.aborted) return;
-      const shown = report(failure);
-      setTimeline((before) => ({ ...before, error: shown }));
-    });
+    const follow = async () => {
+      for (let waitMs = firstWaitMs; !stop.signal.aborted; waitMs = Math.min(longestWaitMs, 2 * waitMs)) {
+        try {
+          if (await read()) return onEnd();
+        } catch (failure) {
+          if (stop.signal.aborted) return;
+          const error = report(failure);
+          if (failure instanceof SignedOut) return;
+          if (error !== undefined) return setTimeline((before) => ({ ...before, error, isBroken: false }));
+        }
+        if (stop.signal.aborted) return;
+        setTimeline((before) => ({ ...before, isBroken: true }));
+        const ms = waitMs;
+        await new Promise((resolve) => setTimeout(resolve, ms));
+      }
+    };
+    setTimeline((before) => ({ ...before, error: undefined }));
+    void follow();
     return () => stop.abort();
   }, [id, onEnd, round]);
-  return timeline;
+  return { ...timeline, retry };
 }

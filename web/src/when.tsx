@@ -1,4 +1,4 @@
-import { instantInWords, whenInWords } from "./words.ts";
+import { exactInWords, instantInWords, whenInWords } from "./words.ts";
 
 /**
  * An instant as the page writes it: relative, with the absolute time under the pointer and for screen readers. `isPast` says that it has
@@ -8,7 +8,7 @@ export function When(props: { readonly at: string; readonly now: number; readonl
   const { at, now, isPast = false } = props;
   const atMs = Date.parse(at);
   return (
-    <time dateTime={new Date(atMs).toISOString()} title={new Date(atMs).toLocaleString()}>
+    <time dateTime={new Date(atMs).toISOString()} title={exactInWords(atMs)}>
       {whenInWords(isPast ? Math.min(atMs, now) : atMs, now)}
       <span class="hidden">{`, ${instantInWords(atMs)}`}</span>
     </time>

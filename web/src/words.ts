@@ -14,14 +14,20 @@ export function ideName(ide: string): string {
   return (ideNames as Readonly<Record<string, string>>)[ide] ?? ide; // a newer gateway may name another
 }
 
-/** `22 Nov, 14:20`, as the browser's language writes it. */
+/** `22 Nov, 14:20`: the day as the browser's language writes it, the time by the clock of 24 hours. */
 export function instantInWords(atMs: number): string {
   return new Date(atMs).toLocaleString(undefined, {
     day: "numeric",
     month: "short",
     hour: "2-digit",
     minute: "2-digit",
+    hourCycle: "h23",
   });
+}
+
+/** The same with its year and seconds: what stands under the pointer. */
+export function exactInWords(atMs: number): string {
+  return new Date(atMs).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 }
 
 /** `10:14:35` of today, `22 Nov, 14:20` of another day. */
@@ -85,6 +91,14 @@ export function spanInWords(ms: number): string {
 export function ageInWords(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   return seconds < 60 ? `${seconds} s` : spanInWords(seconds * 1000);
+}
+
+/** `1:20`, `1:02:03`: a time that runs down. */
+export function timerInWords(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
+  const parts = hours > 0 ? [hours, String(minutes).padStart(2, "0")] : [minutes];
+  return [...parts, String(seconds % 60).padStart(2, "0")].join(":");
 }
 
 /** The last part of a folder's path. */
