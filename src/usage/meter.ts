@@ -6,13 +6,13 @@ import { type IdeVariant, ideVariants } from "../language-server/transport/endpo
 import type { Elsewhere } from "./elsewhere.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { DaysQuery, SpendQuery, UsageHistory } from "./history/history.ts";
-import type { TurnPageQuery } from "./history/turn-page-query.ts";
+import type { TurnPageFilter, TurnPageQuery } from "./history/turn-page-query.ts";
 import type { Limits, ReadingError } from "./known-limits.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";
 import type { LimitsSnapshot } from "./limits.ts";
 import { paceOf } from "./pace.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
-import type { TurnPage } from "./turn-page-envelope.ts";
+import type { TurnBars, TurnPage } from "./turn-page-envelope.ts";
 import { type UsageDays, type UsageReport, usageReport } from "./usage-report.ts";
 
 export type { Limits, LimitsReading, ReadingError } from "./known-limits.ts";
@@ -66,6 +66,8 @@ export interface Meter {
   readings(sinceMs: number, untilMs: number): readonly LimitsSnapshot[];
   /** A page of ended turns, the totals of all of them, and their models' names. Throws as `usage`. */
   turnPage(query: TurnPageQuery): TurnPage;
+  /** The turns that a filter takes in parts of `widthMs` each, as bars of a chart. Throws as `usage`. */
+  turnBars(filter: TurnPageFilter, widthMs: number): TurnBars;
   readonly history: UsageHistory;
   /** Reads in the background until the signal aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>;
@@ -205,6 +207,12 @@ export function openMeter(options: MeterOptions): Meter {
     elsewhere,
     usageDays: (query) => ({ query, days: history.spendByDay(query), names: history.modelNames(query.untilMs) }),
     lastUses: (models) => history.lastUses(models),
+    turnBars: (filter, widthMs) => ({
+      filter,
+      widthMs,
+      bars: history.turnBars(filter, widthMs),
+      names: history.modelNames(filter.untilMs),
+    }),
     turnPage: (query) => ({
       query,
       rows: query.limit === 0 ? [] : history.turnPage(query),

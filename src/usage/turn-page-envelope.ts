@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { ideName } from "../base/ide-name.ts";
-import type { TurnUse } from "./history/history.ts";
-import type { TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
+import { encodeSpend, spendSchema } from "./envelope.ts";
+import type { TurnBar, TurnUse } from "./history/history.ts";
+import type { TurnPageFilter, TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
 
 /** A page of ended turns, sums over all that match, and the names that models had, by UID. */
 export interface TurnPage {
@@ -72,6 +73,39 @@ export function encodeTurnPage(page: TurnPage, nameOf: (uid: string) => string):
     offset: query.offset,
     totals: totals === undefined ? null : encodeTotals(totals),
     data: rows.map((turn) => encodeRow(turn, (uid) => names.get(uid) ?? nameOf(uid))),
+  };
+}
+
+/** Ended turns in parts of a time. Parts without a turn are left out. */
+export interface TurnBars {
+  readonly filter: TurnPageFilter;
+  readonly widthMs: number;
+  readonly bars: readonly TurnBar[];
+  readonly names: ReadonlyMap<string, string>;
+}
+
+/** The JSON of `GET /dashboard/api/usage/bars`. */
+export const turnBarsSchema = z.object({
+  object: z.literal("usage.bars"),
+  since: instant,
+  until: instant,
+  width_seconds: z.number(),
+  data: z.array(z.object({ from: instant, models: z.array(spendSchema) })),
+});
+
+export type TurnBarsEnvelope = z.infer<typeof turnBarsSchema>;
+
+export function encodeTurnBars(turns: TurnBars, nameOf: (uid: string) => string): TurnBarsEnvelope {
+  const { filter, widthMs, bars, names } = turns;
+  return {
+    object: "usage.bars",
+    since: iso(filter.sinceMs),
+    until: iso(filter.untilMs),
+    width_seconds: widthMs / 1000,
+    data: bars.map(({ fromMs, models }) => ({
+      from: iso(fromMs),
+      models: models.map((spend) => encodeSpend(spend, (uid) => names.get(uid) ?? nameOf(uid))),
+    })),
   };
 }
 

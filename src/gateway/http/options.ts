@@ -16,7 +16,7 @@ import type { Timing } from "./timing.ts";
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<
   Meter,
-  "limits" | "usage" | "elsewhere" | "usageDays" | "lastUses" | "turnPage" | "readings"
+  "limits" | "usage" | "elsewhere" | "usageDays" | "lastUses" | "turnPage" | "turnBars" | "readings"
 >;
 
 /** The event log's medium. */

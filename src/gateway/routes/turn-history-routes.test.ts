@@ -4,7 +4,7 @@ import { turnFake } from "../../usage/history/history.fake.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import { openMeter } from "../../usage/meter.ts";
-import { turnPageSchema } from "../../usage/turn-page-envelope.ts";
+import { turnBarsSchema, turnPageSchema } from "../../usage/turn-page-envelope.ts";
 import { type FakeGateway, fakeGateway, guestKey } from "../gateway.fake.ts";
 
 let history: UsageHistory;
@@ -96,5 +96,26 @@ describe("GET /dashboard/api/usage/turns", () => {
     expect(
       (await fake.request("/dashboard/api/usage/turns", { headers: { authorization: `Bearer ${guestKey}` } })).status,
     ).toBe(403);
+  });
+});
+
+describe("GET /dashboard/api/usage/bars", () => {
+  it("counts the turns that a filter takes in equal parts of the time, by model, and leaves out empty parts", async () => {
+    const bars = async (query: string) =>
+      turnBarsSchema.parse(await (await fake.request(`/dashboard/api/usage/bars?${query}`)).json());
+    const time = "since=2026-02-24T11:00:00Z&until=2026-02-24T12:00:00Z";
+    const { data, width_seconds } = await bars(`${time}&bars=4`);
+    expect(width_seconds).toBe(900);
+    expect(data.map(({ from, models }) => [from.slice(11, 16), models[0]?.turns, models[0]?.failed])).toEqual([
+      ["11:15", 10, 1],
+      ["11:30", 15, 1],
+      ["11:45", 15, 2],
+    ]);
+    expect(data[0]?.models[0]).toMatchObject({ key: "claude-opus-4-5", name: "claude-opus-4.5:high", credits: 5 });
+    const failed = await bars(`${time}&bars=4&status=failed&client=codex`);
+    expect(failed.data.map(({ models }) => models[0]?.turns)).toEqual([1, 1, 2]);
+    expect((await bars(`${time}&search=nothing-like-it`)).data).toEqual([]);
+    const guest = await fake.request(`/dashboard/api/usage/bars`, { headers: { authorization: `Bearer ${guestKey}` } });
+    expect(guest.status).toBe(403);
   });
 });

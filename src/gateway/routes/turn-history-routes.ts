@@ -1,7 +1,13 @@
 import type { TurnId } from "../../base/ids.ts";
-import { turnOrders } from "../../usage/history/turn-page-query.ts";
+import { type TurnPageFilter, turnOrders } from "../../usage/history/turn-page-query.ts";
 import { parseSince, parseTime } from "../../usage/since.ts";
-import { encodeTurnPage, type TurnRowEnvelope, turnPageSchema } from "../../usage/turn-page-envelope.ts";
+import {
+  encodeTurnBars,
+  encodeTurnPage,
+  type TurnRowEnvelope,
+  turnBarsSchema,
+  turnPageSchema,
+} from "../../usage/turn-page-envelope.ts";
 import { questionOf } from "../dashboard/turn-summary.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { jsonResponse } from "../http/reply.ts";
@@ -10,23 +16,58 @@ import { metered } from "./usage-routes.ts";
 
 const outcomes = ["finished", "failed", "cancelled"] as const;
 const defaultSince = "30d";
+const mostBars = 200;
 const [mostListed, mostSkipped, longestSearch, mostQuestions] = [1000, 10_000_000, 200, 100];
+
+/** Which turns are asked for. */
+const filterQuery = {
+  since: "`30d`, a day or an instant",
+  until: "the same",
+  id: "one turn",
+  status: outcomes.map((outcome) => `\`${outcome}\``).join(", "),
+  model: "a model's UID",
+  client: "a client's name",
+  api: "the API that it came through",
+  key: "the name of the key that asked",
+  search: "part of an id, model, client, project or error code",
+} as const;
+
+function filterOf({ clock }: Gateway, c: GatewayContext): TurnPageFilter {
+  const now = clock.now();
+  const text = (name: string) => c.query(name) || undefined;
+  const until = text("until");
+  return {
+    turnId: text("id"),
+    outcome: oneOf(c, "status", outcomes),
+    model: text("model"),
+    client: text("client"),
+    dialect: text("api"),
+    key: text("key"),
+    search: text("search")?.slice(0, longestSearch),
+    sinceMs: parseSince(text("since") ?? defaultSince, now, "since"),
+    untilMs: until === undefined ? now + 1 : parseTime(until, now, "until"),
+  };
+}
 
 /** Turns that ended, from the usage history: it knows them long after the log has forgotten their events. */
 export const turnHistoryRoutes = [
+  defineOwnerRoute("GET /dashboard/api/usage/bars", {
+    summary: "Ended turns in equal parts of a time, by model. Parts without a turn are left out.",
+    query: { ...filterQuery, bars: `how many parts, 1 to ${mostBars}` },
+    answer: turnBarsSchema,
+    handle: metered((meter, gateway, c) => {
+      const filter = filterOf(gateway, c);
+      const bars = Math.max(1, wholeNumber(c, "bars", 48, mostBars));
+      const widthMs = Math.max(1, Math.ceil((filter.untilMs - filter.sinceMs) / bars));
+      const nameOf = (uid: string) => gateway.models.nameOf(uid);
+      return jsonResponse(encodeTurnBars(meter.turnBars(filter, widthMs), nameOf));
+    }),
+  }),
   defineOwnerRoute("GET /dashboard/api/usage/turns", {
     summary:
       "Ended turns, in pages, with the totals of all that match; with their questions where the session shows texts.",
     query: {
-      since: "`30d`, a day or an instant",
-      until: "the same",
-      id: "one turn",
-      status: outcomes.map((outcome) => `\`${outcome}\``).join(", "),
-      model: "a model's UID",
-      client: "a client's name",
-      api: "the API that it came through",
-      key: "the name of the key that asked",
-      search: "part of an id, model, client, project or error code",
+      ...filterQuery,
       sort: turnOrders.map((order) => `\`${order}\``).join(", "),
       order: "`asc` or `desc`",
       offset: "how many to skip",
@@ -35,20 +76,9 @@ export const turnHistoryRoutes = [
     },
     answer: turnPageSchema,
     handle: metered(async (meter, gateway, c) => {
-      const { clock, models } = gateway;
-      const now = clock.now();
-      const text = (name: string) => c.query(name) || undefined;
-      const until = text("until");
+      const { models } = gateway;
       const page = meter.turnPage({
-        turnId: text("id"),
-        outcome: oneOf(c, "status", outcomes),
-        model: text("model"),
-        client: text("client"),
-        dialect: text("api"),
-        key: text("key"),
-        search: text("search")?.slice(0, longestSearch),
-        sinceMs: parseSince(text("since") ?? defaultSince, now, "since"),
-        untilMs: until === undefined ? now + 1 : parseTime(until, now, "until"),
+        ...filterOf(gateway, c),
         order: oneOf(c, "sort", turnOrders) ?? "time",
         descending: oneOf(c, "order", ["asc", "desc"]) !== "asc",
         offset: wholeNumber(c, "offset", 0, mostSkipped),

@@ -84,6 +84,7 @@ export function openFallbackHistory({ open, clock, events }: FallbackHistoryOpti
     turns: (query) => whole().turns(query),
     turnPage: (query) => whole().turnPage(query),
     turnTotals: (filter) => whole().turnTotals(filter),
+    turnBars: (filter, widthMs) => whole().turnBars(filter, widthMs),
     sessions: (...asked) => whole().sessions(...asked),
     explained: (...asked) => whole().explained(...asked),
     // These two are asked for new entries: memory has them, and a repeated entry counts once.

@@ -53,6 +53,12 @@ export interface Spend {
   readonly firstTokenMs: number | undefined;
 }
 
+/** The turns that ended in a part of a time, by model, most turns first. */
+export interface TurnBar {
+  readonly fromMs: number;
+  readonly models: readonly Spend[];
+}
+
 /** The plan's level around a turn, in the unit of the window that pays for turns (`planWindow`). */
 export interface TurnUse extends FinishedTurn {
   readonly planWindow: string | undefined;
@@ -110,6 +116,8 @@ export interface UsageHistory {
   /** A page of turns in any order. */
   turnPage(query: TurnPageQuery): readonly TurnUse[];
   turnTotals(filter: TurnPageFilter): TurnTotals;
+  /** The same turns in parts of `widthMs` each from the filter's begin, in order; a part without a turn is left out. */
+  turnBars(filter: TurnPageFilter, widthMs: number): readonly TurnBar[];
   turn(turnId: string): TurnUse | undefined;
   /** Those of these conversations whose turns, ended from `sinceMs` (inclusive) to `untilMs` (exclusive), are all measured. */
   sessions(

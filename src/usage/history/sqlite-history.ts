@@ -131,6 +131,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
       guarded(() => (statements.turns.all(sinceMs, untilMs, limit) as Row[]).map(turnOf)),
     turnPage: (query) => guarded(() => turnPages.page(query).map(turnOf)),
     turnTotals: (filter) => guarded(() => turnPages.totals(filter)),
+    turnBars: (filter, widthMs) => guarded(() => turnPages.bars(filter, widthMs)),
     turn: (turnId) =>
       guarded(() => {
         const row = statements.turn.get(turnId);

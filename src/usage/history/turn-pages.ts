@@ -1,5 +1,6 @@
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
 import { requestMistakes } from "../../base/errors.ts";
+import type { Spend, TurnBar } from "./history.ts";
 import type { TurnOrder, TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
 
 /** The orders of a page of turns, and the SQL of each. */
@@ -26,6 +27,7 @@ const mistakes = requestMistakes.map((code) => `'${code}'`).join(", ");
 type Row = Readonly<Record<string, string | number | null>>;
 
 export interface TurnPages {
+  bars(filter: TurnPageFilter, widthMs: number): readonly TurnBar[];
   page(query: TurnPageQuery): readonly Row[];
   totals(filter: TurnPageFilter): TurnTotals;
 }
@@ -40,6 +42,27 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
       const by = query.order === "time" ? `ended_at_ms ${direction}` : order;
       const sql = `SELECT * FROM usage_turns WHERE ${where} ORDER BY ${by} LIMIT ? OFFSET ?`;
       return db.prepare(sql).all(...values, query.limit, query.offset) as Row[]; // the table's own columns
+    },
+    bars(filter, widthMs) {
+      const { where, values } = conditionOf(filter);
+      const tokens = "prompt_tokens + completion_tokens + thinking_tokens";
+      const rows = db
+        .prepare(
+          `SELECT CAST((ended_at_ms - ?) / ? AS INTEGER) AS bar, model, count(*) AS turns, sum(outcome = 'finished') AS finished,
+             sum(outcome = 'failed') AS failed, sum(outcome = 'cancelled') AS cancelled,
+             sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(thinking_tokens) AS thinking,
+             sum(cached_prompt_tokens) AS cached, sum(token_source = 'estimated') AS estimated,
+             sum(iif(token_source = 'estimated', ${tokens}, 0)) AS estimated_tokens,
+             sum(token_source = 'unknown') AS unknown, coalesce(sum(credits_hundredths), 0) AS credits,
+             count(credits_hundredths) AS credits_known, sum(max(0, ended_at_ms - started_at_ms)) AS duration,
+             avg(first_token_ms) AS first_token
+           FROM usage_turns WHERE ${where} GROUP BY bar, model ORDER BY bar, turns DESC`,
+        )
+        .all(filter.sinceMs, widthMs, ...values);
+      return [...Map.groupBy(rows, (row) => Number(row["bar"]))].map(([bar, ofBar]) => ({
+        fromMs: filter.sinceMs + bar * widthMs,
+        models: ofBar.map(spendOf),
+      }));
     },
     totals(filter) {
       const { where, values } = conditionOf(filter);
@@ -77,6 +100,28 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
         p95FirstTokenMs: share(0.95),
       };
     },
+  };
+}
+
+function spendOf(row: Readonly<Record<string, SQLOutputValue>>): Spend {
+  const number = (column: string) => Number(row[column]);
+  return {
+    key: String(row["model"]),
+    turns: number("turns"),
+    finished: number("finished"),
+    failed: number("failed"),
+    cancelled: number("cancelled"),
+    promptTokens: number("prompt"),
+    completionTokens: number("completion"),
+    thinkingTokens: number("thinking"),
+    cachedPromptTokens: number("cached"),
+    estimatedTurns: number("estimated"),
+    estimatedTokens: number("estimated_tokens"),
+    unknownTurns: number("unknown"),
+    creditsHundredths: number("credits"),
+    creditsKnownTurns: number("credits_known"),
+    durationMs: number("duration"),
+    firstTokenMs: row["first_token"] === null ? undefined : Math.round(number("first_token")),
   };
 }
 
