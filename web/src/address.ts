@@ -15,6 +15,8 @@ const defaults = {
   since: "7d",
   by: "model",
   day: "",
+  from: "",
+  to: "",
   status: "",
   model: "",
   client: "",
@@ -91,4 +93,11 @@ export function timesOfDay(day: string): { readonly since?: string; readonly unt
   next.setDate(next.getDate() + 1);
   const isOver = next.getTime() <= Date.now();
   return { since: first.toISOString(), ...(isOver ? { until: next.toISOString() } : {}) };
+}
+
+/** The times that the list is narrowed to: a part that was dragged over, else a day, else the whole range. ISO. */
+export function timesOf(asked: PageQuery): { readonly since: string; readonly until?: string } {
+  const isPart = !Number.isNaN(Date.parse(asked.from)) && Date.parse(asked.from) < Date.parse(asked.to);
+  if (isPart) return { since: asked.from, until: asked.to };
+  return { since: sinceOf(asked), ...timesOfDay(asked.day) };
 }

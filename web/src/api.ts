@@ -5,7 +5,7 @@ import type { TurnSummary } from "../../src/gateway/dashboard/turn-summary.ts";
 import type { BlockedEnvelope, RefusedEnvelope } from "../../src/gateway/metrics/refused-envelope.ts";
 import type { consentsSchema } from "../../src/gateway/routes/answer-schemas.ts";
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
-import type { TurnPageEnvelope } from "../../src/usage/turn-page-envelope.ts";
+import type { TurnBarsEnvelope, TurnPageEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 import { noteAnswer, noteSilence } from "./gateway-link.ts";
 
@@ -196,6 +196,8 @@ export type TurnsQuery = Readonly<Record<string, string>>;
 export const api = {
   turnPage: (asked: TurnsQuery, signal: AbortSignal) =>
     ask<TurnPageEnvelope>(`/dashboard/api/usage/turns?${new URLSearchParams(asked).toString()}`, { signal }),
+  turnBars: (asked: TurnsQuery, signal: AbortSignal) =>
+    ask<TurnBarsEnvelope>(`/dashboard/api/usage/bars?${new URLSearchParams(asked).toString()}`, { signal }),
   limits: (signal: AbortSignal) => ask<LimitsEnvelope>("/v1/limits", { signal }),
   limitsHistory: (since: string, signal: AbortSignal) =>
     ask<LimitsHistory>(`/dashboard/api/limits/history?${new URLSearchParams({ since }).toString()}`, { signal }),

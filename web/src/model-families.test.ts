@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { familiesOf, type Model, rangeOf } from "./model-families.ts";
+import { familiesOf, type Model, rangeOf, sortedBy } from "./model-families.ts";
 
 function model(name: string, part: Partial<Model> = {}): Model {
   return {
@@ -50,4 +50,15 @@ it("says from where to where a figure of models goes, and nothing where none is 
       (value) => `${value}×`,
     );
   expect([cost(4, null, 1), cost(2, 2), cost(null), cost()]).toEqual(["1× – 4×", "2×", undefined, undefined]);
+});
+
+it("sorts families by a figure; those without one stay last in both orders", () => {
+  const families = familiesOf(
+    [model("a"), model("b", { context_tokens: 200 }), model("c", { context_tokens: 100 }), model("d")],
+    "",
+  );
+  const names = (descending: boolean) =>
+    sortedBy(families, ([first]) => first?.context_tokens ?? undefined, descending).map(({ name }) => name);
+  expect(names(false)).toEqual(["c", "b", "a", "d"]);
+  expect(names(true)).toEqual(["b", "c", "a", "d"]);
 });

@@ -4,7 +4,7 @@ import { commonName } from "../../src/models/common-name.ts";
 export type Model = ModelsEnvelope["data"][number];
 
 /** Models that differ in effort, speed or context alone. */
-interface Family {
+export interface Family {
   /** What a request can call it: alone, or with a variant behind it. */
   readonly name: string;
   readonly models: readonly Model[];
@@ -30,4 +30,19 @@ export function rangeOf(
   if (values.length === 0) return undefined;
   const [from, to] = [write(Math.min(...values)), write(Math.max(...values))];
   return from === to ? from : `${from} – ${to}`;
+}
+
+/** Families by a value of theirs; those without one stay last in both orders, and equal ones in their order. */
+export function sortedBy(
+  families: readonly Family[],
+  valueOf: (models: readonly Model[]) => number | string | undefined,
+  descending: boolean,
+): readonly Family[] {
+  const known = families.flatMap((family) => {
+    const value = valueOf(family.models);
+    return value === undefined ? [] : [{ family, value }];
+  });
+  const sign = descending ? -1 : 1;
+  known.sort((a, b) => sign * (a.value < b.value ? -1 : a.value > b.value ? 1 : 0));
+  return [...known.map(({ family }) => family), ...families.filter(({ models }) => valueOf(models) === undefined)];
 }

@@ -1,62 +1,55 @@
-import { useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
 import type { ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
-import { familiesOf, type Model, rangeOf } from "./model-families.ts";
-import { CopyButton, Failure, Loading } from "./parts.tsx";
+import type { SpendEnvelope } from "../../src/usage/envelope.ts";
+import { api } from "./api.ts";
+import { familiesOf, type Model, rangeOf, sortedBy } from "./model-families.ts";
+import { Choice, CopyButton, Loaded } from "./parts.tsx";
+import { creditsInWords, creditsOfModel, type Prices, PricesOfModels } from "./prices.ts";
 import { useTitle } from "./title.ts";
-import { type DataState, useNow } from "./use-data.ts";
+import { type DataState, useData, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
-import { shortCount } from "./words.ts";
+import { count, shortCount } from "./words.ts";
 
-/** The models of the account: one row for each family, with its variants under it. */
+/** The models of the account as a table to decide with: one row for each family, with its variants under it. */
 export function ModelsPage({ models }: { readonly models: DataState<ModelsEnvelope> }) {
-  const { data, error } = models;
   const [search, setSearch] = useState("");
+  const [onlyFree, setOnlyFree] = useState(false);
+  const { data: week } = useData("week by model", (signal) => api.usage("7d", "model", signal));
+  const prices = useContext(PricesOfModels);
   useTitle("Models");
-  const families = familiesOf(data?.data ?? [], search);
-  const shown = columns.filter(({ of }) => of(data?.data ?? []) !== undefined);
+  useEffect(models.reload, [models.reload]); // their last uses are as old as the page
+  const spent = new Map((week?.data ?? []).map((spend) => [spend.key ?? "", spend]));
   return (
     <>
       <div class="heading">
         <h1>Models</h1>
-        <input
-          type="search"
-          aria-label="Search models"
-          placeholder="Search name, vendor…"
-          onInput={({ currentTarget }) => setSearch(currentTarget.value)}
-        />
-      </div>
-      {error !== undefined && <Failure error={error} />}
-      {data === undefined && error === undefined && <Loading lines={6} />}
-      {data !== undefined && families.length === 0 && <p class="card muted">No model matches.</p>}
-      {families.length > 0 && (
-        <div class="card scroll">
-          <table class="models">
-            <caption class="hidden">Models of this account</caption>
-            <thead>
-              <tr>
-                <th scope="col">Model</th>
-                <th scope="col" class="extra">
-                  Vendor
-                </th>
-                {shown.map(({ title, look }) => (
-                  <th key={title} scope="col" class={look}>
-                    {title}
-                  </th>
-                ))}
-                <th scope="col" class="extra">
-                  Last used
-                </th>
-                <th scope="col">
-                  <span class="hidden">Copy</span>
-                </th>
-              </tr>
-            </thead>
-            {families.map((family) => (
-              <Family key={family.name} {...family} columns={shown} />
-            ))}
-          </table>
+        <div class="choices">
+          <Choice
+            label="Price"
+            options={[
+              ["all", "All"],
+              ["free", "Free"],
+            ]}
+            value={onlyFree ? "free" : "all"}
+            onChange={(chosen) => setOnlyFree(chosen === "free")}
+          />
+          <input
+            type="search"
+            aria-label="Search models"
+            placeholder="Search name, vendor…"
+            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+          />
         </div>
-      )}
+      </div>
+      <Loaded state={models} lines={6}>
+        {({ data }) => {
+          const wanted = onlyFree ? data.filter(({ uid }) => prices.get(uid) === 0) : data;
+          const families = familiesOf(wanted, search);
+          if (families.length === 0) return <p class="card muted">No model matches.</p>;
+          return <Table families={families} columns={columnsOf(data, spent, prices)} />;
+        }}
+      </Loaded>
     </>
   );
 }
@@ -65,19 +58,139 @@ interface Column {
   readonly title: string;
   readonly look: string;
   /** Undefined where it is not known of any of these models. */
-  readonly of: (models: readonly Model[]) => string | undefined;
+  readonly of: (models: readonly Model[]) => ComponentChildren | undefined;
+  /** What rows are sorted by; undefined comes last. */
+  readonly sort: (models: readonly Model[]) => number | string | undefined;
+  /** The order that the first click gives. */
+  readonly first: "asc" | "desc";
 }
 
-/** Columns of what the IDE may say of a model: one that would be empty in every row is left out. */
-const columns: readonly Column[] = [
-  { title: "Cost", look: "", of: costOf },
-  { title: "Context", look: "number", of: (models) => rangeOf(models, (model) => model.context_tokens, shortCount) },
-  {
-    title: "Output",
-    look: "number extra",
-    of: (models) => rangeOf(models, (model) => model.max_output_tokens, shortCount),
-  },
-];
+/** Columns of what is known of models: one that would be empty in every row is left out. */
+function columnsOf(
+  all: readonly Model[],
+  spent: ReadonlyMap<string, SpendEnvelope>,
+  prices: Prices,
+): readonly Column[] {
+  const least = (values: readonly (number | null | undefined)[]) => {
+    const known = values.filter((value) => value !== null && value !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
+  };
+  const spendsOf = (models: readonly Model[]) => models.flatMap(({ uid }) => spent.get(uid) ?? []);
+  const usedOf = (models: readonly Model[]) =>
+    models
+      .flatMap(({ last_used_at }) => last_used_at ?? [])
+      .toSorted()
+      .at(-1);
+  const columns: readonly Column[] = [
+    { title: "Vendor", look: "extra", of: ([model]) => model?.vendor, sort: ([model]) => model?.vendor, first: "asc" },
+    {
+      title: "Cost",
+      look: "",
+      of: costOf,
+      sort: (models) => least(models.map(({ uid }) => prices.get(uid))),
+      first: "asc",
+    },
+    {
+      title: "This week",
+      look: "number",
+      of: (models) => weekInWords(spendsOf(models), prices),
+      sort: (models) => {
+        const spends = spendsOf(models);
+        const credits = spends.reduce((sum, spend) => sum + (creditsOfModel(spend, prices)?.value ?? 0), 0);
+        return spends.length === 0 ? undefined : credits;
+      },
+      first: "desc",
+    },
+    {
+      title: "Context",
+      look: "number",
+      of: (models) => rangeOf(models, (model) => model.context_tokens, shortCount),
+      sort: (models) => least(models.map(({ context_tokens }) => context_tokens)),
+      first: "desc",
+    },
+    {
+      title: "Output",
+      look: "number extra",
+      of: (models) => rangeOf(models, (model) => model.max_output_tokens, shortCount),
+      sort: (models) => least(models.map(({ max_output_tokens }) => max_output_tokens)),
+      first: "desc",
+    },
+    {
+      title: "Last used",
+      look: "extra",
+      of: (models) => {
+        const at = usedOf(models);
+        return at === undefined ? undefined : <Used at={at} />;
+      },
+      sort: usedOf,
+      first: "desc",
+    },
+  ];
+  return columns.filter(({ of }) => of(all) !== undefined);
+}
+
+function Used({ at }: { readonly at: string }) {
+  return <When at={at} now={useNow(60_000)} isPast />;
+}
+
+/** `~12 credits`, and of how many turns; turns alone where no price is known. */
+function weekInWords(spends: readonly SpendEnvelope[], prices: Prices): ComponentChildren | undefined {
+  if (spends.length === 0) return undefined;
+  const turns = spends.reduce((sum, spend) => sum + spend.turns, 0);
+  const known = spends.flatMap((spend) => creditsOfModel(spend, prices) ?? []);
+  const value = known.reduce((sum, credits) => sum + credits.value, 0);
+  const isEstimated = known.some((credits) => credits.isEstimated);
+  const words = `${count(turns)} ${turns === 1 ? "turn" : "turns"}`;
+  if (known.length === 0) return words;
+  return (
+    <>
+      {`${creditsInWords({ value, isEstimated })} credits`}
+      <span class="muted small block">{words}</span>
+    </>
+  );
+}
+
+function Table(props: { readonly families: ReturnType<typeof familiesOf>; readonly columns: readonly Column[] }) {
+  const { columns } = props;
+  const [sorted, setSorted] = useState<{ readonly title: string; readonly order: "asc" | "desc" }>();
+  const by = columns.find(({ title }) => title === sorted?.title);
+  const families = by === undefined ? props.families : sortedBy(props.families, by.sort, sorted?.order === "desc");
+  return (
+    <div class="card scroll">
+      <table class="models">
+        <caption class="hidden">Models of this account</caption>
+        <thead>
+          <tr>
+            <th scope="col">Model</th>
+            {columns.map(({ title, look, first }) => {
+              const order = sorted?.title === title ? sorted.order : undefined;
+              const next = order === undefined ? first : order === "asc" ? "desc" : "asc";
+              return (
+                <th
+                  key={title}
+                  scope="col"
+                  class={look}
+                  aria-sort={order === undefined ? undefined : order === "asc" ? "ascending" : "descending"}
+                >
+                  <button type="button" class="sort" onClick={() => setSorted({ title, order: next })}>
+                    {title}
+                    <span aria-hidden="true">{order === undefined ? "" : order === "asc" ? " ↑" : " ↓"}</span>
+                  </button>
+                </th>
+              );
+            })}
+            <th scope="col">
+              <span class="hidden">Copy</span>
+            </th>
+          </tr>
+        </thead>
+        {families.map((family) => (
+          <Family key={family.name} {...family} columns={columns} />
+        ))}
+      </table>
+    </div>
+  );
+}
 
 /** Credits as a multiple of the plain price; the tier that the IDE names where it gives no multiple. */
 function costOf(models: readonly Model[]): string | undefined {
@@ -120,13 +233,11 @@ function ModelRow(props: {
   readonly models: readonly Model[];
   readonly columns: readonly Column[];
   readonly isVariant?: boolean;
-  readonly children?: preact.ComponentChildren;
+  readonly children?: ComponentChildren;
 }) {
   const { name, models, isVariant = false, children } = props;
-  const now = useNow(60_000);
   const reasons = models.map(({ disabled_reason }) => disabled_reason);
   const isDisabled = reasons.every((reason) => reason !== null);
-  const used = models.flatMap(({ last_used_at }) => last_used_at ?? []).toSorted();
   return (
     <tr class={`${isDisabled ? "disabled" : ""} ${isVariant ? "variant" : ""}`}>
       <th scope="row">
@@ -138,15 +249,11 @@ function ModelRow(props: {
         {children}
         {isDisabled && <span class="muted small block">{reasons[0]}</span>}
       </th>
-      <td class="extra">{models[0]?.vendor}</td>
       {props.columns.map(({ title, look, of }) => (
         <td key={title} class={look}>
-          {of(models) ?? "–"}
+          {of(models) ?? (title === "Last used" ? <span class="muted">not yet</span> : "–")}
         </td>
       ))}
-      <td class="extra">
-        {used.length === 0 ? <span class="muted">not yet</span> : <When at={used.at(-1) ?? ""} now={now} isPast />}
-      </td>
       <td class="number">
         <CopyButton text={name} label={`the name ${name}`}>
           Copy

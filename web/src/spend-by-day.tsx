@@ -1,18 +1,21 @@
 import { useState } from "preact/hooks";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
-import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
+import { type PageQuery, rangeOf, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { useTurnEnd } from "./live-turns.ts";
 import { Choice, Loaded, Section } from "./parts.tsx";
 import { axisEnd, firstMeasure, type Measure, type Stacks, stacksOf, trendsOf } from "./stacks.ts";
 import { useData } from "./use-data.ts";
-import { count, shortCount, spanInWords } from "./words.ts";
+import { count, instantInWords, shortCount, spanInWords } from "./words.ts";
 
 /** What each model used on each day, as stacked bars. */
 export function SpendByDay({ asked }: { readonly asked: PageQuery }) {
   const since = sinceOf(asked);
   const [chosen, setChosen] = useState<Measure>();
-  const state = useData(since, (signal) => api.usageDays(since, signal));
+  const isHours = rangeOf(asked) === "today";
+  const state = useData(`${isHours} ${since}`, (signal) =>
+    isHours ? hoursOfToday(since, signal) : api.usageDays(since, signal),
+  );
   const { data } = state;
   useTurnEnd(state.reload);
   const first = data === undefined ? "turns" : firstMeasure(data);
@@ -21,7 +24,7 @@ export function SpendByDay({ asked }: { readonly asked: PageQuery }) {
   return (
     <Section
       id="days"
-      title="Spent each day"
+      title={isHours ? "Spent each hour" : "Spent each day"}
       aside={
         <Choice
           label="Measure"
@@ -36,6 +39,34 @@ export function SpendByDay({ asked }: { readonly asked: PageQuery }) {
       </Loaded>
     </Section>
   );
+}
+
+const hourMs = 3_600_000;
+
+/** Today in hours, in the form of days: each has its begin for a name. A day has 23 hours where the clock goes forward. */
+async function hoursOfToday(midnight: string, signal: AbortSignal): Promise<UsageDaysEnvelope> {
+  const next = new Date(midnight);
+  next.setDate(next.getDate() + 1);
+  const until = next.toISOString();
+  const hours = Math.round((next.getTime() - Date.parse(midnight)) / hourMs);
+  const { data } = await api.turnBars({ since: midnight, until, bars: String(hours) }, signal);
+  const known = new Map(data.map(({ from, models }) => [Date.parse(from), models]));
+  const begins = Array.from({ length: hours }, (_, hour) => Date.parse(midnight) + hour * hourMs);
+  return {
+    object: "usage.days",
+    since: midnight,
+    until,
+    time_zone: "",
+    data: begins.map((at) => ({ day: new Date(at).toISOString(), models: known.get(at) ?? [] })),
+  };
+}
+
+const isHour = (part: string) => part.includes("T");
+
+/** The turns behind a bar: those of its hour or day. */
+function behind(asked: PageQuery, part: string): string {
+  if (!isHour(part)) return turnsBehind(asked, { day: part });
+  return turnsBehind(asked, { from: part, to: new Date(Date.parse(part) + hourMs).toISOString() });
 }
 
 function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Measure; readonly asked: PageQuery }) {
@@ -53,7 +84,7 @@ function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Meas
   const whole = here === undefined ? stacks.total : (stacks.totals[here] ?? 0);
   const when =
     here === undefined
-      ? stacks.days.length === 1
+      ? stacks.days.length === 1 || isHour(stacks.days[0] ?? "")
         ? "Today"
         : `${stacks.days.length} days`
       : dayInWords(stacks.days[here] ?? "");
@@ -64,7 +95,7 @@ function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Meas
         isWhole={measure !== "credits"}
         place={here}
         onChoose={setPlace}
-        onOpen={(day) => location.assign(turnsBehind(asked, { day }))}
+        onOpen={(part) => location.assign(behind(asked, part))}
       />
       <p class="small muted at-time">
         {when}: <strong>{`${mark}${count(whole)} ${whole === 1 ? measure.replace(/s$/, "") : measure}`}</strong>
@@ -111,6 +142,7 @@ function TrendBars(props: {
     <div>
       <p class="small muted">
         {name} <strong>{value === null ? "–" : write(value)}</strong>
+        {most > 0 && <span class="scale-end">{`scale to ${write(most)}`}</span>}
       </p>
       <div class="columns" aria-hidden="true">
         {values.map((one, index) => (
@@ -193,7 +225,8 @@ function Bars(props: {
   );
 }
 
-/** `22 Nov`, of `2026-11-22`. */
+/** `22 Nov`, of `2026-11-22`; `14:00`, of an hour's begin. */
 export function dayInWords(day: string): string {
+  if (isHour(day)) return instantInWords(Date.parse(day)).replace(/^.*, /, "");
   return new Date(`${day}T12:00`).toLocaleDateString(undefined, { day: "numeric", month: "short" });
 }

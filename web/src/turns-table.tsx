@@ -1,8 +1,9 @@
 import { useContext, useEffect, useRef } from "preact/hooks";
 import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
-import { type PageQuery, sinceOf, timesOfDay } from "./address.ts";
+import { type PageQuery, timesOf } from "./address.ts";
 import { api, type TurnsQuery } from "./api.ts";
 import { ExportButtons } from "./export.tsx";
+import { Histogram } from "./histogram.tsx";
 import { useTurnEnd } from "./live-turns.ts";
 import { Loaded, Section } from "./parts.tsx";
 import { creditsInWords, creditsOf, type Prices, PricesOfModels } from "./prices.ts";
@@ -11,7 +12,16 @@ import { dayInWords } from "./spend-by-day.tsx";
 import { TextsOfSession, TextsSwitch } from "./texts.tsx";
 import { Outcome } from "./turns-section.tsx";
 import { useData } from "./use-data.ts";
-import { clockInWords, count, exactInWords, folderOf, isMistake, modelName, spanInWords } from "./words.ts";
+import {
+  clockInWords,
+  count,
+  exactInWords,
+  folderOf,
+  instantInWords,
+  isMistake,
+  modelName,
+  spanInWords,
+} from "./words.ts";
 
 /** A column: what it is sorted by, and what it shows. That of questions has no order, and is there only where texts are shown. */
 const columns = [
@@ -31,8 +41,8 @@ const columns = [
 
 /** The query of the gateway for what is asked. */
 function queryOf(asked: PageQuery): TurnsQuery {
-  const { by: _, day, offset: __, ...filters } = asked;
-  return { ...filters, since: sinceOf(asked), ...timesOfDay(day) };
+  const { by: _, day: _day, from: _from, to: _to, offset: __, ...filters } = asked;
+  return { ...filters, ...timesOf(asked) };
 }
 
 /** Ended turns of the usage history: sorted, filtered, searched and paged by the gateway. */
@@ -80,6 +90,15 @@ export function TurnsTable(props: {
             />
           );
         })}
+        {asked.from !== "" && (
+          <button
+            type="button"
+            onClick={() => onChange({ from: "", to: "" })}
+            aria-label={`Time: ${timesInWords(asked)}. Show the whole time`}
+          >
+            {`${timesInWords(asked)} ×`}
+          </button>
+        )}
         {asked.day !== "" && (
           <button
             type="button"
@@ -90,6 +109,7 @@ export function TurnsTable(props: {
           </button>
         )}
       </div>
+      <Histogram asked={queryOf(asked)} onChoose={([from, to]) => onChange({ from, to })} />
       <Loaded state={state} lines={5}>
         {(page) => {
           const total = page.totals?.turns ?? 0;
@@ -107,6 +127,10 @@ export function TurnsTable(props: {
       </Loaded>
     </Section>
   );
+}
+
+function timesInWords({ from, to }: PageQuery): string {
+  return `${instantInWords(Date.parse(from))} – ${instantInWords(Date.parse(to))}`;
 }
 
 /** What turns can be filtered by: every model, client or key that ever had one. */
