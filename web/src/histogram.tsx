@@ -28,7 +28,10 @@ export function Histogram(props: {
   const bars = barsOf(data);
   if (bars.every(({ turns }) => turns === 0)) return null;
   const choose = (first: number, last: number) => {
-    const at = (index: number) => new Date(Date.parse(data.since) + index * data.width_seconds * 1000).toISOString();
+    const at = (index: number) => {
+      const ms = Date.parse(data.since) + index * data.width_seconds * 1000;
+      return new Date(Math.min(ms, Date.parse(data.until))).toISOString(); // the gateway knows no future
+    };
     props.onChoose([at(Math.min(first, last)), at(Math.max(first, last) + 1)]);
   };
   return <Bars bars={bars} widthMs={data.width_seconds * 1000} onChoose={choose} />;
@@ -67,7 +70,7 @@ function Bars(props: {
   const [turns, failed] = [sum((bar) => bar.turns), sum((bar) => bar.failed)];
   const from = instantInWords(bars[low]?.fromMs ?? 0);
   const to = instantInWords((bars[high]?.fromMs ?? 0) + widthMs);
-  const words = `${from} – ${to}: ${count(turns)} turns${failed > 0 ? `, ${count(failed)} failed` : ""}`;
+  const words = `${from} – ${to}: ${count(turns)} ${turns === 1 ? "turn" : "turns"}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
   const reset = () => {
     setPlace(undefined);
     setStart(undefined);
@@ -123,7 +126,11 @@ function Bars(props: {
       </div>
       <div class="small muted scale">
         <span>{instantInWords(bars[0]?.fromMs ?? 0)}</span>
-        <span>{place === undefined ? `scale to ${count(end)} turns; drag to narrow the time` : words}</span>
+        <span>
+          {place === undefined
+            ? `scale to ${count(end)} ${end === 1 ? "turn" : "turns"}; drag to narrow the time`
+            : words}
+        </span>
         <span>{instantInWords((bars[last]?.fromMs ?? 0) + widthMs)}</span>
       </div>
     </div>

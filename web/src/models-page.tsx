@@ -103,7 +103,7 @@ function columnsOf(
     },
     {
       title: "Context",
-      look: "number",
+      look: "number extra",
       of: (models) => rangeOf(models, (model) => model.context_tokens, shortCount),
       sort: (models) => least(models.map(({ context_tokens }) => context_tokens)),
       first: "desc",

@@ -52,7 +52,7 @@ function PlanRate(props: {
       .map((window) => ({
         name: limits.data.length === 1 ? window.label : `${ideName(of.ide)}, ${window.label}`,
         moved: movedInLastHour(data, `${of.ide} ${window.id}`, now),
-        verdict: verdictInWords(window, now),
+        verdict: window.pace?.verdict === "runs_out" ? verdictInWords(window, now) : "",
       })),
   );
   const moving = windows.filter(({ moved }) => moved !== undefined);

@@ -49,7 +49,7 @@ async function hoursOfToday(midnight: string, signal: AbortSignal): Promise<Usag
   next.setDate(next.getDate() + 1);
   const until = next.toISOString();
   const hours = Math.round((next.getTime() - Date.parse(midnight)) / hourMs);
-  const { data } = await api.turnBars({ since: midnight, until, bars: String(hours) }, signal);
+  const { data } = await api.turnBars({ since: midnight, width: String(hourMs / 1000) }, signal);
   const known = new Map(data.map(({ from, models }) => [Date.parse(from), models]));
   const begins = Array.from({ length: hours }, (_, hour) => Date.parse(midnight) + hour * hourMs);
   return {
@@ -66,7 +66,8 @@ const isHour = (part: string) => part.includes("T");
 /** The turns behind a bar: those of its hour or day. */
 function behind(asked: PageQuery, part: string): string {
   if (!isHour(part)) return turnsBehind(asked, { day: part });
-  return turnsBehind(asked, { from: part, to: new Date(Date.parse(part) + hourMs).toISOString() });
+  const endMs = Math.min(Date.now(), Date.parse(part) + hourMs); // the gateway knows no future
+  return turnsBehind(asked, { from: part, to: new Date(endMs).toISOString() });
 }
 
 function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Measure; readonly asked: PageQuery }) {
@@ -139,11 +140,11 @@ function TrendBars(props: {
   const { name, values, value, write, place } = props;
   const most = Math.max(...values.map((one) => one ?? 0));
   return (
-    <div>
+    <div class="trend">
       <p class="small muted">
         {name} <strong>{value === null ? "–" : write(value)}</strong>
-        {most > 0 && <span class="scale-end">{`scale to ${write(most)}`}</span>}
       </p>
+      {most > 0 && <span class="scale-end small muted">{`scale to ${write(most)}`}</span>}
       <div class="columns" aria-hidden="true">
         {values.map((one, index) => (
           <div key={index} class={index === place ? "slot chosen" : "slot"}>

@@ -112,6 +112,10 @@ describe("GET /dashboard/api/usage/bars", () => {
       ["11:45", 15, 2],
     ]);
     expect(data[0]?.models[0]).toMatchObject({ key: "claude-opus-4-5", name: "claude-opus-4.5:high", credits: 5 });
+    expect((await bars("since=2026-02-24T10:00:00Z&width=3600")).data.map(({ from }) => from)).toEqual([
+      "2026-02-24T11:00:00.000Z",
+    ]);
+    expect((await bars("since=30d&width=1")).width_seconds).toBeGreaterThan(3600); // no more than 200 parts
     const failed = await bars(`${time}&bars=4&status=failed&client=codex`);
     expect(failed.data.map(({ models }) => models[0]?.turns)).toEqual([1, 1, 2]);
     expect((await bars(`${time}&search=nothing-like-it`)).data).toEqual([]);

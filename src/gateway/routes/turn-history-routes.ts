@@ -16,7 +16,7 @@ import { metered } from "./usage-routes.ts";
 
 const outcomes = ["finished", "failed", "cancelled"] as const;
 const defaultSince = "30d";
-const mostBars = 200;
+const [mostBars, longestWidth] = [200, 400 * 86_400];
 const [mostListed, mostSkipped, longestSearch, mostQuestions] = [1000, 10_000_000, 200, 100];
 
 /** Which turns are asked for. */
@@ -53,12 +53,18 @@ function filterOf({ clock }: Gateway, c: GatewayContext): TurnPageFilter {
 export const turnHistoryRoutes = [
   defineOwnerRoute("GET /dashboard/api/usage/bars", {
     summary: "Ended turns in equal parts of a time, by model. Parts without a turn are left out.",
-    query: { ...filterQuery, bars: `how many parts, 1 to ${mostBars}` },
+    query: {
+      ...filterQuery,
+      bars: `how many parts, 1 to ${mostBars}`,
+      width: "seconds of each part, in place of `bars`",
+    },
     answer: turnBarsSchema,
     handle: metered((meter, gateway, c) => {
       const filter = filterOf(gateway, c);
       const bars = Math.max(1, wholeNumber(c, "bars", 48, mostBars));
-      const widthMs = Math.max(1, Math.ceil((filter.untilMs - filter.sinceMs) / bars));
+      const spanMs = filter.untilMs - filter.sinceMs;
+      const asked = wholeNumber(c, "width", 0, longestWidth) * 1000;
+      const widthMs = Math.max(1, asked === 0 ? Math.ceil(spanMs / bars) : asked, Math.ceil(spanMs / mostBars));
       const nameOf = (uid: string) => gateway.models.nameOf(uid);
       return jsonResponse(encodeTurnBars(meter.turnBars(filter, widthMs), nameOf));
     }),
