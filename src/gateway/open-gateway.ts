@@ -11,11 +11,11 @@ import { authenticate, callerDigest, openGuard, ownersKey } from "./http/guard.t
 import { inMemory } from "./http/in-memory.ts";
 import { type Listener, type ListenOptions, listen } from "./http/listen.ts";
 import { defaultLimits, type GatewayOptions } from "./http/options.ts";
+import { RefusedBook } from "./http/refused.ts";
 import { openResponsesSocket } from "./http/responses-socket.ts";
 import { guarded, isFor } from "./http/rpc-handler.ts";
 import { defaultTiming } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
-import { RefusedBook } from "./metrics/refused.ts";
 import { openApp } from "./open-app.ts";
 
 /** A gateway: a handler of requests, and a way to put it on a port. */

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { localZone } from "../../src/base/time-zone.ts";
 import type { KeysEnvelope, ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import type { TurnSummary } from "../../src/gateway/dashboard/turn-summary.ts";
-import type { BlockedEnvelope, RefusedEnvelope } from "../../src/gateway/metrics/refused-envelope.ts";
+import type { BlockedEnvelope, RefusedEnvelope } from "../../src/gateway/http/refused-envelope.ts";
 import type { consentsSchema } from "../../src/gateway/routes/answer-schemas.ts";
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import type { TurnBarsEnvelope, TurnPageEnvelope } from "../../src/usage/turn-page-envelope.ts";

@@ -5,7 +5,7 @@ import { parseJson, writeJson } from "../../base/json.ts";
 import { identifyListener } from "../../base/node/gateway-proof.ts";
 import { type LoopbackRequest, loopbackFetch } from "../../base/node/loopback.ts";
 import type { Secret } from "../../base/secret.ts";
-import { blockedSchema, refusedSchema } from "../../gateway/metrics/refused-envelope.ts";
+import { blockedSchema, refusedSchema } from "../../gateway/http/refused-envelope.ts";
 import type { Settings } from "../compose/settings.ts";
 import { version } from "../package-files.ts";
 import { readGatewayFile } from "./gateway-file.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { challengeHeader, proofHeader } from "../../base/node/gateway-proof.ts";
+import { encodeBlocked } from "../http/refused.ts";
 import { jsonResponse } from "../http/reply.ts";
-import { encodeBlocked } from "../metrics/refused.ts";
 import { defineRoute } from "./route.ts";
 
 const hello = z.object({ message: z.literal("hello") });

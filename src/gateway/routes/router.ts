@@ -3,11 +3,11 @@ import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts"
 import { decodedBody } from "../http/decoded-body.ts";
 import { busy, Refusal } from "../http/refusal.ts";
 import type { Reply } from "../http/reply.ts";
+import { startsTurn } from "../http/route-headers.ts";
 import { routes } from "./all-routes.ts";
 import { fileReply } from "./dashboard-routes.ts";
 import { refusalAt } from "./not-served.ts";
 import type { Route, RouteInput } from "./route.ts";
-import { startsTurn } from "./route-headers.ts";
 
 /** Answers a request that the guard let pass; throws what the route throws. */
 export type Router = (c: GatewayContext) => Reply | Promise<Reply>;

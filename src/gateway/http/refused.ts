@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, toMillraceError } from "../../base/errors.ts";
 import type { BlockedModel } from "../../turns/refusals.ts";
-import type { GatewayMetrics } from "./metrics.ts";
+import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { BlockedEnvelope, RefusedEnvelope } from "./refused-envelope.ts";
 
 /** Names and kinds that are kept apart. Anyone may send any name: the rest counts as one. */
