@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import { namesTurns } from "./address.ts";
 import { Alerts, useAlerts } from "./alerts.tsx";
 import { api, onSessionChange, signIn, signOut, storedSession } from "./api.ts";
@@ -6,16 +7,15 @@ import { useSilentSince } from "./gateway-link.ts";
 import { HealthBanner, usePageHealth } from "./health-banner.tsx";
 import { KeysPage } from "./keys-page.tsx";
 import { useFeed, useRunningCount } from "./live-turns.ts";
-import { ModelsPage } from "./models-page.tsx";
 import { Overview } from "./overview.tsx";
-import { CopyLine } from "./parts.tsx";
+import { CopyLine, Loading } from "./parts.tsx";
 import { PricesOfModels, pricesOf } from "./prices.ts";
 import { noteWanted, takeWanted } from "./settings.ts";
 import { SettingsPage, ThemeChoice } from "./settings-page.tsx";
 import { TextsOfSession, useTexts } from "./texts.tsx";
 import { useTitle, useTitleNews } from "./title.ts";
 import { TurnPage } from "./turn-page.tsx";
-import { onSignedOut, report, useData } from "./use-data.ts";
+import { type DataState, onSignedOut, report, useData, useLate } from "./use-data.ts";
 import { useFailures } from "./use-failures.ts";
 
 /** The whole page: a heading bar, and the view that the address names (`#/turns/<id>`; the overview otherwise). */
@@ -95,7 +95,7 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
           {turnId !== undefined ? (
             <TurnPage key={`${turnId} ${texts.areShown}`} id={turnId} />
           ) : view === "#/models" ? (
-            <ModelsPage models={models} />
+            <LateModels models={models} />
           ) : view === "#/keys" ? (
             <KeysPage keys={keys} />
           ) : view === "#/settings" ? (
@@ -111,6 +111,14 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
     </PricesOfModels.Provider>
   );
 }
+
+/** Most visits do not come to the models. */
+function LateModels(props: { readonly models: DataState<ModelsEnvelope> }) {
+  const late = useLate(loadModels);
+  return late === undefined ? <Loading lines={6} /> : <late.ModelsPage {...props} />;
+}
+
+const loadModels = () => import("./models-page.tsx");
 
 const views = [
   { name: "Overview", at: "#/" },

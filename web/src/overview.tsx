@@ -40,7 +40,12 @@ export function Overview(
       <>
         {!isFirstRun && (
           <>
-            <Choice label="Time" options={ranges} value={rangeOf(asked)} onChange={(since) => change({ since, from: "", to: "" })} />
+            <Choice
+              label="Time"
+              options={ranges}
+              value={rangeOf(asked)}
+              onChange={(since) => change({ since, from: "", to: "" })}
+            />
             <Tiles asked={asked} />
             {failures.last !== undefined && <LastFailure turn={failures.last} blocked={health.data?.blocked ?? []} />}
           </>

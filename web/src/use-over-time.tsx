@@ -1,11 +1,10 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { api, type LimitsHistory } from "./api.ts";
 import type { Chart, Line } from "./chart.tsx";
-import { noteSilence } from "./gateway-link.ts";
 import { type Point, withGaps, withNewest } from "./lines.ts";
 import { Loaded, Loading, Section } from "./parts.tsx";
-import { useData } from "./use-data.ts";
+import { useData, useLate } from "./use-data.ts";
 import { ideName } from "./words.ts";
 
 /** How much of each limit was used, over time. Nothing where there is neither a line nor an IDE that could make one. */
@@ -45,15 +44,11 @@ function Nothing() {
 
 /** The chart's library is half of the page's code, and the chart stands at its end: it comes once the rest is there. */
 function LateChart(props: Parameters<typeof Chart>[0]) {
-  const [Drawn, setDrawn] = useState<typeof Chart>();
-  useEffect(() => {
-    import("./chart.tsx").then(
-      (loaded) => setDrawn(() => loaded.Chart),
-      () => noteSilence(), // the gateway went away: the page's banner says so
-    );
-  }, []);
-  return Drawn === undefined ? <Loading lines={8} /> : <Drawn {...props} />;
+  const late = useLate(loadChart);
+  return late === undefined ? <Loading lines={8} /> : <late.Chart {...props} />;
 }
+
+const loadChart = () => import("./chart.tsx");
 
 /** The history's lines of two readings or more, up to now. Each ends at the reading that the cards show: the two must not contradict. */
 function linesOf(history: LimitsHistory, limits: LimitsEnvelope | undefined) {
