@@ -11,7 +11,6 @@ import type { Attachment, StreamTurns } from "../../turns/attach.ts";
 import { readPayload } from "../dialects/idempotent/client-message.ts";
 import type { StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, refusal } from "../dialects/idempotent/errors.ts";
-import { eventIn } from "../dialects/idempotent/event-id.ts";
 import { clientOf } from "../http/request-headers.ts";
 import type { RpcParts } from "../http/rpc-handler.ts";
 import { isAnswering, lookAgainMs } from "../http/timing.ts";
