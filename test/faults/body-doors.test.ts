@@ -1,4 +1,5 @@
 import { on, once } from "node:events";
+import { readFileSync } from "node:fs";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
@@ -109,6 +110,30 @@ it("every method of the stream protocol refuses protobuf of 300,000 fields", asy
     expect([door, refused.status, /JSON values/.test(refused.text)]).toEqual([door, 413, true]);
   }
 });
+
+it.runIf(process.platform === "linux")(
+  "64 hostile messages at once take less than 400 MB, and others are served meanwhile",
+  async () => {
+    const { served, ide } = world();
+    const { stdout } = await millrace(["keys", "create", "hostile"], { home: ide.home });
+    const target = { url: served.url, key: stdout.trim() };
+    const body = Buffer.from(withMember("metadata", `[${"[],".repeat(3_000_000)}0]`));
+    const ways = [...rpcDoors("json").values()];
+    const refusals = Array.from({ length: 64 }, (_, n) => ways[n % ways.length]?.(target, body).catch(() => undefined));
+    let isOver = false;
+    const over = Promise.all(refusals).then(() => (isOver = true));
+    let [most, others] = [0, 0];
+    while (!isOver) {
+      expect((await fetch(`${served.url}/health`)).ok).toBe(true);
+      others++;
+      const [, kilobytes = "0"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${served.pid}/status`, "utf8")) ?? [];
+      most = Math.max(most, Number(kilobytes) * 1024);
+    }
+    await over;
+    expect(others).toBeGreaterThan(1);
+    expect(most).toBeLessThan(400 * megabyte);
+  },
+);
 
 it.runIf(canServeSockets()).each([
   ["3 million members", () => withMember("metadata", `[${'{"a-member-name":1},'.repeat(3_000_000)}0]`)],

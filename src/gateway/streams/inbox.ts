@@ -133,7 +133,7 @@ export class Inbox {
   }
 
   async #accept({ seqno, input, payload }: ParsedMessage, signal: AbortSignal): Promise<void> {
-    const { ask, state, attachment } = this.#stream;
+    const { state, attachment } = this.#stream;
     if (seqno === undefined && state.hasEnd(input.type)) return; // an original client says it again at every attach
     const number = seqno ?? state.accepted;
     if (number < state.accepted) {
