@@ -235,17 +235,14 @@ export function versionOf({ spec }: AgentParts, { abilities }: AgentProcess): st
   return `${abilities.name ?? spec.name} ${abilities.version ?? ""}`.trim();
 }
 
-export interface NativeStart {
-  readonly process: AgentProcess;
-  readonly session: OpenSession;
-  readonly prompt: Prompt;
-}
-
 /**
  * A session whose agent has the tools of the prompt; undefined for an agent that does not take them. Whether it does shows before a
  * prompt is sent: an agent that takes the server asks it for its tools.
  */
-export async function beginNatively(turn: AcpTurn, native: NativePrompt): Promise<NativeStart | undefined> {
+export async function beginNatively(
+  turn: AcpTurn,
+  native: NativePrompt,
+): Promise<Omit<TurnSession, "waiting" | "before"> | undefined> {
   const { parts, held, signal } = turn;
   const { knowledge } = parts.native;
   const prompt = asNative(turn.prompt, native);

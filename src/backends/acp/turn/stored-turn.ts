@@ -9,7 +9,7 @@ import type { OpenSession } from "../session/open-session.ts";
 import { isWork, UpdateReader } from "../session/updates.ts";
 
 /** A turn whose prompt may have reached the agent, and the part of the answer that its reader already holds. */
-export interface BegunTurn {
+export interface TurnPlace {
   readonly sessionId: string;
   /** User messages of the conversation before this turn. */
   readonly fromStep: number;
@@ -28,8 +28,8 @@ export interface BegunTurn {
 export type SessionState =
   /** The agent never accepted the prompt; it may be sent, to this session. */
   | { readonly type: "absent"; readonly process: AgentProcess; readonly session: OpenSession }
-  | { readonly type: "whole"; readonly turn: ReplayedTurn }
-  | { readonly type: "cut"; readonly turn: ReplayedTurn };
+  | { readonly type: "whole"; readonly turn: TurnReplay }
+  | { readonly type: "cut"; readonly turn: TurnReplay };
 
 const lockedPollMs = 1_000;
 
@@ -38,7 +38,7 @@ const lockedPollMs = 1_000;
  * is in the session. Throws if this cannot be determined or if the session is lost: then nothing is sent. Source:
  * docs/wire/acp-measured.md, "After a crash".
  */
-export async function findStoredTurn(turn: AcpTurn, begun: BegunTurn): Promise<SessionState> {
+export async function findStoredTurn(turn: AcpTurn, begun: TurnPlace): Promise<SessionState> {
   const { parts, prompt, held, signal } = turn;
   if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal, true);
@@ -63,7 +63,7 @@ export async function findStoredTurn(turn: AcpTurn, begun: BegunTurn): Promise<S
 /** A session that was never stored was never prompted: Devin stores one at its first prompt. A new one takes its place. */
 async function replace(
   turn: AcpTurn,
-  { sessionId, fromStep, answered }: BegunTurn,
+  { sessionId, fromStep, answered }: TurnPlace,
   lease: Lease<AgentProcess>,
 ): Promise<SessionState> {
   const { parts, held, signal } = turn;
@@ -109,7 +109,7 @@ const lockedMessage =
   "sent again.";
 
 /** One turn, as a stored session shows it. */
-export interface ReplayedTurn {
+export interface TurnReplay {
   /** User messages of the conversation, all turns together. */
   readonly userMessages: number;
   /** Our user message is in it: the prompt was accepted. */
@@ -119,10 +119,10 @@ export interface ReplayedTurn {
 }
 
 /**
- * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based); `before` as in `BegunTurn`. Chunks of one user
+ * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based); `before` as in `TurnPlace`. Chunks of one user
  * message share its id; where an agent gives no ids, neighbours are one message.
  */
-export function readReplay(replay: readonly JsonObject[], fromStep: number, before = 0): ReplayedTurn {
+export function readReplay(replay: readonly JsonObject[], fromStep: number, before = 0): TurnReplay {
   const reader = new UpdateReader();
   let userMessages = before;
   let inUserMessage = false;

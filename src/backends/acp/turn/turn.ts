@@ -18,7 +18,7 @@ import { usageEvent } from "../wire/token-counts.ts";
 import { asNative, asProse, begin, beginNatively, goneMessage, versionOf } from "./begin-turn.ts";
 import { conclude, ignoresTools } from "./conclusion.ts";
 import { drain } from "./drain.ts";
-import { type BegunTurn, findStoredTurn, type SessionState } from "./stored-turn.ts";
+import { findStoredTurn, type SessionState, type TurnPlace } from "./stored-turn.ts";
 
 /** One turn from its beginning: the contract of `Backend.run`. */
 export function runTurn(
@@ -117,7 +117,7 @@ function renewIfSignedOut({ held: { process } }: AcpTurn, code: string): void {
 /** The prompt of a begun turn where a process of ours still has its session: running, ended, or sent now for the first time. */
 async function openHere(
   turn: AcpTurn,
-  { sessionId, fromStep, answered, goesOn }: BegunTurn,
+  { sessionId, fromStep, answered, goesOn }: TurnPlace,
 ): Promise<RunningPrompt | undefined> {
   const { parts, prompt, held } = turn;
   const lease = await parts.pool.leaseHolding(sessionId);
@@ -168,7 +168,7 @@ function send(
 }
 
 /** Follows a prompt to the end of its turn. When the process dies on the way, the stored session decides what happens next. */
-async function* follow(turn: AcpTurn, begun: BegunTurn, running: RunningPrompt): AsyncGenerator<Batch, void> {
+async function* follow(turn: AcpTurn, begun: TurnPlace, running: RunningPrompt): AsyncGenerator<Batch, void> {
   const { parts, prompt, options, held } = turn;
   options.onEndsWithGateway?.(held.process?.child.host === undefined);
   const { end, sent } = yield* drain(turn, begun.sent, running);
@@ -195,7 +195,7 @@ async function* follow(turn: AcpTurn, begun: BegunTurn, running: RunningPrompt):
 }
 
 /** Decides by the stored session: finishes, fails by name, or sends a prompt that was certainly never accepted. */
-async function* recover(turn: AcpTurn, begun: BegunTurn, how?: string): AsyncGenerator<Batch, void> {
+async function* recover(turn: AcpTurn, begun: TurnPlace, how?: string): AsyncGenerator<Batch, void> {
   const { parts, prompt, options, signal } = turn;
   if (begun.goesOn === true) {
     if (begun.answered) throw turnFailure(cutMessage(how));
@@ -219,7 +219,7 @@ async function* recover(turn: AcpTurn, begun: BegunTurn, how?: string): AsyncGen
 }
 
 /** The whole history as one more prompt, in a new session, which takes the place of the turn's session. Tools go the way that they went. */
-async function* askAnew(turn: AcpTurn, begun: BegunTurn): AsyncGenerator<Batch, void> {
+async function* askAnew(turn: AcpTurn, begun: TurnPlace): AsyncGenerator<Batch, void> {
   const { parts, held, options, signal } = turn;
   const whole = turn.prompt.instead ?? turn.prompt;
   if (whole.continues !== undefined) throw turnFailure(goneMessage);
