@@ -40,11 +40,9 @@ const knows = {
 const order = {
   "src/log": { "rows.ts": [], redis: ["rows.ts"], sealing: ["rows.ts"], sqlite: ["rows.ts"] },
   "src/turns": {
-    "event-stage.ts": [],
-    "orphaned-trajectories.ts": [],
-    tools: ["event-stage.ts"],
+    tools: [],
     prompt: ["tools"],
-    continuity: ["prompt", "orphaned-trajectories.ts"],
+    continuity: ["prompt"],
   },
   "src/turns/tools": {
     "shown-schema.ts": [],
@@ -59,10 +57,10 @@ const order = {
     "lifecycle.ts": [],
     "turn-usage.ts": ["answer-diff.ts", "backend.ts"],
     acp: ["answer-diff.ts", "backend.ts", "lifecycle.ts", "turn-usage.ts"],
-    "agent-backend.ts": ["backend.ts", "acp"],
-    "current-server.ts": ["agent-backend.ts"],
+    "current-server.ts": [],
     cascade: ["answer-diff.ts", "backend.ts", "current-server.ts", "turn-usage.ts"],
     "raw-chat": ["answer-diff.ts", "backend.ts", "turn-usage.ts"],
+    route: ["backend.ts", "current-server.ts", "acp", "cascade", "raw-chat"],
   },
   "src/backends/acp": {
     wire: [],

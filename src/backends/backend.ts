@@ -68,7 +68,7 @@ export interface ToolResult {
 /** The raw reason of an answer that ended with calls while its prompt goes on: the agent waits for their results. */
 export const parkedReason = "parked";
 
-/** Whether an agent made this call and waits for its result: `acp/tools/relay-program.ts` gives such calls their ids. */
+/** Whether an agent made this call and waits for its result: `acp/relay/relay-program.ts` gives such calls their ids. */
 export function isAwaited(callId: string): boolean {
   return /^call_[0-9a-f]{24}$/.test(callId);
 }
