@@ -34,7 +34,7 @@ export const everydayChecks: Checks = {
     const models = JSON.parse(await output(person, "models", "--json")) as { readonly data: readonly object[] };
     assert.ok(models.data.length > 0);
     assert.match(await output(person, "chat", "Hello"), /Good day from the agent\./);
-    assert.match(await output(person, "keys", "create", "laptop"), /mr[-_]/);
+    assert.match(await output(person, "keys", "create", "laptop"), /^mrk_/m);
     assert.match(await output(person, "keys"), /laptop/);
     await output(person, "usage", "--json");
     const doctor = await millrace(person, "doctor");
