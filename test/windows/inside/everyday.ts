@@ -36,7 +36,7 @@ export const everydayChecks: Checks = {
     assert.match(await output(person, "chat", "Hello"), /Good day from the agent\./);
     assert.match(await output(person, "keys", "create", "laptop"), /^mrk_/m);
     assert.match(await output(person, "keys"), /laptop/);
-    await output(person, "usage", "--json");
+    assert.match((await millrace(person, "usage")).stderr, /The plan is unknown, because Devin CLI does not report it/);
     const doctor = await millrace(person, "doctor");
     assert.doesNotMatch(doctor.stdout + doctor.stderr, /bug in Millrace/);
     assert.match(doctor.stdout, /PowerShell/, "doctor says that PowerShell does not answer");

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type * as Stand from "../../../simulator/index.ts";
 
 /** One person of Windows: a profile of their own, in which nothing is set up. */
 export interface Person {
@@ -107,7 +108,7 @@ export async function serve(person: Person, ...args: readonly string[]): Promise
 /** The installed stand-in of the agent in this person's profile, and the command that starts it: its launcher is a script of Linux. */
 export async function startAgent({ folder, env }: Person, text: string) {
   const entry = pathToFileURL(join(prefix, "node_modules/millrace/dist/node/simulator.js")).href;
-  const { startSimulator } = (await import(entry)) as typeof import("../../../simulator/index.ts");
+  const { startSimulator } = (await import(entry)) as typeof Stand;
   const ide = await startSimulator({ profile: "devin-cli", home: folder, turn: { text, rate: "instant" } });
   const program = join(prefix, "node_modules/millrace/dist/node/simulated-agent.js");
   const words = [process.execPath, "--no-warnings", program, join(ide.home, ".millrace-simulator/agent.json"), "acp"];

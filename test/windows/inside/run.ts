@@ -7,8 +7,9 @@ import { install } from "./product.ts";
 export type Checks = Readonly<Record<string, () => Promise<void>>>;
 
 const [tarball = "", word = ""] = process.argv.slice(2);
+const say = (line: string) => process.stdout.write(`${line}\n`);
 const counts = { passed: 0, failed: 0 };
-console.log(`Node ${process.version} on ${process.platform}`);
+say(`Node ${process.version} on ${process.platform}`);
 await install(tarball);
 for (const [sentence, run] of Object.entries({ ...everydayChecks, ...agentChecks, ...fileChecks })) {
   if (!sentence.includes(word)) continue;
@@ -16,11 +17,11 @@ for (const [sentence, run] of Object.entries({ ...everydayChecks, ...agentChecks
   try {
     await run();
     counts.passed++;
-    console.log(`ok      ${sentence} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+    say(`ok      ${sentence} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
   } catch (error) {
     counts.failed++;
-    console.log(`FAILED  ${sentence}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    say(`FAILED  ${sentence}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   }
 }
-console.log(`\n${counts.passed} passed, ${counts.failed} failed`);
+say(`\n${counts.passed} passed, ${counts.failed} failed`);
 process.exit(counts.failed > 0 ? 1 : 0);
