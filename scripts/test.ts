@@ -40,6 +40,7 @@ const programs: Readonly<Record<string, readonly string[]>> = {
   "open-responses": ["test/open-responses/run.ts"],
   browser: ["vitest", "run", "--project", "browser"],
   runtimes: ["scripts/runtimes.ts"],
+  windows: ["test/windows/run.ts"],
 };
 
 /** The suites that have several runs, by the name of each run. */

@@ -1,4 +1,4 @@
-import { copyFile, link, mkdir, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import type { Layout } from "./layout.ts";
@@ -59,9 +59,9 @@ function bundleOf(schemaSeed: number): string {
   return extensionBundle(schemaSeed === 0 ? schemaFiles() : [...shiftedSchema(schemaSeed).files]);
 }
 
-/** A symbolic link; on Windows, which gives these to administrators only and starts no program through one, another name of the file, or a copy. */
+/** A symbolic link; on Windows a copy, because it starts no program through a link, and deletes no other name of a file that runs. */
 async function putProgram(target: string, path: string): Promise<void> {
-  const ways = process.platform === "win32" ? [link, copyFile] : [symlink, copyFile];
+  const ways = process.platform === "win32" ? [copyFile] : [symlink, copyFile];
   for (const [index, way] of ways.entries()) {
     try {
       return await way(target, path);

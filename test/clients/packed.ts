@@ -23,14 +23,20 @@ export function installPacked(): Packed {
   process.stderr.write("Packing Millrace and installing the tarball …\n");
   const folder = mkdtempSync(join(tmpdir(), "millrace-packed-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  npm(["pack", "--pack-destination", folder], root);
-  const [tarball] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
-  if (tarball === undefined) throw new Error("npm packed nothing");
+  const tarball = pack(folder);
   const options = ["--prefix", folder, "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]; // npm may prefer a folder above
-  npm(["install", join(folder, tarball), ...options], folder);
+  npm(["install", tarball, ...options], folder);
   const binFolder = join(folder, "node_modules/.bin");
   packed = { folder, bin: join(binFolder, "millrace"), binFolder };
   return packed;
+}
+
+/** Packs Millrace into this folder; the path of the tarball. Throws with npm's words when that fails. */
+export function pack(folder: string): string {
+  npm(["pack", "--pack-destination", folder], root);
+  const [tarball] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
+  if (tarball === undefined) throw new Error("npm packed nothing");
+  return join(folder, tarball);
 }
 
 function npm(args: readonly string[], cwd: string): void {

@@ -99,6 +99,7 @@ test("a file whose line cannot be changed by itself is left alone", () => {
   expect(editToml("[serve]\nport = 1 # why\n[other]\n", "serve", "port", 2)).toBe("[serve]\nport = 2\n[other]\n");
   expect(editToml("[other]\na = 1\n\n[serve]\nport = 1\n", "serve", "port", undefined)).toBe("[other]\na = 1\n\n");
   expect(editToml("[serve]\n# mine\nport = 1\n", "serve", "port", undefined)).toBe("[serve]\n# mine\n");
+  expect(editToml("# mine\r\n[serve]\r\nport = 1\r\n", "serve", "port", 2)).toBe("# mine\r\n[serve]\r\nport = 2\r\n");
   expect(() => editToml("serve = { port = 1 }\n", "serve", "port", 2)).toThrow("cannot be changed by itself");
   expect(() => editToml('[serve]\nallow_host = [\n  "a",\n]\n', "serve", "allow_host", ["b"])).toThrow(
     "cannot be changed",

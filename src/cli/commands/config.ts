@@ -174,7 +174,7 @@ export function editToml(text: string, table: string, key: string, value: Settin
   const wanted = plain(parse(text));
   const { [key]: _, ...others } = wanted[table] ?? {};
   wanted[table] = value === undefined ? others : { ...others, [key]: value };
-  const edited = withLine(text, table, key, value);
+  const edited = withLine(text, table, key, value).replaceAll("\n", text.includes("\r\n") ? "\r\n" : "\n");
   try {
     const got = plain(parse(edited));
     got[table] ??= {};

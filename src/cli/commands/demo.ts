@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startSimulator } from "../../../simulator/index.ts";
+import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { untilAborted } from "../../base/async.ts";
 import { defaultOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
@@ -54,10 +54,8 @@ export const demoCommand = defineCommand({
       out.line(
         `stand-in IDE   ${simulator.profile.productFolder} ${simulator.ideVersion}, pid ${simulator.pid}, port ${simulator.port}`,
       );
-      composed = await openComposed(
-        { ...environmentOptions(env), home }, // never the real IDE, which may run beside
-        inDemo,
-      );
+      const ofStandIn = io.platform === "win32" ? named(simulator) : { home }; // never the real IDE, which may run beside
+      composed = await openComposed({ ...environmentOptions(env), ...ofStandIn }, inDemo);
       const listening = await listenSomewhere(composed.gateway, { host: "127.0.0.1", port: options.port }, context);
       const { keyFile, gatewayFile } = inDemo.settings;
       const key = readOrMakeKey(keyFile);
@@ -97,10 +95,25 @@ export const demoCommand = defineCommand({
     } finally {
       await composed?.close();
       await simulator.stop();
-      rmSync(home, { recursive: true, force: true });
+      try {
+        rmSync(home, { recursive: true, force: true, maxRetries: 5 }); // Windows holds a program's file for a moment after its end
+      } catch {
+        out.note(`The demo's files stay in ${home}. You can delete them.`); // what the demo did matters more
+      }
     }
   },
 });
+
+/**
+ * Options that name the stand-in, for Windows: the search for it needs PowerShell, which takes seconds there, and which many companies block.
+ * It is no real IDE, so nobody needs to agree to its use.
+ */
+function named(simulator: Simulator) {
+  const tokenFile = join(simulator.home, "token.json");
+  const tokens = { csrfToken: simulator.csrfToken.reveal(), apiKey: simulator.apiKey.reveal() };
+  writeFileSync(tokenFile, JSON.stringify(tokens), { mode: 0o600 });
+  return { endpoint: `127.0.0.1:${simulator.port}`, tokenFile, accept: true };
+}
 
 /** Asks one question and prints the answer as it comes, with its times. */
 async function answer(

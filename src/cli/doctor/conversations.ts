@@ -18,7 +18,7 @@ import {
   readCascades,
   readSessions,
 } from "../compose/own-cascades.ts";
-import type { IdeOptions } from "../serve/gateway-options.ts";
+import { environmentOptions, type IdeOptions } from "../serve/gateway-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 import { spellAge, spellBytes, spellCount } from "./spell.ts";
 
@@ -156,7 +156,9 @@ export async function removeConversations(
     }
   };
   const upstream =
-    sessions.length === 0 ? undefined : composeUpstream({ io, finder, backend: "auto", acpCommand: undefined });
+    sessions.length === 0
+      ? undefined
+      : composeUpstream({ io, finder, backend: "auto", acpCommand: environmentOptions(io.env).acpCommand });
   try {
     for (const cascade of own)
       await attempt(cascade.cascadeId, cascade.path, () => removeCascade(cascade, finder, context));

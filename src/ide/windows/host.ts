@@ -63,7 +63,8 @@ export function openWindowsHost(options: WindowsHostOptions): Host {
       const answer = await runScript(listScript, signal);
       if (!answer.ok) return answer;
       const list = parseProcesses(answer.value);
-      if (list === undefined) return { ok: false, why: "PowerShell printed no list of processes" };
+      // PowerShell is itself a process. One that prints nothing was blocked, or is a program that only has its name.
+      if (list === undefined || list.looked === 0) return { ok: false, why: "PowerShell printed no list of processes" };
       const processes = list.processes.filter(({ command }) => select(command));
       return { ok: true, value: { processes, looked: list.looked, source: "CIM" } };
     },

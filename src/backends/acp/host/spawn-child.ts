@@ -95,7 +95,8 @@ export const spawnChild: StartChild = startChild;
 
 /** The same, for a host, which also keeps what the process writes. */
 export function startChild(launch: ChildLaunch, clock: Clock): Promise<SpawnedChild> {
-  return started(existsSync(shell) ? spawnGroup(launch) : spawnBelowRelay(launch), clock);
+  const hasGroups = process.platform !== "win32" && existsSync(shell); // "/bin/sh" may be a file of Windows too, which it cannot run
+  return started(hasGroups ? spawnGroup(launch) : spawnBelowRelay(launch), clock);
 }
 
 /** The same below a relay, on every system. */

@@ -1,0 +1,37 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pack } from "../clients/packed.ts";
+import { openWorld, put } from "./world.ts";
+
+/*
+ * `npm test -- programs windows [WORD]`: the packed product with Node for Windows, its file system, processes and named pipes. On Windows
+ * itself it runs there, elsewhere under Wine. `inside/` is what runs there. WORD picks the checks that have it in their sentence.
+ */
+const words = process.argv.slice(2);
+const inside = join(import.meta.dirname, "inside");
+const temporary = mkdtempSync(join(tmpdir(), "millrace-windows-"));
+try {
+  process.exitCode = process.platform === "win32" ? here() : await underWine();
+} finally {
+  rmSync(temporary, { recursive: true, force: true });
+}
+
+function here(): number {
+  return (
+    spawnSync(process.execPath, [join(inside, "run.ts"), pack(temporary), ...words], { stdio: "inherit" }).status ?? 1
+  );
+}
+
+async function underWine(): Promise<number> {
+  const world = await openWorld();
+  if (typeof world === "string") {
+    process.stdout.write(`The suite for Windows did not run: ${world}.\n\n0 passed, 0 failed, 1 skipped\n`);
+    return 0;
+  }
+  put(world, inside, "suite");
+  put(world, pack(temporary), "millrace.tgz");
+  const args = ["--no-warnings", String.raw`Z:\w\suite\run.ts`, String.raw`Z:\w\millrace.tgz`, ...words];
+  return world.run(String.raw`Z:\w\node-24\node.exe`, args);
+}
