@@ -39,7 +39,9 @@ describeDashboard("the dashboard's panels", (open) => {
     await page.getByText("The connection broke. The page tries again by itself.").waitFor();
     await page.unrouteAll();
     world.turns.backend.last.text("Still here");
-    await page.locator(".timeline li", { hasText: "10 characters" }).waitFor();
+    const told = page.locator(".timeline li", { hasText: "10 characters" });
+    await told.waitFor();
+    expect(await told.count()).toBe(1);
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { bestEffort } from "../../../base/async.ts";
 import { writeJson } from "../../../base/json.ts";
 import { isTerminal, type TurnEventBody } from "../../../log/event.ts";
 import { type AnswerSoFar, answerDiff, emptyAnswer } from "../../answer-diff.ts";
-import { type Batch, type Prompt, type ResumePoint, type RunOptions, parkedReason } from "../../backend.ts";
+import { type Batch, type Prompt, parkedReason, type ResumePoint, type RunOptions } from "../../backend.ts";
 import { estimatedUsage } from "../../turn-usage.ts";
 import type { LinesLost } from "../host/wire.ts";
 import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
