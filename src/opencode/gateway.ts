@@ -81,13 +81,13 @@ export async function attachOrStart(home: GatewayHome): Promise<FoundGateway> {
 
 /**
  * Starts `millrace serve --background` under Node, because OpenCode's own runtime has no SQLite of Node's. That command ends once the gateway
- * serves, or says why it does not.
+ * serves, or says why it does not. The gateway ends when it is idle: the variable is that of src/cli/gateway-process/background.ts.
  */
 function startProcess({ env }: GatewayHome): { why: string | undefined } {
   const ended: { why: string | undefined } = { why: undefined };
   const child = spawn("node", [...millrace(), "serve", "--background"], {
     stdio: ["ignore", "ignore", "pipe"],
-    env: childEnvironment("own", env, process.platform),
+    env: childEnvironment("own", env, process.platform, { set: { MILLRACE_STARTED_BY: "command" } }),
     windowsHide: true,
   });
   let said = "";
