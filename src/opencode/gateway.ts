@@ -53,7 +53,7 @@ async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" |
 }
 
 /**
- * The running gateway, or a new one in a separate process that outlives OpenCode. Waits for a gateway that is slow to answer,
+ * The running gateway, or a new one in a separate process, which ends when it is idle. Waits for a gateway that is slow to answer,
  * because a second gateway would not help.
  *
  * @throws MillraceError `upstream_failed` when none comes up in 20 s.
@@ -77,6 +77,13 @@ export async function attachOrStart(home: GatewayHome): Promise<FoundGateway> {
       hint: `Run \`millrace serve\` in a terminal to see why (it needs Node 22.13 or newer). Its log is in ${join(home.folder, "logs")}.`,
     },
   );
+}
+
+const awakeEveryMs = 60_000;
+
+/** Asks the gateway each minute, so that it does not end because it is idle while OpenCode runs. Starts none, and keeps no process alive. */
+export function keepAwake(home: GatewayHome): void {
+  setInterval(() => void findGateway(home), awakeEveryMs).unref();
 }
 
 /**

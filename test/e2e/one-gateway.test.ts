@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { millrace, startGatewayProcess } from "../support/gateway-process.ts";
+import { millrace, spawnMillrace, startGatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 
 async function takenPort(): Promise<number> {
@@ -58,15 +58,27 @@ test("a home has one gateway: a second one says where the first is, however it i
   await other.stop();
 });
 
-test("of gateways that start at once, one serves, and the others say so", async () => {
+test("of gateways that start at once, one serves, and the others name it", async () => {
   const home = temporaryHome();
-  const started = await Promise.allSettled([1, 2, 3].map(() => startGatewayProcess({ home })));
-  const served = started.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
-  onTestFinished(async () => void (await Promise.all(served.map((each) => each.kill()))));
+  const starts = await Promise.all(
+    [1, 2, 3, 4].map(async () => {
+      const child = spawnMillrace(["serve", "--port", "0"], { home });
+      onTestFinished(() => void child.kill("SIGKILL"));
+      let said = "";
+      for (const output of [child.stdout, child.stderr]) output.on("data", (chunk: Buffer) => (said += String(chunk)));
+      const code = await Promise.race([
+        once(child, "close").then(([ended]: unknown[]) => ended),
+        once(child.stdout, "data").then(() => "serves"),
+      ]);
+      return { pid: child.pid, code, said };
+    }),
+  );
+  const served = starts.filter(({ code }) => code === "serves");
   expect(served).toHaveLength(1);
-  for (const each of started) if (each.status === "rejected") expect(String(each.reason)).toMatch(/ended with 73/);
-  for (const each of started)
-    if (each.status === "rejected") expect(String(each.reason)).toContain(`(process ${served[0]?.pid}, started `);
+  for (const { code, said } of starts.filter((each) => each.code !== "serves")) {
+    expect(code).toBe(73);
+    expect(said).toContain(`(process ${served[0]?.pid}, started `);
+  }
 });
 
 test("a gateway that was killed blocks nobody", async () => {

@@ -36,24 +36,6 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect(ide.prompts()).toHaveLength(1);
   });
 
-  it("a gateway killed beside another one of its home: that one, which has agents of its own, gets the calls of the same prompt", async () => {
-    const { home, ide, served } = await open();
-    const other = await gateway({ home, ...program });
-    const before = await chatLoop.ask(other, model, [{ role: "user", content: asked.question }], tool);
-    expect(before.calls).toHaveLength(2);
-    const question = { role: "user", content: `${asked.question} [[sim: first-ms=3000 think-ms=3000]]` };
-    const lost = chatLoop.ask(served, model, [question], tool).catch(() => "lost");
-    await ide.untilAgent(({ prompts }) => prompts.length === 2, AbortSignal.timeout(patienceMs));
-    await served.kill();
-    expect(await lost).toBe("lost");
-    const { calls, messages } = await chatLoop.ask(other, model, [question], tool);
-    expect(calls.map(({ args }) => args)).toEqual(commands.slice(0, 2));
-    const results = chatLoop.results(calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
-    const { calls: more } = await chatLoop.ask(other, model, [question, ...messages, ...results], tool);
-    expect(more.map(({ args }) => args)).toEqual(commands.slice(2));
-    expect(ide.prompts()).toHaveLength(2);
-  });
-
   it("an agent killed while it waits for results: the whole history goes into one new prompt, with the tools as its own", async () => {
     const { ide, served } = await open();
     const question = { role: "user", content: asked.question };

@@ -10,7 +10,7 @@ import { findGateway, type GatewayClient, lookForGateway } from "./gateway-clien
 import { readGatewayFile } from "./gateway-file.ts";
 import { alreadyServes, holderOf } from "./home.ts";
 
-/** How often a command asks a gateway that ends when it is idle; ms. A row of docs/retries.md. */
+/** How often a command asks a gateway that ends when it is idle; ms. */
 const awakeEveryMs = 60_000;
 /** How long a gateway that another command started may take until it answers; ms. */
 const startMs = 60_000;
