@@ -2,9 +2,11 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
+import { lookAtHosts } from "../../src/backends/acp/host/hosted-child.ts";
 import { processRuns } from "../../src/base/node/process-exists.ts";
 import { millrace, spawnMillrace, withLimits } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
+import { agentLoop, chatLoop } from "../support/tool-loop.ts";
 import { patienceMs, simulator, world } from "../support/world.ts";
 
 /*
@@ -74,6 +76,26 @@ test("a gateway that is idle at each moment loses no question of the chats that 
       stdout: expect.stringContaining(`${nth}`),
     });
   expect(await prompts()).toBe(3);
+});
+
+test("a prompt that waits for its client's results keeps the gateway, and its end does not", async () => {
+  const { model, tool, question, text } = agentLoop;
+  const simulated = { profile: "devin-3", turn: { rate: "instant" } } as const;
+  const limits = withLimits({ idleMs: 100 });
+  const env = { ...limits.env, MILLRACE_STARTED_BY: "command" };
+  const { home, ide, served } = await world({ ...limits, env, simulator: simulated });
+  const asked = { role: "user", content: question };
+  const first = await chatLoop.ask(served, model, [asked], tool);
+  const agents = join(home, ".millrace/agents");
+  for (let look = 0; look < 50; look++) expect(await lookAtHosts(agents)).toMatchObject([{ running: 1 }]);
+  const results = chatLoop.results(first.calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
+  const history = [asked, ...first.messages, ...results];
+  const second = await chatLoop.ask(served, model, history, tool);
+  const last = chatLoop.results(second.calls.map(({ id }) => ({ id, text: "r3" })));
+  const end = await chatLoop.ask(served, model, [...history, ...second.messages, ...last], tool);
+  expect(end.text).toBe(text);
+  await untilGone(home, served.pid);
+  expect(ide.prompts()).toHaveLength(1);
 });
 
 test("a gateway that a person started does not end by itself", async () => {
