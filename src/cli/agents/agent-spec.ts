@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { HostLook } from "../../backends/acp/host/wire.ts";
 import type { AcpAgentSpec } from "../../backends/acp/agent.ts";
+import type { HostLook } from "../../backends/acp/host/wire.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import type { AgentProgram } from "../../ide/ide.ts";

@@ -1,5 +1,5 @@
-import { hostless, lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
 import type { AcpAgent } from "../../backends/acp/agent.ts";
+import { hostless, lookAtHosts } from "../../backends/acp/host/hosted-child.ts";
 import { agentOfModel } from "../../backends/agent-backend.ts";
 import type { OpenBackends } from "../../backends/open-backend.ts";
 import { deadline } from "../../base/async.ts";

@@ -1,6 +1,6 @@
-import { readAbilities } from "../../../backends/acp/wire/abilities.ts";
 import { type AgentLook, type AgentReply, repliedSessionId } from "../../../backends/acp/process/look-at-agent.ts";
 import { readSessionOptions, type SessionOffer } from "../../../backends/acp/session/session-options.ts";
+import { readAbilities } from "../../../backends/acp/wire/abilities.ts";
 import { type Assumption, differs, judged, type Observation, ok, unknown } from "./report.ts";
 
 /** The answers of the agent program, started as each of the two types that Millrace uses. */
