@@ -100,7 +100,7 @@ export const serveCommand = defineCommand({
       }
       if (!options.json && !options.accept) await askConsent(options, context);
       if (by === "command") {
-        const { isWorking } = composed;
+        const isWorking = () => composed.isWorking();
         await untilIdle({ listening, isWorking, home, address }, io.clock, signal);
       } else await untilAborted(signal);
       over.abort();

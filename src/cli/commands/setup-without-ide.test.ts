@@ -15,9 +15,9 @@ import { files, home, program } from "./setup-home.fake.ts";
 async function emptyHome() {
   const homeFolder = mkdtempSync(join(tmpdir(), "millrace-no-ide-"));
   const env = { PATH: join(homeFolder, "bin"), MILLRACE_IDE_ONLY_HOME: homeFolder };
-  const { url, close } = await startGateway({ homeFolder, env });
+  const gateway = await startGateway({ homeFolder, env });
   onTestFinished(async () => {
-    await close();
+    await gateway.close();
     rmSync(homeFolder, { recursive: true });
   });
   const millrace = async (...argv: string[]) => {
@@ -25,7 +25,7 @@ async function emptyHome() {
     const code = await main(argv, io, [setupCommand, runCommand]);
     return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
   };
-  return { url, homeFolder, millrace, file: (name: string) => join(homeFolder, name) };
+  return { url: gateway.url, homeFolder, millrace, file: (name: string) => join(homeFolder, name) };
 }
 
 describe("without an IDE", () => {

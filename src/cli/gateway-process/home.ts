@@ -152,7 +152,7 @@ function keepHome(
     if (problem === undefined || told) return;
     told = true;
     note(
-      `${file} cannot be written (${problem instanceof Error ? problem.message : String(problem)}). Until it can, other commands do not find this gateway.`,
+      `${file} cannot be written (${problem instanceof Error ? problem.message : "unknown reason"}). Until it can, other commands do not find this gateway.`,
     );
   };
   const look = async () => {
