@@ -53,7 +53,7 @@ async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" |
 }
 
 /**
- * The running gateway, or a new one in a separate process that outlives OpenCode. Waits for a gateway that is slow to answer,
+ * The running gateway, or a new one in a separate process, which ends when it is idle. Waits for a gateway that is slow to answer,
  * because a second gateway would not help.
  *
  * @throws MillraceError `upstream_failed` when none comes up in 20 s.
@@ -79,15 +79,22 @@ export async function attachOrStart(home: GatewayHome): Promise<FoundGateway> {
   );
 }
 
+const awakeEveryMs = 60_000;
+
+/** Asks the gateway each minute, so that it does not end because it is idle while OpenCode runs. Starts none, and keeps no process alive. */
+export function keepAwake(home: GatewayHome): void {
+  setInterval(() => void findGateway(home), awakeEveryMs).unref();
+}
+
 /**
  * Starts `millrace serve --background` under Node, because OpenCode's own runtime has no SQLite of Node's. That command ends once the gateway
- * serves, or says why it does not.
+ * serves, or says why it does not. The gateway ends when it is idle: the variable is that of src/cli/gateway-process/background.ts.
  */
 function startProcess({ env }: GatewayHome): { why: string | undefined } {
   const ended: { why: string | undefined } = { why: undefined };
   const child = spawn("node", [...millrace(), "serve", "--background"], {
     stdio: ["ignore", "ignore", "pipe"],
-    env: childEnvironment("own", env, process.platform),
+    env: childEnvironment("own", env, process.platform, { set: { MILLRACE_STARTED_BY: "command" } }),
     windowsHide: true,
   });
   let said = "";

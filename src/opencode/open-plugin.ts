@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { bestEffort } from "../base/async.ts";
 import { isMillraceError } from "../base/errors.ts";
-import { askGateway, attachOrStart, type FoundGateway, type GatewayHome } from "./gateway.ts";
+import { askGateway, attachOrStart, type FoundGateway, type GatewayHome, keepAwake } from "./gateway.ts";
 import type { Hooks, OpenCodeConfig, PluginInput, ProviderConfig, Toast } from "./hooks.ts";
 import { modelConfigs } from "./model-config.ts";
 import { lowWindows, parseQuota, quotaText } from "./quota.ts";
@@ -15,6 +15,7 @@ const quotaEveryMs = 5 * 60_000;
 /** The plugin's hooks over a gateway that is found or started when it is first needed. Nothing here may break OpenCode. */
 export function openPlugin({ client, worktree, directory }: PluginInput, home: GatewayHome): Hooks {
   let attached: Promise<FoundGateway> | undefined;
+  let isAwake = false;
   let quotaAskedAtMs = Number.NEGATIVE_INFINITY;
   const told = new Set<string>();
 
@@ -23,6 +24,8 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
       attached = undefined; // the next one who needs it tries again
       throw error;
     });
+    if (!isAwake) keepAwake(home);
+    isAwake = true;
     return attached;
   };
   const ask = async (path: string, signal = AbortSignal.timeout(askMs)) => {

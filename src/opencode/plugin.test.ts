@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { challengeHeader, gatewayProof, proofHeader } from "../base/node/gateway-proof.ts";
 import { Secret } from "../base/secret.ts";
@@ -188,6 +188,17 @@ describe("the OpenCode plugin", () => {
     await done;
     expect(config.provider?.["millrace"]).toBeDefined();
     expect(toasts).toEqual([]);
+  });
+
+  it("asks the gateway each minute, so that it does not end while OpenCode is idle", async () => {
+    const { folder, asked } = await fakeGateway();
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { hooks } = plugged(folder);
+    await hooks.config({});
+    const before = asked.length;
+    vi.advanceTimersByTime(60_000);
+    await expect.poll(() => asked.slice(before)).toMatchObject([{ path: "/health", key: undefined }]);
   });
 
   it("says what the gateway says when it has no models, and leaves OpenCode alone", async () => {

@@ -74,8 +74,9 @@ test("of two IDEs Windsurf is asked before Windsurf Next, and the flag chooses",
   const home = temporaryHome();
   const next = await simulator({ home, profile: "windsurf-next" });
   const windsurf = await simulator({ home });
-  const first = openai(await gateway({ home }));
-  await first.chat.completions.create(ask("count to 3"));
+  const first = await gateway({ home });
+  await openai(first).chat.completions.create(ask("count to 3"));
+  await first.stop();
   expect([(await windsurf.report()).messages.length, (await next.report()).messages.length]).toEqual([1, 0]);
   const chosen = openai(await gateway({ home, args: ["--ide", "windsurf-next"] }));
   await chosen.chat.completions.create(ask("count to 3"));

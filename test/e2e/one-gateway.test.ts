@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { delimiter, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { millrace, startGatewayProcess } from "../support/gateway-process.ts";
+import { millrace, spawnMillrace, startGatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 
 async function takenPort(): Promise<number> {
@@ -36,15 +36,75 @@ test("a port that the user set is never replaced: the error names the process th
   expect(byVariable.code).toBe(73);
 });
 
-test("a second gateway on the port of the first is refused, and the first is named", async () => {
+test("a home has one gateway: a second one says where the first is, however it is started", async () => {
   const home = temporaryHome();
   const first = await startGatewayProcess({ home });
   onTestFinished(() => first.kill());
-  const { code, stderr } = await millrace(["serve", "--port", new URL(first.url).port], { home });
-  expect(code).toBe(73);
-  expect(stderr).toContain(`error: Your gateway already serves on ${first.url} (process ${first.pid}).`);
+  const ways = [
+    ["--port", new URL(first.url).port],
+    ["--port", "0"],
+    ["--background", "--port", "0"],
+    ...(process.platform === "win32" ? [] : [["--socket", join(home, "socket")]]),
+  ];
+  for (const way of ways) {
+    const { code, stdout, stderr } = await millrace(["serve", ...way], { home });
+    expect([code, stdout]).toEqual([73, ""]);
+    expect(stderr).toContain(`error: Your gateway already serves on ${first.url} (process ${first.pid}, started `);
+    expect(stderr).toContain("`millrace stop` stops it");
+    expect(stderr).toContain("MILLRACE_HOME");
+  }
   expect((await fetch(`${first.url}/health`)).status).toBe(200);
+  const other = await startGatewayProcess({ home, env: { MILLRACE_HOME: join(home, "other") } });
+  await other.stop();
 });
+
+test("of gateways that start at once, one serves, and the others name it", async () => {
+  const home = temporaryHome();
+  const starts = await Promise.all(
+    [1, 2, 3, 4].map(async () => {
+      const child = spawnMillrace(["serve", "--port", "0"], { home });
+      onTestFinished(() => void child.kill("SIGKILL"));
+      let said = "";
+      for (const output of [child.stdout, child.stderr]) output.on("data", (chunk: Buffer) => (said += String(chunk)));
+      const code = await Promise.race([
+        once(child, "close").then(([ended]: unknown[]) => ended),
+        once(child.stdout, "data").then(() => "serves"),
+      ]);
+      return { pid: child.pid, code, said };
+    }),
+  );
+  const served = starts.filter(({ code }) => code === "serves");
+  expect(served).toHaveLength(1);
+  for (const { code, said } of starts.filter((each) => each.code !== "serves")) {
+    expect(code).toBe(73);
+    expect(said).toContain(`(process ${served[0]?.pid}, started `);
+  }
+});
+
+test("a gateway that was killed blocks nobody", async () => {
+  const home = temporaryHome();
+  const first = await startGatewayProcess({ home });
+  await first.kill();
+  const second = await startGatewayProcess({ home });
+  expect(gatewayFileOf(home).pid).toBe(second.pid);
+  expect(await second.stop()).toBe(0);
+  expect(existsSync(join(home, ".millrace/gateway.json"))).toBe(false);
+});
+
+test.skipIf(process.platform === "win32")(
+  "a gateway on a socket is stopped and started again, and chat names it",
+  async () => {
+    const home = temporaryHome();
+    const socket = join(home, "socket");
+    onTestFinished(async () => void (await millrace(["stop"], { home })));
+    expect((await millrace(["serve", "--background", "--socket", socket], { home })).code).toBe(0);
+    const asked = await millrace(["chat", "Hello"], { home });
+    expect([asked.code, asked.stderr]).toEqual([73, expect.stringContaining(`already serves on ${socket} (process `)]);
+    expect((await millrace(["restart"], { home })).code).toBe(0);
+    const stopped = await millrace(["stop"], { home });
+    expect(stopped.stdout).toContain(`The gateway at ${socket} (process `);
+  },
+);
 
 test("a gateway in the background answers until it is stopped, and keeps its port over a restart", async () => {
   const home = temporaryHome();

@@ -28,7 +28,13 @@ function openHome() {
     /** The exit code of `usage --min-remaining`. */
     enough: async (...argv: readonly string[]) => (await millrace("usage", ...argv)).code,
     gateway: async (): Promise<RunningGateway> => {
-      const started = await startGateway({ homeFolder: home, env, storeFile: join(home, ".millrace", "turns.db") });
+      // in a home of its own, so that the commands read the plans themselves
+      const own = { ...env, MILLRACE_HOME: join(home, "gateway") };
+      const started = await startGateway({
+        homeFolder: home,
+        env: own,
+        storeFile: join(home, ".millrace", "turns.db"),
+      });
       onTestFinished(() => started.close());
       return started;
     },

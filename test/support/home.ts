@@ -3,11 +3,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { processRuns } from "../../src/base/node/process-exists.ts";
+import { until } from "../../src/base/wait.fake.ts";
+import { holderOf } from "../../src/cli/gateway-process/home.ts";
 
-/** An empty home folder for one test, removed after it. */
+/** An empty home folder for one test, removed after it. A gateway that a command left there is ended before. */
 export function temporaryHome(): string {
   const home = mkdtempSync(join(tmpdir(), "millrace-test-"));
-  onTestFinished(() => rmSync(home, { recursive: true, force: true, maxRetries: 5 }));
+  onTestFinished(async () => {
+    const left = holderOf(join(home, ".millrace/gateway.json"));
+    if (left?.startedBy === "command") {
+      process.kill(left.pid, "SIGTERM");
+      await until(() => !processRuns(left.pid));
+    }
+    rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+  });
   return home;
 }
 

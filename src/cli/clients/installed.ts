@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, readdirSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { CommandContext } from "../command.ts";
+import { stableNode } from "../service/stable-node.ts";
 import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { nothingHere } from "../terminal/exit-codes.ts";
 import { shellOf } from "../terminal/shell.ts";
@@ -76,9 +77,15 @@ function isOnPath(name: string, { env, platform }: Shell): boolean {
   return folders.some((folder) => endings.some((ending) => isProgram(join(folder, name + ending))));
 }
 
-/** The words that start Millrace from the user's shell: its name where the shell finds it, else where it stands. */
+/**
+ * The words that start Millrace from the user's shell: its name where the shell finds it, else where it stands. They stand in files of
+ * clients, so they name a Node that an upgrade leaves in place, if there is one.
+ */
 function millraceWords(shell: Shell, { node, script } = started): readonly string[] {
-  return script === undefined || isOnPath("millrace", withoutNpm(shell)) ? ["millrace"] : [node, script];
+  const own = withoutNpm(shell);
+  if (script === undefined || isOnPath("millrace", own)) return ["millrace"];
+  const home = shell.env["HOME"] ?? shell.env["USERPROFILE"] ?? "";
+  return [stableNode(node, { env: own.env, home }).path, script];
 }
 
 /** The same as a command line. */

@@ -11,16 +11,16 @@ import { defaultModel, listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { ask, type GatewayClient, type Question, sameGateway } from "../gateway-process/gateway-client.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
+import { withGateway } from "../gateway-process/use-gateway.ts";
 import { flag, modelOption, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
-import { withGateway } from "../serve/open-composed.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 
 export const chatCommand = defineCommand({
   ...outlines.chat,
   description:
-    "Asks one question and prints the answer. Piped text and files are sent with the question. Without a question, on a terminal, it opens a conversation. It uses the running gateway, or starts one for this command. Ctrl-C cancels the answer. If the connection or the gateway is lost, the answer continues when the gateway is back. If the command itself was ended, use `--resume`.",
+    "Asks one question and prints the answer. Piped text and files are sent with the question. Without a question, on a terminal, it opens a conversation. It uses the running gateway, or starts one in the background that ends by itself after ten idle minutes. Ctrl-C cancels the answer. If the connection or the gateway is lost, the answer continues when the gateway is back. If the command itself was ended, use `--resume`.",
   options: {
     model: modelOption("model to ask, by any of its names"),
     system: text("system prompt", "<text>", { short: "s" }),
@@ -33,8 +33,6 @@ export const chatCommand = defineCommand({
       env: "MILLRACE_NO_RECORD",
     }),
     ...ownGatewayOptions,
-    continuity: { ...ownGatewayOptions.continuity, initial: "off" as const },
-    logLevel: { ...ownGatewayOptions.logLevel, initial: "silent" as const },
   },
   examples: [
     ['millrace chat "What is a millrace?"', "the account's default model"],
@@ -64,7 +62,10 @@ export const chatCommand = defineCommand({
       const model = options.resume ? "" : await modelFor(gateway, options.model, context);
       const { system, thinking } = options;
       if (!isQuestion && !options.resume) {
-        const names = async () => (await listModels(gateway, context.signal)).map(({ id }) => id);
+        const names = async () => {
+          const now = await sameGateway(gateway, context.settings, context.signal);
+          return (await listModels(now, context.signal)).map(({ id }) => id);
+        };
         return holdConversation({ model, system, thinking, streams, listModels: names }, context);
       }
       const leave = new AbortController();

@@ -2,21 +2,20 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Simulator, startSimulator } from "../../../simulator/index.ts";
-import { untilAborted } from "../../base/async.ts";
-import { defaultOf } from "../clients/target.ts";
+import { defaultModel, listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import type { GatewayParts } from "../compose/compose.ts";
 import { readSettings } from "../compose/settings.ts";
+import { startForCommand } from "../gateway-process/background.ts";
 import { ask, type GatewayClient, spell } from "../gateway-process/gateway-client.ts";
-import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
-import { readOrMakeKey } from "../gateway-process/key-file.ts";
+import { stayAwake } from "../gateway-process/use-gateway.ts";
 import { flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { version } from "../package-files.ts";
-import { defaultPort, environmentOptions } from "../serve/gateway-options.ts";
-import { listenSomewhere, openComposed } from "../serve/open-composed.ts";
+import { defaultPort } from "../serve/gateway-options.ts";
 import { askForLink } from "./dashboard.ts";
+import { stopGateway } from "./stop.ts";
 
+/** How long the end of the gateway is waited for; ms. */
+const stopMs = 30_000;
 const question = "What are you, and is a real model behind this answer?";
 
 export const demoCommand = defineCommand({
@@ -26,7 +25,7 @@ export const demoCommand = defineCommand({
   options: {
     once: flag("exit after the answer"),
     port: integer(
-      "port of the gateway; if it is in use, Millrace picks a free one and prints it",
+      "port of the gateway; if the default is in use, Millrace picks a free one and prints it",
       "<port>",
       { min: 0, max: 65_535, initial: defaultPort },
       { env: "MILLRACE_PORT" },
@@ -46,40 +45,34 @@ export const demoCommand = defineCommand({
       home,
       ...(options.modelUrl === undefined ? {} : { modelUrl: options.modelUrl }),
     });
-    const env = Object.fromEntries(Object.entries(io.env).filter(([name]) => !name.startsWith("MILLRACE_")));
+    const own = Object.entries(io.env).filter(([name]) => !name.startsWith("MILLRACE_"));
+    // never the real IDE, which may run beside
+    const env = { ...Object.fromEntries(own), MILLRACE_HOME: join(home, ".millrace"), MILLRACE_IDE_ONLY_HOME: home };
     const ownIo = { ...io, env, homeFolder: home };
-    const inDemo: CommandContext = { ...context, io: ownIo, settings: readSettings(ownIo) };
-    let composed: GatewayParts | undefined;
+    const inDemo: CommandContext = { ...context, io: ownIo, settings: readSettings(ownIo), typed: new Set() };
     try {
       out.line(
         `stand-in IDE   ${simulator.profile.productFolder} ${simulator.ideVersion}, pid ${simulator.pid}, port ${simulator.port}`,
       );
-      const ofStandIn = io.platform === "win32" ? named(simulator) : { home }; // never the real IDE, which may run beside
-      composed = await openComposed({ ...environmentOptions(env), ...ofStandIn }, inDemo);
-      const listening = await listenSomewhere(composed.gateway, { host: "127.0.0.1", port: options.port }, context);
-      const { keyFile, gatewayFile } = inDemo.settings;
-      const key = readOrMakeKey(keyFile);
-      writeGatewayFile(gatewayFile, {
-        url: listening.url,
-        pid: process.pid,
-        instance: composed.instance,
-        version: version(),
-        startedAtMs: io.clock.now(),
-      });
-      out.line(`gateway        ${listening.url}`);
-      const model = options.model ?? defaultOf(await composed.models.list({ refresh: false }, signal)).id;
-      await answer({ url: listening.url, key, isOwn: true }, { model, text: options.question ?? question }, context);
+      const port = options.port === defaultPort ? [] : ["--port", String(options.port)];
+      const named = io.platform === "win32" ? nameOf(simulator) : [];
+      const gateway = await startForCommand(["serve", ...port, ...named], inDemo);
+      out.line(`gateway        ${gateway.url}`);
+      const model = options.model ?? defaultModel(await listModels(gateway, signal)).id;
+      await answer(gateway, { model, text: options.question ?? question }, context);
       if (!options.once) {
         out.line("It stays up. Point a tool at it:");
-        out.line(`  base URL   ${listening.url}/v1`);
-        out.line(`  key        ${keyFile}`);
+        out.line(`  base URL   ${gateway.url}/v1`);
+        out.line(`  key        ${inDemo.settings.keyFile}`);
         out.line();
-        out.line(`  curl ${listening.url}/v1/chat/completions -H "Authorization: Bearer $(cat ${keyFile})" \\`);
+        out.line(
+          `  curl ${gateway.url}/v1/chat/completions -H "Authorization: Bearer $(cat ${inDemo.settings.keyFile})" \\`,
+        );
         out.line(
           `    -H 'content-type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
         );
         out.line();
-        const link = await askForLink({ url: listening.url, key, isOwn: true }, signal);
+        const link = await askForLink(gateway, signal);
         out.line(`  dashboard  ${link.url}`);
         out.line("             (works once, within two minutes)");
         out.line();
@@ -89,11 +82,10 @@ export const demoCommand = defineCommand({
         out.line(`  ${command} run codex        (or opencode, claude-code, …)`);
         out.line();
         out.line("Ctrl-C stops the demo and removes its files.");
-        await untilAborted(signal);
+        await stayAwake(inDemo, signal);
       }
-      await listening.close();
     } finally {
-      await composed?.close();
+      await stopGateway(stopMs, { ...inDemo, signal: new AbortController().signal });
       await simulator.stop();
       try {
         rmSync(home, { recursive: true, force: true, maxRetries: 5 }); // Windows holds a program's file for a moment after its end
@@ -108,11 +100,11 @@ export const demoCommand = defineCommand({
  * Options that name the stand-in, for Windows: the search for it needs PowerShell, which takes seconds there, and which many companies block.
  * It is no real IDE, so nobody needs to agree to its use.
  */
-function named(simulator: Simulator) {
+function nameOf(simulator: Simulator): readonly string[] {
   const tokenFile = join(simulator.home, "token.json");
   const tokens = { csrfToken: simulator.csrfToken.reveal(), apiKey: simulator.apiKey.reveal() };
   writeFileSync(tokenFile, JSON.stringify(tokens), { mode: 0o600 });
-  return { endpoint: `127.0.0.1:${simulator.port}`, tokenFile, accept: true };
+  return ["--endpoint", `127.0.0.1:${simulator.port}`, "--token-file", tokenFile, "--accept"];
 }
 
 /** Asks one question and prints the answer as it comes, with its times. */

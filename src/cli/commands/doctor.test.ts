@@ -10,6 +10,7 @@ import { listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import { exitCodeOfFindings } from "../doctor/finding.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
+import { startGateway } from "../gateway-process/start-gateway.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -135,7 +136,10 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
   });
 
   it("asks a question only when told to", async () => {
-    const { code, stdout } = await millrace(["doctor", "--send", "--store", "memory"], byHand());
+    const env = { MILLRACE_IDE_ENDPOINT: `127.0.0.1:${simulator.port}`, ...byHand() };
+    const served = await startGateway({ homeFolder, env, accept: true });
+    onTestFinished(() => served.close());
+    const { code, stdout } = await millrace(["doctor", "--send"], byHand());
     expect(stdout).toMatch(/✓ \S+ answered in/);
     expect(code).toBe(0);
     expect((await simulator.report()).messages).toHaveLength(1);

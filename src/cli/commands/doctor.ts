@@ -16,10 +16,10 @@ import { type KnownNames, redactedJson, redactor } from "../doctor/redact.ts";
 import { examine, render } from "../doctor/report.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { readKey } from "../gateway-process/key-file.ts";
+import { withGateway } from "../gateway-process/use-gateway.ts";
 import { duration, flag, kebab, modelOption, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
-import { withGateway } from "../serve/open-composed.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { jsonText } from "../terminal/foreign-text.ts";
 

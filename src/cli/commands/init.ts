@@ -28,8 +28,11 @@ import { exitCodes } from "../terminal/exit-codes.ts";
 import { chatCommand } from "./chat.ts";
 import { dashboardCommand } from "./dashboard.ts";
 import { setupCommand } from "./setup.ts";
+import { stopGateway } from "./stop.ts";
 
 const modelsLimitMs = 10_000;
+/** How long the end of a gateway that ends when it is idle is waited for; ms. */
+const stopMs = 30_000;
 const question = "In one sentence: which model are you?";
 
 /** One thing that `init` does, in the words of the plan, and the command that does it. */
@@ -130,9 +133,13 @@ async function stepsOf(
   const { io, settings, signal } = context;
   const run = (command: Command, ...argv: readonly string[]) => dispatch([command.name, ...argv], io, [command]);
   const running = await findGateway(settings, signal);
+  const endsWhenIdle = readGatewayFile(settings.gatewayFile)?.startedBy === "command"; // a client that is set up needs one that stays
   const start: Step = {
     plan: "Start the gateway in the background",
-    take: () => startInBackground(["serve"], context, (lines) => lines.slice(0, 1)),
+    async take() {
+      await stopGateway(stopMs, context);
+      return startInBackground(["serve"], context, (lines) => lines.slice(0, 1));
+    },
   };
   const open = installedClients({ ...io, ownFolder: settings.folder }).filter(
     ({ client, isSetUp }) => !isSetUp && client.edits !== undefined,
@@ -149,7 +156,7 @@ async function stepsOf(
         return Promise.resolve(exitCodes.ok);
       },
     })),
-    ...(running === undefined ? [start] : []),
+    ...(running === undefined || endsWhenIdle ? [start] : []),
     ...open.map(({ client }) => ({
       plan: `Set up ${client.title} (\`millrace setup ${client.name} --undo\` takes it back)`,
       ...(client.launch === undefined

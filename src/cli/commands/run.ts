@@ -10,10 +10,10 @@ import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
+import { withGateway } from "../gateway-process/use-gateway.ts";
 import { modelOption } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
-import { withGateway } from "../serve/open-composed.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 
 const runnable = clients.filter(({ launch }) => launch !== undefined);
@@ -21,7 +21,7 @@ const names = runnable.map(({ name }) => name).join(", ");
 
 export const runCommand = defineCommand({
   ...outlines.run,
-  description: `Starts the client with variables and arguments that point it at the gateway. The client's configuration is not changed. It uses the running gateway, or starts one that ends with the client. Clients: ${names}.`,
+  description: `Starts the client with variables and arguments that point it at the gateway. The client's configuration is not changed. It uses the running gateway, or starts one in the background that ends ten idle minutes after the client. Clients: ${names}.`,
   options: {
     model: modelOption("model that the client starts with"),
     ...ownGatewayOptions,

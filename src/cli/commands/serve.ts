@@ -1,22 +1,25 @@
+import { randomUUID } from "node:crypto";
 import { untilAborted, within } from "../../base/async.ts";
+import { isPortTaken, type Listener } from "../../gateway/http/listen.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
-import type { GatewayParts } from "../compose/compose.ts";
+import { compose, type GatewayParts } from "../compose/compose.ts";
+import type { Settings } from "../compose/settings.ts";
+import { spellCount } from "../doctor/spell.ts";
 import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
 import { askConsent } from "../gateway-process/consent.ts";
-import { lookForGateway } from "../gateway-process/gateway-client.ts";
-import { keepGatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { openGatewayLog } from "../gateway-process/gateway-log.ts";
 import { backendInUse, spellTarget } from "../gateway-process/health-details.ts";
+import { alreadyServes, holderOf, takeHome } from "../gateway-process/home.ts";
+import { untilIdle } from "../gateway-process/idle-end.ts";
 import { keepKeyFile } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
-import { alreadyServes, portReason } from "../gateway-process/port-holder.ts";
+import { findPortHolder, type PortReason, portReason, portTaken } from "../gateway-process/port-holder.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { readAccounts } from "../limits/read-accounts.ts";
 import { flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
 import { checkGatewayOptions, gatewayOptions } from "../serve/gateway-options.ts";
-import { listenSomewhere, openComposed } from "../serve/open-composed.ts";
 import { spellOptions } from "../serve/running-options.ts";
 import { chosenIde, spellChosenIde } from "../serve/servers.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -49,64 +52,63 @@ export const serveCommand = defineCommand({
     const { io, out, settings, signal } = context;
     checkGatewayOptions(io, options);
     if (options.background) {
+      const holder = holderOf(settings.gatewayFile);
+      if (holder !== undefined && holder.isStopping !== true) throw alreadyServes(holder, io.clock.now());
       if (!options.json && !options.accept) await askConsent(options, context);
       return startInBackground(argv, context);
     }
-    const found = await lookForGateway(settings, signal);
-    const running = found === "stranger" ? undefined : found; // another program on the old port: this gateway takes another one
-    const known = readGatewayFile(settings.gatewayFile);
-    if (running !== undefined && options.port !== 0) {
-      if (known !== undefined && new URL(running.url).port === String(options.port)) throw alreadyServes(known);
-      out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
-    }
-    const { socket } = options;
-    const log = openGatewayLog(io, settings, options.logLevel);
-    const composed = await openComposed(options, context, {
-      allowedHosts: options.allowHost,
-      allowedOrigins: options.allowOrigin,
-      log,
-    });
-    const fixedBy = portReason(given, settings.folder);
-    const listening = await listenSomewhere(
-      composed.gateway,
-      { host: "127.0.0.1", port: options.port, socket, fixedBy },
-      context,
-    ).catch(async (error: unknown) => {
-      await composed.close();
-      throw error;
-    });
-    const base = socket === undefined ? listening.url : "http://localhost"; // what a client says over the socket
-    const address = {
-      url: listening.url,
+    const by = startedBy(io.env);
+    const record = {
       pid: process.pid,
-      instance: composed.instance,
+      instance: randomUUID(),
       version: version(),
       startedAtMs: io.clock.now(),
-      startedBy: startedBy(io.env),
-      argv: [...argv],
+      startedBy: by,
+      argv: by === "command" ? argv.filter((word) => word !== "--json") : [...argv],
       options: spellOptions(options),
     };
-    const onProblem = (error: unknown) =>
-      out.note(
-        `${settings.gatewayFile} cannot be written (${error instanceof Error ? error.message : String(error)}). Until it can, other commands do not find this gateway.`,
-      );
-    keepHeapSmall(composed.events, signal);
-    const keptKey = keepKeyFile(composed.ownerKey, io.clock, signal);
-    const kept =
-      socket === undefined // no URL leads to a socket
-        ? keepGatewayFile(settings.gatewayFile, address, { clock: io.clock, onProblem }, signal)
-        : undefined;
-    if (options.json)
-      out.json({ url: listening.url, baseUrl: `${base}/v1`, keyFile: settings.keyFile, pid: process.pid }, "line");
-    else {
-      const at = { url: listening.url, base, socket, startedBy: address.startedBy };
-      for await (const line of firstLines(composed, at, options, context)) out.prose(line);
+    const told = { clock: io.clock, note: (text: string) => out.note(text) };
+    const home = await takeHome(settings.gatewayFile, record, told, signal);
+    try {
+      const composed = await compose({
+        io,
+        settings,
+        options,
+        instance: home.instance,
+        log: openGatewayLog(io, settings, options.logLevel),
+        allowedHosts: options.allowHost,
+        allowedOrigins: options.allowOrigin,
+      });
+      for (const note of startNotes(composed, settings)) out.note(note);
+      const { port, socket } = options;
+      const fixedBy = portReason(given, settings.folder);
+      const listening = await listenSomewhere(composed, { port, socket, fixedBy }, context);
+      const over = new AbortController();
+      const end = AbortSignal.any([signal, over.signal]);
+      keepHeapSmall(composed.events, end);
+      const keptKey = keepKeyFile(composed.ownerKey, io.clock, end);
+      const address = socket === undefined ? { url: listening.url } : { socket };
+      home.serves(address);
+      const base = socket === undefined ? listening.url : "http://localhost"; // what a client says over the socket
+      if (options.json)
+        out.json({ url: listening.url, baseUrl: `${base}/v1`, keyFile: settings.keyFile, pid: process.pid }, "line");
+      else {
+        const at = { url: listening.url, base, socket, startedBy: by };
+        for await (const line of firstLines(composed, at, options, context)) out.prose(line);
+      }
+      if (!options.json && !options.accept) await askConsent(options, context);
+      if (by === "command") {
+        const isWorking = () => composed.isWorking();
+        await untilIdle({ listening, isWorking, home, address }, io.clock, signal);
+      } else await untilAborted(signal);
+      over.abort();
+      home.stops();
+      await composed.close(listening);
+      await keptKey;
+      return exitCodes.ok;
+    } finally {
+      home.leave();
     }
-    if (!options.json && !options.accept) await askConsent(options, context);
-    await untilAborted(signal);
-    await Promise.all([kept, keptKey]);
-    await composed.close(listening);
-    return exitCodes.ok;
   },
 });
 
@@ -115,6 +117,45 @@ export const serveCheck: Command = {
   ...serveCommand,
   run: ({ options }, { io }) => Promise.resolve(checkGatewayOptions(io, options)),
 };
+
+/** What the user must know of the store, as it was opened. */
+function startNotes(
+  { damage, unreadableTurns, degradedBy }: GatewayParts,
+  { logKeyFile }: Settings,
+): readonly string[] {
+  return [
+    damage === undefined
+      ? ""
+      : `The store was damaged. Its file is kept as ${damage.copy}, and a new log was begun. A request that is repeated under an earlier idempotency key may be asked once more.`,
+    unreadableTurns === 0
+      ? ""
+      : `The key of the log (${logKeyFile}) was missing, so Millrace made a new one. ${spellCount(unreadableTurns, "turn")} of the old key cannot be read. If you have the old key: stop, put it back, and start again.`,
+    degradedBy === undefined
+      ? ""
+      : `${degradedBy.message} Until it can be used, Millrace keeps answers in memory only. ${degradedBy.hint}`,
+  ].filter((note) => note !== "");
+}
+
+/** Listens on the port. If a fixed port is in use, throws an error that names its process. Otherwise picks a free one and prints it. */
+async function listenSomewhere(
+  composed: GatewayParts,
+  { port, socket, fixedBy }: { port: number; socket: string | undefined; fixedBy: PortReason | undefined },
+  { io, out, signal }: CommandContext,
+): Promise<Listener> {
+  const where = { host: "127.0.0.1", port, socket };
+  try {
+    return await composed.gateway.listen(where).catch(async (error: unknown) => {
+      if (!isPortTaken(error)) throw error;
+      if (fixedBy !== undefined) throw portTaken(port, await findPortHolder(port, io, signal), fixedBy);
+      const listening = await composed.gateway.listen({ ...where, port: 0 });
+      out.note(`Port ${port} is in use by another program. Millrace uses port ${listening.port}.`);
+      return listening;
+    });
+  } catch (error) {
+    await composed.close();
+    throw error;
+  }
+}
 
 /** The start waits no longer than this for the name of the plan; ms. */
 const planMs = 1_000;

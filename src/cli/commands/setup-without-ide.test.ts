@@ -4,38 +4,44 @@ import { dirname, join } from "node:path";
 import { parse } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { startGateway } from "../gateway-process/start-gateway.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { runCommand } from "./run.ts";
 import { setupCommand } from "./setup.ts";
 import { files, home, program } from "./setup-home.fake.ts";
 
-/** A home in which no gateway and no IDE run, and the command line over it. */
-function emptyHome() {
+/** A home with a gateway and no IDE, and the command line over it. */
+async function emptyHome() {
   const homeFolder = mkdtempSync(join(tmpdir(), "millrace-no-ide-"));
-  onTestFinished(() => rmSync(homeFolder, { recursive: true }));
+  const env = { PATH: join(homeFolder, "bin"), MILLRACE_IDE_ONLY_HOME: homeFolder };
+  const gateway = await startGateway({ homeFolder, env });
+  onTestFinished(async () => {
+    await gateway.close();
+    rmSync(homeFolder, { recursive: true });
+  });
   const millrace = async (...argv: string[]) => {
-    const io = fakeIo({ homeFolder, env: { PATH: join(homeFolder, "bin") } });
+    const io = fakeIo({ homeFolder, env });
     const code = await main(argv, io, [setupCommand, runCommand]);
     return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
   };
-  return { homeFolder, millrace, file: (name: string) => join(homeFolder, name) };
+  return { url: gateway.url, homeFolder, millrace, file: (name: string) => join(homeFolder, name) };
 }
 
 describe("without an IDE", () => {
   it("setup points a client at the gateway, names a model that every account resolves, and says what is to do", async () => {
-    const { millrace, file } = emptyHome();
+    const { url, millrace, file } = await emptyHome();
     const { code, stderr } = await millrace("setup", "codex", "--yes");
     expect([code, stderr]).toEqual([0, expect.stringContaining("Codex is set up.")]);
     expect(stderr).toMatch(/No IDE runs.*claude-sonnet.*`--model` names another one.*before the first question/);
     expect(parseToml(readFileSync(file(files["codex"] ?? ""), "utf8"))).toMatchObject({
       model: "claude-sonnet",
-      model_providers: { millrace: { base_url: "http://127.0.0.1:42100/v1" } },
+      model_providers: { millrace: { base_url: `${url}/v1` } },
     });
   });
 
   it("setup takes the model that was asked for", async () => {
-    const { millrace, file } = emptyHome();
+    const { millrace, file } = await emptyHome();
     const { stderr } = await millrace("setup", "pi", "--yes", "--model", "gpt-5.5");
     expect(stderr).toContain("names only gpt-5.5.");
     expect(parse(readFileSync(file(".pi/agent/settings.json"), "utf8"))).toMatchObject({ defaultModel: "gpt-5.5" });
@@ -43,7 +49,7 @@ describe("without an IDE", () => {
 
   for (const [client, name] of Object.entries(files)) {
     it(`setup and --undo leave ${client} as it was`, async () => {
-      const { millrace, file } = emptyHome();
+      const { millrace, file } = await emptyHome();
       expect((await millrace("setup", client, "--yes")).code).toBe(0);
       expect(existsSync(file(name))).toBe(true);
       expect(existsSync(file(".aider.model.metadata.json"))).toBe(false);
@@ -53,7 +59,7 @@ describe("without an IDE", () => {
   }
 
   it("run says so at once, and does not start the client", async () => {
-    const { millrace, homeFolder } = emptyHome();
+    const { millrace, homeFolder } = await emptyHome();
     program(homeFolder, "codex");
     const { code, stderr } = await millrace("run", "codex");
     expect([code, stderr]).toEqual([69, expect.stringMatching(/does not run here[^]*Start Devin Desktop/)]);
@@ -63,7 +69,7 @@ describe("without an IDE", () => {
 describe("a setup that is repeated", () => {
   it("leaves no model of the first one behind, and still gives back the file from before it", async () => {
     const before = '{\n  "customModels": [{ "id": "own" }]\n}\n';
-    const { millrace, file } = emptyHome();
+    const { millrace, file } = await emptyHome();
     const settings = files["droid"] ?? "";
     mkdirSync(dirname(file(settings)), { recursive: true });
     writeFileSync(file(settings), before);

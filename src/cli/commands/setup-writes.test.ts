@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "jsonc-parser";
@@ -19,6 +19,19 @@ describe("what setup writes", () => {
     expect(command()).toBe('"/opt/my node/bin/node" "/opt/millrace/bin.js"');
     program(folder, "millrace");
     expect(command()).toBe("millrace");
+  });
+
+  it.runIf(hasFileModes)("names a Node that an upgrade leaves in place", () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-path-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const node = join(folder, "v24.1.0/bin/node");
+    mkdirSync(join(folder, "v24.1.0/bin"), { recursive: true });
+    writeFileSync(node, "");
+    mkdirSync(join(folder, "bin"));
+    symlinkSync(node, join(folder, "bin/node"));
+    const shell = { env: { PATH: join(folder, "bin"), HOME: folder }, platform: "linux" } as const;
+    const command = millraceCommand(shell, { node, script: "/opt/bin.js" });
+    expect(command).toBe(`"${join(folder, "bin/node")}" "/opt/bin.js"`);
   });
 
   it("is not a program that only npm's own PATH has, and in a clone a person types its script", () => {

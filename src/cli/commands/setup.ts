@@ -7,10 +7,10 @@ import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
 import { readTarget, targetWithoutModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
+import { withGateway } from "../gateway-process/use-gateway.ts";
 import { flag, modelOption, ofServe, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
-import { withGateway } from "../serve/open-composed.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
 
@@ -104,10 +104,10 @@ function meantBy(
   );
 }
 
-function targetOf(options: Options, context: CommandContext) {
+async function targetOf(options: Options, context: CommandContext) {
   const { io, settings, signal } = context;
+  const running = await findGateway(settings, signal); // one that is started for this command may have any free port
   return withGateway(options, context, async (gateway) => {
-    const running = await findGateway(settings, signal);
     const url = options.url ?? running?.url ?? `http://127.0.0.1:${options.port}`;
     const way = keyWay(io);
     try {

@@ -3,13 +3,13 @@ import { endHosts, lookAtHosts } from "../../backends/acp/host/hosts.ts";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
-import { removeIfThere } from "../../base/node/replace-file.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { dispatch } from "../dispatch.ts";
 import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
 import { callGateway, lookForGateway } from "../gateway-process/gateway-client.ts";
-import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { type GatewayFile, type GatewayRecord, readGatewayRecord } from "../gateway-process/gateway-file.ts";
+import { clearHome, holderOf } from "../gateway-process/home.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
 import { findPortHolder } from "../gateway-process/port-holder.ts";
@@ -38,13 +38,13 @@ export const stopCommand = defineCommand({
     const agents = await (options.agents ? endHosts(folder) : lookAtHosts(folder));
     const isCut = agents.some(({ running, unread = 0 }) => running + unread > 0);
     if (options.json) {
-      const gateway = stopped === undefined ? null : { url: stopped.url, pid: stopped.pid };
+      const gateway = stopped === undefined ? null : { url: placeOf(stopped), pid: stopped.pid };
       const cut = options.agents ? { turns_cut: isCut ? open : [] } : {};
       out.json({ stopped: gateway, agents: agents.map(hostJson), agents_ended: options.agents, ...cut });
       return;
     }
     if (stopped === undefined) out.line("No gateway runs.");
-    else out.line(`The gateway at ${stopped.url} (process ${stopped.pid}) has stopped.`);
+    else out.line(`The gateway at ${placeOf(stopped)} (process ${stopped.pid}) has stopped.`);
     for (const agent of agents)
       out.line(
         options.agents
@@ -86,7 +86,7 @@ export const restartCommand = defineCommand({
   ],
   async run({ options, typed, argv }, context) {
     const { out, settings } = context;
-    const running = readGatewayFile(settings.gatewayFile);
+    const running = readGatewayRecord(settings.gatewayFile);
     const isService = running === undefined ? isServiceInstalled(context) === true : running.startedBy === "service";
     // What would keep the new one from starting is told while the old one still serves.
     const changes = argv.filter(
@@ -104,7 +104,7 @@ export const restartCommand = defineCommand({
       [serveCheck],
     );
     if (code !== exitCodes.ok) {
-      if (running !== undefined) out.note(`Nothing was stopped: the gateway at ${running.url} still serves.`);
+      if (running !== undefined) out.note(`Nothing was stopped: the gateway at ${placeOf(running)} still serves.`);
       return code;
     }
     if (isService) return actOnService("restart", context);
@@ -112,7 +112,7 @@ export const restartCommand = defineCommand({
     checkStartFiles(settings.folder);
     const stopped = await stopGateway(options.wait, context);
     if (stopped === undefined) out.note("No gateway ran.");
-    else if (stopped.startedBy !== "background") out.note("It ran on a terminal; now it runs in the background.");
+    else if (stopped.startedBy === "terminal") out.note("It ran on a terminal; now it runs in the background.");
     return startInBackground(onSamePort(next, stopped?.url), context);
   },
 });
@@ -156,55 +156,74 @@ export const resumeCommand = defineCommand({
 
 const lookEveryMs = 50;
 
+/** Where a gateway listens; one that only starts listens nowhere yet. */
+function placeOf({ url, socket }: GatewayRecord): string {
+  return url ?? socket ?? "its start";
+}
+
 /**
  * Stops this user's gateway and waits for its end. Answers where it was; undefined if none runs. A process gets a signal only after
- * the gateway proved that it knows the key, and the system does not name another process at that port.
+ * the gateway proved that it knows the key, and the system does not name another process at that port. One that listens on no port is known
+ * by the start of its process.
  *
  * @throws MillraceError `upstream_timeout`: it does not answer, or still runs after `waitMs`.
  */
 export async function stopGateway(
   waitMs: number,
   { io, settings, signal }: Pick<CommandContext, "io" | "settings" | "signal">,
-): Promise<GatewayFile | undefined> {
-  const address = readGatewayFile(settings.gatewayFile);
-  if (address === undefined) return undefined;
-  if (!processRuns(address.pid)) {
-    removeIfThere(settings.gatewayFile); // left by one that was killed
+): Promise<GatewayRecord | undefined> {
+  const record = readGatewayRecord(settings.gatewayFile);
+  if (record === undefined) return undefined;
+  const { pid, url, startedBy } = record;
+  const isKnown = holderOf(settings.gatewayFile)?.instance === record.instance; // by the start of its process
+  if (startedBy === "program" && isKnown) {
+    throw new MillraceError("invalid_request", `The gateway runs inside another program (process ${pid}).`, {
+      hint: "End that program.",
+    });
+  }
+  const isThere =
+    processRuns(pid) && (url === undefined ? isKnown : await answersAt({ ...record, url }, { io, settings, signal }));
+  if (!isThere) {
+    clearHome(settings.gatewayFile, record); // left by one that was killed; another program may have its pid now
     return undefined;
   }
-  const found = await lookForGateway(settings, signal);
-  if (found === undefined || found === "stranger") {
-    const holder = await findPortHolder(Number(new URL(address.url).port), io, signal);
-    if (holder?.pid !== address.pid) {
-      removeIfThere(settings.gatewayFile);
-      return undefined; // the process id belongs to another program now
-    }
-    throw new MillraceError(
-      "upstream_timeout",
-      `The gateway at ${address.url} does not answer, so no signal was sent.`,
-      {
-        hint: `Look at process ${address.pid}. End it by hand if it is a gateway that hangs: its turns continue at the next start.`,
-      },
-    );
-  }
-  const holder = await findPortHolder(Number(new URL(address.url).port), io, signal);
-  if (holder !== undefined && holder.pid !== address.pid) {
-    throw new MillraceError(
-      "upstream_failed",
-      `${settings.gatewayFile} names process ${address.pid}, but process ${holder.pid} serves at ${address.url}. No signal was sent.`,
-      { hint: `Stop process ${holder.pid} by hand, if it is your gateway.` },
-    );
-  }
-  process.kill(address.pid, "SIGTERM");
+  if (record.isStopping !== true) process.kill(pid, "SIGTERM"); // a second signal would cut its end short
   const giveUpAtMs = io.clock.monotonic() + waitMs;
-  while (processRuns(address.pid)) {
+  while (processRuns(pid)) {
     if (io.clock.monotonic() > giveUpAtMs) {
-      throw new MillraceError("upstream_timeout", `The gateway (process ${address.pid}) is still stopping.`, {
+      throw new MillraceError("upstream_timeout", `The gateway (process ${pid}) is still stopping.`, {
         hint: "Wait and look again: `millrace stop`.",
       });
     }
     signal.throwIfAborted();
     await bestEffort(io.clock.sleep(lookEveryMs, signal));
   }
-  return address;
+  return record;
+}
+
+/**
+ * Whether the process of the record is the gateway that serves at its URL: it proves that it knows the key.
+ *
+ * @throws MillraceError where it does not answer, or another process serves there.
+ */
+async function answersAt(
+  { url, pid }: Pick<GatewayFile, "url" | "pid">,
+  { io, settings, signal }: Pick<CommandContext, "io" | "settings" | "signal">,
+): Promise<boolean> {
+  const found = await lookForGateway(settings, signal);
+  const holder = await findPortHolder(Number(new URL(url).port), io, signal);
+  if (found === undefined || found === "stranger") {
+    if (holder?.pid !== pid) return false;
+    throw new MillraceError("upstream_timeout", `The gateway at ${url} does not answer, so no signal was sent.`, {
+      hint: `Look at process ${pid}. End it by hand if it is a gateway that hangs: its turns continue at the next start.`,
+    });
+  }
+  if (holder !== undefined && holder.pid !== pid) {
+    throw new MillraceError(
+      "upstream_failed",
+      `${settings.gatewayFile} names process ${pid}, but process ${holder.pid} serves at ${url}. No signal was sent.`,
+      { hint: `Stop process ${holder.pid} by hand, if it is your gateway.` },
+    );
+  }
+  return true;
 }

@@ -14,7 +14,7 @@ import { cacheFolder } from "../compile-cache.ts";
 import { isOwnFile } from "../compose/settings.ts";
 import { removeConversations, withConversations } from "../doctor/conversations.ts";
 import { spellBytes, spellCount } from "../doctor/spell.ts";
-import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { readGatewayRecord } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
@@ -74,7 +74,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
   const { io, settings } = context;
   const { folder } = settings;
   const cache = join(cacheFolder(io.env, io.platform, io.homeFolder), "millrace");
-  const gateway = readGatewayFile(settings.gatewayFile);
+  const gateway = readGatewayRecord(settings.gatewayFile);
   const clients = setUpClients(folder);
   const { own, sessions } = await withConversations({}, context, (found) => Promise.resolve(found));
   const bytes = own.reduce((sum, cascade) => sum + cascade.bytes, 0);
@@ -85,7 +85,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
     },
     gateway !== undefined &&
       processRuns(gateway.pid) && {
-        plan: `Stop the gateway at ${gateway.url}`,
+        plan: `Stop the gateway at ${gateway.url ?? gateway.socket ?? "its start"}`,
         take: () => stopGateway(stopMs, context).then(() => []),
       },
     clients.length > 0 && {

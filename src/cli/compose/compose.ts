@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { lookAtHosts } from "../../backends/acp/host/hosts.ts";
 import { agentOfModel } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Emitter } from "../../base/emitter.ts";
@@ -20,6 +20,7 @@ import type { RefusalsOptions } from "../../turns/refusals.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { LimitsSnapshot } from "../../usage/limits.ts";
 import { quotaAdvice, quotaReset } from "../../usage/quota-reset.ts";
+import { hostsFolder } from "../agents/agent-spec.ts";
 import { agentStats } from "../agents/compose-agents.ts";
 import { consentBook, consentCheck } from "../gateway-process/consent.ts";
 import { sessionFile } from "../gateway-process/gateway-file.ts";
@@ -47,6 +48,8 @@ export interface ComposeOptions {
   readonly settings: Settings;
   readonly options: GatewayCommandOptions;
   readonly log: GatewayLog;
+  /** Random, of this start. */
+  readonly instance: string;
   readonly allowedHosts?: readonly string[];
   readonly allowedOrigins?: readonly string[];
 }
@@ -55,7 +58,7 @@ export interface ComposeOptions {
 export type GatewayParts = Awaited<ReturnType<typeof compose>>;
 
 /** The one place where the parts of a gateway meet. */
-export async function compose({ io, settings, options, log, ...allowed }: ComposeOptions) {
+export async function compose({ io, settings, options, log, instance, ...allowed }: ComposeOptions) {
   const { clock } = io;
   const { folder } = settings;
   const overrides = overridesOf(io, options);
@@ -65,7 +68,6 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   const storeFile = options.store === "memory" ? undefined : settings.storeFile;
   const redis = options.store === "redis" ? options.redisUrl : undefined;
   const keepsConversations = options.continuity === "on";
-  const instance = randomUUID();
   const owner = ownerName(instance);
 
   const events = new Emitter<GatewayLifecycle>();
@@ -167,7 +169,6 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
   });
 
   return {
-    instance,
     events,
     /** The owner's key, as its file has it now. */
     ownerKey,
@@ -181,6 +182,11 @@ export async function compose({ io, settings, options, log, ...allowed }: Compos
     unreadableTurns: opened.unreadableTurns,
     /** Why turns are kept in memory for now, if the store failed as it was opened. */
     degradedBy: opened.degradedBy(),
+    /** Whether a turn runs or waits, or an agent's prompt waits for a client's results. */
+    async isWorking() {
+      const { running, waiting } = turns.load();
+      return running + waiting > 0 || (await lookAtHosts(hostsFolder(folder))).some((host) => host.running > 0);
+    },
     /** Frees the port, ends or hands over running turns, sends their readers an error, then frees everything. */
     async close(listening?: Pick<Listener, "stopAccepting" | "close">) {
       await listening?.stopAccepting();

@@ -1,14 +1,18 @@
 import { spawn } from "node:child_process";
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
+import { parseJson } from "../../base/json.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeIfThere } from "../../base/node/replace-file.ts";
 import type { CommandContext } from "../command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import type { GatewayClient } from "./gateway-client.ts";
 import type { GatewayFile } from "./gateway-file.ts";
+import { readKey } from "./key-file.ts";
 
 /** Variable that names the program that started the gateway. */
 export const startedByVariable = "MILLRACE_STARTED_BY";
@@ -17,7 +21,7 @@ type StartedBy = NonNullable<GatewayFile["startedBy"]>;
 
 export function startedBy(env: Readonly<Record<string, string | undefined>>): StartedBy {
   const value = env[startedByVariable];
-  return value === "background" || value === "service" ? value : "terminal";
+  return value === "background" || value === "service" || value === "command" ? value : "terminal";
 }
 
 /** The last line that a gateway prints at its start. */
@@ -31,7 +35,8 @@ const startMs = 60_000;
 
 /**
  * Starts the same command line as a separate process that outlives this one and the terminal. Prints the start-up output of that
- * process, or the text that `shown` makes of it. If the process ends instead, returns its exit code.
+ * process, or the text that `shown` makes of it. If the process ends instead, returns its exit code. A caller that has the variable
+ * MILLRACE_STARTED_BY=command gets a gateway that ends when it is idle.
  *
  * @throws MillraceError `upstream_timeout` when it prints nothing for a minute; it is stopped then.
  */
@@ -40,14 +45,45 @@ export async function startInBackground(
   context: CommandContext,
   shown: (lines: readonly string[]) => readonly string[] = (lines) => lines,
 ): Promise<number> {
-  const { io, out, settings, signal } = context;
+  const { io, out } = context;
+  const by = startedBy(io.env) === "command" ? "command" : "background";
+  const words = argv.filter((word) => word !== "--background");
+  const { printed, code } = await launch(words, context, by);
+  for (const line of shown(printed.split("\n").slice(0, -1))) out.prose(line);
+  return code ?? exitCodes.ok;
+}
+
+const failureSchema = z.object({ error: z.looseObject({ code: z.string(), message: z.string() }) });
+
+/**
+ * Starts a gateway for a command that needs one. It ends by itself when it is idle (`idle-end.ts`). `words`: its command line.
+ *
+ * @throws MillraceError the gateway's own reason why it cannot start, and as `startInBackground`.
+ */
+export async function startForCommand(words: readonly string[], context: CommandContext): Promise<GatewayClient> {
+  const { printed, code } = await launch([...words, "--json"], context, "command");
+  const ready = readySchema.safeParse(parsed(printed));
+  const key = ready.success ? readKey(context.settings.keyFile) : undefined;
+  if (ready.success && key !== undefined) return { url: ready.data.url, key };
+  const failure = failureSchema.safeParse(parsed(printed));
+  if (failure.success) throw MillraceError.fromRecord(failure.data.error as unknown as ErrorRecord); // the same program wrote it
+  throw new MillraceError("upstream_failed", `The gateway did not start: it ended with code ${code ?? 0}.`, {
+    hint: "`millrace serve` shows its start on this terminal.",
+  });
+}
+
+/** Starts the program with these words, and waits until it serves or has ended: then `code` is its exit code. Shows its notes. */
+async function launch(
+  words: readonly string[],
+  { io, out, settings, signal }: CommandContext,
+  by: StartedBy,
+): Promise<{ readonly printed: string; readonly code: number | undefined }> {
   const { files, stdout, stderr } = openStartFiles(settings.folder);
   const ended: { code: number | undefined } = { code: undefined };
-  const words = argv.filter((word) => word !== "--background");
   const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? "", ...words], {
     detached: true,
     stdio: ["ignore", stdout, stderr],
-    env: childEnvironment("own", io.env, io.platform, { set: { [startedByVariable]: "background" } }),
+    env: childEnvironment("own", io.env, io.platform, { set: { [startedByVariable]: by } }),
     windowsHide: true,
   });
   child.once("error", () => (ended.code = exitCodes.internal));
@@ -56,7 +92,7 @@ export async function startInBackground(
   closeSync(stderr);
   try {
     const giveUpAtMs = io.clock.monotonic() + startMs;
-    while (!isWhole(readFileSync(files.stdout, "utf8")) && ended.code === undefined) {
+    while (!isWhole(readFileSync(files.stdout, "utf8"), by) && ended.code === undefined) {
       if (signal.aborted || io.clock.monotonic() > giveUpAtMs) {
         child.kill();
         signal.throwIfAborted();
@@ -67,8 +103,7 @@ export async function startInBackground(
       await bestEffort(io.clock.sleep(lookEveryMs, signal));
     }
     out.talk(readFileSync(files.stderr, "utf8"));
-    for (const line of shown(readFileSync(files.stdout, "utf8").split("\n").slice(0, -1))) out.prose(line);
-    return ended.code ?? exitCodes.ok;
+    return { printed: readFileSync(files.stdout, "utf8"), code: ended.code };
   } finally {
     child.unref();
     removeIfThere(files.stdout);
@@ -108,7 +143,17 @@ export function checkStartFiles(folder: string): void {
   removeIfThere(files.stdout);
 }
 
-/** Whether a gateway has printed its whole start-up output: a line of JSON, or the line about stopping it. */
-function isWhole(text: string): boolean {
-  return text.endsWith("\n") && (text.startsWith("{") || text.includes(howToStop("background")));
+/** Whether a gateway has printed its whole start-up output: the line of JSON about its address, or the line about stopping it. */
+function isWhole(text: string, by: StartedBy): boolean {
+  return text.endsWith("\n") && (readySchema.safeParse(parsed(text)).success || text.includes(howToStop(by)));
+}
+
+const readySchema = z.object({ url: z.string() });
+
+function parsed(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined; // lines for a person, or a part
+  }
 }

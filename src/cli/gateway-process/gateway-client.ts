@@ -15,8 +15,8 @@ import { readKey } from "./key-file.ts";
 export interface GatewayClient {
   readonly url: string;
   readonly key: Secret;
-  /** It runs inside this process, so no other program can have its port. */
-  readonly isOwn?: boolean;
+  /** Starts another one in its place, where it was started for a command: it may have ended because it was idle. */
+  readonly again?: (signal: AbortSignal) => Promise<GatewayClient>;
 }
 
 const handshakeMs = 2000;
@@ -57,13 +57,13 @@ export async function findGateway(settings: Settings, signal: AbortSignal): Prom
   });
 }
 
-/** The same gateway for a further request, proved again. Throws `upstream_failed` if it is gone. */
+/** The gateway for a further request, proved again. Throws `upstream_failed` if it is gone, and none is started in its place. */
 export async function sameGateway(
   gateway: GatewayClient,
   settings: Settings,
   signal: AbortSignal,
 ): Promise<GatewayClient> {
-  const now = gateway.isOwn === true ? gateway : await findGateway(settings, signal);
+  const now = (await findGateway(settings, signal)) ?? (await gateway.again?.(signal));
   if (now === undefined) throw notAnswering(gateway.url, new Error("no program listens there"));
   return now;
 }
@@ -85,24 +85,29 @@ const gatewayErrorSchema = z.object({
 
 const errorSchema = z.object({ error: gatewayErrorSchema });
 
+const mostTries = 3;
+const isPost = ({ method = "GET" }: { readonly method?: string | undefined }) => method !== "GET";
+
 /** Calls the gateway with its key, as `clientName` (`millrace-cli` where not given). Throws the gateway's own error, or `upstream_failed` when it cannot be reached. */
 export async function callGateway(
   gateway: GatewayClient,
   path: string,
   { clientName, ...init }: LoopbackRequest & { readonly clientName?: string },
 ): Promise<Response> {
-  let response: Response;
-  try {
-    const headers = new Headers(init.headers);
-    headers.set("authorization", `Bearer ${gateway.key.reveal()}`);
-    headers.set("user-agent", `${clientName ?? "millrace-cli"}/${version()}`);
-    response = await loopbackFetch(new URL(path, gateway.url), { ...init, headers });
-  } catch (error) {
-    if (init.signal.aborted) throw error;
-    throw notAnswering(gateway.url, error);
+  const headers = new Headers(init.headers);
+  headers.set("user-agent", `${clientName ?? "millrace-cli"}/${version()}`);
+  let { url, key } = gateway;
+  for (let tries = 1; ; tries++) {
+    headers.set("authorization", `Bearer ${key.reveal()}`);
+    const response = await loopbackFetch(new URL(path, url), { ...init, headers }).catch((error: unknown) => {
+      if (init.signal.aborted) throw error;
+      if (gateway.again === undefined || isPost(init) || tries === mostTries) throw notAnswering(url, error);
+      return undefined; // it may have ended in this moment, because it was idle
+    });
+    if (response === undefined) ({ url, key } = (await gateway.again?.(init.signal)) ?? gateway);
+    else if (response.ok) return response;
+    else throw await readError(response);
   }
-  if (!response.ok) throw await readError(response);
-  return response;
 }
 
 /** The JSON that the gateway answers. Throws as `callGateway` does, and `upstream_failed` for an answer in another version's form. */

@@ -1,73 +1,56 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { bestEffort } from "../../base/async.ts";
-import type { Clock } from "../../base/clock.ts";
 import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
 import type { SessionStore } from "../../gateway/dashboard/dashboard-sessions.ts";
 
-const gatewayFileSchema = z.object({
-  url: z.url(),
+const recordSchema = z.object({
+  /** Absent while it starts or stops, and where it listens on a socket. */
+  url: z.url().optional(),
+  /** The Unix domain socket that it listens on. */
+  socket: z.string().optional(),
+  /** It takes no more requests, and ends. */
+  isStopping: z.boolean().optional(),
+  /** Its process, as `spellOwner` writes it. */
+  owner: z.string().optional(),
   pid: z.number().int().positive(),
   /** Random, made at each start: a gateway that answers with another one did not write the file. */
   instance: z.string(),
   version: z.string(),
   startedAtMs: z.number(),
-  /** Absent in files of earlier versions: from a terminal. */
-  startedBy: z.enum(["terminal", "background", "service"]).optional(),
+  /** `command`: a command needed it, so it ends when it is idle. `program`: it runs inside a program that uses Millrace as a library. */
+  startedBy: z.enum(["terminal", "background", "service", "command", "program"]).optional(),
   /** The command line it was started with, for a restart. */
   argv: z.array(z.string()).optional(),
   /** Its options as they would be typed, by name, so that other commands look where it looks. */
   options: z.record(z.string(), z.string()).optional(),
 });
 
-/** Where a running gateway is, as it wrote it down for other commands of the same user. */
-export type GatewayFile = z.output<typeof gatewayFileSchema>;
+/** The gateway that has this home, as it wrote it down for other commands of the same user. */
+export type GatewayRecord = z.output<typeof recordSchema>;
 
-/** How often it is looked whether the file is there; ms. A row of docs/retries.md. */
-const keepEveryMs = 5_000;
+/** A gateway that can be called. */
+export type GatewayFile = GatewayRecord & { readonly url: string };
 
 /** Writes the file atomically (0600). Throws the file system's errors. */
-export function writeGatewayFile(file: string, address: GatewayFile): void {
-  replaceFileSync(file, `${JSON.stringify(address, null, 2)}\n`);
+export function writeGatewayFile(file: string, record: GatewayRecord): void {
+  replaceFileSync(file, `${JSON.stringify(record, null, 2)}\n`);
 }
 
-/**
- * Keeps the file in place while the gateway runs, until the signal aborts. If the disk is full, or the folder is not writable or
- * was removed, other commands cannot find the gateway, but the gateway still runs. Does not touch another gateway's file. Never
- * rejects; reports once why the file cannot be written.
- */
-export async function keepGatewayFile(
-  file: string,
-  address: GatewayFile,
-  { clock, onProblem }: { readonly clock: Clock; readonly onProblem: (error: unknown) => void },
-  signal: AbortSignal,
-): Promise<void> {
-  let told = false;
-  const write = () => {
-    try {
-      writeGatewayFile(file, address);
-    } catch (error) {
-      if (!told) onProblem(error);
-      told = true;
-    }
-  };
-  write(); // over what one that was killed left there
-  while (!signal.aborted) {
-    await bestEffort(clock.sleep(keepEveryMs, signal));
-    if (!signal.aborted && !existsSync(file)) write();
-  }
-  if (readGatewayFile(file)?.instance === address.instance) removeIfThere(file);
-}
-
-/** Reads the gateway's address from the file; undefined without a file, or if Millrace did not write it. */
-export function readGatewayFile(file: string): GatewayFile | undefined {
+/** Reads the record of the gateway that has this home; undefined without a file, or if Millrace did not write it. */
+export function readGatewayRecord(file: string): GatewayRecord | undefined {
   try {
-    const parsed = gatewayFileSchema.safeParse(JSON.parse(readFileSync(file, "utf8")));
+    const parsed = recordSchema.safeParse(JSON.parse(readFileSync(file, "utf8")));
     return parsed.success ? parsed.data : undefined;
   } catch {
     return undefined; // no file, or half of one from a machine that lost power: the same as none
   }
+}
+
+/** The same for a gateway that can be called: undefined also while it starts or stops, or where it listens on a socket. */
+export function readGatewayFile(file: string): GatewayFile | undefined {
+  const record = readGatewayRecord(file);
+  return record?.url === undefined ? undefined : { ...record, url: record.url };
 }
 
 const kept = z.array(

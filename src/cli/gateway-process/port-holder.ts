@@ -3,7 +3,6 @@ import type { ProcessRow } from "../../ide/host/host.ts";
 import { openHost } from "../../ide/host/open-host.ts";
 import { setUpClients } from "../clients/installed.ts";
 import type { Io } from "../terminal/output.ts";
-import type { GatewayFile } from "./gateway-file.ts";
 
 /** The process that listens on this TCP port here; undefined where the system does not say (a process of another user). */
 export function findPortHolder(
@@ -47,14 +46,6 @@ export function portTaken(port: number, holder: PortHolder | undefined, reason: 
       reason.kind === "option"
         ? "Stop that process, or choose another port. `--port 0` takes any free one."
         : "Stop that process. Or run `millrace serve --port <another>`, then `millrace setup` again for each client.",
-  });
-}
-
-/** The error for a second gateway of this user on one port. */
-export function alreadyServes({ url, pid }: Pick<GatewayFile, "url" | "pid">): MillraceError {
-  return new MillraceError("invalid_request", `Your gateway already serves on ${url} (process ${pid}).`, {
-    param: "port",
-    hint: "You can use it. `millrace stop` stops it, `millrace restart` restarts it, `--port 0` starts a second one.",
   });
 }
 

@@ -1,10 +1,13 @@
+import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { systemClock } from "../../base/clock.ts";
 import { compose } from "../compose/compose.ts";
-import { readSettings } from "../compose/settings.ts";
+import { readSettings, type Settings } from "../compose/settings.ts";
+import { version } from "../package-files.ts";
 import { environmentOptions } from "../serve/gateway-options.ts";
 import type { Io } from "../terminal/output.ts";
 import { openLogLines } from "./gateway-log.ts";
+import { type Home, takeHome } from "./home.ts";
 
 export interface StartGatewayOptions {
   /** 0 (the default) for any free port. */
@@ -31,7 +34,10 @@ export interface RunningGateway {
   close(): Promise<void>;
 }
 
-/** Starts a gateway inside this process, on 127.0.0.1. Throws `MillraceError` when the port, key file or store cannot be used. */
+/**
+ * Starts a gateway inside this process, on 127.0.0.1. Throws `MillraceError` when the port, key file or store cannot be used, or where the
+ * home (MILLRACE_HOME) has a gateway already.
+ */
 export async function startGateway(options: StartGatewayOptions = {}): Promise<RunningGateway> {
   const env = options.env ?? process.env;
   const { stdin, stdout, stderr, platform } = process;
@@ -46,8 +52,30 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     signal: new AbortController().signal,
   };
   const settings = readSettings(io);
+  const record = {
+    pid: process.pid,
+    instance: randomUUID(),
+    version: version(),
+    startedAtMs: io.clock.now(),
+    startedBy: "program" as const,
+  };
+  const told = { clock: io.clock, note: (text: string) => void stderr.write(`${text}\n`) };
+  const home = await takeHome(settings.gatewayFile, record, told, io.signal);
+  try {
+    return await startIn(home, { ...options, env }, { io, settings });
+  } catch (error) {
+    home.leave();
+    throw error;
+  }
+}
+
+async function startIn(
+  home: Home,
+  options: StartGatewayOptions & { readonly env: Io["env"] },
+  { io, settings }: { readonly io: Io; readonly settings: Settings },
+): Promise<RunningGateway> {
   const { storeFile, graceMs, retentionMs, accept } = options;
-  const asked = environmentOptions(env);
+  const asked = environmentOptions(options.env);
   const composed = await compose({
     io,
     settings: storeFile === undefined ? settings : { ...settings, storeFile },
@@ -59,13 +87,22 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
       accept: accept ?? asked.accept,
     },
     log: openLogLines(io, "warn"),
+    instance: home.instance,
   });
-  const listening = await composed.gateway.listen({ host: "127.0.0.1", port: options.port ?? 0 });
+  const listening = await composed.gateway
+    .listen({ host: "127.0.0.1", port: options.port ?? 0 })
+    .catch(async (error: unknown) => {
+      await composed.close();
+      throw error;
+    });
+  home.serves({ url: listening.url });
   return {
     url: listening.url,
     key: composed.ownerKey().reveal(),
     async close() {
+      home.stops();
       await composed.close(listening);
+      home.leave();
     },
   };
 }

@@ -115,7 +115,7 @@ export interface KeyAdmissionOptions {
   readonly keys: Pick<IssuedKeys, "keyOf">;
   /** The caller whose turns have no limits. */
   readonly owner: string;
-  /** The file of the keys. It holds the count, so two gateways of one home count together, and a restart forgets nothing. */
+  /** The file of the keys. It holds the count, so a restart forgets nothing. */
   readonly file: string;
   readonly clock: Pick<Clock, "now">;
   /** The name of a model's UID. */

@@ -45,7 +45,7 @@ test("a key is held to its models, by name, UID or the name that was asked for",
   await start({ caller: "the owner" });
 });
 
-test("a key with three turns a day starts exactly three of twelve at once, also over two gateways of one home", async () => {
+test("a key with three turns a day starts exactly three of twelve at once, whichever process counts them", async () => {
   const { gateway } = limited({ turnsPerDay: 3 });
   const gateways = [gateway(), gateway()];
   const starts = Array.from({ length: 12 }, (_, i) => gateways[i % 2]?.start() ?? Promise.reject());

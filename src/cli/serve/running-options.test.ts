@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { readSettings } from "../compose/settings.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { environmentOptions } from "./gateway-options.ts";
-import { refuseOtherOptions, spellOptions } from "./running-options.ts";
+import { refuseOtherOptions, spellOptions, typedWords } from "./running-options.ts";
 
 function beside(running: Readonly<Record<string, string>>, env: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-running-"));
@@ -37,6 +37,24 @@ test("a variable counts where it says who answers; one of another kind is for th
   expect(() => refuseOtherOptions(options(env), beside({}, env))).toThrow("--ide devin-next");
   const { MILLRACE_GRACE } = env;
   expect(() => refuseOtherOptions(options({ MILLRACE_GRACE }), beside({}, { MILLRACE_GRACE }))).not.toThrow();
+});
+
+test("typed options become words that the next gateway reads as they were meant", () => {
+  const given = options({
+    MILLRACE_GRACE: "90s",
+    MILLRACE_RETENTION: "2d",
+    MILLRACE_ACCEPT: "1",
+    MILLRACE_ACP_COMMAND: "node '/a b/agent.js' acp",
+    MILLRACE_REDIS_URL: "redis://me:secret@127.0.0.1:1",
+  });
+  const typed = new Set(["grace", "retention", "accept", "acpCommand", "redisUrl", "model"]);
+  const words = typedWords(given, typed);
+  expect(words).toContain("--accept");
+  expect(words).toEqual(expect.arrayContaining(["--grace=90s", "--retention=2d"]));
+  expect(words).toContain('--acp-command=node "/a b/agent.js" acp');
+  expect(words).toContain("--redis-url=redis://me:secret@127.0.0.1:1");
+  expect(words).toHaveLength(5);
+  expect(typedWords(given)).toEqual([]);
 });
 
 test("options are noted as they would be typed, without a password", () => {

@@ -22,15 +22,34 @@ const whoAnswers: ReadonlySet<string> = new Set([
 /** A gateway's options as they would be typed, by name, without those that nobody set. Without passwords. */
 export function spellOptions(options: GatewayCommandOptions): Readonly<Record<string, string>> {
   const names = Object.keys(ownGatewayOptions) as OptionName[];
-  const spelled = names.map((name) => [name, spellValue(options[name])] as const);
+  const spelled = names.map((name) => [name, spellValue(name, options)] as const);
   return Object.fromEntries(spelled.filter((entry): entry is [OptionName, string] => entry[1] !== undefined));
 }
 
-function spellValue(value: GatewayCommandOptions[OptionName]): string | undefined {
+/** The options of a gateway that a command line named, as words for `serve`. */
+export function typedWords(options: GatewayCommandOptions, typed: ReadonlySet<string> = new Set()): readonly string[] {
+  const names = (Object.keys(ownGatewayOptions) as OptionName[]).filter((name) => typed.has(name));
+  return names.flatMap((name) => {
+    const value = name === "redisUrl" ? options.redisUrl.url.reveal() : spellValue(name, options);
+    const word = `--${kebab(name)}`;
+    return value === undefined ? [] : options[name] === true ? [word] : [`${word}=${value}`];
+  });
+}
+
+function spellValue(name: OptionName, { [name]: value }: GatewayCommandOptions): string | undefined {
   if (value === undefined || value === false) return undefined;
+  if (name === "grace" || name === "retention") return spellTime(Number(value));
   if (typeof value === "object" && "shown" in value) return value.shown;
   if (typeof value === "object") return value.map(quoted).join(" ");
   return String(value);
+}
+
+const units = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 };
+
+/** Milliseconds as they would be typed: `7m`, `1500ms`. */
+function spellTime(ms: number): string {
+  const [unit, size] = Object.entries(units).find(([, each]) => ms >= each && ms % each === 0) ?? ["ms", 1];
+  return `${ms / size}${unit}`;
 }
 
 function quoted(word: string): string {
@@ -75,7 +94,7 @@ export function refuseOtherOptions(
   if (running === undefined) return;
   for (const [name, { env = "" }] of Object.entries(ownGatewayOptions)) {
     const isAsked = typed?.has(name) === true || (whoAnswers.has(name) && Boolean(io.env[env]));
-    const asked = spellValue(options[name as OptionName]);
+    const asked = spellValue(name as OptionName, options);
     if (!isAsked || name === "accept" || asked === running[name]) continue;
     const [word, has] = [`--${kebab(name)}`, running[name]];
     throw new MillraceError(

@@ -26,6 +26,8 @@ export interface Listener {
   readonly port: number;
   /** How many requests of HTTP/1.1 are being answered. */
   openAnswers(): number;
+  /** The connections that are open, and all that ever were. */
+  connections(): { readonly open: number; readonly ever: number };
   /** Frees the port: no more connections, and no more requests on those that are open. Requests that are being answered continue. */
   stopAccepting(): Promise<void>;
   /** Stops accepting, waits a moment for answers that end by themselves, ends the others; resolves when every socket is closed. */
@@ -84,7 +86,9 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   const http2 = handlers.http2 === undefined ? undefined : createHttp2Server({}, handlers.http2);
   if (http2 !== undefined) limitIdleSessions(http2, limits);
   const sockets = new Set<Socket>();
+  let ever = 0;
   const server = createNetServer({ noDelay: true }, (socket) => {
+    ever++;
     const { began } = limitFirstByte(socket, limits);
     socket.on("error", () => socket.destroy()); // a reset between requests is an ordinary end
     sockets.add(socket);
@@ -115,6 +119,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
     url: options.socket === undefined ? `http://${host}:${port}` : `unix:${options.socket}`,
     port,
     openAnswers: () => openAnswers.count,
+    connections: () => ({ open: sockets.size, ever }),
     stopAccepting,
     async close() {
       await stopAccepting();
