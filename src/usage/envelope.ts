@@ -4,8 +4,8 @@ import { productName } from "../language-server/product-name.ts";
 import type { Elsewhere, OwnSessions } from "./elsewhere.ts";
 import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
-import { type LimitWindow, limitUnits } from "./limits.ts";
 import type { Limits, LimitsReading, ReadingError } from "./known-limits.ts";
+import { type LimitWindow, limitUnits } from "./limits.ts";
 import type { Pace } from "./pace.ts";
 import type { UsageReport } from "./usage-report.ts";
 
