@@ -15,7 +15,7 @@ import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
 import type { TurnBars, TurnPage } from "./turn-page-envelope.ts";
 import { type UsageDays, type UsageReport, usageReport } from "./usage-report.ts";
 
-export type { Limits, LimitsReading, ReadingError } from "./known-limits.ts";
+export type { Limits } from "./known-limits.ts";
 
 export interface MeterOptions {
   /** Asks every running IDE for its plan (some 170 KB each), or reads what an app saved. Throws when there is neither. */

@@ -119,7 +119,7 @@ it.runIf(process.platform === "linux")(
     const target = { url: served.url, key: stdout.trim() };
     const body = Buffer.from(withMember("metadata", `[${"[],".repeat(3_000_000)}0]`));
     const ways = [...rpcDoors("json").values()];
-    const refusals = Array.from({ length: 64 }, (_, n) => ways[n % ways.length]?.(target, body));
+    const refusals = Array.from({ length: 64 }, async (_, n) => ways[n % ways.length]?.(target, body));
     const over = new AbortController();
     void Promise.allSettled(refusals).then(() => over.abort());
     let [most, others] = [0, 0];
