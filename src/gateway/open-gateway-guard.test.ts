@@ -145,7 +145,10 @@ describe("the log of refused requests", () => {
     for (let n = 0; n < 1_000; n++) await request("/v1/models", { headers: { authorization: "" } });
     await clock.advance(10_000);
     const refused = log.filter(({ event }) => event === "refused");
-    expect(refused.map(({ fields }) => fields)).toEqual([{ status: 401 }, { status: 401, requests: 999 }]);
+    expect(refused.map(({ fields }) => fields)).toEqual([
+      { status: 401, client: "unknown" },
+      { status: 401, client: "unknown", requests: 999 },
+    ]);
     await request(`/${key}/v1/models?key=${key}`);
     await request(`/x%2F${encodeURIComponent(key)}`);
     await request(`/v1/models/${fakeKey}`);

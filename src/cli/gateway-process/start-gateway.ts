@@ -59,7 +59,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     startedAtMs: io.clock.now(),
     startedBy: "program" as const,
   };
-  const told = { clock: io.clock, note: (text: string) => void stderr.write(`${text}\n`) };
+  const told = { clock: io.clock, note: (text: string) => process.emitWarning(text) };
   const home = await takeHome(settings.gatewayFile, record, told, io.signal);
   try {
     return await startIn(home, { ...options, env }, { io, settings });
