@@ -92,7 +92,7 @@ async function firstEvents({ clock, waits }: Gateway, reader: TurnReader) {
   const until = clock.monotonic() + waits.commitMs;
   try {
     while (events.every(({ type }) => type === "started" || type === "usage")) {
-      const read = begun.length === 0 ? firstRead(reader) : reader.next();
+      const read = nextOf(reader);
       read.catch(() => {}); // if the client leaves first, nobody awaits it
       begun.push(read);
       const more = await within(read, Math.max(0, until - clock.monotonic()), clock);
@@ -132,7 +132,7 @@ export async function readAnswer(
   const fold = new AnswerFold(request);
   let started: StartedEvent | undefined;
   try {
-    for (let events = await firstRead(reader); events !== undefined; events = await reader.next()) {
+    for (let events = await nextOf(reader); events !== undefined; events = await nextOf(reader)) {
       for (const event of events) {
         if (event.type === "started") started ??= event;
         fold.push(event.type === "failed" ? tell(event) : event);
@@ -146,8 +146,8 @@ export async function readAnswer(
   return { answer: fold.answer, started };
 }
 
-/** The first events of a turn. A turn that was there when its request came, and is unknown now, was taken back. */
-async function firstRead(reader: TurnReader): ReturnType<TurnReader["next"]> {
+/** The next events of a turn of which the client has nothing yet. A turn that was there when its request came, and is unknown now, was taken back. */
+async function nextOf(reader: TurnReader): ReturnType<TurnReader["next"]> {
   try {
     return await reader.next();
   } catch (error) {
@@ -159,9 +159,9 @@ function keyOf({ record, joined }: OpenTurn): KeyUse {
   return { isGiven: record.idempotencyKey !== undefined, isRepeat: joined === "key" };
 }
 
-/** The turn was there as this request came, and was removed before its first event: the process that began it lost its store. */
+/** The process that began the turn lost its store, and removed it. */
 function takenBack(): MillraceError {
-  return new MillraceError("unavailable", "This turn was taken back before its prompt was sent.", {
+  return new MillraceError("unavailable", "This turn was taken back while it was read.", {
     hint: "Send the request again.",
     retryAfterMs: 1_000,
   });

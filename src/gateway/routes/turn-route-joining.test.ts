@@ -18,10 +18,13 @@ describe("joining", () => {
     expect(fake.turns.started).toHaveLength(1);
   });
 
-  it("asks for the request again if its turn was taken back before anything was asked", async () => {
+  it.each([
+    ["anything was asked", []],
+    ["the answer began", [started]],
+  ])("asks for the request again if its turn was taken back before %s", async (_, events) => {
     for (const stream of [true, false]) {
       const fake = fakeGateway();
-      fake.turns.script = () => [];
+      fake.turns.script = () => events;
       const response = fake.request(path, { json: { ...chat, stream }, headers: key });
       await expect.poll(() => fake.turns.started.length).toBe(1);
       fake.turns.takeBack(fake.turns.turnId(0));
