@@ -47,12 +47,12 @@ function isLeft(lock: string, holder: string): boolean {
 /** The lock appears with its content, so that no process takes it for an old lock that was left behind. */
 function taken(lock: string, mine: string): boolean {
   const draft = `${lock}.${crypto.randomUUID()}`;
-  writeFileSync(draft, mine, { mode: 0o600, flag: "wx" });
   try {
+    writeFileSync(draft, mine, { mode: 0o600, flag: "wx" }); // a full disk makes the file and writes nothing
     linkSync(draft, lock);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false; // fs throws nothing else
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false; // of the lock: no other file has the draft's name
     throw error;
   } finally {
     rmSync(draft, { force: true });
