@@ -195,7 +195,7 @@ function adopt(record: TurnRecord, writer: LogWriter, events: readonly TurnEvent
     const way = { ...(tools === undefined ? {} : { tools }), ...(goesOn === undefined ? {} : { goesOn }) };
     const from = { cascadeId, answered, ...place, ...way };
     const conversation = tools === "native" ? adoptedConversation(parts, record) : undefined;
-    const exchange = exchangeOf(parts, record, { ...input, from }, conversation);
+    const exchange = exchangeOf(record, { ...input, from }, conversation);
     return queue.gate(record, exchange, answered ? "answered" : "asked");
   };
   const stages = [...stagesOf(parts, record), reconcile(loggedAnswer(events))];

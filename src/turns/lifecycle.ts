@@ -1,7 +1,6 @@
 import type { TurnId } from "../base/ids.ts";
 import type { IdeToolNames } from "../log/event.ts";
-import type { NewTurn, TurnRecord } from "../log/store.ts";
-import type { CallRepair } from "./tools/calls.ts";
+import type { TurnRecord } from "../log/store.ts";
 
 /** Something that went wrong beside an answer, for the gateway's own log: never a prompt, an answer or a secret. */
 export interface TurnProblem {
@@ -18,11 +17,6 @@ export interface TurnLifecycle {
   readonly turn_polled: { readonly turnId: TurnId };
   /** This process continues a turn whose process ended; the record says how far its log is. */
   readonly turn_adopted: TurnRecord;
-  /** At the end of a turn with tool calls: one outcome a call. Twice, it may be, for a turn that was adopted. */
-  readonly tool_calls_judged: {
-    readonly turn: Pick<NewTurn, "turnId" | "modelUid">;
-    readonly outcomes: readonly CallRepair[];
-  };
   /** At the end of a turn in which the IDE's agent looked something up. */
   readonly ide_read: { readonly turnId: TurnId; readonly ideTools: IdeToolNames };
   /** The IDE wrote more text of an answer after its end: the answer lacks it. */

@@ -57,21 +57,9 @@ export interface ExchangeInput {
   readonly from?: ResumePlace;
 }
 
-/** The exchange of a turn, with its answer read by the turn's plan. Reports the outcome of the answer's calls. */
-export function exchangeOf(
-  { events }: TurnPlans,
-  turn: NewTurn,
-  input: ExchangeInput,
-  conversation?: Conversation,
-): Exchange {
-  return exchange({
-    ...input,
-    conversation,
-    plan: planAnswer(turn.request, seedOf(turn.turnId)),
-    onReport: ({ outcomes }) => {
-      if (outcomes.length > 0) events?.emit("tool_calls_judged", { turn, outcomes });
-    },
-  });
+/** The exchange of a turn, with its answer read by the turn's plan. */
+export function exchangeOf(turn: NewTurn, input: ExchangeInput, conversation?: Conversation): Exchange {
+  return exchange({ ...input, conversation, plan: planAnswer(turn.request, seedOf(turn.turnId)) });
 }
 
 /**
@@ -84,9 +72,9 @@ export function newTurnExchange(
   turn: NewTurn,
   input: ExchangeInput,
 ): { readonly exchange: Exchange; readonly continuity: StartedTurn["continuity"] } {
-  if (continuity === undefined) return { exchange: exchangeOf(plans, turn, input), continuity: () => "rebuilt(off)" };
+  if (continuity === undefined) return { exchange: exchangeOf(turn, input), continuity: () => "rebuilt(off)" };
   const choice = continuity.choose(turn);
   const continued = choice.type === "reuse" ? continuedPromptOf(plans, turn, choice.cascadeId) : undefined;
   const conversation = new Conversation({ continuity, asker: turn, choice, continued });
-  return { exchange: exchangeOf(plans, turn, input, conversation), continuity: () => conversation.travelled };
+  return { exchange: exchangeOf(turn, input, conversation), continuity: () => conversation.travelled };
 }
