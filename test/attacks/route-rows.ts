@@ -48,6 +48,10 @@ const rows: Readonly<Record<string, Row>> = {
     target: "/dashboard/api/usage/days?since=3d&time_zone=Europe/Berlin",
     status: 200,
   },
+  "GET /dashboard/api/usage/bars": {
+    target: "/dashboard/api/usage/bars?since=3d&bars=10&search=a",
+    status: 200,
+  },
   "GET /dashboard/api/usage/turns": {
     target: "/dashboard/api/usage/turns?search=a&sort=status&order=asc&offset=0&limit=10",
     status: 200,
