@@ -92,7 +92,7 @@ async function runInside(folder: string, command: readonly string[]): Promise<nu
   const output = join(folder, "w", name);
   writeFileSync(output, "");
   const enter = `mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" sh -c 'cd /w && "$@" >"/w/$0" 2>&1 </dev/null; code=$?; wineserver -k; wineserver -w; exit $code' ${name} "$@"`;
-  const wine = { WINEPREFIX: "/w/prefix", WINEDEBUG: "-all", DISPLAY: "", XDG_RUNTIME_DIR: "/tmp" };
+  const wine = { LC_ALL: "C.UTF-8", WINEPREFIX: "/w/prefix", WINEDEBUG: "-all", DISPLAY: "", XDG_RUNTIME_DIR: "/tmp" };
   const env = { PATH: process.env["PATH"], HOME: "/root", ...wine };
   const own = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"];
   const lock = join(folder, "../lock"); // Wine's server is one for the folder
