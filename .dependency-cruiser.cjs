@@ -1,5 +1,5 @@
 /**
- * Which folder may know which: the *knows* column of docs/architecture.md, as data. Every folder may know itself and
+ * Which folder may know which: the *knows* column of docs/dev/architecture.md, as data. Every folder may know itself and
  * `base`. A folder without a row is an error (scripts/layers/check.ts).
  */
 const knows = {

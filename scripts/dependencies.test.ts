@@ -10,7 +10,7 @@ const manifest = JSON.parse(read("package.json")) as {
   readonly devDependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
 }; // our own
-const rows = [...read("docs/dependencies.md").matchAll(/^\| `(\S+)` \| ([^|]+) \| (.+) \|$/gm)].map(
+const rows = [...read("docs/dev/dependencies.md").matchAll(/^\| `(\S+)` \| ([^|]+) \| (.+) \|$/gm)].map(
   ([, name = "", where = "", why = ""]) => ({ name, where, why }),
 );
 

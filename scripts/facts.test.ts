@@ -16,7 +16,7 @@ const read = (file: string) => readFileSync(join(root, file), "utf8");
 const sources = globSync("src/**/*.ts", { cwd: root })
   .map((file) => file.replaceAll("\\", "/"))
   .filter((file) => !/\.(?:test|fake|conformance)\.ts$|^src\/proto\//.test(file));
-const pages = ["README.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: root })];
+const pages = ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md", { cwd: root })];
 
 test("the oldest Node is that of package.json, wherever it is named", () => {
   const { engines } = JSON.parse(read("package.json")) as { engines: { node: string } };
@@ -69,8 +69,8 @@ const window = {
   resets_at: null,
 };
 
-test("docs/retries.md and the sources name each other", () => {
-  const rows = [...read("docs/retries.md").matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = ""]) =>
+test("docs/dev/retries.md and the sources name each other", () => {
+  const rows = [...read("docs/dev/retries.md").matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = ""]) =>
     [...cell.matchAll(/`([\w/.-]+\/[\w.-]+)`/g)].map(([, file]) => `src/${file}`),
   );
   expect(rows.length).toBeGreaterThan(20);

@@ -15,14 +15,14 @@ function foldersOfTree(): readonly string[] {
 }
 
 function foldersOfPage(): readonly string[] {
-  const pages = ["architecture", "folders"].map((page) => readFileSync(join(root, `docs/${page}.md`), "utf8"));
+  const pages = ["dev/architecture", "folders"].map((page) => readFileSync(join(root, `docs/${page}.md`), "utf8"));
   return [...pages.join("\n").matchAll(/^\| `((?:src|simulator)\/(?:[\w-]+\/)*)` \| ([^|]+) \|/gm)]
     .map(([, folder = "", words = ""]) => (words.trim() === "" ? `${folder} without words` : folder))
     .filter((folder) => folder !== "src/proto/")
     .toSorted((a, b) => a.localeCompare(b, "en"));
 }
 
-test("each folder of src and of the simulator has one line in docs/architecture.md or docs/folders.md, and each line its folder", () => {
+test("each folder of src and of the simulator has one line in docs/dev/architecture.md or docs/folders.md, and each line its folder", () => {
   expect(foldersOfPage()).toEqual(foldersOfTree());
 });
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "..");
-const page = readFileSync(join(root, "docs/glossary.md"), "utf8");
+const page = readFileSync(join(root, "docs/dev/glossary.md"), "utf8");
 const rows = [...page.matchAll(/^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$/gm)]
   .map(([, term = "", cell = ""]) => ({ term, cell }))
   .filter(({ term }) => term !== "term");

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "..");
 
-test("every function that docs/tour.md names is in the file that it names", () => {
-  const page = readFileSync(join(root, "docs/tour.md"), "utf8");
+test("every function that docs/dev/tour.md names is in the file that it names", () => {
+  const page = readFileSync(join(root, "docs/dev/tour.md"), "utf8");
   const named = [...page.matchAll(/`((?:src|simulator)\/[\w./-]+\.ts)`\s+`([#\w.]+)`/g)];
   const missing = named.filter(([, file = "", name = ""]) => {
     const source = readFileSync(join(root, file), "utf8");

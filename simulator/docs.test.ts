@@ -9,11 +9,11 @@ import { agentNames } from "./model/agent-script.ts";
 import { simulatorOptionsSchema } from "./options.ts";
 import { profileNames } from "./profile.ts";
 
-const page = readFileSync(new URL("../docs/simulator.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../docs/dev/simulator.md", import.meta.url), "utf8");
 const kebab = (key: string) => key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 const effects = Object.keys(rpcFaultSchema.shape).filter((key) => !["rpc", "skip", "times"].includes(key));
 
-describe("docs/simulator.md", () => {
+describe("docs/dev/simulator.md", () => {
   it.each([
     ["option", Object.keys(simulatorOptionsSchema.shape)],
     ["directive", Object.keys(turnPlanSchema.shape).map(kebab)],

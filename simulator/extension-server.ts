@@ -7,7 +7,7 @@ export interface ExtensionServer {
   close(): Promise<void>;
 }
 
-/** Opens it on loopback. It refuses calls without its own token. Source: docs/wire/processes.md, "Start of a server". */
+/** Opens it on loopback. It refuses calls without its own token. Source: docs/dev/wire/processes.md, "Start of a server". */
 export async function startExtensionServer(): Promise<ExtensionServer> {
   const server = http.createServer((_, response) => {
     response.writeHead(403, { "content-type": "text/plain" }).end("Invalid CSRF token");

@@ -30,7 +30,7 @@ export interface Layout {
 
 /**
  * The product is unpacked below the home, not installed.
- * Source: docs/wire/processes.md, "Programs and folders", "State database", "Conversation folders".
+ * Source: docs/dev/wire/processes.md, "Programs and folders", "State database", "Conversation folders".
  */
 export function layoutOf(profile: Profile, home: string, platform: Platform, arch: Arch): Layout {
   const folder = (platform === "linux" ? profile.devin?.command : undefined) ?? profile.productFolder;

@@ -11,7 +11,7 @@ export const profileNames = [
 ] as const;
 export type ProfileName = (typeof profileNames)[number];
 
-/** The visible differences between builds. Source: docs/wire/language-server.md, "Builds"; docs/wire/processes.md, "Arguments". */
+/** The visible differences between builds. Source: docs/dev/wire/language-server.md, "Builds"; docs/dev/wire/processes.md, "Arguments". */
 export interface Profile {
   readonly name: ProfileName;
   /** Antigravity speaks a fork of the schema, over TLS too, and takes no prompts here. Also the name of the extension's folder. */
@@ -35,7 +35,7 @@ export interface Profile {
   readonly rawChat: "answer" | "trailer";
   /** RPCs this build does not have: their paths are unknown to it. */
   readonly missing: readonly string[];
-  /** Devin Desktop and its CLI, which come with a `devin` program that speaks ACP. Source: docs/wire/acp.md. */
+  /** Devin Desktop and its CLI, which come with a `devin` program that speaks ACP. Source: docs/dev/wire/acp.md. */
   readonly devin?: {
     /** Whether an editor runs; without one only the CLI is installed. */
     readonly editor: boolean;

@@ -84,7 +84,7 @@ export async function startServer(order: StartOrder, clock: Clock, editor: Edito
   };
 }
 
-/** Antigravity ships its server's certificate in the extension. Source: docs/wire/language-server.md, "Ports". */
+/** Antigravity ships its server's certificate in the extension. Source: docs/dev/wire/language-server.md, "Ports". */
 async function writeCertificate(extension: string, cert: string): Promise<void> {
   const folder = join(extension, "dist", "languageServer");
   await mkdir(folder, { recursive: true });

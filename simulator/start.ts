@@ -16,7 +16,7 @@ export type { Simulator } from "./simulator.ts";
  * Starts a stand-in IDE. It is its editor: keep it, and stop it at the end; when this process ends, the server ends too.
  *
  * @throws MillraceError `invalid_request` for wrong options; Error with the server's last words when it does not start.
- * Source: docs/wire/processes.md, "Start of a server".
+ * Source: docs/dev/wire/processes.md, "Start of a server".
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const config = parseSimulatorOptions(options);

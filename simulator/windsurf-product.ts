@@ -128,7 +128,7 @@ export async function windsurfProduct(
   };
 }
 
-/** Refuses Cascade as builds do that have retired it. Source: docs/wire/acp.md, "What became of Cascade". */
+/** Refuses Cascade as builds do that have retired it. Source: docs/dev/wire/acp.md, "What became of Cascade". */
 function retire(cascade: CascadeLife): Interceptor {
   return (next) => (request) => {
     const { name } = request.method;

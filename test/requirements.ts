@@ -8,7 +8,7 @@ export interface Requirement {
 
 /**
  * What a gateway must do on the wire, as data: tests cite ids with `proves`, and a check fails for an id that no test cites. Why
- * each one matters is in docs/wire/clients.md.
+ * each one matters is in docs/dev/wire/clients.md.
  */
 export const requirements = [
   { id: "chat.role-once", sentence: "The first delta carries the assistant role; it never comes again." },

@@ -40,7 +40,7 @@ export function troubleshootingPage(): string {
     "",
     "<!-- Written by `npm run generate` from the sources. Change the sources, not this page. -->",
     "",
-    "The message of an error says what happened in this case; this page says what its code means in general. [retries.md](retries.md) says which failed",
+    "The message of an error says what happened in this case; this page says what its code means in general. [retries.md](dev/retries.md) says which failed",
     "requests may be sent again, and `millrace doctor` looks at your machine.",
     "",
     "## Codes",

@@ -42,7 +42,7 @@ export class Account {
     return this.#isOld ? withoutNewFields(status) : status;
   }
 
-  /** Looks a model up by its UID or its enum number. Source of the texts: docs/wire/language-server.md, "Error texts". */
+  /** Looks a model up by its UID or its enum number. Source of the texts: docs/dev/wire/language-server.md, "Error texts". */
   choose(uid: string, number: number, nowMs: number): ChosenModel {
     const name = uid === "" ? (uidOfNumber(number) ?? "") : uid;
     const config = this.models.find((model) => model.modelUid === name);

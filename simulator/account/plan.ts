@@ -40,7 +40,7 @@ export function initialUse(options: PlanOptions, nowMs: number): PlanUse {
 }
 
 /**
- * A Windsurf plan, in credits or in percent, that drains as turns run. Source: docs/wire/account.md, "Plan and credits".
+ * A Windsurf plan, in credits or in percent, that drains as turns run. Source: docs/dev/wire/account.md, "Plan and credits".
  */
 export class Plan {
   readonly #options: PlanOptions;
@@ -177,7 +177,7 @@ export class Plan {
 /** The price of a hundredth of a credit beyond the quota: 4 cents a credit. */
 const overageMicrosPerHundredth = 400;
 
-/** The plan as the editor caches it in its state database. Source: docs/wire/processes.md, "Keys of the state database". */
+/** The plan as the editor caches it in its state database. Source: docs/dev/wire/processes.md, "Keys of the state database". */
 export function cachedPlanInfo(plan: PlanStatus) {
   const info = plan.planInfo;
   const inPercent = info?.billingStrategy === BillingStrategy.QUOTA;

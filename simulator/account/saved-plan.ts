@@ -21,7 +21,7 @@ interface AppStart {
 /**
  * Writes the files that Devin Desktop leaves at its start: a folder of logs that is named by the time, and a row with the plan for
  * each account that it has seen. The rows do not follow the plan while the app runs. An `old` start was three days ago. Source:
- * docs/wire/devin-desktop.md, "The saved plan".
+ * docs/dev/wire/devin-desktop.md, "The saved plan".
  */
 export async function writeAppStart(start: AppStart): Promise<void> {
   const atMs = start.form === "old" ? start.nowMs - 3 * dayMs : start.nowMs;

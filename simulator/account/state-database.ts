@@ -16,7 +16,7 @@ export type Encode = (desc: DescMessage, message: Message) => Uint8Array;
 
 /**
  * The editor's `state.vscdb`: one table of keys and values, with a rollback journal, held open as the real one is.
- * Source: docs/wire/processes.md, "State database", "Keys of the state database".
+ * Source: docs/dev/wire/processes.md, "State database", "Keys of the state database".
  */
 export class StateDatabase {
   readonly #path: string;

@@ -9,7 +9,7 @@ import {
   UserStatusSchema,
 } from "../../src/proto/windsurf/exa/codeium_common_pb.ts";
 
-/** The account of the person signed in, as `GetUserStatus` answers it. Source: docs/wire/account.md, "User status". */
+/** The account of the person signed in, as `GetUserStatus` answers it. Source: docs/dev/wire/account.md, "User status". */
 export function userStatus(models: readonly ClientModelConfig[], planStatus: PlanStatus | undefined): UserStatus {
   return create(UserStatusSchema, {
     pro: true,
@@ -29,7 +29,7 @@ export function userStatus(models: readonly ClientModelConfig[], planStatus: Pla
   });
 }
 
-/** The same as a build before February 2026 writes it. Source: docs/wire/account.md, "User status". */
+/** The same as a build before February 2026 writes it. Source: docs/dev/wire/account.md, "User status". */
 export function withoutNewFields(status: UserStatus): UserStatus {
   const info = status.planStatus?.planInfo;
   if (info !== undefined) {

@@ -2,7 +2,7 @@ import type { AgentOptions } from "./agent-options.ts";
 import { codes, turnError, vendorError } from "./errors.ts";
 import { internalError, type JsonRpcError } from "./json-rpc.ts";
 
-/** Who may use the agent of this process. Source: docs/wire/acp.md, "Signing in". */
+/** Who may use the agent of this process. Source: docs/dev/wire/acp.md, "Signing in". */
 export interface Access {
   /** Whether a valid key is there, in the environment or stored. Read at each call, because the user may sign in meanwhile. */
   readonly signedIn: () => boolean;

@@ -23,7 +23,7 @@ export const agentFaultSchema = faultSchema(
 
 export type AgentFault = z.infer<typeof agentFaultSchema>;
 
-/** How the `devin` program is installed and behaves. Source: docs/wire/acp.md. */
+/** How the `devin` program is installed and behaves. Source: docs/dev/wire/acp.md. */
 export const agentOptionsSchema = z.strictObject({
   /** The program's own version. */
   version: z.string().default("3000.11.3"),

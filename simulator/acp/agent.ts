@@ -31,7 +31,7 @@ interface AgentParts {
 type Params = Readonly<Record<string, unknown>>;
 type Handler = (params: Params, terms: CallTerms) => Promise<RequestHandler>;
 
-/** The `devin acp` server: ACP version 1 with the vendor's own additions. Source: docs/wire/acp.md. */
+/** The `devin acp` server: ACP version 1 with the vendor's own additions. Source: docs/dev/wire/acp.md. */
 export class DevinAgent {
   readonly #parts: AgentParts;
   readonly #sessions: OpenSessions;

@@ -1,7 +1,7 @@
 import type { ErrorName } from "../faults/error-texts.ts";
 import { invalidParams, JsonRpcError } from "./json-rpc.ts";
 
-/** The vendor's own codes beside those of ACP. Source: docs/wire/acp.md, "Errors". */
+/** The vendor's own codes beside those of ACP. Source: docs/dev/wire/acp.md, "Errors". */
 export const codes = {
   auth: -32000,
   unavailable: -32010,

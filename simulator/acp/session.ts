@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import type { McpClient } from "./mcp-client.ts";
 import type { agentModels } from "./models.ts";
 
-/** Of Devin's agent: `accept-edits` is where a session starts. Source: docs/wire/acp.md, "Sessions". */
+/** Of Devin's agent: `accept-edits` is where a session starts. Source: docs/dev/wire/acp.md, "Sessions". */
 const modes = [
   ["accept-edits", "Accept edits"],
   ["smart", "Smart"],

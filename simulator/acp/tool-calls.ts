@@ -157,7 +157,7 @@ export class ToolCalls {
   }
 }
 
-/** The five choices of a permission request. Source: docs/wire/acp.md, "Permissions". */
+/** The five choices of a permission request. Source: docs/dev/wire/acp.md, "Permissions". */
 const permissionOptions = [
   { optionId: "allow_once", name: "Allow once", kind: "allow_once" },
   { optionId: "allow_session", name: "Allow for this session", kind: "allow_always" },

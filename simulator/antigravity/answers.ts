@@ -33,7 +33,7 @@ export type JsonRpc = (request: unknown, nowMs: number) => unknown;
 
 /**
  * The answers of Antigravity's fork of the schema, as JSON. Its calls need no API key. It takes no prompts, since the product is only
- * metered; the report shows a test whether one was tried. Source: docs/wire/account.md, "Antigravity's quota".
+ * metered; the report shows a test whether one was tried. Source: docs/dev/wire/account.md, "Antigravity's quota".
  */
 export function antigravityRpcs(quota: () => Quota): ReadonlyMap<string, JsonRpc> {
   const configs = (nowMs: number) =>

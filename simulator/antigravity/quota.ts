@@ -14,7 +14,7 @@ interface Pool {
 
 /**
  * The rest of an Antigravity plan: a fraction for each model, and the same by pool if the build has pools. Zeros are left out, as
- * proto3 does. Source: docs/wire/account.md, "Antigravity's quota".
+ * proto3 does. Source: docs/dev/wire/account.md, "Antigravity's quota".
  */
 export class Quota {
   readonly #options: PlanOptions;

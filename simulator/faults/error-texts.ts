@@ -86,7 +86,7 @@ const table = {
   nil_message: { code: Code.InvalidArgument, text: "invalid value: merging into nil message", short: "Nil message" },
 } as const satisfies Record<string, UpstreamError>;
 
-/** An error of the language server by a name of ours. Source of every text: docs/wire/language-server.md, "Error texts". */
+/** An error of the language server by a name of ours. Source of every text: docs/dev/wire/language-server.md, "Error texts". */
 export type ErrorName = keyof typeof table;
 export const errorNames = Object.keys(table) as [ErrorName, ...ErrorName[]]; // keys of the literal above
 

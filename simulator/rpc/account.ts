@@ -5,7 +5,7 @@ import { errorTexts, rpcError } from "../faults/error-texts.ts";
 import { checkMetadata } from "./checks.ts";
 import type { RpcContext } from "./context.ts";
 
-/** Account, models, limits. Source: docs/wire/account.md, "User status"; docs/wire/language-server.md, "Cheap calls". */
+/** Account, models, limits. Source: docs/dev/wire/account.md, "User status"; docs/dev/wire/language-server.md, "Cheap calls". */
 export function accountRpcs(context: RpcContext) {
   return {
     getUserStatus(request) {
@@ -41,7 +41,7 @@ export function accountRpcs(context: RpcContext) {
   } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
 }
 
-/** The cheap calls that prove a server is there; they take any metadata. Source: docs/wire/language-server.md, "Cheap calls". */
+/** The cheap calls that prove a server is there; they take any metadata. Source: docs/dev/wire/language-server.md, "Cheap calls". */
 export function probeRpcs(context: RpcContext) {
   return {
     getUnleashData: (request) => ({

@@ -4,7 +4,7 @@ import { checkMetadata, checkPanel } from "./checks.ts";
 import type { RpcContext } from "./context.ts";
 import { acceptMessage } from "./send.ts";
 
-/** The calls that change a conversation. Source: docs/wire/cascade.md, "Calls", "Several messages", "Cancelling". */
+/** The calls that change a conversation. Source: docs/dev/wire/cascade.md, "Calls", "Several messages", "Cancelling". */
 export function cascadeRpcs(context: RpcContext) {
   const { cascades } = context;
   return {

@@ -2,7 +2,7 @@ import type { Metadata } from "../../src/proto/windsurf/exa/codeium_common_pb.ts
 import { rpcError } from "../faults/error-texts.ts";
 import type { RpcContext } from "./context.ts";
 
-/** Fields that a client must send beside the key in strict mode. Source: docs/wire/language-server.md, "Metadata". */
+/** Fields that a client must send beside the key in strict mode. Source: docs/dev/wire/language-server.md, "Metadata". */
 const strictFields = [
   ["ideName", "string"],
   ["extensionVersion", "string"],

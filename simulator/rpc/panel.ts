@@ -4,7 +4,7 @@ import { rpcError } from "../faults/error-texts.ts";
 import { checkMetadata } from "./checks.ts";
 import type { RpcContext } from "./context.ts";
 
-/** The panel's state: without it no cascade starts. It is lost with the process. Source: docs/wire/cascade.md, "Panel state". */
+/** The panel's state: without it no cascade starts. It is lost with the process. Source: docs/dev/wire/cascade.md, "Panel state". */
 export function panelRpcs(context: RpcContext) {
   return {
     initializeCascadePanelState(request) {

@@ -12,7 +12,7 @@ export function textOfItems(items: readonly TextOrScopeItem[]): string {
 
 /**
  * The client's own instructions as the planner renders them. The tool section is left out in NO_TOOL mode; the additional section is
- * rendered in every mode. Source: docs/wire/cascade.md, "Planner configuration".
+ * rendered in every mode. Source: docs/dev/wire/cascade.md, "Planner configuration".
  */
 export function instructionsOf(planner: CascadePlannerConfig): string {
   const sections: string[] = [];
@@ -39,7 +39,7 @@ function conversationalSections(conversational: CascadeConversationalPlannerConf
 
 /**
  * The model selector of a planner: a string UID, or the enum number of the old selectors; nothing set is undefined.
- * Field 1 alone does not count in 2.x. Source: docs/wire/cascade.md, "Planner configuration".
+ * Field 1 alone does not count in 2.x. Source: docs/dev/wire/cascade.md, "Planner configuration".
  */
 export function selectorOf(
   planner: CascadePlannerConfig,

@@ -20,7 +20,7 @@ import type { RpcContext } from "./context.ts";
 
 /**
  * The 1.x way: one server stream of deltas, errors inside the stream with status 0. Newer builds refuse it from outside
- * with the Cascade-session error, in the trailer or in-band. Source: docs/wire/language-server.md, "Raw chat", "Error texts".
+ * with the Cascade-session error, in the trailer or in-band. Source: docs/dev/wire/language-server.md, "Raw chat", "Error texts".
  */
 export async function* rawGetChatMessage(
   context: RpcContext,

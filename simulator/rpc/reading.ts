@@ -6,7 +6,7 @@ import type { RpcContext } from "./context.ts";
 
 /**
  * The calls that poll a conversation. They need no panel state and no key.
- * Source: docs/wire/cascade.md, "Calls", "Several messages".
+ * Source: docs/dev/wire/cascade.md, "Calls", "Several messages".
  */
 export function readingRpcs(context: RpcContext) {
   const { cascades } = context;

@@ -7,7 +7,7 @@ import { panelRpcs } from "./panel.ts";
 import { rawGetChatMessage } from "./raw-chat.ts";
 import { readingRpcs } from "./reading.ts";
 
-/** Every RPC that the stand-in answers. Source: docs/wire/cascade.md, "Calls"; docs/wire/language-server.md, "Cheap calls". */
+/** Every RPC that the stand-in answers. Source: docs/dev/wire/cascade.md, "Calls"; docs/dev/wire/language-server.md, "Cheap calls". */
 export function languageServerRpcs(context: RpcContext): ServiceImpl<typeof LanguageServerService> {
   return {
     ...panelRpcs(context),

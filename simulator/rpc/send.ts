@@ -23,7 +23,7 @@ export interface IncomingMessage {
 
 /**
  * Accepts a message and starts its turn, or queues it behind the running one; gives the queue id then. Does not wait
- * for the answer. Source: docs/wire/cascade.md, "Rules of sending", "Several messages".
+ * for the answer. Source: docs/dev/wire/cascade.md, "Rules of sending", "Several messages".
  */
 export function acceptMessage(context: RpcContext, message: IncomingMessage, mayQueue: boolean): string | undefined {
   checkMetadata(context, message.metadata);
@@ -107,7 +107,7 @@ function refusalInCall({ blocking }: IncomingMessage, { refusal, prompt }: TurnI
   return errorAt === "send" && error !== undefined ? rpcError(error) : undefined;
 }
 
-/** A refusal as `blocking` callers see it: HTTP 500 with the text. Source: docs/wire/cascade.md, "Rules of sending". */
+/** A refusal as `blocking` callers see it: HTTP 500 with the text. Source: docs/dev/wire/cascade.md, "Rules of sending". */
 function refusalError(refusal: ErrorName | { readonly text: string }): ConnectError {
   return new ConnectError(typeof refusal === "string" ? errorTexts(refusal).text : refusal.text, Code.Internal);
 }

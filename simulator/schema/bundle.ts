@@ -5,7 +5,7 @@ import { ShortNames } from "./short-names.ts";
  * The `extension.js` of a build that speaks a schema: what protobuf-es v1 generates, bundled and minified. Every file of
  * the schema is a module function of its own in which short names mean other things; classes of another module are
  * reached through its import. A file comes after those it needs. Modules take turns between static members and assignments. Source:
- * docs/wire/extension-bundle.md.
+ * docs/dev/wire/extension-bundle.md.
  */
 export function extensionBundle(files: readonly DescFile[]): string {
   const ids = new Map(files.map((file, i) => [file.name, 4200 + i * 7]));

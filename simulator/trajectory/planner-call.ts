@@ -46,7 +46,7 @@ export class PlannerCall {
     }
   }
 
-  /** The entry that reports token use; counts the tokens that the model did not report. Source: docs/wire/cascade.md, "Token usage". */
+  /** The entry that reports token use; counts the tokens that the model did not report. Source: docs/dev/wire/cascade.md, "Token usage". */
   generatorMetadata(entry: {
     readonly prompt: ModelPrompt;
     readonly workspaceUri: string;

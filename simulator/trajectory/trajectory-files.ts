@@ -15,7 +15,7 @@ const fillerBytes = { start: 4096, perStep: 2048, archived: 256 };
 /**
  * One opaque `.pb` file per conversation: grows with every step, shrinks when archived, goes when deleted. Behind the
  * compressed trajectory stands filler, as the real one holds a snapshot of the workspace.
- * Source: docs/wire/cascade.md, "Conversation files".
+ * Source: docs/dev/wire/cascade.md, "Conversation files".
  */
 export class TrajectoryFiles {
   readonly #folder: string;

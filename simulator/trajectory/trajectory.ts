@@ -56,7 +56,7 @@ export class Trajectory {
     this.workspaceUri = birth.workspaceUri;
   }
 
-  /** The status as one poll sees it: idle for a moment after the send. Source: docs/wire/cascade.md, "Time line of a turn". */
+  /** The status as one poll sees it: idle for a moment after the send. Source: docs/dev/wire/cascade.md, "Time line of a turn". */
   polledStatus(): CascadeRunStatus {
     if (this.status === CascadeRunStatus.RUNNING && this.idleFlickers > 0) {
       this.idleFlickers--;

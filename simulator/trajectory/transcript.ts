@@ -12,7 +12,7 @@ const mostCharacters = 200_000;
 /**
  * The flat text rendering of steps: blocks `=== MESSAGE <n> - <Role> ===`, numbered by their place in the whole
  * trajectory, cut without a sign at 200,000 characters. Only the text of the user and of the planner is in it; every
- * other step is its type's name in brackets. Source: docs/wire/cascade.md, "Transcript".
+ * other step is its type's name in brackets. Source: docs/dev/wire/cascade.md, "Transcript".
  */
 export function renderTranscript(
   steps: readonly CortexTrajectoryStep[],

@@ -30,7 +30,7 @@ export interface TurnInput {
   readonly additionalSteps: CortexTrajectoryStep[];
   /** Ends the turn before the model is asked: a model that cannot be called, an unknown key, a mistyped directive. */
   readonly refusal: ErrorName | { readonly text: string } | undefined;
-  /** The planner has no type: nothing is generated. Source: docs/wire/cascade.md, "Rules of sending". */
+  /** The planner has no type: nothing is generated. Source: docs/dev/wire/cascade.md, "Rules of sending". */
   readonly silent: boolean;
   /** Hundredths of a credit that the turn costs. */
   readonly costHundredths: number;
@@ -61,7 +61,7 @@ class TurnFailure extends Error {
 /**
  * Runs one turn on a trajectory to its end: adds steps, grows the planner's text, ends IDLE. Aborting the signal is the
  * user's cancel: the running step ends CANCELED and keeps its text.
- * Source: docs/wire/cascade.md, "Time line of a turn", "Cancelling".
+ * Source: docs/dev/wire/cascade.md, "Time line of a turn", "Cancelling".
  */
 export async function runTurn(
   trajectory: Trajectory,

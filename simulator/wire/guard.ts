@@ -35,7 +35,7 @@ export function faultAfterHandler(request: Request): RpcFault | undefined {
 
 /**
  * In the order of the real server: unknown path 404, wrong verb 405, CSRF token, then faults on demand, then the RPC.
- * Source: docs/wire/language-server.md, "CSRF token refused".
+ * Source: docs/dev/wire/language-server.md, "CSRF token refused".
  */
 export function guard(options: GuardOptions): Handler {
   return (request, response) => {

@@ -17,7 +17,7 @@ export type Handler = (request: Request, response: Response) => void;
 
 /**
  * One port for HTTP/2 with prior knowledge and HTTP/1.1: reads until the bytes differ from the HTTP/2 preface or match
- * it whole, because `P` is also the first byte of POST. Source: docs/wire/language-server.md, "Protocols on one port".
+ * it whole, because `P` is also the first byte of POST. Source: docs/dev/wire/language-server.md, "Protocols on one port".
  *
  * @param onConnection called with +1 and -1 as connections come and go.
  */
@@ -40,7 +40,7 @@ const plainToTls = "Client sent an HTTP request to an HTTPS server.\n";
 
 /**
  * Two ports next to each other: TLS with HTTP/2 or HTTP/1.1 by ALPN on the first, the same without TLS on the second.
- * Plain HTTP on the first gets an error that says so, as Go does. Source: docs/wire/language-server.md, "CSRF token refused", "Ports".
+ * Plain HTTP on the first gets an error that says so, as Go does. Source: docs/dev/wire/language-server.md, "CSRF token refused", "Ports".
  */
 export async function listenForTlsAndPlain(
   handler: Handler,

@@ -28,7 +28,7 @@ export default defineConfig({
   srcExclude: ["{bench,dist,records,scripts,site,src,test,web,proto}/**", ".bundle/**", "coverage/**"],
   outDir: join(root, "site/dist"),
   cacheDir: join(import.meta.dirname, "../node_modules/.vitepress"),
-  rewrites: { "README.md": "index.md", "docs/wire/README.md": "docs/wire/index.md" },
+  rewrites: { "README.md": "index.md", "docs/dev/wire/README.md": "docs/dev/wire/index.md" },
   markdown: {
     anchor: { slugify: anchorOf },
     // Links to a README lead to the page that `rewrites` makes of it.
@@ -92,7 +92,7 @@ export default defineConfig({
           page("Settings", "settings"),
           page("HTTP API", "http-api"),
           page("Stream protocol", "stream-protocol"),
-          { text: "What the vendor's software speaks", link: "/docs/wire/" },
+          { text: "What the vendor's software speaks", link: "/docs/dev/wire/" },
           { text: "Changelog", link: "/CHANGELOG" },
         ],
       },

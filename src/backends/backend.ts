@@ -101,7 +101,7 @@ export type StopReason = "cancel" | "detach";
  * Sends a prompt and follows its answer.
  *
  * - The first batch is `started` alone. The prompt is sent only when the consumer asks for the batch after it: asking means
- *   "stored". That is how a prompt is sent at most once per turn. Source: docs/architecture.md.
+ *   "stored". That is how a prompt is sent at most once per turn. Source: docs/dev/architecture.md.
  * - The last event of the last batch is `finished`, `failed`, or `cancelled` by `ide` when the user pressed stop in the IDE.
  *   Errors of the upstream are events, never exceptions; an error before `started` is a `failed` too.
  * - When `signal` aborts with reason `"cancel"` the backend cancels and archives upstream, then ends without a terminal

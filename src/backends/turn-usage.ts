@@ -8,7 +8,7 @@ type UsageEvent = Extract<TurnEventBody, { readonly type: "usage" }>;
 
 /**
  * The tokens and credits of one turn, summed over its calls of the model; undefined when the server reports none. The server counts
- * input, cache-read and cache-write tokens separately; we add them up. Its output includes thinking. Source: docs/wire/cascade.md,
+ * input, cache-read and cache-write tokens separately; we add them up. Its output includes thinking. Source: docs/dev/wire/cascade.md,
  * "Token usage".
  */
 export function summedUsage(entries: readonly CortexStepGeneratorMetadata[], fromStep: number): UsageEvent | undefined {

@@ -3,7 +3,7 @@ const nodeInspect = Symbol.for("nodejs.util.inspect.custom");
 
 /**
  * A credential: the IDE's API key, its CSRF token, the gateway's key. Prints, serialises and inspects as `[redacted]`;
- * `reveal()` is called only where the value goes on the wire. Source: docs/architecture.md, "Principles".
+ * `reveal()` is called only where the value goes on the wire. Source: docs/dev/architecture.md, "Principles".
  */
 export class Secret {
   readonly #value: string;

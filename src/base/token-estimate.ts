@@ -1,6 +1,6 @@
 /** Tokens counted for one image: the upper end of what vendors bill for a full-size picture. */
 const imageTokens = 1_600;
-/** Tokens that the IDE's own planner text adds to a turn. Source: docs/wire/cascade.md, "Token usage". */
+/** Tokens that the IDE's own planner text adds to a turn. Source: docs/dev/wire/cascade.md, "Token usage". */
 const plannerTokens = 1_700;
 
 const asciiCharsPerToken = 3.8;

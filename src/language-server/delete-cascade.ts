@@ -11,7 +11,7 @@ const limitMs = 10_000;
  * Deletes conversations with their files, through the server that has them open. They cannot be restored, so the caller must make sure
  * that Millrace began them. Returns those that were deleted or did not exist.
  *
- * @throws MillraceError the server's error, as for any call. Source: docs/wire/cascade.md, "Calls".
+ * @throws MillraceError the server's error, as for any call. Source: docs/dev/wire/cascade.md, "Calls".
  */
 export async function deleteCascades(
   endpoint: Endpoint,

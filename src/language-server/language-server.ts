@@ -32,7 +32,7 @@ export interface RawChat {
  * A typed client of one language server. Every call has a deadline and throws `MillraceError`: `upstream_timeout`, `upstream_failed`,
  * `not_signed_in`, `ide_not_running` (connection refused), and for refusals of the server `rate_limited`,
  * `quota_exhausted`, `unknown_model`, `model_not_allowed`, `context_too_long`. `callFailure(error)` returns the kind of the failure
- * beyond its code. Only calls that read are repeated. Source: docs/wire/cascade.md, "Calls"; docs/wire/language-server.md, "Raw chat",
+ * beyond its code. Only calls that read are repeated. Source: docs/dev/wire/cascade.md, "Calls"; docs/dev/wire/language-server.md, "Raw chat",
  * "Error texts".
  */
 export interface LanguageServer {

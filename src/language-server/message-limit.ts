@@ -34,7 +34,7 @@ export async function askMessageLimit(
  * Combines both answers. The wire leaves out `false` and 0, so an answer without any member is unknown. An answer with a
  * maximum also has the count of messages; -1 means that there is no such limit.
  *
- * Source: docs/wire/language-server.md, "Limits".
+ * Source: docs/dev/wire/language-server.md, "Limits".
  */
 export function messageLimit(
   messages: CheckUserMessageRateLimitResponse | undefined,

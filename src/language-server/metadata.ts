@@ -14,7 +14,7 @@ export interface WireIds {
   readonly sessionId: string;
 }
 
-/** Starts the numbering of this process's calls. Source: docs/wire/language-server.md, "Metadata". */
+/** Starts the numbering of this process's calls. Source: docs/dev/wire/language-server.md, "Metadata". */
 export function createWireIds(clock: Clock, newUuid: () => string = () => crypto.randomUUID()): WireIds {
   let last = 0n;
   return {
@@ -53,7 +53,7 @@ export function stampRequestId(request: Message, ids: WireIds): void {
  * The `Metadata` of one call, with every field that the server is known to look at but the request id, which is stamped on it
  * when it is sent.
  *
- * Source: docs/wire/language-server.md, "Metadata".
+ * Source: docs/dev/wire/language-server.md, "Metadata".
  */
 export function metadataFor(
   identity: IdeIdentity,

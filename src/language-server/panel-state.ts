@@ -4,7 +4,7 @@ import { SharedCall } from "../base/shared-call.ts";
  * The panel state of one server: made once, shared by concurrent callers, made anew on demand. A server is one CSRF
  * token: after a restart there is another client, with another one of these.
  *
- * Source: docs/wire/cascade.md, "Panel state"; docs/wire/language-server.md, "After a restart".
+ * Source: docs/dev/wire/cascade.md, "Panel state"; docs/dev/wire/language-server.md, "After a restart".
  */
 export class PanelState {
   readonly #initialize: (signal: AbortSignal) => Promise<void>;

@@ -1,8 +1,8 @@
 import type { IdeVariant } from "./transport/endpoint.ts";
 
-/** The first version that is called Devin Desktop. Source: docs/wire/devin-desktop.md, "Names and versions". */
+/** The first version that is called Devin Desktop. Source: docs/dev/wire/devin-desktop.md, "Names and versions". */
 const firstDevin = 3;
-/** The first version without Cascade. Source: docs/wire/devin-desktop.md, "Cascade". */
+/** The first version without Cascade. Source: docs/dev/wire/devin-desktop.md, "Cascade". */
 const withoutCascade: readonly [major: number, minor: number] = [3, 9];
 
 /**

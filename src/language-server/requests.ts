@@ -17,7 +17,7 @@ import type { RawChat, SendMessage } from "./language-server.ts";
  * The section is overridden, not appended to: the model then gets exactly what the caller wrote.
  * Besides the mode, every built-in tool with a side effect is switched off by name: no IDE tool ever runs.
  *
- * Source: docs/wire/cascade.md, "Planner configuration".
+ * Source: docs/dev/wire/cascade.md, "Planner configuration".
  */
 export function cascadeConfig(message: SendMessage): MessageInitShape<typeof CascadeConfigSchema> {
   const modelNumber = message.modelNumber as Model | undefined; // open enum: any number is a value of it
@@ -61,7 +61,7 @@ export function cascadeConfig(message: SendMessage): MessageInitShape<typeof Cas
  * The request of the 1.x way. A user's text is an intent, an answer of the model an action; the model's source is the one
  * called UNKNOWN.
  *
- * Source: docs/wire/language-server.md, "Raw chat".
+ * Source: docs/dev/wire/language-server.md, "Raw chat".
  */
 export function rawChatRequest(
   chat: RawChat,

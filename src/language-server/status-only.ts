@@ -7,7 +7,7 @@ import type { LanguageServerService } from "../proto/windsurf/exa/language_serve
  * bytes of the steps grow with every poll and are skipped this way instead of built. Made from the descriptors that are
  * spoken, so that moved field numbers hold here too.
  *
- * Source: docs/wire/cascade.md, "Calls", "Trajectories and steps".
+ * Source: docs/dev/wire/cascade.md, "Calls", "Trajectories and steps".
  */
 export function statusOnlyService(service: typeof LanguageServerService): typeof LanguageServerService {
   const answer = service.method.getCascadeTrajectory.output;

@@ -23,7 +23,7 @@ export interface Usage {
 
 /**
  * The events of a turn: the only vocabulary between backends and dialects. A log starts with `started` (unless the turn ended before
- * that) and ends with exactly one of `finished`, `failed`, `cancelled`. Source: docs/turn-machine.md, "Transitions".
+ * that) and ends with exactly one of `finished`, `failed`, `cancelled`. Source: docs/dev/turn-machine.md, "Transitions".
  */
 export type TurnEventBody =
   /** The conversation exists upstream; logged before the prompt is sent, so that a restart can find it. */

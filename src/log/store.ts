@@ -234,7 +234,7 @@ export interface LogStore {
    *
    * Each attach spends a ticket and gets the next. The store accepts the newest ticket. Until that is used it also accepts the ticket
    * before it, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` with the detail
-   * `ticket_spent`, and fences the attached client. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
+   * `ticket_spent`, and fences the attached client. Source: docs/dev/wire/idempotent-streams.md, "Sealing and tickets".
    */
   attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream>;
   /** Accepts a message, and creates the turn that it starts (`owner` runs it), in one durable step. Throws `expired`. */
@@ -325,6 +325,6 @@ const hourMs = 3_600_000;
 
 /**
  * Two hours, since clients look back that far; then a tombstone for a day.
- * Source: docs/wire/idempotent-streams.md, "What a server must do".
+ * Source: docs/dev/wire/idempotent-streams.md, "What a server must do".
  */
 export const defaultRetention: Retention = { keptMs: 2 * hourMs, tombstoneMs: 24 * hourMs };

@@ -16,7 +16,7 @@ const listSchema = z.object({
 type ListedModel = z.output<typeof listSchema>["data"][number];
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-/** OpenCode wants both limits or none; the IDE's own editor asks for this value. Source: docs/wire/cascade.md, "Planner configuration". */
+/** OpenCode wants both limits or none; the IDE's own editor asks for this value. Source: docs/dev/wire/cascade.md, "Planner configuration". */
 const usualOutputTokens = 32_768;
 
 /**

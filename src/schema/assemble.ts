@@ -33,7 +33,7 @@ interface NamedProto {
 /**
  * Makes descriptors from the parts found in a bundle. Of two definitions of one name the first is used.
  *
- * Source: docs/wire/extension-bundle.md, "From code to descriptors".
+ * Source: docs/dev/wire/extension-bundle.md, "From code to descriptors".
  */
 export function assembleSchema(raw: RawBundle): ReadSchema {
   const problems: SchemaProblem[] = [];

@@ -14,7 +14,7 @@ import type { FieldType, ReadField } from "./read-fields.ts";
  * A message's descriptor from its fields: maps get their entry type, optional fields their synthetic oneof, after the real
  * ones as protobuf demands.
  *
- * Source: docs/wire/extension-bundle.md, "From code to descriptors".
+ * Source: docs/dev/wire/extension-bundle.md, "From code to descriptors".
  */
 export function buildMessage(name: string, typeName: string, fields: readonly ReadField[]): DescriptorProto {
   const message = create(DescriptorProtoSchema, { name });

@@ -15,7 +15,7 @@ import type { Resolver } from "./resolver.ts";
 
 /**
  * An enum's descriptor, the value 0 first as proto3 demands.
- * Source: docs/wire/extension-bundle.md, "From code to descriptors".
+ * Source: docs/dev/wire/extension-bundle.md, "From code to descriptors".
  */
 export function buildEnum(name: string, raw: RawEnum, problems: SchemaProblem[]): EnumDescriptorProto {
   const values = raw.values.flatMap((value) => {

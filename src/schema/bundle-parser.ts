@@ -64,7 +64,7 @@ const options: Options = {
  * that 10 MB need about 150 MB and not 500. Names are recorded per scope, so that short names can be resolved.
  *
  * @throws SyntaxError with the offset, as acorn does; RangeError where code nests deeper than the stack.
- * Source: docs/wire/extension-bundle.md, "Generated code".
+ * Source: docs/dev/wire/extension-bundle.md, "Generated code".
  */
 export function parseBundle(source: string): RawBundle {
   const raw: RawBundle = {

@@ -55,7 +55,7 @@ export interface RawValue {
 
 /**
  * The elements of a list of fields; undefined for one without number or name.
- * Source: docs/wire/extension-bundle.md, "Field objects".
+ * Source: docs/dev/wire/extension-bundle.md, "Field objects".
  */
 export function rawFields(list: ArrayExpression): readonly (RawField | undefined)[] {
   return list.elements.map((element) => {

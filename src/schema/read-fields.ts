@@ -52,7 +52,7 @@ export class Guesses {
 /**
  * The fields of a message, with their references resolved. A field that cannot be read is reported and left out.
  *
- * Source: docs/wire/extension-bundle.md, "Field objects".
+ * Source: docs/dev/wire/extension-bundle.md, "Field objects".
  */
 export function readFields(
   message: RawMessage,

@@ -11,7 +11,7 @@ const longestBundle = 64 * 1024 * 1024;
  *
  * @throws MillraceError `invalid_request`: not JavaScript (cut off, most of the time), no protobuf in it, or a schema that
  * contradicts itself.
- * Source: docs/wire/extension-bundle.md.
+ * Source: docs/dev/wire/extension-bundle.md.
  */
 export function readSchema(source: string): ReadSchema {
   const schema = readDescriptors(source);

@@ -50,7 +50,7 @@ const parkedNumbers = 500_000_000;
  * Holds our schema against a build's, by full name and field name. The result speaks the build's numbers under our names, so
  * that nothing above it changes: same numbers, go on; moved numbers, use the build's; missing ones are never sent nor read.
  *
- * Source: docs/wire/language-server.md, "Builds".
+ * Source: docs/dev/wire/language-server.md, "Builds".
  */
 export function reconcileSchema(build: FileRegistry): Reconciliation {
   const differences: SchemaDifference[] = [];
@@ -176,7 +176,7 @@ function typeWord(field: DescField): string {
  * The fields that Millrace needs, by message: those that start and prompt a conversation, and those that it reads from the
  * answer. All others may be missing from a build without harm.
  *
- * Source: docs/wire/language-server.md, "Metadata"; docs/wire/cascade.md, "Calls", "Trajectories and steps".
+ * Source: docs/dev/wire/language-server.md, "Metadata"; docs/dev/wire/cascade.md, "Calls", "Trajectories and steps".
  */
 export const loadBearing: Readonly<Record<string, readonly string[]>> = {
   "exa.codeium_common_pb.Metadata": [

@@ -26,7 +26,7 @@ const mostHops = 20;
  * Resolves names as JavaScript does: from the scope outwards, through aliases, getters of namespaces and modules. Where a
  * module cannot be followed, a property's name decides if only one type bears it, or one of the owner's package.
  *
- * Source: docs/wire/extension-bundle.md, "From code to descriptors".
+ * Source: docs/dev/wire/extension-bundle.md, "From code to descriptors".
  */
 export function createResolver(raw: RawBundle): Resolver {
   const bindings = new Map<Scope, Map<string, Definition[]>>();

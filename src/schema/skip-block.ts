@@ -205,7 +205,7 @@ export interface Skipper {
 
 /**
  * Words that stand in all generated code, since no minifier renames them.
- * Source: docs/wire/extension-bundle.md, "Generated code".
+ * Source: docs/dev/wire/extension-bundle.md, "Generated code".
  */
 const words = ["typeName", "newFieldList", "setEnumType", "makeEnum", "makeMessageType", "fileDesc", "no:"];
 

@@ -20,7 +20,7 @@ import type { RunningTurns } from "./running-turns.ts";
 
 /** An adopted turn continues at least this long without readers, because its readers lost their connection to the old process. */
 const adoptedGraceMs = 30_000;
-/** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/retries.md. */
+/** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/dev/retries.md. */
 const waitForIdeMs = 60_000;
 const lookEveryMs = 1_000;
 

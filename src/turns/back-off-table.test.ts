@@ -24,9 +24,9 @@ function opensAfter(failed: FailedSeries): number {
   return (first.untilMs - failedAtMs) / 1000;
 }
 
-/** The table of docs/retries.md, row by row: failure, reached, and the wait after each prompt. */
+/** The table of docs/dev/retries.md, row by row: failure, reached, and the wait after each prompt. */
 function documented(): readonly (readonly [string, AnswerReach, readonly number[]])[] {
-  const page = readFileSync(new URL("../../docs/retries.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../docs/dev/retries.md", import.meta.url), "utf8");
   const table = page.split("## A request that failed")[1]?.split("\n## ")[0] ?? "";
   return table
     .split("\n")
@@ -46,7 +46,7 @@ function documented(): readonly (readonly [string, AnswerReach, readonly number[
 describe("the table", () => {
   const rows = documented();
 
-  test("docs/retries.md has a row for each failure, with nothing sent and with a part sent", () => {
+  test("docs/dev/retries.md has a row for each failure, with nothing sent and with a part sent", () => {
     const codes = Object.keys(repeatRules).flatMap((code) => [`${code} nothing`, `${code} a_part`]);
     const held = rows.filter(([code]) => code !== unusableAnswer).map(([code, reached]) => `${code} ${reached}`);
     expect(held.toSorted()).toEqual(codes.toSorted());

@@ -4,7 +4,7 @@ import { type CancelledBy, isTerminal, type TurnEventBody } from "../log/event.t
 
 /**
  * A turn's state, according to its log. `handed_over`: this process is no longer its writer; the turn continues elsewhere or later.
- * Source: docs/turn-machine.md.
+ * Source: docs/dev/turn-machine.md.
  */
 export type TurnState = "created" | "prompted" | "streaming" | "finished" | "failed" | "cancelled" | "handed_over";
 

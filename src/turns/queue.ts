@@ -4,7 +4,7 @@ import type { TurnId } from "../base/ids.ts";
 import type { NewTurn } from "../log/store.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** How often to check, while turns wait, whether a pause is over or a limit has changed; ms. A row of docs/retries.md. */
+/** How often to check, while turns wait, whether a pause is over or a limit has changed; ms. A row of docs/dev/retries.md. */
 const lookAgainMs = 1_000;
 /** Where a turn stands in the queue: 1 is next. */
 export interface QueuePlace {

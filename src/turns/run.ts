@@ -24,7 +24,7 @@ export interface RunnerOptions {
 
 /**
  * Runs one turn: takes the batches of its exchange, passes each through the stages and the machine, and appends the result.
- * The only writer of the turn's log. `stop` may come at any time; the first one counts. Source: docs/turn-machine.md.
+ * The only writer of the turn's log. `stop` may come at any time; the first one counts. Source: docs/dev/turn-machine.md.
  */
 export class Runner {
   readonly #options: RunnerOptions;

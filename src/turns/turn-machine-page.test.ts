@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { transitions } from "./decide.ts";
 
 test("the page on the turn machine shows the table that the code has", async () => {
-  const page = await readFile(join(import.meta.dirname, "../../docs/turn-machine.md"), "utf8");
+  const page = await readFile(join(import.meta.dirname, "../../docs/dev/turn-machine.md"), "utf8");
   const shown = page.slice(page.indexOf("<!-- transitions -->")).split("\n").slice(1);
   const rows = shown.slice(0, shown.indexOf("")).map((line) =>
     line

@@ -20,7 +20,7 @@ export function refuseConflict(
 
 /**
  * Whether the event ended its turn before a prompt was sent, so that its key is not spent: it is the only event of its log, or follows
- * `started` and says so. A turn whose first prompt was answered has its usage before the end. Source: docs/turn-machine.md, I1 and I6.
+ * `started` and says so. A turn whose first prompt was answered has its usage before the end. Source: docs/dev/turn-machine.md, I1 and I6.
  */
 export function failedUnsent(event: TurnEvent): boolean {
   if (event.type !== "failed") return false;
@@ -40,7 +40,7 @@ export interface Twin {
  * finished while its reader was gone. A failed or cancelled turn never counts, since its repetition deserves another try. A turn whose
  * answer was delivered whole does not count either, since a client may ask the same question twice. A request marked as a retry joins
  * a running turn even if the turn seems to have a reader, or its reader seems to have its answer (the response object of one in the
- * background). Source: docs/wire/clients.md, "Silence and repeats".
+ * background). Source: docs/dev/wire/clients.md, "Silence and repeats".
  */
 export function implicitTwin(
   asked: Pick<RequestIdentity, "session" | "retry">,

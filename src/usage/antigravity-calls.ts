@@ -26,7 +26,7 @@ const timeoutMs = 10_000;
  *
  * @param nowMs epoch ms, for the reset time in an error.
  * @throws MillraceError as every call of a language server does. A missing quota summary is no error: plain editors lack it.
- * Source: docs/wire/account.md, "Antigravity's quota".
+ * Source: docs/dev/wire/account.md, "Antigravity's quota".
  */
 export async function readAntigravityPlan(
   endpoint: Endpoint,

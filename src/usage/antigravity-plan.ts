@@ -44,7 +44,7 @@ type Groups = z.infer<typeof groups>;
  * models of a pool share its limit, so the pool stands where its worst model stands.
  *
  * @throws MillraceError `upstream_failed` naming the field when a known one has another type.
- * Source: docs/wire/account.md, "Antigravity's quota".
+ * Source: docs/dev/wire/account.md, "Antigravity's quota".
  */
 export function antigravitySnapshot(
   answers: { readonly userStatus: unknown; readonly quotaSummary: unknown },

@@ -15,7 +15,7 @@ const readAtOnce = 32;
 
 /**
  * Devin's own records of model calls, by its CLI and by Devin Desktop: `cli/sessions.db` beside the CLI's credentials, read only.
- * Source: docs/wire/devin-desktop.md, "The sessions".
+ * Source: docs/dev/wire/devin-desktop.md, "The sessions".
  */
 export class DevinCalls {
   readonly #file: string;

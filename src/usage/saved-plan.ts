@@ -58,7 +58,7 @@ type SavedPlan = z.infer<typeof savedPlan>;
  * The limits in what an app saved at its last start. Limits that have reset since are left out.
  *
  * @throws MillraceError `upstream_failed` when nothing in it can be believed, with the reason: too old, reset since, without a
- *   time, of several accounts. Source: docs/wire/devin-desktop.md, "The saved plan".
+ *   time, of several accounts. Source: docs/dev/wire/devin-desktop.md, "The saved plan".
  */
 export function savedPlanSnapshot(
   rows: SavedPlanRows,

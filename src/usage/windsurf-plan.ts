@@ -21,7 +21,7 @@ const daySeconds = 86_400;
  * is not 0 itself), credits when any number of their group is. A group with nothing in it is unknown. Field numbers newer
  * than our schema are kept in `raw`, so that a reading can be understood later.
  *
- * Source: docs/wire/account.md, "Plan and credits".
+ * Source: docs/dev/wire/account.md, "Plan and credits".
  */
 export function windsurfSnapshot(
   userStatus: UserStatus,

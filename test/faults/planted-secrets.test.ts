@@ -158,7 +158,7 @@ test.skipIf(process.platform !== "linux").each([
 
     const shown = shownOf(served.pid);
     places.set("process arguments", shown.args);
-    // The agent signs in as the IDE's account with this variable: docs/wire/acp.md, "Signing in".
+    // The agent signs in as the IDE's account with this variable: docs/dev/wire/acp.md, "Signing in".
     places.set("child environments", shown.environments.replaceAll(`WINDSURF_API_KEY=${apiKey}`, ""));
     process.kill(served.pid, "SIGWINCH");
     const report = () => procFile(join(dumps, "crash.json"));

@@ -2,7 +2,7 @@ import { isSettled, steps } from "./protocol.ts";
 import { type Faults, type Fixes, initial, type State } from "./state.ts";
 
 /**
- * The hazards of docs/wire/idempotent-streams.md, "Hazards", that this model can show.
+ * The hazards of docs/dev/wire/idempotent-streams.md, "Hazards", that this model can show.
  */
 export type Hazard = "H1" | "H2" | "H3" | "H4" | "H6" | "H7";
 

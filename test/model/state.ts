@@ -1,7 +1,7 @@
 /**
  * A small model of an idempotent stream: one server, a client that may crash, a second window of it, a connection that
  * may be cut. Pure data; `steps` answers every state that can follow. The algorithm is set by its fixes, so that the
- * checker can be held against the algorithm without them. Source: docs/wire/idempotent-streams.md, "Client algorithm", "Hazards".
+ * checker can be held against the algorithm without them. Source: docs/dev/wire/idempotent-streams.md, "Client algorithm", "Hazards".
  */
 
 /** The corrections that our algorithm makes; each closes one hazard. */

@@ -10,7 +10,7 @@ import {
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ResponseSchema,
 } from "../../src/proto/aiserver/v1/chat_pb.ts";
 
-// What an original client and server put on the wire. Source: docs/wire/idempotent-streams.md, "Bytes".
+// What an original client and server put on the wire. Source: docs/dev/wire/idempotent-streams.md, "Bytes".
 const chat = (conversationId: string) =>
   ({
     case: "clientChunk",

@@ -55,7 +55,7 @@ export interface OriginalOutcome {
 /**
  * A client as the protocol's were before Millrace: only the published fields, a cursor that moves with text, a cache of results,
  * chunks that may be sent twice, and a constant wait until an error with details ends it. The numbers in brackets are the rows of
- * docs/wire/idempotent-streams.md, "Client algorithm".
+ * docs/dev/wire/idempotent-streams.md, "Client algorithm".
  */
 export async function runOriginalClient(options: OriginalOptions): Promise<OriginalOutcome> {
   const { names, user, waitMs, runTool } = options;

@@ -32,7 +32,7 @@ const newerThanDecoder: readonly string[] = [
 
 /*
  * `npm test -- programs vendor`: published packages that hold code generated from the vendor's protobuf files, read as an extension's bundle is,
- * and held against our schema. Their content never enters this repository. What they are: docs/wire/language-server.md.
+ * and held against our schema. Their content never enters this repository. What they are: docs/dev/wire/language-server.md.
  */
 const editor = await fetchPackage("@codeium/react-code-editor", "1.0.12");
 const plugin = await fetchPackage("@valtown/codemirror-codeium", "1.1.1");

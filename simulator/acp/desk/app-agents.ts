@@ -12,7 +12,7 @@ interface AppAgentsStart {
 
 /**
  * The two `devin` processes that a running app keeps for itself. They serve only the app: the app's environment tells them that
- * the host authenticates. Source: docs/wire/devin-desktop.md, "Processes".
+ * the host authenticates. Source: docs/dev/wire/devin-desktop.md, "Processes".
  */
 export class AppAgents {
   readonly #children: readonly ChildProcess[];

@@ -54,7 +54,7 @@ export function joinParts(parts: readonly AnswerPart[]): AnswerSoFar {
  * the right order at the end. Only a text that the server changed is `rewritten` otherwise. A text that became shorter may grow back,
  * so it counts as changed only when `settled`. Thinking cannot be taken back; it continues where its beginning is as it was sent.
  *
- * Source: docs/wire/cascade.md, "Several answers in one turn".
+ * Source: docs/dev/wire/cascade.md, "Several answers in one turn".
  */
 export function sendParts(
   before: SentAnswer,

@@ -103,7 +103,7 @@ function intervalOf({ ageMs, quietMs, length }: AnsweredPoll, pace: PollPace): n
 /**
  * How long to wait after a poll that failed; `undefined` when another one would not help. For a server that cannot be reached,
  * or is silent, the wait is as long as an IDE may take to restart it. A server that answers with errors, or breaks off, gets
- * fewer than 3 in a row and fewer than 5 of 15. Source: docs/wire/cascade.md, "Time line of a turn".
+ * fewer than 3 in a row and fewer than 5 of 15. Source: docs/dev/wire/cascade.md, "Time line of a turn".
  */
 export function afterFailure(
   history: PollHistory,

@@ -14,7 +14,7 @@ const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "n
 /**
  * Sends a prompt, once. `unknown`: the connection broke or the deadline passed, and the server may have it or not. Sent again, once,
  * only after a failure that proves that the server did not take it: "panel state not found", or a server that cannot be reached or
- * refused the CSRF token, as after a restart, where the trajectory has no trace of the prompt either; a row in `docs/retries.md`.
+ * refused the CSRF token, as after a restart, where the trajectory has no trace of the prompt either; a row in `docs/dev/retries.md`.
  *
  * @throws MillraceError when the server certainly did not take it; with the reason `unsent_prompt` where the second try failed so too.
  */
@@ -84,7 +84,7 @@ const leastLooks = 4;
 /**
  * Whether the server accepted this turn's prompt. It did if the trajectory shows a user message, any step on a fresh trajectory,
  * or a run status that is not idle. An accepted message shows within a second. The result is `absent` only if the answers of
- * `graceMs` show nothing. Source: docs/wire/cascade.md, "Time line of a turn".
+ * `graceMs` show nothing. Source: docs/dev/wire/cascade.md, "Time line of a turn".
  *
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */

@@ -39,7 +39,7 @@ export function startSteps(start: StartPoint): StepsState {
 
 /**
  * The events between the known steps and one more snapshot. Pure. A poll reads from the last answer on. The steps before it are read
- * again when they moved, and once more when the turn closes. Source: docs/wire/cascade.md, "Reading an answer", "Time line of a turn".
+ * again when they moved, and once more when the turn closes. Source: docs/dev/wire/cascade.md, "Reading an answer", "Time line of a turn".
  */
 export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnapshot): FollowStep<StepsState> {
   if (snapshot.kind === "run") {

@@ -13,7 +13,7 @@ interface Header {
 }
 
 const headerLine = /^=== MESSAGE (\d{1,9}) - (User|Assistant|Tool|System) ===\n/gm;
-/** Only an error carries a text after its marker. Source: docs/wire/cascade-steps.md, "Errors". */
+/** Only an error carries a text after its marker. Source: docs/dev/wire/cascade-steps.md, "Errors". */
 const markerBody = /^\[CORTEX_STEP_TYPE_(?:[A-Z0-9_]+\]$|ERROR_MESSAGE\]\s)/;
 
 const errorMarker = "[CORTEX_STEP_TYPE_ERROR_MESSAGE]";
@@ -47,7 +47,7 @@ const cost = {
  *
  * The reading that fits these rules best wins; among equals, the one that gives more text to the earlier messages. So a
  * look-alike inside an answer stays text, unless it is exactly where a real message could be. The format cannot separate the two
- * then, and only that line moves to the wrong place. Source: docs/wire/cascade.md, "Transcript".
+ * then, and only that line moves to the wrong place. Source: docs/dev/wire/cascade.md, "Transcript".
  */
 export function readTranscript(
   rendered: string,

@@ -56,7 +56,7 @@ export function startTranscript(start: StartPoint): TranscriptState {
 /**
  * The new events of one more transcript. Pure. The fallback for builds without typed steps. It has no thinking and no step status,
  * error texts on some builds only, and nothing past 200,000 characters from the requested step; a longer answer fails the turn with
- * an error that says so. Source: docs/wire/cascade.md, "Transcript".
+ * an error that says so. Source: docs/dev/wire/cascade.md, "Transcript".
  */
 export function followTranscript(
   state: TranscriptState,

@@ -33,7 +33,7 @@ export interface Advance {
 
 /**
  * Ends a finished answer after the status was idle for this long, in two polls.
- * Source: docs/wire/cascade.md, "Time line of a turn".
+ * Source: docs/dev/wire/cascade.md, "Time line of a turn".
  */
 const quietIdleMs = 400;
 /** The same while an answer is missing or open: a server is idle for up to 600 ms after a send, and one client waits 8 s. */

@@ -101,7 +101,7 @@ const provenLength = 24;
  * each text begins with the one before, the messages are taken as growing. At the first one that does not, all are deltas and are
  * joined (`rewritten`, if something else was shown before; only the first characters can be so, as in "ha", "haha"). A long text that
  * grew is proof. In some builds the last message (`in_progress` false) repeats the whole text: it replaces the text that it begins
- * with. Source: docs/wire/language-server.md, "Raw chat".
+ * with. Source: docs/dev/wire/language-server.md, "Raw chat".
  */
 export function followStream(
   state: RawChatState,

@@ -21,7 +21,7 @@ const general = [
   ),
 ];
 
-/** How programs reach the network, on every system in both cases of letters. Source: docs/wire/processes.md, "Proxies". */
+/** How programs reach the network, on every system in both cases of letters. Source: docs/dev/wire/processes.md, "Proxies". */
 const network = [
   ..."HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY NODE_USE_ENV_PROXY".split(" "),
   ..."NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE".split(" "),

@@ -3,7 +3,7 @@ import { Agent as HttpsAgent } from "node:https";
 import process from "node:process";
 import { Readable } from "node:stream";
 
-/** The names of this machine. Without brackets: httpx refuses an entry with them. Source: docs/wire/processes.md, "Proxies". */
+/** The names of this machine. Without brackets: httpx refuses an entry with them. Source: docs/dev/wire/processes.md, "Proxies". */
 const names = ["127.0.0.1", "localhost", "::1"];
 
 /**
@@ -25,7 +25,7 @@ export function loopbackExemption(
 
 /**
  * Makes this process ask servers of this machine without a proxy, whatever its runtime does with `HTTP_PROXY`. Bun's own `node:http` goes to
- * the proxy too, even with an agent of one's own. Source: docs/wire/processes.md, "Proxies".
+ * the proxy too, even with an agent of one's own. Source: docs/dev/wire/processes.md, "Proxies".
  */
 export function exemptLoopback(): void {
   Object.assign(process.env, loopbackExemption(process.env));

@@ -25,7 +25,7 @@ const usualEndings = ".COM;.EXE;.BAT;.CMD";
  * the shell can start. Arguments reach the program as they are, and the shell runs nothing that stands in them.
  *
  * @throws MillraceError `invalid_request` for an argument that the shell cannot hand on.
- * Source: docs/wire/processes.md, "Batch files on Windows".
+ * Source: docs/dev/wire/processes.md, "Batch files on Windows".
  */
 export function startable(command: string, args: readonly string[], system: System): Startable {
   const { platform = process.platform } = system;

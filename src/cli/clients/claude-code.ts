@@ -5,7 +5,7 @@ import { type ManagedPaths, refuseManaged } from "./managed.ts";
 
 /**
  * Variables that lead Claude Code's requests to another host or cloud, or give them another key or other headers. Settings win over the
- * environment, and an empty value counts as none. Source: docs/wire/clients.md, "Configurations that lead elsewhere".
+ * environment, and an empty value counts as none. Source: docs/dev/wire/clients.md, "Configurations that lead elsewhere".
  */
 const elsewhere = [
   ..."ANTHROPIC_API_KEY ANTHROPIC_UNIX_SOCKET ANTHROPIC_CUSTOM_HEADERS CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CODE_API_BASE_URL".split(

@@ -20,7 +20,7 @@ export const simulateCommand = defineCommand({
     profile: choice("which product and era", profileNames, undefined, { defaultText: "windsurf-2" }),
     home: text("home folder (default: a temporary one, which is deleted at the end)", "<folder>"),
     workspace: text("folder that is open in it", "<folder>"),
-    config: text("a JSON file with options, faults and turns (docs/simulator.md)", "<file>"),
+    config: text("a JSON file with options, faults and turns (docs/dev/simulator.md)", "<file>"),
     rate: text("speed of answers: characters per second, or instant", "<rate>"),
     first: duration("time to the first output of an answer", undefined),
     plan: choice(
@@ -83,7 +83,7 @@ function announce(
   for (const path of [simulator.agentPath, simulator.cliPath])
     if (path !== undefined) out.line(`  agent    ${path} acp`);
   out.line(`  try      HOME=${home} ${typedCommand(io)} serve`);
-  out.line(`  control  ${description.controlUrl} (docs/simulator.md)`);
+  out.line(`  control  ${description.controlUrl} (docs/dev/simulator.md)`);
   out.line("Ctrl-C stops it.");
 }
 
@@ -92,7 +92,7 @@ function readConfig(file: string): string {
     return readFileSync(file, "utf8");
   } catch (error) {
     throw new MillraceError("invalid_request", `The config file ${file} cannot be read.`, {
-      hint: "docs/simulator.md shows one.",
+      hint: "docs/dev/simulator.md shows one.",
       cause: error,
     });
   }

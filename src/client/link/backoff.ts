@@ -31,7 +31,7 @@ const longestAskedMs = 300_000;
 
 /**
  * Ms to wait before the next attach, after `fruitless` (from 1) attaches in a row that brought nothing; undefined when the budget
- * is spent. `random`: 0 to 1. `askedMs`: the gateway's Retry-After, which is a floor. Source: docs/wire/idempotent-streams.md,
+ * is spent. `random`: 0 to 1. `askedMs`: the gateway's Retry-After, which is a floor. Source: docs/dev/wire/idempotent-streams.md,
  * "Hazards".
  */
 export function waitBefore(

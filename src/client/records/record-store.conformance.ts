@@ -25,7 +25,7 @@ export const sampleRecord = (streamKey: string): StreamRecord => ({
   calls: [{ callId: "call-1", eventId: "a4", state: "started", before: { eventId: "a3", chain: "eA==", count: 3 } }],
 });
 
-/** The cases that every record store passes. Source: docs/wire/idempotent-streams.md, "Hazards", "Sealing and tickets". */
+/** The cases that every record store passes. Source: docs/dev/wire/idempotent-streams.md, "Hazards", "Sealing and tickets". */
 export function describeRecordStore(
   name: string,
   harnessOf: () => RecordStoreHarness | Promise<RecordStoreHarness>,

@@ -3,7 +3,7 @@ import type { StreamRecord } from "./record.ts";
 
 /**
  * The place where a client keeps the records of its streams. A record has one owner at a time, and only the owner reads and
- * writes it. Every implementation passes `record-store.conformance.ts`. Source: docs/wire/idempotent-streams.md, "Hazards",
+ * writes it. Every implementation passes `record-store.conformance.ts`. Source: docs/dev/wire/idempotent-streams.md, "Hazards",
  * "Sealing and tickets".
  */
 export interface RecordStore {

@@ -34,7 +34,7 @@ export interface KnownCall {
 
 /**
  * The data that a client must keep to continue a stream after a crash. It is written before the action that it describes: a number is
- * stored before it is sent, a tool is `started` before it runs. Source: docs/wire/idempotent-streams.md, "Client record", "Hazards".
+ * stored before it is sent, a tool is `started` before it runs. Source: docs/dev/wire/idempotent-streams.md, "Client record", "Hazards".
  */
 export interface StreamRecord {
   readonly version: 1;

@@ -5,7 +5,7 @@ import { unreadableRecord } from "./record-store.ts";
 /**
  * The form of a record at rest: `MRSR`, a version byte, the generation (8 bytes, big-endian), a random nonce (12), then AES-256-GCM
  * over its JSON. Everything before the nonce and the stream's key are authenticated too, so that neither another stream's
- * record nor an older one passes for this one. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
+ * record nor an older one passes for this one. Source: docs/dev/wire/idempotent-streams.md, "Sealing and tickets".
  */
 const magic = new TextEncoder().encode("MRSR");
 const formatVersion = 1;

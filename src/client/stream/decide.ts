@@ -10,7 +10,7 @@ import {
 } from "./stream-state.ts";
 
 /**
- * The client's algorithm as a pure step: docs/wire/idempotent-streams.md, "Client algorithm", with what closes its "Hazards".
+ * The client's algorithm as a pure step: docs/dev/wire/idempotent-streams.md, "Client algorithm", with what closes its "Hazards".
  * Numbers are stored before they are sent (H2), close and abort are numbered (H3), the cursor waits for open tool calls (H1), a
  * stream that the server has welcomed is never created again (H6), a tool's start and its result are stored (H8), a
  * fruitless attach counts (H9).

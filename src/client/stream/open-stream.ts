@@ -85,7 +85,7 @@ const keptMs = 7_200_000;
 
 /**
  * Takes every stream that was left in the store, to continue it. Nothing is connected before a stream is read; one that the gateway
- * no longer keeps ends with `expired` then. Source: docs/wire/idempotent-streams.md, "Resuming at the start".
+ * no longer keeps ends with `expired` then. Source: docs/dev/wire/idempotent-streams.md, "Resuming at the start".
  */
 export async function autoResume(
   options: StreamOptions & ResumeOptions,

@@ -32,7 +32,7 @@ const ofTheWay: ReadonlySet<string> = new Set(["no_such_method", "needs_http2"])
 
 /**
  * Sorts a failed call. A refusal is known by its details. Source: docs/stream-protocol.md, "Refusals";
- * docs/wire/idempotent-streams.md, "Client algorithm".
+ * docs/dev/wire/idempotent-streams.md, "Client algorithm".
  */
 export function failureOf(error: unknown): Failure {
   const failure = ConnectError.from(error);

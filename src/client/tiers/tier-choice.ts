@@ -16,7 +16,7 @@ const lossesUntilLeft = 2;
 /**
  * Chooses the tier of the next attach: the best one that is known to work, or not known to fail. A tier is dropped for the life of
  * this object in three cases: it failed and another one worked right after, it failed twice, or it failed once with a clear sign. One
- * for each gateway, shared by its streams. Source: docs/wire/idempotent-streams.md, "Tiers".
+ * for each gateway, shared by its streams. Source: docs/dev/wire/idempotent-streams.md, "Tiers".
  */
 export class TierChoice {
   readonly #tiers: readonly Tier[];

@@ -26,7 +26,7 @@ export type TierName = "bidi" | "sse" | "poll";
 /**
  * One way to carry the protocol: both ways in one call (1), a server stream down and calls up (2), or calls both ways (3). Yields the
  * server's messages; throws Connect's error when the call fails. A clean end without the stream's own end is a loss like any other.
- * Source: docs/wire/idempotent-streams.md, "Tiers".
+ * Source: docs/dev/wire/idempotent-streams.md, "Tiers".
  */
 export interface Tier {
   readonly name: TierName;

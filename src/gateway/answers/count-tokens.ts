@@ -15,7 +15,7 @@ export interface PromptSize {
 /**
  * Estimates the tokens of a request's prompt. It uses the same layout, count and window as generation, so that `count_tokens`,
  * `message_start`, the final usage and `x-millrace-compacted` agree. `contextTokens` is the window, undefined if unknown. A prompt
- * that is too long is counted too; the turn itself reports that. Source: docs/wire/clients.md, "Messages".
+ * that is too long is counted too; the turn itself reports that. Source: docs/dev/wire/clients.md, "Messages".
  *
  * @throws MillraceError `invalid_request` for what cannot be laid out.
  */

@@ -189,7 +189,7 @@ const slice = 1 << 20;
 
 /**
  * A digest of the question in a body, per API. Byte-identical repeats have the same digest. The repeat without streaming that Claude
- * Code falls back to has it as well. Source: docs/wire/clients.md, "Silence and repeats".
+ * Code falls back to has it as well. Source: docs/dev/wire/clients.md, "Silence and repeats".
  */
 export async function fingerprintOf(dialect: string, body: unknown): Promise<string> {
   const hash = createHash("sha256").update(dialect).update("\0");

@@ -48,7 +48,7 @@ type FailedEvent = Extract<TurnEvent, { readonly type: "failed" }>;
 /**
  * A turn as server-sent events of its dialect, each wire event with its cursor as `id:`. In silence the dialect's no-op event is sent, as
  * long as the upstream is known alive. Ends after the terminal event, or with an error of the dialect when the log cannot be read to it.
- * A slow client slows only its own reader. Source: docs/wire/clients.md, "Silence and repeats".
+ * A slow client slows only its own reader. Source: docs/dev/wire/clients.md, "Silence and repeats".
  */
 export async function streamTurn(
   gateway: Gateway,
@@ -143,7 +143,7 @@ async function flow(
 /**
  * Ends a stream: with its last piece, or with its failure. A failure comes apart from the text before it, because Anthropic's SDK drops
  * the events that it reads together with an error. A stream of lines is cut after it: its clients take an orderly end for a whole answer.
- * Source: docs/wire/clients.md, "Silence and repeats".
+ * Source: docs/dev/wire/clients.md, "Silence and repeats".
  */
 async function end(
   { clock, waits }: Gateway,
@@ -286,7 +286,7 @@ export function parseCursor(text: string): WireCursor | undefined {
  * Parses an event id that a reader sent back. `param` is its place in the request.
  *
  * @throws MillraceError `invalid_request` for an id that this turn's log has not handed out. The reader is not moved to the end
- * instead, because that would look like a finished answer. Source: docs/wire/idempotent-streams.md, "What a server must do".
+ * instead, because that would look like a finished answer. Source: docs/dev/wire/idempotent-streams.md, "What a server must do".
  */
 export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastEventId">, param: string): EventId {
   const eventId = eventIdOf(seqOf(text));

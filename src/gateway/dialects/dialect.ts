@@ -63,7 +63,7 @@ export type DialectName = "openai-chat" | "openai-responses" | "openai-compactio
 
 /**
  * One API: pure functions between bodies and turns. Knows no IDE, no clock, no network.
- * Source: docs/architecture.md, "Principles".
+ * Source: docs/dev/architecture.md, "Principles".
  */
 export interface Dialect {
   readonly name: DialectName;

@@ -86,7 +86,7 @@ export interface HostedTool {
 /**
  * The types of hosted tools to leave out of a request, each once. A request with tools of the client's own (`own`: their number) works
  * without them. One whose only tools are hosted is refused: its answer would lack their results. `chosen`: the hosted tool that the
- * request demands. Source: docs/wire/clients.md, "Hosted tools".
+ * request demands. Source: docs/dev/wire/clients.md, "Hosted tools".
  *
  * @throws MillraceError `invalid_request` that names the type and its place.
  */

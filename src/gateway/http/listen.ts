@@ -133,7 +133,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
 
 /**
  * Waits until the first bytes show whether they are HTTP/2's preface, then puts them back. `P` alone is not enough, since POST
- * begins with it too. Source: docs/wire/language-server.md, "Protocols on one port".
+ * begins with it too. Source: docs/dev/wire/language-server.md, "Protocols on one port".
  */
 function sniff(socket: Socket, decide: (isHttp2: boolean) => void): void {
   let got = Buffer.alloc(0);

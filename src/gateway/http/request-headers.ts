@@ -2,7 +2,7 @@ import { unitMs } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { sortableId } from "../../base/ids.ts";
 
-/** Headers that name a client's own session, the more specific first. Source: docs/wire/clients.md, "Session headers". */
+/** Headers that name a client's own session, the more specific first. Source: docs/dev/wire/clients.md, "Session headers". */
 const sessionHeaders = ["x-claude-code-session-id", "x-session-id", "session-id", "x-session-affinity", "thread-id"];
 const longestKey = 255;
 
@@ -35,7 +35,7 @@ export function deploymentOf(pathname: string): string | undefined {
 
 /**
  * The path that a route is looked up by: root aliases and doubled `/v1` folded, `/v1/response` read as `/v1/responses`,
- * slashes at the end dropped, `/openai/…` (Groq) and `/openai/deployments/NAME/…` (Azure) read as what follows. Source: docs/wire/clients.md, "HTTP and model lists".
+ * slashes at the end dropped, `/openai/…` (Groq) and `/openai/deployments/NAME/…` (Azure) read as what follows. Source: docs/dev/wire/clients.md, "HTTP and model lists".
  */
 export function foldPath(pathname: string): string {
   let path = pathname.replace(/\/{2,}/g, "/").replace(/(.)\/+$/, "$1");

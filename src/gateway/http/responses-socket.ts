@@ -57,7 +57,7 @@ export function asksForSocket({ headers, url = "" }: IncomingMessage): boolean {
 /**
  * Serves `POST /v1/responses` over WebSockets: a message `response.create` is a request, and the events of its stream are the messages
  * of the answer. A message is read as a body of HTTP is. A connection that asks nothing ends after `idleMs`, one that sends its message
- * too slowly after `requestMs`. Source: docs/wire/clients.md, "Responses over WebSocket".
+ * too slowly after `requestMs`. Source: docs/dev/wire/clients.md, "Responses over WebSocket".
  */
 export function openResponsesSocket({ app, bodies, callerOf, limits: given }: SocketParts): ResponsesSocket {
   const server = new WebSocketServer({ noServer: true, maxPayload: bodies.mostBytes, perMessageDeflate: false });

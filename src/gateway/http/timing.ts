@@ -14,7 +14,7 @@ export interface Timing {
 
 /**
  * Heartbeats within 15 s, with room for delays; a failure in the first seconds still gets its status.
- * Source: docs/wire/clients.md, "Silence and repeats".
+ * Source: docs/dev/wire/clients.md, "Silence and repeats".
  *
  * An upstream that answers is polled at least every 0.5 s, and a poll may take 10 s, so its answers are at most 10.5 s apart. With
  * `aliveMs` of 7 s:

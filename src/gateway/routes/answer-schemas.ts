@@ -3,7 +3,7 @@ import { instant, maybe } from "../dashboard/inventory.ts";
 
 /*
  * The JSON that routes answer, as they declare it. Members that every answer has are listed. The dialects' answers have more members,
- * which their vendors define. Source: docs/wire/clients.md.
+ * which their vendors define. Source: docs/dev/wire/clients.md.
  */
 
 const openAiUsage = z.looseObject({

@@ -30,7 +30,7 @@ const intents = ["create", "resume", "observe"] as const;
 /**
  * The headers of an attach, checked before a stream is looked up, so that a refusal does not show whether the stream exists.
  *
- * @throws MillraceError `invalid_request` with the header at fault. Source: docs/wire/idempotent-streams.md, "Headers".
+ * @throws MillraceError `invalid_request` with the header at fault. Source: docs/dev/wire/idempotent-streams.md, "Headers".
  */
 export function parseAttach(headers: Headers, caller: string): AttachRequest {
   const cursor = parseEventId(headers.get(cursorHeader)?.trim() || beforeFirst);

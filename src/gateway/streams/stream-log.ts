@@ -27,7 +27,7 @@ export interface StoredStream {
 
 /**
  * Reads all that a stream's logs hold now, and checks the cursor against it before anything is sent. Source:
- * docs/wire/idempotent-streams.md, "What a server must do".
+ * docs/dev/wire/idempotent-streams.md, "What a server must do".
  *
  * @throws MillraceError `expired` when part of it is no longer kept, and with reason `diverged` for a cursor that is not in it, or
  * whose digest differs.

@@ -24,7 +24,7 @@ const maxKeyLength = 16 * 1024;
 
 /**
  * The known forms of a key; any other printable text is used unchanged.
- * Source: docs/wire/processes.md, "Keys of the state database".
+ * Source: docs/dev/wire/processes.md, "Keys of the state database".
  */
 export type KeyForm = "uuid" | "sk-ws" | "devin-session" | "cog" | "unknown";
 
@@ -69,7 +69,7 @@ interface KeySource {
 /**
  * Reads the account from the live `state.vscdb` of this IDE, else from `~/.codeium/config.json` of older builds. If there is an
  * old and a new data folder, the newest with an account counts. Each file that was read becomes a trace entry; the
- * key never does. Source: docs/wire/devin-desktop.md, "Data folders".
+ * key never does. Source: docs/dev/wire/devin-desktop.md, "Data folders".
  */
 export async function readAccount(
   host: Host,

@@ -12,7 +12,7 @@ export type StoredKey = NonNullable<ReturnType<typeof parseApiKey>> & { readonly
 
 /**
  * The file in which `devin auth login` keeps its key. `environment` holds the variables of that home's user: the folder of
- * user data may be another one. Source: docs/wire/devin-desktop.md, "The agent program".
+ * user data may be another one. Source: docs/dev/wire/devin-desktop.md, "The agent program".
  */
 export function credentialsFile(
   platform: Host["platform"],

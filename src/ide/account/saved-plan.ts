@@ -8,7 +8,7 @@ const authRow = "windsurfAuthStatus";
 
 /**
  * Reads the rows in which an app saves the plan; undefined when its database cannot be read. Takes no key out of it.
- * Source: docs/wire/devin-desktop.md, "The saved plan".
+ * Source: docs/dev/wire/devin-desktop.md, "The saved plan".
  */
 export async function readSavedPlan(
   host: Host,

@@ -20,7 +20,7 @@ const walMode = 2; // byte 18 of a database header: the file-format write versio
  * Reads keys of an IDE's `state.vscdb` while the IDE writes it, one attempt; `busy` asks for another one. `name*` stands for every
  * key that begins with `name`. The file is opened read-only and never copied, since copies of a live database were stale or
  * malformed. No file is left beside it: a cleanly closed WAL database, which no program has open, is read as immutable.
- * Source: docs/wire/processes.md, "Reading a live database".
+ * Source: docs/dev/wire/processes.md, "Reading a live database".
  */
 export async function readStateOnce(
   path: string,

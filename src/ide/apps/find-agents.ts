@@ -27,7 +27,7 @@ interface Candidate {
 /**
  * The agent program of each installed app and the vendor's CLI. Nothing is run: files say what they are. A program
  * counts only if this user may run it and no other user could have put it there. `running` holds the paths of this
- * user's programs that belong to an app. Source: docs/wire/devin-desktop.md, "The agent program".
+ * user's programs that belong to an app. Source: docs/dev/wire/devin-desktop.md, "The agent program".
  */
 export async function findAgents(
   options: DiscoverOptions,
@@ -182,7 +182,7 @@ async function describeAgent(
   };
 }
 
-/** Whether a stand-in's file lies beside a CLI; see docs/simulator.md. */
+/** Whether a stand-in's file lies beside a CLI; see docs/dev/simulator.md. */
 async function isMarked({ host }: DiscoverOptions, path: string, signal: AbortSignal): Promise<boolean> {
   return (await host.fileFacts(path.replace(/[^\\/]+$/, standInFile), signal)) !== undefined;
 }

@@ -22,7 +22,7 @@ export interface AppPlaces {
   readonly variables: Readonly<Record<string, string | undefined>>;
 }
 
-/** Folders that hold apps, each by its own name. Source: docs/wire/devin-desktop.md, "Installed forms". */
+/** Folders that hold apps, each by its own name. Source: docs/dev/wire/devin-desktop.md, "Installed forms". */
 export function appFolders({ platform, homes, onlyHomes, variables }: AppPlaces): readonly string[] {
   const system = (...folders: readonly (string | undefined)[]) =>
     onlyHomes ? [] : folders.filter((folder) => folder !== undefined && folder !== "").map(String);

@@ -3,7 +3,7 @@ import type { Platform, ServerEnvironment } from "../host/host.ts";
 
 /**
  * Names of a product's data folder, today's first. A machine that was upgraded may have the old one, the new one or both.
- * Source: docs/wire/devin-desktop.md, "Data folders".
+ * Source: docs/dev/wire/devin-desktop.md, "Data folders".
  */
 const dataFolders: Readonly<Record<IdeVariant, readonly string[]>> = {
   windsurf: ["Devin", "Windsurf"],

@@ -15,7 +15,7 @@ const fileName = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.pb$/i;
 
 /**
  * Where Windsurf and Windsurf Next keep their conversations in a home.
- * Source: docs/wire/processes.md, "Conversation folders".
+ * Source: docs/dev/wire/processes.md, "Conversation folders".
  */
 export function codeiumFoldersIn(home: string): readonly string[] {
   return promptedVariants.map((name) => join(home, ".codeium", name));

@@ -24,7 +24,7 @@ interface SystemProgram {
 const psProgram: SystemProgram = { name: "ps", at: "/bin/ps" };
 const lsofProgram: SystemProgram = { name: "lsof", at: "/usr/sbin/lsof" };
 
-/** macOS through `ps` and `lsof`, both part of the system. Source: docs/wire/processes.md, "Reading the process list". */
+/** macOS through `ps` and `lsof`, both part of the system. Source: docs/dev/wire/processes.md, "Reading the process list". */
 export function openDarwinHost(options: DarwinHostOptions): Host {
   /** By name on the PATH, else where the system keeps it: a service may run with a short PATH. */
   async function run(

@@ -9,7 +9,7 @@ export interface CommandLine {
   readonly args: readonly string[];
 }
 
-/** A variable in the environment of every stand-in; see docs/simulator.md. */
+/** A variable in the environment of every stand-in; see docs/dev/simulator.md. */
 export const standInVariable = "MILLRACE_STAND_IN";
 
 /** What discovery reads of another process' environment, on every system; nothing else of it is kept. */

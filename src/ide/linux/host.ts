@@ -31,7 +31,7 @@ const maxEnvironBytes = 4 * 1024 * 1024;
 const maxTableBytes = 8 * 1024 * 1024; // listening sockets come first in the table
 const maxCmdlineBytes = 256 * 1024;
 
-/** Linux through `/proc` alone: no `ps`, no `lsof`. Source: docs/wire/processes.md, "Reading the process list". */
+/** Linux through `/proc` alone: no `ps`, no `lsof`. Source: docs/dev/wire/processes.md, "Reading the process list". */
 export function openLinuxHost(options: LinuxHostOptions): Host {
   const proc = options.procRoot ?? "/proc";
   const root = options.fileRoot ?? "";

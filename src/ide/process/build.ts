@@ -27,7 +27,7 @@ const product = z.object({
 const maxManifestBytes = 4 * 1024 * 1024;
 const sane = /^[\w.+-]{1,64}$/;
 
-/** The build, as the server reports it, else as its installation does. Source: docs/wire/processes.md, "Programs and folders", "Arguments". */
+/** The build, as the server reports it, else as its installation does. Source: docs/dev/wire/processes.md, "Programs and folders", "Arguments". */
 export async function buildOfServer(
   host: Host,
   { program, flags, environment }: ServerCommand,

@@ -40,7 +40,7 @@ export function looksLikeServer(command: CommandLine): boolean {
 /**
  * Decides whether a command line is a product's language server, first by flags and then by path; a binary's name alone decides
  * nothing. Antigravity's flags win over all other signs, because mistaking it for another product would send it prompts.
- * Source: docs/wire/processes.md, "Telling products apart".
+ * Source: docs/dev/wire/processes.md, "Telling products apart".
  */
 export function classify(command: CommandLine): Classification {
   const path = command.program.replaceAll("\\", "/");

@@ -22,7 +22,7 @@ const maxLength = 512;
 /**
  * Every token that a process may take, likeliest first: its environment (1.9577 and later), its `--csrf_token` (before),
  * the one that worked last time for this very process. Flags are looked up by their whole name, so that
- * `--extension_server_csrf_token`, which opens another server, is never taken. Source: docs/wire/processes.md, "Arguments".
+ * `--extension_server_csrf_token`, which opens another server, is never taken. Source: docs/dev/wire/processes.md, "Arguments".
  */
 export function csrfTokens(
   environment: ServerEnvironment | undefined,

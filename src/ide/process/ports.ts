@@ -21,7 +21,7 @@ const maxPorts = 16;
 /**
  * The ports of a server's process, in the order to try them: the port that answered last, the ports of its command line, then
  * those near the editor's port (the lowest above it, three above it among them), then the rest. Only ports that the process
- * itself holds are tried; hints change the order and never add a port. Source: docs/wire/language-server.md, "Ports".
+ * itself holds are tried; hints change the order and never add a port. Source: docs/dev/wire/language-server.md, "Ports".
  */
 export async function listPorts(
   host: Host,

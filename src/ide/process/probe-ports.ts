@@ -45,7 +45,7 @@ export function extraTimeFor(tookMs: number): number {
 
 /**
  * Asks port by port, each with each token, until one answers; then the silent ones again, all at the same time and with more patience;
- * else the first that replied with an error. A server's ports come in no fixed order. Source: docs/wire/devin-desktop.md, "Processes".
+ * else the first that replied with an error. A server's ports come in no fixed order. Source: docs/dev/wire/devin-desktop.md, "Processes".
  */
 export async function probePorts(
   probe: Probe,

@@ -23,7 +23,7 @@ const netstatLimitMs = 5_000;
 
 /**
  * Windows through PowerShell (CIM) and, where that fails, `netstat`.
- * Source: docs/wire/processes.md, "Reading the process list", "Environment of another Windows process".
+ * Source: docs/dev/wire/processes.md, "Reading the process list", "Environment of another Windows process".
  */
 export function openWindowsHost(options: WindowsHostOptions): Host {
   const system = (...path: readonly string[]) => [options.systemRoot, "System32", ...path].join("\\");

@@ -111,7 +111,7 @@ export function parseConnections(json: unknown): readonly SocketRow[] {
 
 /**
  * Parses the listening sockets in the output of `netstat -ano`. The word for the state is in the user's language, so a listener is
- * recognised by its empty foreign address. Source: docs/wire/processes.md, "Reading the process list".
+ * recognised by its empty foreign address. Source: docs/dev/wire/processes.md, "Reading the process list".
  */
 export function parseNetstat(text: string): readonly SocketRow[] {
   const rows: SocketRow[] = [];

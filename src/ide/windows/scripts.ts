@@ -43,7 +43,7 @@ export const listeningScript = `${head}Get-NetTCPConnection -State Listen |
 /**
  * Reads the environment block of a 64-bit process of this user out of its memory, because Windows has no command for it:
  * PEB + 0x20 is ProcessParameters, + 0x80 of that the block, + 0x3F0 its size.
- * Source: docs/wire/processes.md, "Environment of another Windows process".
+ * Source: docs/dev/wire/processes.md, "Environment of another Windows process".
  */
 const pebReader = `using System;
 using System.Collections.Generic;

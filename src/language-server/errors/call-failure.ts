@@ -14,7 +14,7 @@ import { upstreamReason } from "./errors.ts";
  * - `retired`: Cascade was removed from this build or model; it did not act, and never will
  * - `refused`: it answered with any other error, and did not act
  *
- * Source: docs/wire/language-server.md, "Status codes", "CSRF token refused", "Error texts", "After a restart".
+ * Source: docs/dev/wire/language-server.md, "Status codes", "CSRF token refused", "Error texts", "After a restart".
  */
 export type CallFailureKind =
   | "not_sent"

@@ -57,8 +57,8 @@ const schemaHint = "This build of the IDE may have changed its protocol; run `mi
 /**
  * The one table from what a language server writes to what it means, first match wins. The text may come as a gRPC
  * trailer, in a Connect error, as an in-band `is_error` message or in an error step. The recorded text of every row is in
- * `errors.test.ts`. Source: docs/wire/language-server.md, "Error texts", "CSRF token refused";
- * docs/wire/devin-desktop.md, "Cascade".
+ * `errors.test.ts`. Source: docs/dev/wire/language-server.md, "Error texts", "CSRF token refused";
+ * docs/dev/wire/devin-desktop.md, "Cascade".
  */
 export const errorTable: readonly ErrorRow[] = [
   {
@@ -251,7 +251,7 @@ export const errorTable: readonly ErrorRow[] = [
   },
 ];
 
-/** Node's codes of sockets, HTTP and TLS, by prefix; first match wins. Source: docs/wire/language-server.md, "Error texts". */
+/** Node's codes of sockets, HTTP and TLS, by prefix; first match wins. Source: docs/dev/wire/language-server.md, "Error texts". */
 export const nodeErrorTable: readonly ErrorRow[] = [
   {
     pattern: /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/,

@@ -26,7 +26,7 @@ export interface UpstreamDetails {
  * Translates any error of a call into ours. Reads gRPC trailers, Connect errors and Node's socket errors. If the signal aborted, its
  * reason takes precedence over errors that it caused.
  *
- * Source: docs/wire/language-server.md, "Status codes", "CSRF token refused", "Error texts".
+ * Source: docs/dev/wire/language-server.md, "Status codes", "CSRF token refused", "Error texts".
  */
 export function translateError(error: unknown, context: ErrorContext, signal?: AbortSignal): MillraceError {
   if (isMillraceError(error)) return error;
@@ -47,7 +47,7 @@ export function translateError(error: unknown, context: ErrorContext, signal?: A
 /**
  * An error step of a trajectory (`error_message` step, or field 31 of any step), as ours.
  *
- * Source: docs/wire/cascade.md, "Trajectories and steps", "Reading an answer".
+ * Source: docs/dev/wire/cascade.md, "Trajectories and steps", "Reading an answer".
  */
 export function errorFromDetails(details: CortexErrorDetails, context: ErrorContext): MillraceError {
   const texts = [details.userErrorMessage, details.shortError, details.fullError, details.details];
@@ -72,7 +72,7 @@ export function upstreamReason(error: unknown): UpstreamReason | undefined {
 /**
  * The same error, or `backend_retired` if it reports a missing call in a build whose Cascade was removed.
  *
- * Source: docs/wire/devin-desktop.md, "Cascade": no text of such a server is known, so the version decides.
+ * Source: docs/dev/wire/devin-desktop.md, "Cascade": no text of such a server is known, so the version decides.
  */
 export function asRetired(error: unknown, ideVersion: string): unknown {
   if (!isWithoutCascade(ideVersion) || upstreamReason(error) !== "not_implemented") return error;

@@ -4,7 +4,7 @@ import type { UpstreamReason } from "./error-table.ts";
 
 /**
  * The recorded text, the status it came with, and what it means.
- * Source: docs/wire/language-server.md, "Error texts", "CSRF token refused".
+ * Source: docs/dev/wire/language-server.md, "Error texts", "CSRF token refused".
  */
 export const recorded: readonly (readonly [text: string, code: Code, meaning: ErrorCode, reason: UpstreamReason])[] = [
   ["unsupported content type text/html", Code.Unknown, "upstream_failed", "not_the_server"],

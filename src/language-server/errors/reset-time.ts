@@ -8,7 +8,7 @@ export interface ResetTime {
 
 /**
  * Finds in a limit's text when it ends: a Go duration (`Resets in: 3h0m0s`), words (`try again in 5 minutes`), or an
- * RFC 3339 instant (`reset at 2026-02-26T15:23:41Z`). Source: docs/wire/language-server.md, "Error texts".
+ * RFC 3339 instant (`reset at 2026-02-26T15:23:41Z`). Source: docs/dev/wire/language-server.md, "Error texts".
  */
 export function parseResetTime(text: string, nowMs: number): ResetTime | undefined {
   const instant = /\b(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2}))/.exec(text)?.[1];

@@ -39,7 +39,7 @@ type Attempt = "answered" | "replied" | ProbeFailure;
  * of an answer decides (content type, trailers, Connect's error body), and its payload is not read. Two RPCs are tried before a
  * protocol is given up. Sends the CSRF token and nothing else: no API key, no prompt. Throws only the signal's reason.
  *
- * Source: docs/wire/language-server.md, "Probing".
+ * Source: docs/dev/wire/language-server.md, "Probing".
  */
 export async function probePort(target: ProbeTarget, signal: AbortSignal): Promise<ProbeResult> {
   const attemptMs = target.attemptMs ?? 1_500;

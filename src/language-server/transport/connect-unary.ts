@@ -125,7 +125,7 @@ interface Entry {
  * Sends requests so that the server reads them in order, although each uses another connection. A request is written
  * once the server began to answer the one before it, or 10 ms after that one was written.
  *
- * Source: docs/wire/language-server.md, "Order of the requests".
+ * Source: docs/dev/wire/language-server.md, "Order of the requests".
  */
 export class RequestOrder {
   readonly #waiting = new Set<Entry>();

@@ -23,7 +23,7 @@ export interface Endpoint {
   readonly csrfToken: Secret;
 }
 
-/** The IDE's fields in `Metadata`, beside the API key. Source: docs/wire/language-server.md, "Metadata". */
+/** The IDE's fields in `Metadata`, beside the API key. Source: docs/dev/wire/language-server.md, "Metadata". */
 export interface IdeIdentity {
   readonly variant: IdeVariant;
   /** From `--windsurf_version`; empty without it. */

@@ -37,7 +37,7 @@ export interface LeanOptions {
  * A transport with cheap unary calls: no combined signals, no async iterables, and interceptors only if there are any. A poll is
  * such a call, and a turn makes up to fifty a second. Serialisation is the library's, and so are the errors.
  *
- * Source: docs/performance.md, "The hot call".
+ * Source: docs/dev/performance.md, "The hot call".
  */
 export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport {
   const { interceptors, stamp, baseUrl } = options;

@@ -9,7 +9,7 @@ export type CheckHolder = () => Promise<void>;
  * Makes one TCP connection to a server, with TLS if the server wants it, and checks its holder before anything but a handshake is
  * sent. A self-signed certificate is accepted from loopback hosts only.
  *
- * @throws Node's error of the connection, or the check's error. Source: docs/wire/language-server.md, "Connections".
+ * @throws Node's error of the connection, or the check's error. Source: docs/dev/wire/language-server.md, "Connections".
  */
 export async function openSocket(
   endpoint: Pick<Endpoint, "host" | "port" | "tls">,

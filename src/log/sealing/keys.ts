@@ -79,7 +79,7 @@ export function cipherKey(bytes: Uint8Array): KeyObject {
 /**
  * A key written as 43 characters of base64url, strictly: the same bytes have one spelling. Throws
  * `invalid_request` otherwise, since Node's own decoder accepts four spellings.
- * Source: docs/wire/idempotent-streams.md, "Headers".
+ * Source: docs/dev/wire/idempotent-streams.md, "Headers".
  */
 export function parseKey(key: Secret): KeyObject {
   const text = key.reveal();

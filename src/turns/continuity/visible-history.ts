@@ -167,7 +167,7 @@ const volatile = [
 
 /**
  * A system text for the digest only; the model always gets it whole.
- * Source: docs/wire/clients.md, "System prompts that change".
+ * Source: docs/dev/wire/clients.md, "System prompts that change".
  */
 export function withoutVolatile(text: string): string {
   return volatile.reduce((rest, form) => rest.replace(form, ""), text);

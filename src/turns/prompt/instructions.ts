@@ -6,7 +6,7 @@ import type { ShownTool, ToolNames } from "../tools/names.ts";
 /** A text block that Claude Code puts before its system prompt: client metadata, new in every conversation, no instruction. */
 const billingHeader = /^\s*x-anthropic-billing-header\b/i;
 
-/** The texts of a message that are meant for the model, in order. Source: docs/wire/clients.md, "Messages". */
+/** The texts of a message that are meant for the model, in order. Source: docs/dev/wire/clients.md, "Messages". */
 export function modelTexts(parts: readonly Part[]): readonly string[] {
   return parts.flatMap((part) => (part.type === "text" && !billingHeader.test(part.text) ? [part.text] : []));
 }

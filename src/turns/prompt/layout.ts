@@ -190,7 +190,7 @@ function formOf({ responseFormat, toolChoice }: TurnRequest, hasTools: boolean):
 
 /**
  * Above this size the tools' texts are shortened. Around 30 KB of prompt right after the start the panel state is lost, and tool lists
- * are the largest part of clients' requests. Source: docs/wire/cascade.md, "Panel state".
+ * are the largest part of clients' requests. Source: docs/dev/wire/cascade.md, "Panel state".
  */
 export const toolsBytes = 30_000;
 /** From this size on the tools' texts are shortened by all steps at once, because each step reads every schema again. */

@@ -12,7 +12,7 @@ export function devinNames(clientName: string): readonly string[] {
 /**
  * The style for Devin if the configuration names none. Plain questions go to its default agent in `ask` mode, as the vendor
  * intends. A request with client tools goes to the agent type that has no tools: the default agent would use its own tools
- * instead of the client's. Source: docs/wire/acp.md, "Permissions".
+ * instead of the client's. Source: docs/dev/wire/acp.md, "Permissions".
  */
 const devinStyles: Readonly<Record<PromptForm, AcpStyle>> = { text: "ask", tools: "summarizer", json: "ask" };
 

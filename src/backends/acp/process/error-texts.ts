@@ -7,7 +7,7 @@ const mostTexts = 20;
 
 /**
  * The texts of an error's `data`: itself, or members of it, also as JSON inside a text. `marks` gets the codes beside them.
- * Source: docs/wire/acp.md, "Errors".
+ * Source: docs/dev/wire/acp.md, "Errors".
  */
 export function textsIn(data: unknown, marks: string[], level: number): readonly string[] {
   if (level > mostLevels || marks.length > mostTexts) return [];

@@ -32,7 +32,7 @@ const signInHint = "Run `devin auth login` in a terminal, or sign in inside Devi
 
 /**
  * The meaning of an agent's errors. The first row that fits wins: by text, then by cause, then by code. An agent's own `retryable` is
- * not read: quota errors were seen with it. Source: docs/wire/acp.md, "Errors".
+ * not read: quota errors were seen with it. Source: docs/dev/wire/acp.md, "Errors".
  */
 const table: readonly Row[] = [
   {
@@ -189,7 +189,7 @@ export function titlesFreely(agent: string): MillraceError {
 
 /**
  * Does `work` once more where the agent's process ended meanwhile, or was killed while it started. `work` must not send a prompt.
- * A row of docs/retries.md.
+ * A row of docs/dev/retries.md.
  */
 export async function twiceIfKilled<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -2,7 +2,7 @@ import type { AcpModel, SessionOffer } from "../wire/session-offer.ts";
 
 /**
  * The modes in which an agent does not write without asking, the most restrictive first. They are whole names: in a longer one
- * ("plan and execute", "don't ask") another word may say that the agent acts. Source: docs/wire/acp-measured.md, "Modes and what they
+ * ("plan and execute", "don't ask") another word may say that the agent acts. Source: docs/dev/wire/acp-measured.md, "Modes and what they
  * prevent".
  */
 const restrictive = ["ask", "read only", "workspace read only", "readonly", "chat", "plan"];
@@ -25,7 +25,7 @@ export function quietMode({ mode }: SessionOffer, isKnown: boolean): string | un
   return names.map((name) => mode?.ids.find((id) => words(id) === name)).find((id) => id !== undefined);
 }
 
-/** How hard a model thinks, in the words that agents use for it. Source: docs/wire/acp.md, "Sessions". */
+/** How hard a model thinks, in the words that agents use for it. Source: docs/dev/wire/acp.md, "Sessions". */
 const effortWord = /^(?:none|minimal|low|medium|high|xhigh|max)$/;
 const named = /^(.+)@([a-z]+)$/;
 

@@ -28,7 +28,7 @@ const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> =
 /**
  * The terminal event of a prompt that has ended. A tool step with an effect takes precedence over everything else. Devin's own cause
  * takes precedence over ACP's stop reason, which is `end_turn` for many failures. Both ends name the tools that the agent read with.
- * Source: docs/wire/acp.md, "Prompts".
+ * Source: docs/dev/wire/acp.md, "Prompts".
  */
 export function conclude(
   end: Exclude<PromptEnd, { readonly type: "died" }>,

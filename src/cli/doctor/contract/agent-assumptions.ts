@@ -11,7 +11,7 @@ export interface AgentObservation {
 
 const sessions = "acp.md, Sessions";
 const inSessions = { source: sessions, certainty: "several sources" } as const;
-/** Source: docs/wire/acp.md, "Errors". */
+/** Source: docs/dev/wire/acp.md, "Errors". */
 const noSuchSession = -32016;
 
 /** The assumptions about the agent program. */

@@ -16,7 +16,7 @@ const all: readonly Omit<Assumption<never>, "check">[] = [
   ...toolAssumptions,
 ];
 
-test("docs/discovery.md lists every assumption as it is checked, and no other", () => {
+test("docs/dev/discovery.md lists every assumption as it is checked, and no other", () => {
   const page = readFileSync(join(docs, "discovery.md"), "utf8");
   const rows = page.split("\n").filter((line) => /^\| `(?:server|agent)\./.test(line));
   const links = all.map(({ source }) => source.split(", "));
@@ -29,7 +29,7 @@ test("docs/discovery.md lists every assumption as it is checked, and no other", 
 });
 
 test.each(all.map(({ id, source }) => [id, source] as const))(
-  "what %s names is a heading of docs/wire",
+  "what %s names is a heading of docs/dev/wire",
   (_, source) => {
     const [file = "", heading = ""] = source.split(", ");
     expect(readFileSync(join(docs, "wire", file), "utf8").split("\n")).toContain(`## ${heading}`);

@@ -71,7 +71,7 @@ export interface Assumption<S> {
   /** Stable: reports are compared by it. */
   readonly id: string;
   readonly sentence: string;
-  /** A page of docs/wire and its heading. */
+  /** A page of docs/dev/wire and its heading. */
   readonly source: string;
   readonly certainty: Certainty;
   readonly check: (seen: S) => Observation;

@@ -32,7 +32,7 @@ function typeOf(block: unknown): string {
   return isObject(block) && typeof block["type"] === "string" ? block["type"] : "";
 }
 
-/** Reads the directives of a conversation. One that cannot be read changes nothing. Source: docs/wire/clients.md, "Messages". */
+/** Reads the directives of a conversation. One that cannot be read changes nothing. Source: docs/dev/wire/clients.md, "Messages". */
 export function readDirectives(messages: readonly WireMessage[]): Directives {
   let effort: unknown;
   const tools = new Map<string, boolean>();

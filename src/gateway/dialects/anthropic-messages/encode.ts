@@ -18,7 +18,7 @@ import { type MessagesWire, parseMessagesRequest } from "./request.ts";
 
 /**
  * Message events: `message_start`, blocks one after the other, `message_delta`, `message_stop`. Thinking comes without a
- * signature, because only the vendor can sign. Source: docs/wire/clients.md, "Messages".
+ * signature, because only the vendor can sign. Source: docs/dev/wire/clients.md, "Messages".
  *
  * A rewrite is sent as in Chat Completions: the text delta's event carries `millrace: { rewritten: <whole text> }`.
  */

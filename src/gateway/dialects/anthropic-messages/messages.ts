@@ -26,7 +26,7 @@ const thinking = z.object({ type: z.string(), thinking: z.string(), signature: z
 /** Claude Code's first system block: client metadata that changes with every conversation, and no part of the prompt. */
 const billingHeader = /^x-anthropic-billing-header\b/i;
 
-/** The system prompt as messages; Claude Code's billing line is left out. Source: docs/wire/clients.md, "Messages". */
+/** The system prompt as messages; Claude Code's billing line is left out. Source: docs/dev/wire/clients.md, "Messages". */
 export function parseSystem(system: z.infer<typeof systemSchema>, history: History): Message[] {
   if (system === null || system === undefined) return [];
   const blocks = typeof system === "string" ? [{ type: "text", text: system }] : system;
@@ -39,7 +39,7 @@ export function parseSystem(system: z.infer<typeof systemSchema>, history: Histo
 /**
  * Messages of every role; those of a role that is not known are left out. A user message with tool results becomes those results, in
  * order, and then its other parts. Thinking is kept only where a vendor signed it; Millrace never signs. Changes of tools and of the
- * effort are no part of the prompt (`directives.ts`). Source: docs/wire/clients.md, "Messages".
+ * effort are no part of the prompt (`directives.ts`). Source: docs/dev/wire/clients.md, "Messages".
  *
  * @throws MillraceError `invalid_request` with the path of what does not fit.
  */

@@ -35,7 +35,7 @@ const efforts: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high",
 /**
  * A Messages request. Beta headers, `cache_control`, `context_management`, `metadata` and unknown members are not read.
  *
- * @throws MillraceError `invalid_request` with the path of the field. Source: docs/wire/clients.md, "Messages".
+ * @throws MillraceError `invalid_request` with the path of the field. Source: docs/dev/wire/clients.md, "Messages".
  */
 export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wire: MessagesWire } {
   const parsed = parseBody(messagesBody, body);
@@ -105,7 +105,7 @@ const probe = z.object({
 
 /**
  * The answer to the message by which Claude Code sees whether its account answers. It is made here, because a model would cost
- * the user a prompt at each poll. Undefined for every other body. Source: docs/wire/clients.md, "Messages".
+ * the user a prompt at each poll. Undefined for every other body. Source: docs/dev/wire/clients.md, "Messages".
  */
 export function answerQuotaProbe(body: unknown, requestId: string): unknown {
   const parsed = probe.safeParse(body);

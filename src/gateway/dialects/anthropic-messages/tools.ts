@@ -150,7 +150,7 @@ const known: readonly { readonly type: RegExp; readonly tool: Omit<Tool, "name">
 
 /**
  * A tool that the API defines and the client runs: a request names only its type, so its form comes from here. Undefined for others.
- * Source: docs/wire/clients.md, "Hosted tools".
+ * Source: docs/dev/wire/clients.md, "Hosted tools".
  */
 export function clientTool(type: string | null | undefined, name: string | null | undefined): Tool | undefined {
   const found = type ? known.find((tool) => tool.type.test(type)) : undefined;

@@ -30,7 +30,7 @@ export interface ParsedMessage {
 
 /**
  * @throws MillraceError `invalid_request` for an empty message, a result that cannot be read, and a chunk without a number.
- * Source: docs/wire/idempotent-streams.md, "Messages".
+ * Source: docs/dev/wire/idempotent-streams.md, "Messages".
  */
 export function parseMessage(message: ClientMessage): ParsedMessage {
   const input = inputOf(message);

@@ -28,7 +28,7 @@ export interface StreamEncoderOptions {
 type ChunkInit = Omit<MessageInitShape<typeof ServerChunkSchema>, "eventId" | "$typeName">;
 type EndInit = Omit<MessageInitShape<typeof StreamEndSchema>, "eventCount" | "chainDigest" | "$typeName">;
 
-/** A tool of the client's own, called by name. Source: docs/wire/idempotent-streams.md, "Messages". */
+/** A tool of the client's own, called by name. Source: docs/dev/wire/idempotent-streams.md, "Messages". */
 const ownTool = 19;
 
 /**

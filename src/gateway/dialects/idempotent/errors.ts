@@ -5,7 +5,7 @@ import { ErrorDetails_Error as E, ErrorDetailsSchema } from "../../../proto/aise
 /**
  * When another attach may help. Such an error carries no details, and details are the only sign on which an original client
  * stops. `begun`: another attach helps once the stream's request was accepted; before that the error is final.
- * Source: docs/wire/idempotent-streams.md, "Client algorithm".
+ * Source: docs/dev/wire/idempotent-streams.md, "Client algorithm".
  */
 type Passes = "always" | "begun" | "never";
 
@@ -15,7 +15,7 @@ interface Meaning {
   readonly passes: Passes;
 }
 
-/** Every code on this wire. Source: docs/wire/idempotent-streams.md, "Error details". */
+/** Every code on this wire. Source: docs/dev/wire/idempotent-streams.md, "Error details". */
 const meanings = {
   ide_not_running: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "begun" },
   not_signed_in: { connect: Code.FailedPrecondition, error: E.NOT_LOGGED_IN, passes: "never" },

@@ -1,7 +1,7 @@
 import { MillraceError } from "../../../base/errors.ts";
 import { eventIdOf } from "../../../log/event.ts";
 
-/** The cursor before the first event of a stream. Source: docs/wire/idempotent-streams.md, "Headers". */
+/** The cursor before the first event of a stream. Source: docs/dev/wire/idempotent-streams.md, "Headers". */
 export const beforeFirst = "0";
 
 /**

@@ -11,12 +11,12 @@ import { refuse } from "../parse-body.ts";
 import type { ToolResult } from "./client-message.ts";
 import { refuseImages } from "./unread.ts";
 
-/** By `thinking_level`. Source: docs/wire/idempotent-streams.md, "Messages". */
+/** By `thinking_level`. Source: docs/dev/wire/idempotent-streams.md, "Messages". */
 const efforts = { 1: "medium", 2: "high" } as const;
 
 /**
  * A chat request. @throws MillraceError `invalid_request` with the field at fault.
- * Source: docs/wire/idempotent-streams.md, "Messages".
+ * Source: docs/dev/wire/idempotent-streams.md, "Messages".
  */
 export function parseChat(chat: StreamUnifiedChatRequest): TurnRequest {
   const model = chat.modelDetails?.modelName?.trim() ?? "";

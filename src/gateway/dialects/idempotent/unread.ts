@@ -4,7 +4,7 @@ import { refuse } from "../parse-body.ts";
 
 /**
  * Fields of the original messages whose layout is not public, by number.
- * Source: docs/wire/idempotent-streams.md, "Unread fields".
+ * Source: docs/dev/wire/idempotent-streams.md, "Unread fields".
  */
 const chatFields: Readonly<Record<number, string>> = {
   3: "explicit_context",

@@ -24,7 +24,7 @@ interface LineParts {
 
 /**
  * Lines of Ollama's stream: each text and thought as it comes, each call whole, and a last line with `done`. Rewrites are sent as in
- * Chat Completions. Source: docs/wire/clients.md, "Ollama".
+ * Chat Completions. Source: docs/dev/wire/clients.md, "Ollama".
  */
 function ollamaEncoder(context: EncodeContext): Encoder {
   const fold = new AnswerFold(context.parsed.request);
@@ -116,7 +116,7 @@ function durationsOf({ createdAtMs }: EncodeContext, answer: Answer): JsonObject
   };
 }
 
-/** An error as Ollama writes it, whole and in a stream: its clients show `error` as it is. Source: docs/wire/clients.md, "Ollama". */
+/** An error as Ollama writes it, whole and in a stream: its clients show `error` as it is. Source: docs/dev/wire/clients.md, "Ollama". */
 function ollamaErrorBody({ message, hint }: ErrorRecord): { readonly error: string } {
   return { error: `${message} ${hint}`.trim() };
 }

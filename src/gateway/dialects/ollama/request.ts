@@ -55,7 +55,7 @@ export interface OllamaWire {
  * A request of either route. Streams unless the body says no. Options of local models (`num_ctx`, `keep_alive`, `temperature`,
  * `template`) are ignored.
  *
- * @throws MillraceError `invalid_request` with the path of the field. Source: docs/wire/clients.md, "Ollama".
+ * @throws MillraceError `invalid_request` with the path of the field. Source: docs/dev/wire/clients.md, "Ollama".
  */
 export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire: OllamaWire } {
   if (typeof body === "object" && body !== null && "messages" in body) {
@@ -75,7 +75,7 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
 
 /**
  * The answer to a body without a question, by which clients load a model ahead, or unload it (`keep_alive: 0`): it is loaded always.
- * Undefined for a question. Source: docs/wire/clients.md, "Ollama".
+ * Undefined for a question. Source: docs/dev/wire/clients.md, "Ollama".
  */
 export function answerLoad(body: unknown, form: OllamaWire["form"], nowMs: number): unknown {
   const asked = z

@@ -50,7 +50,7 @@ const functionMessage = z.object({ name: z.string().min(1), content: content.nul
 
 const anyMessage = z.looseObject({ role: z.string() });
 
-/** `messages` of a chat completion request. Each message is read by its role. Source: docs/wire/clients.md, "Chat Completions". */
+/** `messages` of a chat completion request. Each message is read by its role. Source: docs/dev/wire/clients.md, "Chat Completions". */
 export const messagesSchema = z.array(anyMessage).min(1, "At least one message is needed.");
 
 type WireMessage = z.infer<typeof anyMessage>;

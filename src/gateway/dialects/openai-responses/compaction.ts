@@ -13,7 +13,7 @@ interface CompactionWire {
 
 /**
  * `POST /v1/responses/compact`: one prompt that asks for notes. The answer is the user's messages and one item that holds the notes,
- * which a later request brings back. `previous`: as for a response. Source: docs/wire/clients.md, "Responses".
+ * which a later request brings back. `previous`: as for a response. Source: docs/dev/wire/clients.md, "Responses".
  */
 export function compaction(previous: readonly Message[]): Dialect {
   return {

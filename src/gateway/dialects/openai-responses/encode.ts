@@ -29,7 +29,7 @@ const spoken = {
  * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then `[DONE]`.
  * An event `error` comes before `failed`, as at the vendor: clients that ignore `failed` would take half an answer for a whole one.
  * `sequence_number` counts from 0 and is the same for every reader. An event that no log holds (a heartbeat, the failure of a log that
- * cannot be read) repeats the last number. Thinking is a reasoning item with a summary. Source: docs/wire/clients.md, "Responses".
+ * cannot be read) repeats the last number. Thinking is a reasoning item with a summary. Source: docs/dev/wire/clients.md, "Responses".
  *
  * After a rewrite, the delta's event carries `millrace: { rewritten: <whole text> }` as in Chat Completions, and the final response
  * holds the correct text.

@@ -35,7 +35,7 @@ const reasoning = z.object({
  * message, in order. Items of other types (of hosted tools, of a client's own bookkeeping) are left out.
  *
  * @throws MillraceError `invalid_request` with the path of content of the newest message that does not fit, and of a call or result
- * that cannot be read. Source: docs/wire/clients.md, "Responses".
+ * that cannot be read. Source: docs/dev/wire/clients.md, "Responses".
  */
 export function parseInput(input: z.infer<typeof inputSchema>, history: History): Message[] {
   if (typeof input === "string") return [{ role: "user", parts: textParts([input]) }];
@@ -177,7 +177,7 @@ function parseItem(item: JsonObject, path: string, history: History): Message | 
 /** Items that bring tools: `parseTools` reads them. */
 const toolItems = new Set(["additional_tools", "tool_search_output"]);
 
-/** The tools that items bring, each with its place in the body. Source: docs/wire/clients.md, "Responses". */
+/** The tools that items bring, each with its place in the body. Source: docs/dev/wire/clients.md, "Responses". */
 export function toolsOfItems(
   input: z.infer<typeof inputSchema>,
 ): readonly { readonly tool: unknown; readonly path: string }[] {

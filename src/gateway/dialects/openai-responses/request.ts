@@ -81,7 +81,7 @@ const echoed = [
  * A Responses request. `previous` are the messages of the response that it continues; instructions stand before them, and
  * those of the earlier response are not carried over, as the API has it.
  *
- * @throws MillraceError `invalid_request` with the path of the field. Source: docs/wire/clients.md, "Responses".
+ * @throws MillraceError `invalid_request` with the path of the field. Source: docs/dev/wire/clients.md, "Responses".
  */
 export function parseResponsesRequest(body: unknown, previous: readonly Message[]): ParsedResponse {
   const parsed = parseBody(responsesBody, body);
@@ -154,7 +154,7 @@ function withoutTrigger(input: z.infer<typeof inputSchema>) {
   return { items: compacts && Array.isArray(input) ? input.slice(0, -1) : input, compacts };
 }
 
-/** Throws for the result of a call that nobody made. Source: docs/wire/clients.md, "Responses". */
+/** Throws for the result of a call that nobody made. Source: docs/dev/wire/clients.md, "Responses". */
 function refuseUnasked(messages: readonly Message[]): void {
   const asked = new Set<string>();
   for (const message of messages) {

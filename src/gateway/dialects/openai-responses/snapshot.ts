@@ -3,7 +3,7 @@ import type { WireEvent } from "../dialect.ts";
 
 /**
  * The response at one event of its stream, with items and text. A client that starts there ends with the same response as a client
- * that saw every event. Source: docs/wire/clients.md, "Responses".
+ * that saw every event. Source: docs/dev/wire/clients.md, "Responses".
  */
 export class ResponseSnapshot {
   readonly #at: number;

@@ -58,7 +58,7 @@ export function joinName(namespace: string | null | undefined, name: string): st
  * a name counts.
  *
  * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or that nothing here could run
- * (`leaveOutHosted`). Source: docs/wire/clients.md, "Responses", "Hosted tools".
+ * (`leaveOutHosted`). Source: docs/dev/wire/clients.md, "Responses", "Hosted tools".
  */
 export function parseTools(
   tools: z.infer<typeof toolsSchema>,

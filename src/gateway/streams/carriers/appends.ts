@@ -15,7 +15,7 @@ export interface AppendedMessage {
   readonly bytes: number;
 }
 
-/** How long and how much waits until the two ways of an attach meet. Source: docs/wire/idempotent-streams.md, "Tiers". */
+/** How long and how much waits until the two ways of an attach meet. Source: docs/dev/wire/idempotent-streams.md, "Tiers". */
 export const defaultLimits = {
   /** How long appends wait for their way down, ms; and how long the end of an attach is remembered. */
   keepMs: 300_000,

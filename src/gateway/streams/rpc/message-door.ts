@@ -9,7 +9,7 @@ import { decodedBody } from "../../http/decoded-body.ts";
 import { type JsonCost, JsonScan, refuseCostly } from "../../http/json-scan.ts";
 import { tooLarge } from "../../http/refusal.ts";
 
-/** The bytes of an envelope before its message: a flag, and four bytes of length. Source: docs/wire/idempotent-streams.md, "Bytes". */
+/** The bytes of an envelope before its message: a flag, and four bytes of length. Source: docs/dev/wire/idempotent-streams.md, "Bytes". */
 const headBytes = 5;
 
 /** Members of `BidiAppendRequest` that hold a message: it is counted when it is read. */

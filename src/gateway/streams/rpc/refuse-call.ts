@@ -20,7 +20,7 @@ export interface RefusedCall {
 
 /**
  * The refusal of a method that is not served. Connect itself would answer a bare status, and an original client would then try for ever.
- * Source: docs/wire/idempotent-streams.md, "Client algorithm".
+ * Source: docs/dev/wire/idempotent-streams.md, "Client algorithm".
  */
 export function noSuchMethod(path: string): ConnectError {
   const hint = isCallPath(path)
@@ -47,7 +47,7 @@ function refuse(reason: Reason, message: string, hint: string): ConnectError {
 /**
  * Refuses a call before its body is read, with all that the error carries. A stream is answered 200 and an end that says why,
  * since clients read no details from another status. Any other call gets the status and JSON. Source:
- * docs/wire/idempotent-streams.md, "Bytes".
+ * docs/dev/wire/idempotent-streams.md, "Bytes".
  */
 export function writeRefusal(
   request: RpcRequest,

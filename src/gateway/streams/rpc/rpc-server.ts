@@ -27,7 +27,7 @@ export interface RpcServerOptions {
   readonly mostBytes: number;
 }
 
-/** Answers calls. A failure before the method is reached has details too. Source: docs/wire/idempotent-streams.md, "What a server must do". */
+/** Answers calls. A failure before the method is reached has details too. Source: docs/dev/wire/idempotent-streams.md, "What a server must do". */
 export function rpcServer({ routes, mostBytes }: RpcServerOptions) {
   const router = createConnectRouter({
     grpc: false,
