@@ -75,6 +75,6 @@ test("docs/dev/retries.md and the sources name each other", () => {
   );
   expect(rows.length).toBeGreaterThan(20);
   expect(rows.filter((file) => !existsSync(join(root, file)))).toEqual([]);
-  const citing = sources.filter((file) => /rows? (?:of|in) `?docs\/retries\.md/i.test(read(file)));
+  const citing = sources.filter((file) => /rows? (?:of|in) `?docs\/dev\/retries\.md/i.test(read(file)));
   expect(citing.filter((file) => !rows.includes(file) && file !== "src/base/retry.ts")).toEqual([]);
 });

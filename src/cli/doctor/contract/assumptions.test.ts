@@ -9,7 +9,7 @@ import { promptCases } from "./prompt-cases.ts";
 import { type Assumption, type ContractReport, withoutSecrets } from "./report.ts";
 import { serverAssumptions } from "./server-assumptions.ts";
 
-const docs = join(import.meta.dirname, "../../../../docs");
+const docs = join(import.meta.dirname, "../../../../docs/dev");
 const all: readonly Omit<Assumption<never>, "check">[] = [
   ...serverAssumptions,
   ...agentAssumptions,
