@@ -18,14 +18,8 @@ const all: readonly Omit<Assumption<never>, "check">[] = [
 
 test("docs/dev/discovery.md lists every assumption as it is checked, and no other", () => {
   const page = readFileSync(join(docs, "discovery.md"), "utf8");
-  const rows = page.split("\n").filter((line) => /^\| `(?:server|agent)\./.test(line));
-  const links = all.map(({ source }) => source.split(", "));
-  expect(rows).toEqual(
-    all.map(({ id, sentence, certainty }, index) => {
-      const [file = "", heading = ""] = links[index] ?? [];
-      return `| \`${id}\` | ${sentence} | [${heading}](wire/${file}) | ${certainty} |`;
-    }),
-  );
+  const rows = page.split("\n").filter((line) => /^- `(?:server|agent)\./.test(line));
+  expect(rows).toEqual(all.map(({ id, sentence, certainty }) => `- \`${id}\` (${certainty}): ${sentence}`));
 });
 
 test.each(all.map(({ id, source }) => [id, source] as const))(
