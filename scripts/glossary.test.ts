@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "..");
 const page = readFileSync(join(root, "docs/dev/glossary.md"), "utf8");
-const rows = [...page.matchAll(/^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$/gm)]
-  .map(([, term = "", cell = ""]) => ({ term, cell }))
-  .filter(({ term }) => term !== "term");
+const rows = [...page.matchAll(/^- \*\*([^*]+)\*\* \((`[^)]+`|`\w+` in `[^)]+`)\): ./gm)].map(
+  ([, term = "", cell = ""]) => ({ term, cell }),
+);
 
 describe("the glossary", () => {
   it("has at most 40 terms, each once, in order", () => {
