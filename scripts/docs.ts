@@ -1,27 +1,30 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { cliPage } from "./docs/cli-page.ts";
-import { guidePage } from "./docs/guide-page.ts";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { withSections } from "../test/clients/table.ts";
+import { clientTable, otherClients } from "./docs/client-table.ts";
+import { commandTable, exitCodeTable } from "./docs/command-tables.ts";
+import { errorTable } from "./docs/error-table.ts";
 import { manPage } from "./docs/man-page.ts";
-import { troubleshootingPage } from "./docs/troubleshooting.ts";
+import { configSchema, settingsTables } from "./docs/settings.ts";
 
 const root = join(import.meta.dirname, "..");
+const read = (file: string) => readFileSync(join(root, file), "utf8");
 
-/** The pages that are made from the sources, by their place in the repository. */
+/** The files that are made from the sources, by their place in the repository. Of a page only the marked parts are; people write the rest. */
 export async function generatedPages(): Promise<Readonly<Record<string, string>>> {
-  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly version: string };
+  const { version } = JSON.parse(read("package.json")) as { readonly version: string };
+  const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    "docs/reference.md": { commands: await commandTable(), "exit codes": exitCodeTable(), ...settingsTables() },
+    "docs/help.md": { errors: errorTable() },
+    "docs/clients.md": { "names of clients": clientTable(), "other clients": otherClients() },
+  };
   return {
-    "docs/troubleshooting.md": troubleshootingPage(),
-    "docs/cli.md": await cliPage(),
-    "docs/guides.md": guidePage(),
+    ...Object.fromEntries(Object.entries(parts).map(([file, made]) => [file, withSections(read(file), made)])),
+    "docs/config.schema.json": configSchema(),
     "man/millrace.1": await manPage(version),
   };
 }
 
 /** `npm run generate` writes them; `scripts/docs.test.ts` checks that they are current. */
-if (process.argv[1] === import.meta.filename) {
-  for (const [file, text] of Object.entries(await generatedPages())) {
-    mkdirSync(dirname(join(root, file)), { recursive: true });
-    writeFileSync(join(root, file), text);
-  }
-}
+if (process.argv[1] === import.meta.filename)
+  for (const [file, text] of Object.entries(await generatedPages())) writeFileSync(join(root, file), text);

@@ -25,14 +25,14 @@ test("the oldest Node is that of package.json, wherever it is named", () => {
     [...read(file).matchAll(/Node (\d+\.\d+) or newer|older than (\d+\.\d+)[:,]/g)].map(([, a, b]) => [file, a ?? b]),
   );
   expect(said.length).toBeGreaterThan(5);
-  const program = "docs/client.md"; // a `.mts` file needs a newer Node than Millrace
+  const program = "docs/stream-protocol.md"; // a `.mts` file needs a newer Node than Millrace
   expect(said.filter(([file, version]) => version !== oldest && file !== program)).toEqual([]);
   const [major, minor] = oldest.split(".");
   expect(read("src/cli/bin.ts")).toContain(`major < ${major} || (major === ${major} && minor < ${minor})`);
 });
 
 test("the port is that of `serve`, wherever an address of the gateway is written", () => {
-  const said = [...sources, ...pages, "scripts/docs/guide-page.ts"].flatMap((file) =>
+  const said = [...sources, ...pages, "scripts/docs/client-table.ts"].flatMap((file) =>
     [...read(file).matchAll(/http:\/\/127\.0\.0\.1:(421\d\d)\b/g)].map(([, port]) => [file, port]),
   );
   expect(said.length).toBeGreaterThan(5);

@@ -15,22 +15,22 @@ function foldersOfTree(): readonly string[] {
 }
 
 function foldersOfPage(): readonly string[] {
-  const pages = ["dev/architecture", "folders"].map((page) => readFileSync(join(root, `docs/${page}.md`), "utf8"));
+  const pages = ["architecture", "folders"].map((page) => readFileSync(join(root, `docs/dev/${page}.md`), "utf8"));
   return [...pages.join("\n").matchAll(/^\| `((?:src|simulator)\/(?:[\w-]+\/)*)` \| ([^|]+) \|/gm)]
     .map(([, folder = "", words = ""]) => (words.trim() === "" ? `${folder} without words` : folder))
     .filter((folder) => folder !== "src/proto/")
     .toSorted((a, b) => a.localeCompare(b, "en"));
 }
 
-test("each folder of src and of the simulator has one line in docs/dev/architecture.md or docs/folders.md, and each line its folder", () => {
+test("each folder of src and of the simulator has one line in docs/dev/architecture.md or docs/dev/folders.md, and each line its folder", () => {
   expect(foldersOfPage()).toEqual(foldersOfTree());
 });
 
-test("docs/folders.md says of each folder in an order what it may know, as the layer check has it", () => {
+test("docs/dev/folders.md says of each folder in an order what it may know, as the layer check has it", () => {
   const { order } = createRequire(import.meta.url)("../.dependency-cruiser.cjs") as {
     order: Record<string, Record<string, string[]>>;
   };
-  const page = readFileSync(join(root, "docs/folders.md"), "utf8");
+  const page = readFileSync(join(root, "docs/dev/folders.md"), "utf8");
   const said = [...page.matchAll(/^\| `(src\/[^`]+)\/` \|[^|]+\| ([^|]+) \|$/gm)].map(([, folder, known]) => [
     folder,
     known,

@@ -1,6 +1,6 @@
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, extname, join, normalize } from "node:path";
-import { anchorOf } from "../docs/anchor.ts";
+import { anchorOf } from "../docs/markdown.ts";
 
 /** Files whose citations are checked: everything that people read, but for generated code and what npm installs. */
 const read = [

@@ -6,19 +6,21 @@ import { miniSearch } from "../../site/.vitepress/search.ts";
 
 /** What users ask, and the pages of which one must be among the first hits. */
 const questions: readonly (readonly [question: string, answer: RegExp])[] = [
-  ["How do I change the port?", /\/(faq|configuration)\.html/],
-  ["What is stored of my prompts?", /\/faq\.html/],
-  ["are prompts stored", /\/faq\.html/],
-  ["How do I remove it?", /\/faq\.html/],
-  ["remove millrace", /\/faq\.html/],
-  ["uninstall", /\/(faq|cli)\.html/],
-  ["two IDEs", /\/(faq|configuration|troubleshooting)\.html/],
-  ["what does it cost", /\/faq\.html/],
-  ["answer lost", /\/faq\.html/],
-  ["share with a colleague", /\/(configuration|reach)\.html/],
-  ["429", /\/troubleshooting\.html/],
-  ["copilot", /\/(guides|clients)\.html/],
+  ["How do I change the port?", /\/(help|reference)\.html/],
+  ["What is stored of my prompts?", /\/(help|index)\.html/],
+  ["are prompts stored", /\/help\.html/],
+  ["How do I remove it?", /\/help\.html/],
+  ["remove millrace", /\/help\.html/],
+  ["uninstall", /\/(help|reference)\.html/],
+  ["two IDEs", /\/(help|reference)\.html/],
+  ["what does it cost", /\/help\.html/],
+  ["answer lost", /\/(help|reliability)\.html/],
+  ["share with a colleague", /\/(help|reference)\.html/],
+  ["429", /\/help\.html/],
+  ["copilot", /\/clients\.html/],
   ["statusline tmux", /\/usage\.html/],
+  ["proxy of my company", /\/help\.html/],
+  ["upgrade", /\/help\.html/],
 ];
 const firstHits = 3;
 

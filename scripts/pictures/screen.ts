@@ -18,11 +18,14 @@ export interface Screen {
   write(data: Uint8Array | string): Promise<void>;
   /** The rows down to the cursor or the last text. */
   rows(): readonly Row[];
+  /** What the terminal answers to a program that asks it. The last listener gets it. */
+  onAnswer(listener: (answer: string) => void): void;
 }
 
 /** The part of the emulator that is used here. It is installed in `site/`, and its types with it. */
 interface Emulator {
   write(data: Uint8Array | string, done: () => void): void;
+  onData(listener: (answer: string) => void): void;
   readonly buffer: {
     readonly active: {
       readonly baseY: number;
@@ -48,8 +51,13 @@ export async function openScreen(columns: number, height: number): Promise<Scree
     readonly default: { readonly Terminal: new (options: object) => Emulator };
   };
   const terminal = new library.Terminal({ cols: columns, rows: height, allowProposedApi: true, convertEol: false });
+  let listener: (answer: string) => void = () => undefined;
+  terminal.onData((answer) => listener(answer));
   return {
     write: (data) => new Promise((resolve) => terminal.write(data, resolve)),
+    onAnswer: (next) => {
+      listener = next;
+    },
     rows() {
       const { active } = terminal.buffer;
       const rows = Array.from({ length: height }, (_, y) => rowOf(active.getLine(active.baseY + y)));

@@ -16,7 +16,8 @@ const palette =
 
 /**
  * The frames as one SVG that plays by itself, again and again. It begins with the last frame, because the first one is empty. A row that
- * several frames share is in it once. For readers who prefer no motion it shows the last frame.
+ * several frames share is in it once. For readers who prefer no motion, and where nothing moves, it
+ * shows the last frame.
  */
 export function terminalSvg(frames: readonly Frame[], { columns, title }: { columns: number; title: string }): string {
   const height = Math.max(...frames.map(({ rows }) => rows.length));
@@ -45,8 +46,10 @@ export function terminalSvg(frames: readonly Frame[], { columns, title }: { colu
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${tall}" width="${width}" height="${tall}" role="img" aria-label="${escape(title)}">
 <title>${escape(title)}</title>
 <style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:700}.d{opacity:.6}${palette.map((colour, index) => `.c${index}{fill:${colour}}`).join("")}
+.f{visibility:hidden}.f:last-of-type{visibility:visible}
+@media (prefers-reduced-motion:no-preference){
 ${rules.filter((rule) => rule !== "").join("\n")}
-@media (prefers-reduced-motion:reduce){.f{animation:none;visibility:hidden}.f:last-of-type{visibility:visible}}</style>
+}</style>
 <defs>${[...rows].map(([text, id]) => `<text id="${id}">${text}</text>`).join("\n")}</defs>
 <rect width="${width}" height="${tall}" rx="8" fill="#0d1117"/>
 <circle cx="18" cy="16" r="5" fill="#ff5f57"/><circle cx="36" cy="16" r="5" fill="#febc2e"/><circle cx="54" cy="16" r="5" fill="#28c840"/>

@@ -1,17 +1,21 @@
-import { copyFileSync, mkdirSync } from "node:fs";
+import { copyFileSync, globSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defineConfig } from "vitepress";
-import { anchorOf } from "../../scripts/docs/anchor.ts";
+import { anchorOf } from "../../scripts/docs/markdown.ts";
 import { miniSearch } from "./search.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** Files that pages link to and that are no pages. */
 const linked = ["docs/openapi.yaml", "docs/config.schema.json", "proto/aiserver/v1/chat.proto"];
 
+/** The pages for contributors, as the folder has them. */
+const contributors = globSync("docs/dev/*.md", { cwd: root }).map((file) => file.replaceAll("\\", "/"));
+const headingOf = (file: string) => /^# (.+)$/m.exec(readFileSync(join(root, file), "utf8"))?.[1] ?? file;
+
 const page = (text: string, name: string) => ({ text, link: `/docs/${name}` });
 
 /** These pages have tables that need the room of the outline. */
-const wide = /^docs\/(retries|settings|turn-machine|wire\/.*)\.md$/;
+const wide = /^docs\/(reference|clients|dev\/(retries|turn-machine|wire\/.*))\.md$/;
 
 /** Code in a sentence or a table: a line ends between its words, and inside a long one only where it has a sign. */
 function keptWords(code: string): string {
@@ -23,7 +27,7 @@ function keptWords(code: string): string {
 /** The pages stand where they do in the repository, so that one link works in a clone, in the package and on the site. */
 export default defineConfig({
   title: "Millrace",
-  description: "Serves the models of your AI IDE on 127.0.0.1, through the OpenAI and Anthropic APIs.",
+  description: "Serves the models of your AI IDE on 127.0.0.1, through the APIs of OpenAI, Anthropic and Ollama.",
   srcDir: root,
   srcExclude: ["{bench,dist,records,scripts,site,src,test,web,proto}/**", ".bundle/**", "coverage/**"],
   outDir: join(root, "site/dist"),
@@ -48,64 +52,39 @@ export default defineConfig({
   themeConfig: {
     outline: [2, 3],
     search: { provider: "local", options: { miniSearch } },
-    nav: [
-      { text: "Start", link: "/" },
-      page("Troubleshooting", "troubleshooting"),
-      { text: "Reference", link: "/docs/cli" },
-    ],
+    nav: [{ text: "Start", link: "/" }, page("Help", "help"), page("Reference", "reference")],
     sidebar: [
       {
-        text: "Start",
+        text: "Use it",
         items: [
           { text: "What it is, and a quick start", link: "/" },
-          page("FAQ", "faq"),
-          page("Check this machine", "doctor"),
-        ],
-      },
-      { text: "Clients", items: [page("Guides", "guides"), page("What was tried", "clients")] },
-      {
-        text: "Streams and resuming",
-        items: [
-          page("What survives what", "reliability"),
-          page("Which failures may be sent again", "retries"),
-          page("The client library", "client"),
-        ],
-      },
-      { text: "Usage", items: [page("The meter", "usage")] },
-      {
-        text: "Running it",
-        items: [
-          page("Configuration", "configuration"),
-          page("Reach it from elsewhere", "reach"),
-          page("Agents that speak ACP", "agents"),
-          page("The stand-in IDE", "simulator"),
-          page("How an IDE is found", "discovery"),
-          page("Performance", "performance"),
-        ],
-      },
-      { text: "Troubleshooting", items: [page("By message", "troubleshooting")] },
-      { text: "Security", items: [{ text: "Security", link: "/SECURITY" }] },
-      {
-        text: "Reference",
-        items: [
-          page("Command line", "cli"),
-          page("Settings", "settings"),
-          page("HTTP API", "http-api"),
-          page("Stream protocol", "stream-protocol"),
-          { text: "What the vendor's software speaks", link: "/docs/dev/wire/" },
+          page("Clients", "clients"),
+          page("Help", "help"),
+          page("The meter and the dashboard", "usage"),
+          page("Reference", "reference"),
+          page("Systems and containers", "platforms"),
           { text: "Changelog", link: "/CHANGELOG" },
         ],
       },
       {
-        text: "Contributing",
+        text: "Rely on it",
+        items: [
+          page("What survives what", "reliability"),
+          { text: "Security", link: "/SECURITY" },
+          page("Agents", "agents"),
+        ],
+      },
+      {
+        text: "Build on it",
+        items: [page("HTTP API", "http-api"), page("Client library and stream protocol", "stream-protocol")],
+      },
+      {
+        text: "Work on it",
+        collapsed: true,
         items: [
           { text: "Contributing", link: "/CONTRIBUTING" },
-          page("Architecture", "architecture"),
-          page("Folders", "folders"),
-          page("A tour of the code", "tour"),
-          page("The turn machine", "turn-machine"),
-          page("Schemas out of a build", "schema"),
-          page("Glossary", "glossary"),
+          ...contributors.map((file) => ({ text: headingOf(file), link: `/${file.replace(/\.md$/, "")}` })),
+          { text: "What the vendor's software speaks", link: "/docs/dev/wire/" },
         ],
       },
     ],

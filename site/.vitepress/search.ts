@@ -6,12 +6,9 @@
 /** Pages that answer what a user asks come before those that describe every detail. Of two pages of one kind the words decide. */
 function boostDocument(id: string): number {
   const page = id.split("#", 1)[0] ?? "";
-  if (/\/faq\b/.test(page)) return 3;
-  if (/\/(configuration|troubleshooting)\b/.test(page)) return 2;
-  if (/\/(guides|usage|doctor|reach)\b/.test(page) || page === "/") return 1.5;
-  return /\/(wire|CHANGELOG|CONTRIBUTING|architecture|folders|tour|turn-machine|schema|glossary)\b/.test(page)
-    ? 0.5
-    : 1;
+  if (/\/help\b/.test(page)) return 3;
+  if (/\/(reference|clients|usage)\b/.test(page) || page === "/") return 2;
+  return /\/(dev|CHANGELOG|CONTRIBUTING)\b/.test(page) ? 0.5 : 1;
 }
 
 /** Words of a question that say nothing of its subject are not searched for. */

@@ -169,6 +169,41 @@ describe("the gateway over the real turns", () => {
     expect(real.backend.answers).toHaveLength(1);
   });
 
+  it.each([
+    "in another order of its members",
+    "after the thinking that it received whole",
+    "after both items that it received whole",
+  ])("joins the request of Codex %s, and pays one prompt", async (how) => {
+    const real = over();
+    const question = { type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] };
+    const body = { model: "test-model", stream: true, store: false, metadata: { a: "1", b: "2" }, input: [question] };
+    const first = real.request("/v1/responses", body);
+    const answer = await asked(real);
+    answer.emit({ type: "thinking", delta: "Hm." });
+    answer.text("Hel");
+    const cut = new SseReader(await meanwhile(real, first));
+    const items: { readonly id: string }[] = [];
+    while (items.length === 0) {
+      const { type, item } = JSON.parse((await cut.next())?.data ?? "{}");
+      if (type === "response.output_item.done") items.push(item);
+    }
+    await cut.cancel();
+    const id = items[0]?.id.replace(/^rs_(.*)_0$/, "msg_$1_1");
+    const text = { type: "message", role: "assistant", id, content: [] };
+    const input = [question, ...(how.includes("members") ? [] : items), ...(how.includes("both") ? [text] : [])];
+    const { metadata: _, ...rest } = body;
+    const again = await meanwhile(
+      real,
+      real.request("/v1/responses", { metadata: { b: "2", a: "1" }, ...rest, input }),
+    );
+    expect(again.headers.get("x-millrace-joined")).toBe("implicit");
+    answer.text("lo");
+    answer.finish("Hello");
+    const events = await meanwhile(real, new SseReader(again).rest());
+    expect(JSON.parse(events.at(-2)?.data ?? "{}").response.output.at(-1).content[0].text).toBe("Hello");
+    expect(real.backend.answers).toHaveLength(1);
+  });
+
   it("gives an answer again, or the rest of it, although no IDE runs any more", async () => {
     const real = over();
     const body = { model: "test-model", messages };

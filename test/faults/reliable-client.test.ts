@@ -137,9 +137,9 @@ test("an answer survives when its gateway and its client are killed, and costs o
   expect((await ide.report()).messages).toHaveLength(8);
 });
 
-test("the programs of docs/client.md run as they stand", async () => {
+test("the programs of docs/stream-protocol.md run as they stand", async () => {
   const { served, ide } = await world({ simulator: { turn: { agent: "once" } } });
-  const page = readFileSync(join(import.meta.dirname, "../../docs/client.md"), "utf8");
+  const page = readFileSync(join(import.meta.dirname, "../../docs/stream-protocol.md"), "utf8");
   const source = (module: string) => pathToFileURL(join(import.meta.dirname, "../../src/client", module)).href;
   const env = { ...process.env, GATEWAY_URL: served.url, GATEWAY_KEY: served.key, MODEL: model };
   const programs = [...page.matchAll(/```ts\n([\s\S]*?)```/g)];

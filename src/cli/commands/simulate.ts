@@ -20,7 +20,7 @@ export const simulateCommand = defineCommand({
     profile: choice("which product and era", profileNames, undefined, { defaultText: "windsurf-2" }),
     home: text("home folder (default: a temporary one, which is deleted at the end)", "<folder>"),
     workspace: text("folder that is open in it", "<folder>"),
-    config: text("a JSON file with options, faults and turns (docs/dev/simulator.md)", "<file>"),
+    config: text("a JSON file with options, faults and turns (docs/dev/simulator.md of the repository)", "<file>"),
     rate: text("speed of answers: characters per second, or instant", "<rate>"),
     first: duration("time to the first output of an answer", undefined),
     plan: choice(
@@ -92,7 +92,7 @@ function readConfig(file: string): string {
     return readFileSync(file, "utf8");
   } catch (error) {
     throw new MillraceError("invalid_request", `The config file ${file} cannot be read.`, {
-      hint: "docs/dev/simulator.md shows one.",
+      hint: "docs/dev/simulator.md of the repository shows one.",
       cause: error,
     });
   }

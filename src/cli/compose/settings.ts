@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Io } from "../terminal/output.ts";
 
-/** The places of Millrace's own files, and the settings from the environment. Everything has a default; see docs/configuration.md. */
+/** The places of Millrace's own files, and the settings from the environment. Everything has a default; see docs/reference.md. */
 export type Settings = Readonly<ReturnType<typeof readSettings>>;
 
 export function readSettings(io: Pick<Io, "env" | "homeFolder">) {
@@ -32,7 +32,7 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">) {
   };
 }
 
-/** What Millrace makes in its folder. A test compares this list with the sources and with docs/configuration.md, "Files". */
+/** What Millrace makes in its folder. A test compares this list with the sources and with docs/reference.md, "Files". */
 export const ownNames: readonly string[] = [
   "acp",
   "agents",

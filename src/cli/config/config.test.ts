@@ -52,7 +52,7 @@ describe("config.toml", () => {
       'agent 1 has no setting "environment"',
       "name, command",
     ],
-    ['[[agents]]\ncommand = "a"', "name of agent 1 needs a name such as opencode", "docs/configuration.md"],
+    ['[[agents]]\ncommand = "a"', "name of agent 1 needs a name such as opencode", "docs/reference.md"],
     ['[[agents]]\nname = "Open Code"\ncommand = "a"', "name of agent 1 must be 1 to 32 small letters", "docs/"],
     ['[[agents]]\nname = "devin"\ncommand = "a"', "uses itself", "docs/"],
     ['[[agents]]\nname = "a"\ncommand = ""', "command of agent 1 is empty", "docs/"],

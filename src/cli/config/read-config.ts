@@ -39,7 +39,7 @@ const agent = z.strictObject({
 const settingValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
 export type SettingValue = z.output<typeof settingValue>;
 
-/** `~/.millrace/config.toml`. Unknown keys are errors. Documented in docs/configuration.md. */
+/** `~/.millrace/config.toml`. Unknown keys are errors. Documented in docs/reference.md. */
 export const configSchema = z.strictObject({
   /** Checked against the options of `serve`, by `parseServeTable`. */
   serve: z.record(z.string(), settingValue).optional(),
@@ -139,7 +139,7 @@ function spell(path: readonly PropertyKey[]): string {
 
 function refused(file: string, why: string, hint: string | undefined, cause?: unknown): MillraceError {
   return new MillraceError("invalid_request", `${file}: ${why}.`, {
-    hint: hint ?? "docs/configuration.md shows every setting of this file.",
+    hint: hint ?? "docs/reference.md shows every setting of this file.",
     ...(cause === undefined ? {} : { cause }),
   });
 }
@@ -209,4 +209,4 @@ function parseValue(spec: OptionSpec<unknown>, value: SettingValue, wrong: (why:
   }
 }
 
-const seeSettings = "docs/settings.md shows every setting.";
+const seeSettings = "docs/reference.md shows every setting.";

@@ -187,14 +187,18 @@ const delivery = new Set(["stream", "stream_options"]);
 /** Characters that are digested in one turn of the event loop: some 5 ms. */
 const slice = 1 << 20;
 
+/** An item that a response of this gateway gave out: thinking, or text. Source: `itemId` of the Responses API. */
+const givenOut = /^(?:rs|msg)_[0-9a-z]{26}_\d+$/;
+
 /**
- * A digest of the question in a body, per API. Byte-identical repeats have the same digest. The repeat without streaming that Claude
- * Code falls back to has it as well. Source: docs/dev/wire/clients.md, "Silence and repeats".
+ * A digest of the question in a body, per API. A repeat has the same digest, also in another order of its members, without the streaming
+ * (Claude Code), and with the items of the answer that arrived whole before the cut (Codex). Source: docs/dev/wire/clients.md, "Silence and
+ * repeats".
  */
 export async function fingerprintOf(dialect: string, body: unknown): Promise<string> {
   const hash = createHash("sha256").update(dialect).update("\0");
   let waiting = "";
-  for (const text of textsOf(withoutDelivery(body))) {
+  for (const text of textsOf(questionIn(body))) {
     waiting += text;
     if (waiting.length < slice) continue;
     hash.update(waiting, "utf16le"); // each character as it is, also half a pair
@@ -216,14 +220,24 @@ function* textsOf(whole: unknown): Generator<string, void> {
       yield `[${value.length}:`;
       for (let i = value.length - 1; i >= 0; i--) rest.push(value[i]);
     } else if (typeof value === "object" && value !== null) {
-      const members = Object.entries(value);
+      const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
       yield `{${members.length}:`;
       for (const [key, member] of members.reverse()) rest.push(member, key);
     } else yield `${String(value)};`;
   }
 }
 
-function withoutDelivery(body: unknown): unknown {
+/** The body without what chooses the delivery, and without the beginning of its own answer. */
+function questionIn(body: unknown): unknown {
   if (typeof body !== "object" || body === null) return body;
-  return Object.fromEntries(Object.entries(body).filter(([key]) => !delivery.has(key)));
+  const question = Object.fromEntries(Object.entries(body).filter(([key]) => !delivery.has(key)));
+  const { input } = question;
+  if (!Array.isArray(input)) return question;
+  return { ...question, input: input.slice(0, input.findLastIndex((item) => !isGivenOut(item)) + 1) };
+}
+
+function isGivenOut(item: unknown): boolean {
+  return (
+    typeof item === "object" && item !== null && "id" in item && typeof item.id === "string" && givenOut.test(item.id)
+  );
 }

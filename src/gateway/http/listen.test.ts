@@ -202,7 +202,7 @@ describe("listening", () => {
 
   it("stays on loopback, and a refusal says how it is reached from elsewhere", async () => {
     const { gateway } = fakeGateway();
-    const refused = { param: "host", hint: expect.stringContaining("docs/reach.md") };
+    const refused = { param: "host", hint: expect.stringContaining("docs/reference.md") };
     for (const host of ["0.0.0.0", "::", "192.0.2.1"])
       await expect(gateway.listen({ host, port: 0 })).rejects.toMatchObject(refused);
   });

@@ -73,7 +73,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   if (!loopback.has(options.host))
     throw new MillraceError("invalid_request", `${options.host} is not a loopback address.`, {
       param: "host",
-      hint: "Millrace listens on this machine only. docs/reach.md shows how to reach it from elsewhere: ssh, Tailscale, or a reverse proxy.",
+      hint: "Millrace listens on this machine only. docs/reference.md shows how to reach it from elsewhere: ssh, Tailscale, or a reverse proxy.",
     });
   const limits = { ...defaultConnectionLimits, ...options.limits };
   const openAnswers = new OpenAnswers();

@@ -22,7 +22,7 @@ import { answerHeaders, openApiDocument } from "./openapi.ts";
 import { signedIn, signInPath } from "./signed-in.fake.ts";
 
 const guide = readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8");
-const errorPage = readFileSync(new URL("../../../docs/troubleshooting.md", import.meta.url), "utf8");
+const errorPage = readFileSync(new URL("../../../docs/help.md", import.meta.url), "utf8");
 const answer: TurnEventBody[] = [
   { type: "text", delta: "Hi" },
   { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi" },
@@ -183,8 +183,8 @@ describe("the list of routes", () => {
   });
 });
 
-describe("the table of errors in docs/troubleshooting.md", () => {
-  const rows = [...errorPage.matchAll(/^\| \[`([a-z_]+)`\]\(#[a-z_]+\) \| (\d+)(?: \(Anthropic: (\d+)\))? \|/gm)];
+describe("the table of errors in docs/help.md", () => {
+  const rows = [...errorPage.matchAll(/^\| `([a-z_]+)` \| (\d+)(?: \(Anthropic: (\d+)\))? \|/gm)];
   const codes = rows.map(([, code]) => code as ErrorCode); // a code that is none has no status, and fails below
 
   it("has every code", () => {

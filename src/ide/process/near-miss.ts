@@ -14,7 +14,7 @@ export interface NearMiss {
 }
 
 const byHand =
-  "write its CSRF token and API key into a file and set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE (docs/dev/discovery.md)";
+  "write its CSRF token and API key into a file and set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE (docs/platforms.md)";
 const reload = "It may still be starting: try again in a moment; if it stays so, reload the IDE's window.";
 
 /** The next step for each reason to give a server up. The most telling reason is first: of several ports, one is that of the service. */

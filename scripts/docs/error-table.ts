@@ -1,6 +1,7 @@
 import { defaultHints, type ErrorCode } from "../../src/base/errors.ts";
 import { exitCodeFor } from "../../src/cli/terminal/exit-codes.ts";
 import { encodeAnthropicError, encodeOpenAiError } from "../../src/gateway/dialects/errors.ts";
+import { table } from "./markdown.ts";
 
 /** Why each error happens, for a person who has just seen it. */
 const causes: Readonly<Record<ErrorCode, string>> = {
@@ -33,35 +34,14 @@ const causes: Readonly<Record<ErrorCode, string>> = {
 
 const codes = Object.keys(defaultHints) as readonly ErrorCode[]; // its type says so
 
-/** `docs/troubleshooting.md`, from the error table. */
-export function troubleshootingPage(): string {
-  return `${[
-    "# Troubleshooting",
-    "",
-    "<!-- Written by `npm run generate` from the sources. Change the sources, not this page. -->",
-    "",
-    "The message of an error says what happened in this case; this page says what its code means in general. [retries.md](dev/retries.md) says which failed",
-    "requests may be sent again, and `millrace doctor` looks at your machine.",
-    "",
-    "## Codes",
-    "",
-    "| code | HTTP status | exit code of a command |",
-    "|---|---|---|",
-    ...codes.map(codeRow),
-    "",
-    "A failure after which no prompt may follow has status 422 (402 for a quota) from its second time on, because many clients retry every 429 and 5xx.",
-    "In the stream protocol errors have other names: [stream-protocol.md](stream-protocol.md).",
-    ...codes.flatMap(section),
-  ].join("\n")}\n`;
+/** Every code: its status over HTTP, the exit code of a command, why it happens, and what to do. */
+export function errorTable(): string {
+  return table(["code", "HTTP", "exit code", "what happened", "what to do"], codes.map(cells));
 }
 
-function codeRow(code: ErrorCode): string {
+function cells(code: ErrorCode): readonly string[] {
   const error = { code, message: "", hint: "" };
   const [openAi, anthropic] = [encodeOpenAiError(error, "").status, encodeAnthropicError(error, "").status];
   const status = openAi === anthropic ? `${openAi}` : `${openAi} (Anthropic: ${anthropic})`;
-  return `| [\`${code}\`](#${code}) | ${status} | ${exitCodeFor({ code, param: undefined })} |`;
-}
-
-function section(code: ErrorCode): readonly string[] {
-  return ["", `## ${code}`, "", causes[code], "", `**What to do:** ${defaultHints[code]}`];
+  return [`\`${code}\``, status, `${exitCodeFor({ code, param: undefined })}`, causes[code], defaultHints[code]];
 }

@@ -1,0 +1,38 @@
+import type { Client, Machine, Target } from "../../src/cli/clients/client.ts";
+import { clients } from "../../src/cli/clients/clients.ts";
+import { table } from "./markdown.ts";
+
+/** What the page shows in place of a real account's models. */
+const target: Target = {
+  url: "http://127.0.0.1:42100",
+  model: "swe-2",
+  models: [{ id: "swe-2", name: "SWE-2", contextTokens: 200_000, maxOutputTokens: 32_000, images: false }],
+  small: "swe-2",
+  keyCommand: "millrace keys --value",
+  keyWords: ["millrace", "keys", "--value"],
+  shell: "sh",
+};
+const place: Machine = { homeFolder: "~", env: {}, platform: "linux", ownFolder: "~/.millrace" };
+
+/** How each client is started and set up: the word for `run` and `setup`, what `setup` writes, and what is left to do. */
+export function clientTable(): string {
+  const named = clients.filter(({ name }) => name !== "generic");
+  return table(["client", "its name here", "`run`", "`setup` writes", "then"], named.map(cells));
+}
+
+/** What `millrace setup generic` prints. */
+export function otherClients(): string {
+  const notes = clients.find(({ name }) => name === "generic")?.notes(target) ?? [];
+  return ["```", ...notes, "```"].join("\n");
+}
+
+function cells({ name, title, edits, launch, notes }: Client): readonly string[] {
+  const files = edits?.(target, place).map(({ file }) => `\`${file}\``) ?? [];
+  const [then = ""] = files.length === 0 ? ["`setup` prints what to enter."] : notes(target);
+  return [title, `\`${name}\``, launch === undefined ? "–" : "yes", files.join(", ") || "–", asCode(then)];
+}
+
+/** The command line at the end of a note, as code. */
+function asCode(note: string): string {
+  return note.replace(/: ((?:export|echo|codex) .*)$/, ": `$1`");
+}

@@ -1,0 +1,23 @@
+import { exitCodeMeanings } from "../../src/cli/terminal/exit-codes.ts";
+import { type HelpEntry, helpEntries } from "./help-entries.ts";
+import { table } from "./markdown.ts";
+
+/** Each command and what it does. `--help` and the manual page have the options. */
+export async function commandTable(): Promise<string> {
+  const [program, ...commands] = await helpEntries();
+  const options = program.options.map(([term]) => `\`${term}\``).join(", ");
+  const rows = commands.map((entry) => [`\`${usage(entry)}\``, entry.summary]);
+  return `${table(["command", "what it does"], rows)}\n\nOptions of every command: ${options}.`;
+}
+
+export function exitCodeTable(): string {
+  return table(
+    ["code", "meaning"],
+    exitCodeMeanings.map(([code, meaning]) => [`${code}`, meaning]),
+  );
+}
+
+/** `millrace tail [turn]`, without the word for its options. */
+function usage(entry: HelpEntry): string {
+  return entry.usage.replace(/ \[options\]| \[command\]/g, "");
+}

@@ -1,0 +1,38 @@
+import { configJsonSchema, serveSettings } from "../../src/cli/commands/config.ts";
+import { serveCommand } from "../../src/cli/commands/serve.ts";
+import { agentSchema } from "../../src/cli/config/read-config.ts";
+import { table } from "./markdown.ts";
+
+/** Settings that only a variable sets: name, default, unit, meaning. The rest of docs/reference.md comes from the options. */
+const environmentOnly: readonly (readonly [name: string, initial: string, unit: string, summary: string])[] = [
+  ["MILLRACE_HOME", "~/.millrace", "a folder", "where Millrace keeps its own files"],
+  ["MILLRACE_KEY_FILE", "key in that folder", "a file", "another file for the gateway's key"],
+  ["MILLRACE_LOG_KEY_FILE", "log-key in that folder", "a file", "another file for the key that seals the log"],
+  ["MILLRACE_IDE_HOMES", "your home", "folders", "more home folders to look for an IDE in"],
+  ["MILLRACE_MODEL", "the account's default", "a model", "the model that chat and setup begin with"],
+  ["MILLRACE_NO_RECORD", "off", "1, true, yes, on", "chat keeps no record of its question"],
+  ["MILLRACE_ACCEPT", "off", "true, false", "agree, once, that prompts go to the IDE: as `serve --accept`"],
+];
+
+/** The settings of `serve`, the keys of an agent, and the variables without an option, as tables. */
+export function settingsTables(): Readonly<Record<"settings" | "agents" | "variables", string>> {
+  const serve = serveSettings(serveCommand).map(({ key, option, env, unit, initial, summary }) => [
+    `\`${key}\``,
+    env === undefined ? `\`${option}\`` : `\`${option}\`, \`${env}\``,
+    initial,
+    unit,
+    summary,
+  ]);
+  const agents = Object.entries(agentSchema.shape).map(([key, type]) => [`\`agents.${key}\``, type.description ?? ""]);
+  const variables = environmentOnly.map(([name, ...cells]) => [`\`${name}\``, ...cells]);
+  return {
+    settings: table(["key", "option, variable", "default", "unit or values", "what it sets"], serve),
+    agents: table(["key", "what it sets"], agents),
+    variables: table(["variable", "default", "unit or values", "what it sets"], variables),
+  };
+}
+
+/** `docs/config.schema.json`. */
+export function configSchema(): string {
+  return `${JSON.stringify(configJsonSchema(serveCommand), null, 2)}\n`;
+}
