@@ -6,13 +6,13 @@ import { openSqliteRows } from "./sqlite.ts";
 
 describeRows(
   "SQLite in memory",
-  { survivesRestart: false, sharedBetweenProcesses: false, sharedBetweenMachines: false },
+  { survivesRestart: false, isShared: false },
   async () => ({ open: () => openSqliteRows({ path: ":memory:" }), dispose: async () => {} }),
 );
 
 describeRows(
   "a SQLite file",
-  { survivesRestart: true, sharedBetweenProcesses: true, sharedBetweenMachines: false },
+  { survivesRestart: true, isShared: false },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-rows-"));
     const path = join(folder, "log.db");

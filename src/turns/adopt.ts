@@ -54,7 +54,7 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
 
   /** Running turns of this account whose process is gone: its lease has ended, or the process is known to have ended. */
   const orphans = async (): Promise<readonly TurnLabel[]> => {
-    const isShared = store.capabilities.sharedBetweenMachines;
+    const isShared = store.capabilities.isShared;
     const leftHere = isShared || running.again.size > 0;
     const open = await store.listRunning(leftHere ? {} : { exceptOwner: owner });
     const straying = open.filter((turn) => isShared && turn.owner === owner && !running.has(turn.turnId));
@@ -138,7 +138,7 @@ async function expectFromElsewhere(
   { stored }: Pick<Runner, "stored">,
   { store, readers, clock }: Parts,
 ): Promise<void> {
-  if (!store.capabilities.sharedBetweenProcesses) return;
+  if (!store.capabilities.isShared) return;
   const begun = new AbortController();
   void stored.then(() => begun.abort(notNeeded));
   let seenAtMs = attachedAtMs;

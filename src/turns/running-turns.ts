@@ -67,7 +67,7 @@ export class RunningTurns {
     };
     const onTailLost = () => events.emit("turn_tail_lost", { turnId });
     const options = { keep: false, onAlive, onEndsWithGateway, onTailLost };
-    if (!store.capabilities.sharedBetweenMachines) return options;
+    if (!store.capabilities.isShared) return options;
     const letGo = () => {
       this.again.add(turnId);
       this.#runs.get(turnId)?.runner.stop({ type: "detach" });
