@@ -16,6 +16,7 @@ import type {
 } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
 import type { TurnAccess } from "./read.ts";
+import type { Readers } from "./readers.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { TurnStarter } from "./start.ts";
 import type { AskedTurn, StartedTurn, Turns } from "./turns.ts";
@@ -71,7 +72,8 @@ interface Parts {
   readonly store: LogStore;
   readonly clock: Clock;
   readonly owner: string;
-  readonly reads: Pick<TurnAccess, "read" | "follow" | "noteReader">;
+  readonly readers: Readers;
+  readonly reads: TurnAccess;
   readonly starter: Pick<TurnStarter, "launch">;
   readonly backOff: BackOff;
   readonly running: Pick<RunningTurns, "cancel">;
@@ -79,7 +81,7 @@ interface Parts {
 
 /** Attaches clients to their streams, and starts the turns that the messages of a stream ask for: `StreamTurns.attach`. */
 export function openAttach(parts: Parts): StreamTurns["attach"] {
-  const { store, clock, reads, running } = parts;
+  const { store, clock, readers, reads, running } = parts;
   return async (name, intent, { graceMs, ticket } = {}) => {
     const stream = await store.attachStream(name, intent, ticket);
     const turnIds = stream.accepted.flatMap(({ turnId }) => turnId ?? []);
@@ -90,7 +92,7 @@ export function openAttach(parts: Parts): StreamTurns["attach"] {
       void bestEffort(told); // ends with `close`; a store that cannot be asked fences the next message anyway
       const last = turnIds.at(-1);
       // before the client learns when the stream expires; if the turn has expired, reading it fails
-      if (last !== undefined) await bestEffort(reads.noteReader(last, graceMs));
+      if (last !== undefined) await bestEffort(readers.noteGrace(last, graceMs));
       await store.keepTogether(turnIds);
     }
     return {

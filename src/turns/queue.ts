@@ -27,8 +27,8 @@ interface LimitsNow {
 
 export interface TurnQueueOptions extends TurnLimits {
   readonly clock: Clock;
-  /** Whether the turn has a reader. A turn without one keeps its place, and others may pass it. */
-  readonly isRead: (turnId: TurnId) => boolean;
+  /** Whether the turn has a reader, or needs none. Any other turn keeps its place, and others may pass it. */
+  readonly isWanted: (turn: Waiter["turn"]) => boolean;
 }
 
 /**
@@ -125,9 +125,9 @@ export class TurnQueue {
     return [...this.#running].filter((other) => other.lane === lane).length < most;
   }
 
-  #isWanted({ turn: { turnId, graceMs, accepted }, stage }: Waiter): boolean {
-    if (stage === "asked" || stage === "answered" || graceMs === Infinity) return true;
-    return accepted === true || this.#options.isRead(turnId);
+  #isWanted({ turn, stage }: Waiter): boolean {
+    if (stage === "asked" || stage === "answered") return true;
+    return turn.accepted === true || this.#options.isWanted(turn);
   }
 
   /** Nobody says when a pause ends, or when a limit goes. */
