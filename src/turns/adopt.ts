@@ -165,21 +165,22 @@ function adopt(record: TurnRecord, writer: LogWriter, events: readonly TurnEvent
     const input = { backend, prompt: prompt(), run };
     if (started === undefined) {
       if (parts.recall !== undefined) await bestEffort(parts.recall(record)); // else it is laid out anew
-      return queue.gate(record, newTurnExchange(parts, parts.continuity, record, input).exchange, "left");
+      return newTurnExchange(parts, parts.continuity, record, input).exchange;
     }
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
     // the whole answer again: stages have changed what the log holds, so only they can say where it stands
     const { cascadeId, fromStep, tools, goesOn } = started;
-    const answered = events.some((event) => event.type !== "started");
     const place = fromStep === undefined ? {} : { fromStep };
     const way = { ...(tools === undefined ? {} : { tools }), ...(goesOn === undefined ? {} : { goesOn }) };
     const from = { cascadeId, answered, ...place, ...way };
     const conversation = tools === "native" ? adoptedConversation(parts, record) : undefined;
-    const exchange = exchangeOf(record, { ...input, from }, conversation);
-    return queue.gate(record, exchange, answered ? "answered" : "asked");
+    return exchangeOf(record, { ...input, from }, conversation);
   };
+  const answered = events.some((event) => event.type !== "started");
+  const stage = started === undefined ? "left" : answered ? "answered" : "asked";
+  const enter = (signal: AbortSignal) => queue.enter(record, stage, signal);
   const stages = [...stagesOf(parts, record), reconcile(loggedAnswer(events))];
-  const runner = new Runner({ writer, state: stateAfter(events), open, stages, clock });
+  const runner = new Runner({ writer, state: stateAfter(events), open, enter, stages, clock });
   if (record.cancelRequested !== undefined) runner.stop({ type: "cancel", by: record.cancelRequested });
   const cleanUp = async () => {
     const cascadeId = started?.cascadeId;

@@ -2,7 +2,6 @@ import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { NewTurn } from "../log/store.ts";
-import type { Exchange } from "./exchange.ts";
 
 /** How often to check, while turns wait, whether a pause is over or a limit has changed; ms. A row of docs/dev/retries.md. */
 const lookAgainMs = 1_000;
@@ -59,19 +58,6 @@ export class TurnQueue {
     this.#options = options;
   }
 
-  /** Wraps the exchange so that it waits for its place. An exchange that is stopped before that sends nothing. */
-  gate(turn: Waiter["turn"], exchange: Exchange, stage: Stage = "new"): Exchange {
-    return async (deliver, signal) => {
-      const leave = await this.#enter(turn, stage, signal);
-      try {
-        if (signal.aborted && signal.reason === "detach") return;
-        await exchange(deliver, signal); // also when it was cancelled: it frees what it holds, and sends nothing
-      } finally {
-        leave();
-      }
-    };
-  }
-
   /** Undefined for a turn that does not wait. */
   placeOf(turnId: TurnId): QueuePlace | undefined {
     const index = this.#waiting.findIndex(({ turn }) => turn.turnId === turnId);
@@ -100,7 +86,8 @@ export class TurnQueue {
     if (this.#waiting.length > 0) void this.#pumpLater();
   }
 
-  async #enter(turn: Waiter["turn"], stage: Stage, signal: AbortSignal): Promise<() => void> {
+  /** Resolves when the turn has its place, or the signal aborts; the returned function gives the place back. */
+  async enter(turn: Waiter["turn"], stage: Stage, signal: AbortSignal): Promise<() => void> {
     const admitted = Promise.withResolvers<void>();
     const waiter: Waiter = { turn, stage, lane: laneOf(turn.modelUid), admit: admitted.resolve };
     const leave = () => {

@@ -3,7 +3,7 @@ import { bestEffort, within } from "../base/async.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, MillraceError } from "../base/errors.ts";
 import { newTurnId, type TurnId } from "../base/ids.ts";
-import { eventIdOf, seqOf } from "../log/event.ts";
+import { eventIdOf, seqOf, type TerminalEvent } from "../log/event.ts";
 import type { LogWriter, NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
 import type { Asker, Continuity } from "./continuity/continuity.ts";
@@ -156,13 +156,15 @@ export class TurnStarter {
   ): { readonly runner: Runner; readonly continuity: StartedTurn["continuity"] } {
     const { continuity: conversations, refusals, running, queue, clock } = this.#parts;
     const modelUid = turn.modelUid as AskedTurn["modelUid"]; // it was one in the request
-    const input = { backend, prompt, run: running.optionsOf(turn.turnId) };
+    // agents report no limits
+    const complete = backend.kind === "acp" ? undefined : (end: TerminalEvent) => refusals.withLimit(end, modelUid);
+    const input = { backend, prompt, run: running.optionsOf(turn.turnId), complete };
     const { exchange, continuity } = newTurnExchange(this.#parts, conversations, turn, input);
-    const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents report no limits
-    const gated = queue.gate(turn, watched);
     const watches = [refusals.watch(modelUid), this.#noting(turn), ...(watch === undefined ? [] : [watch()])];
     const stages = [...watches, ...stagesOf(this.#parts, turn)];
-    return { runner: new Runner({ writer, state: "created", open: async () => gated, stages, clock }), continuity };
+    const enter = (signal: AbortSignal) => queue.enter(turn, "new", signal);
+    const open = async () => exchange;
+    return { runner: new Runner({ writer, state: "created", open, enter, stages, clock }), continuity };
   }
 
   /** Notes which conversation the turn uses. */
