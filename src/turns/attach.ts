@@ -54,18 +54,19 @@ export interface Attachment extends StreamAccess, AttachedStream {
   close(): void;
 }
 
-/** A client's options for an attach, beside the stream's name. */
-export interface AttachOptions {
-  /** The ticket that the client's last attach received. */
-  readonly ticket?: Secret | undefined;
-  /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
-  readonly graceMs?: number | undefined;
-}
-
 /** Turns that can also be started by the numbered messages of a client's stream. */
 export interface StreamTurns extends Turns {
   /** Throws as `LogStore.attachStream` does, and `invalid_request` for a malformed key. */
-  attach(name: StreamName, intent: AttachIntent, options?: AttachOptions): Promise<Attachment>;
+  attach(
+    name: StreamName,
+    intent: AttachIntent,
+    options?: {
+      /** The ticket that the client's last attach received. */
+      readonly ticket?: Secret | undefined;
+      /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
+      readonly graceMs?: number | undefined;
+    },
+  ): Promise<Attachment>;
 }
 
 interface Parts {

@@ -18,12 +18,6 @@ export interface TurnLimits {
   readonly isPaused?: (() => boolean) | undefined;
 }
 
-/** The limits at one moment. Reading them asks files, so each pass over the waiting turns reads them once. */
-interface LimitsNow {
-  readonly isPaused: boolean;
-  readonly most: number | undefined;
-}
-
 export interface TurnQueueOptions extends TurnLimits {
   readonly clock: Clock;
   /** Whether the turn has a reader, or needs none. Any other turn keeps its place, and others may pass it. */
@@ -105,7 +99,16 @@ export class TurnQueue {
     return leave;
   }
 
-  #mayRun({ lane, stage }: Waiter, { isPaused, most }: LimitsNow): boolean {
+  #mayRun(
+    { lane, stage }: Waiter,
+    {
+      isPaused,
+      most,
+    }: {
+      readonly isPaused: boolean;
+      readonly most: number | undefined;
+    },
+  ): boolean {
     if (stage === "answered") return true;
     if (isPaused) return false;
     if (stage === "asked" || most === undefined) return true; // asked: it runs upstream already
