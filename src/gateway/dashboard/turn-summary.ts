@@ -132,8 +132,12 @@ function phaseOf(newest: OutlinedEvent | undefined): TurnSummary["phase"] {
     case "failed":
     case "cancelled":
       return "ended";
-    default:
+    case "text":
+    case "thinking":
+    case "tool_call":
       return newest.type;
+    default:
+      return newest satisfies never;
   }
 }
 
