@@ -28,10 +28,6 @@ export class Notifier {
 export class Waiters<Name> {
   readonly #notifiers = new Map<Name, Notifier>();
 
-  get size(): number {
-    return this.#notifiers.size;
-  }
-
   /** Resolves at the next `wake` of the name; rejects with the signal's reason. Registers before it returns. */
   async wait(name: Name, signal: AbortSignal): Promise<void> {
     const notifier = this.#notifiers.get(name) ?? new Notifier();

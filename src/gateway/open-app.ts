@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { bestEffort } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { isObject } from "../base/json.ts";
 import { type Gateway, GatewayContext, respondError } from "./http/context.ts";
+import { decodedBody } from "./http/decoded-body.ts";
 import {
   authenticate,
   corsHeaders,
@@ -11,10 +13,12 @@ import {
   refuseForeign,
   unauthenticated,
 } from "./http/guard.ts";
+import { busy } from "./http/refusal.ts";
 import { callerHeaders, type Reply, send } from "./http/reply.ts";
 import { clientOf, loggedPath } from "./http/request-headers.ts";
+import { fileReply } from "./routes/dashboard-routes.ts";
 import { unservedApi } from "./routes/not-served.ts";
-import { isForDashboard, isOpen, openRouter, type Router, startsTurnAt } from "./routes/router.ts";
+import { isForDashboard, isOpen, routeOf, startsTurnAt } from "./routes/router.ts";
 
 const knownMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS"]);
 const noPath =
@@ -29,7 +33,6 @@ export function openApp(
   policy: GuardPolicy,
 ): (incoming: IncomingMessage, response: ServerResponse, json?: unknown) => Promise<void> {
   const { clock, metrics } = gateway;
-  const route = openRouter(gateway);
   const refusals = new RefusedRequests(gateway);
   return async (incoming, response, json) => {
     const startedAt = clock.monotonic();
@@ -39,7 +42,7 @@ export function openApp(
       response.end(noPath);
       return;
     }
-    const reply = await replyTo(gateway, policy, route, c);
+    const reply = await replyTo(gateway, policy, c);
     finish(gateway, c, reply);
     const ms = clock.monotonic() - startedAt;
     const method = knownMethods.has(c.method) ? c.method : "other";
@@ -62,15 +65,41 @@ function contextOf(...request: ConstructorParameters<typeof GatewayContext>): Ga
   }
 }
 
-async function replyTo(gateway: Gateway, policy: GuardPolicy, route: Router, c: GatewayContext): Promise<Reply> {
+async function replyTo(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): Promise<Reply> {
   try {
     guard(gateway, policy, c);
-    return c.method === "OPTIONS" ? preflight(c.headers) : await route(c);
+    return c.method === "OPTIONS" ? preflight(c.headers) : await handle(gateway, c);
   } catch (error) {
     const reply = errorReply(gateway, c, error);
     noteRefused(gateway, c, error);
     return reply;
   }
+}
+
+/** A file of the dashboard, or the answer of a declared route. Bodies are read here, for all routes. */
+function handle(gateway: Gateway, c: GatewayContext): Reply | Promise<Reply> {
+  const isFile = (c.method === "GET" || c.method === "HEAD") && c.path !== "/";
+  const file = isFile ? gateway.dashboard?.get(c.path) : undefined;
+  if (file !== undefined) {
+    c.route = c.path;
+    return fileReply(file);
+  }
+  const { route, params } = routeOf(c);
+  if (route.body === undefined) return route.handle(gateway, c, { params, json: undefined });
+  // before its body is read
+  if (gateway.answering() > gateway.limits.mostOpen) throw busy("The gateway has too many open requests.");
+  if (c.json !== undefined) return route.handle(gateway, c, { params, json: c.json });
+  const bytes = c.incoming.iterator({ destroyOnReturn: false }); // a refusal in the middle goes over the same connection
+  return gateway.bodies.read(
+    decodedBody(bytes, c.header("content-encoding")),
+    (json) => route.handle(gateway, c, { params, json: withModel(json, c.deployment) }),
+    { length: c.header("content-length"), isOwners: c.caller?.owner !== false },
+  );
+}
+
+/** A body that names no model gets the one of its path. */
+function withModel(json: unknown, model: string | undefined): unknown {
+  return model !== undefined && isObject(json) && json["model"] === undefined ? { ...json, model } : json;
 }
 
 /** A request for an answer that became no turn: no list of turns tells of it. */

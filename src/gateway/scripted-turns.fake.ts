@@ -10,6 +10,7 @@ import {
   isTerminal,
   type OutlinedEvent,
   outlineEvent,
+  shorten,
   type TurnEvent,
   type TurnEventBody,
 } from "../log/event.ts";
@@ -99,7 +100,9 @@ export class ScriptedTurns implements Turns {
       const eventId = eventIdOf(turn.events.length + 1);
       turn.events.push({ ...body, eventId, atMs: this.#clock.now() });
       turn.record = { ...turn.record, lastEventId: eventId };
-      if (isTerminal(body)) turn.record = { ...turn.record, ended: true, outcome: body.type };
+      if (!isTerminal(body)) continue;
+      const outline = turn.events.map(outlineEvent).reduce<readonly OutlinedEvent[]>(shorten, []);
+      turn.record = { ...turn.record, ended: true, outcome: body.type, outline };
     }
     this.#changes.wake();
   }

@@ -129,9 +129,7 @@ export type OutlinedBody =
   | ({ readonly type: "usage" } & Usage)
   | { readonly type: "finished"; readonly reason: FinishReason["unified"]; readonly ideTools?: IdeToolNames }
   | { readonly type: "failed"; readonly code: ErrorCode; readonly ideTools?: IdeToolNames }
-  | { readonly type: "cancelled"; readonly by: CancelledBy }
-  /** A sealed event of a build that kept no outline: that it is there is all that is known. */
-  | { readonly type: "unknown" };
+  | { readonly type: "cancelled"; readonly by: CancelledBy };
 
 /** Where an outlined event stands in its log. `atMs` is epoch ms. */
 export type OutlinedEvent = OutlinedBody & Pick<TurnEvent, "eventId" | "atMs">;
@@ -197,6 +195,17 @@ export function endsTurn<E extends OutlinedBody>(
   event: E,
 ): event is E & { readonly type: "finished" | "failed" | "cancelled" } {
   return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
+}
+
+/** Why a turn ended: the finish reason, the error's code, or who cancelled. */
+export function endReasonOf(end: OutlinedBody & { readonly type: TerminalEventType }): string {
+  if (end.type === "finished") return end.reason;
+  return end.type === "failed" ? end.code : end.by;
+}
+
+/** Whether an outline in short lacks what came before its end, because that could not be read. */
+export function isCutShort([first]: readonly OutlinedEvent[]): boolean {
+  return first !== undefined && seqOf(first.eventId) > 1;
 }
 
 function ideToolsOf({ ideTools }: { readonly ideTools?: IdeToolNames }): { readonly ideTools?: IdeToolNames } {

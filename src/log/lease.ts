@@ -14,19 +14,21 @@ export interface CancelMessage {
   readonly by: CancelledBy;
 }
 
-interface LeaseReader {
-  readonly owner: string;
-  readonly onCancel: (message: CancelMessage) => void;
-  readonly clock: Clock;
-}
-
 /**
  * Follows the lease of a process until the signal aborts: its entries are what other processes ask of the turns of that process. While
  * the store fails, nothing is heard, and the store is asked again every second.
  */
 export async function followLease(
   rowsNow: () => Rows,
-  { owner, onCancel, clock }: LeaseReader,
+  {
+    owner,
+    onCancel,
+    clock,
+  }: {
+    readonly owner: string;
+    readonly onCancel: (message: CancelMessage) => void;
+    readonly clock: Clock;
+  },
   signal: AbortSignal,
 ): Promise<void> {
   const id = leaseId(owner);

@@ -60,8 +60,8 @@ export class LiveTurn implements LogWriter {
   readonly #opening = new WeakSet<Secret>();
   readonly #opensWithoutKey: boolean;
   #record: TurnRecord;
-  /** In short; undefined where the events that the store had of it are not known. */
-  #outline: readonly OutlinedEvent[] | undefined;
+  /** The answer in short. */
+  #outline: readonly OutlinedEvent[] = [];
   #storedSeq: number;
   /** Number of the last event that was handed to the store: a reader of the store may have it before the store has answered. */
   #handedSeq: number;
@@ -77,7 +77,6 @@ export class LiveTurn implements LogWriter {
     this.#storedSeq = seqOf(record.lastEventId);
     this.#handedSeq = this.#storedSeq;
     this.#events = new LiveEvents(this.#storedSeq);
-    if (this.#storedSeq === 0) this.#outline = [];
     this.#opensWithoutKey = sealer.open(row, {}) !== undefined;
   }
 
@@ -286,10 +285,10 @@ export class LiveTurn implements LogWriter {
   }
 
   /** The outline in short with these events; appends come one after another. */
-  #outlineWith(bodies: readonly TurnEventBody[], atMs: number): readonly OutlinedEvent[] | undefined {
+  #outlineWith(bodies: readonly TurnEventBody[], atMs: number): readonly OutlinedEvent[] {
     let seq = Math.max(this.lastSeq, this.#handedSeq);
-    return (this.#outline = bodies.reduce<readonly OutlinedEvent[] | undefined>(
-      (short, body) => short && shorten(short, { ...outlineOf(body), eventId: eventIdOf(++seq), atMs }),
+    return (this.#outline = bodies.reduce(
+      (short, body) => shorten(short, { ...outlineOf(body), eventId: eventIdOf(++seq), atMs }),
       this.#outline,
     ));
   }

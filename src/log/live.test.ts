@@ -20,7 +20,7 @@ const started: TurnEventBody = {
   backend: "cascade",
   cascadeId: "c" as CascadeId, // a made-up id
 };
-const alone = { survivesRestart: false, sharedBetweenProcesses: false, sharedBetweenMachines: false };
+const alone = { survivesRestart: false, isShared: false };
 const idsOf = (events: readonly { readonly eventId: string }[]) => events.map(({ eventId }) => eventId);
 
 describeLogStore("in memory", alone, async () => ({
@@ -28,7 +28,7 @@ describeLogStore("in memory", alone, async () => ({
   dispose: async () => {},
 }));
 
-const inFile = { survivesRestart: true, sharedBetweenProcesses: true, sharedBetweenMachines: false };
+const inFile = { survivesRestart: true, isShared: false };
 describeLogStore("in a SQLite file", inFile, async () => {
   const folder = await mkdtemp(join(tmpdir(), "millrace-log-"));
   const open = async () => ({ rows: await openSqliteRows({ path: join(folder, "log.db") }), gatewayKey });
@@ -226,7 +226,7 @@ describe("a store that fails", () => {
   });
 
   test("holds a turn for its owner only while nobody else may claim it", async () => {
-    const { failing, log, clock } = await begin({ sharedBetweenMachines: true });
+    const { failing, log, clock } = await begin({ isShared: true });
     const { turnId } = await created(log);
     await log.renewOwner("owner-1", clock.now() + 10_000);
     expect(await log.holdsTurn(turnId, "owner-1", clock.now() + 10_000)).toBe(true);
@@ -238,7 +238,7 @@ describe("a store that fails", () => {
   });
 
   test("that other machines share refuses a turn of which it is not known whether it was stored", async () => {
-    const { failing, log } = await begin({ sharedBetweenMachines: true });
+    const { failing, log } = await begin({ isShared: true });
     failing.fault = "gone";
     await expect(log.create(newTurn(), "owner-1")).rejects.toMatchObject({ code: "unavailable" });
     expect((await created(log)).record.degraded).toBe(true);
@@ -300,7 +300,7 @@ describe("a running turn", () => {
   const looks = [
     {
       when: "a shared store gets the lease",
-      abilities: { sharedBetweenMachines: true },
+      abilities: { isShared: true },
       look: (log: LiveLog) => log.renewOwner("owner-1", now),
     },
     { when: "its record is read", abilities: {}, look: (log: LiveLog, turnId: TurnId) => log.get(turnId) },
@@ -389,7 +389,7 @@ describe("a running turn", () => {
   });
 
   test("learns of a cancel that another process asked for, also after the store failed and works again", async () => {
-    const { clock, failing, other, log } = await begin({ sharedBetweenProcesses: true });
+    const { clock, failing, other, log } = await begin({ isShared: true });
     const [{ turnId, writer }, { turnId: another }] = [await created(log), await created(log)];
     const [asked, told] = [log.untilCancelRequested(turnId, never), log.untilCancelRequested(another, never)];
     await other.requestCancel(another, "superseded");

@@ -55,7 +55,7 @@ export async function openLog(options: LogOptions): Promise<LiveLog> {
 
 /** A log that ends with this process. */
 export function openMemoryLog(options: Pick<LogOptions, "clock" | "retention">): Promise<LiveLog> {
-  const abilities = { survivesRestart: false, sharedBetweenProcesses: false, sharedBetweenMachines: false };
+  const abilities = { survivesRestart: false, isShared: false };
   return openLog({ open: openMemory, abilities, ...options });
 }
 
@@ -96,7 +96,7 @@ export class Live implements LiveLog {
     this.#retention = retention;
     const follow: CancelFollower = (owner, onCancel, signal) =>
       void bestEffort(followLease(() => this.#health.store.rows, { owner, onCancel, clock }, signal));
-    this.#turns = new LiveTurns(clock, abilities.sharedBetweenProcesses ? follow : undefined);
+    this.#turns = new LiveTurns(clock, abilities.isShared ? follow : undefined);
     this.#health = new StoreHealth<Store>({
       open: async () => this.#over(await open()),
       probe: async ({ rows, turns }) => {
@@ -129,7 +129,7 @@ export class Live implements LiveLog {
     }
     const why = this.#health.degradedBy;
     // another gateway may go on with a turn of which it is not known whether it was stored
-    const isUnclear = failed === undefined && this.capabilities.sharedBetweenMachines;
+    const isUnclear = failed === undefined && this.capabilities.isShared;
     if (why !== undefined && (turn.idempotencyKey !== undefined || isUnclear)) throw notStored(why);
     return this.#beginInMemory(turn, owner, clientKey);
   }
@@ -312,7 +312,7 @@ export class Live implements LiveLog {
   async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
     await this.#health.orDegraded(async () => {
       await this.#renewLease(owner, aliveUntilMs);
-      if (!this.capabilities.sharedBetweenMachines || aliveUntilMs === 0) return;
+      if (!this.capabilities.isShared || aliveUntilMs === 0) return;
       // a turn whose runner has stopped appends nothing, so no append finds out that another process took it over
       const stored = this.#turns.all().filter((live) => !live.isDegraded && !live.hasEnded);
       for (const live of stored) {

@@ -11,8 +11,7 @@ export const testKey = encodeKey(new Uint8Array(32).fill(1));
 
 export const inMemory: RowsAbilities = {
   survivesRestart: false,
-  sharedBetweenProcesses: false,
-  sharedBetweenMachines: false,
+  isShared: false,
 };
 
 interface MemoryLogOptions {
@@ -74,7 +73,7 @@ export function openFileLog({
   readonly gatewayKey?: Secret;
   readonly onSetAside?: (copy: string) => void;
 }): Promise<LiveLog> {
-  const abilities = { survivesRestart: true, sharedBetweenProcesses: true, sharedBetweenMachines: false };
+  const abilities = { survivesRestart: true, isShared: false };
   return openLog({
     open: async () => ({ rows: await openSqliteRows({ path, onSetAside }), gatewayKey }),
     abilities,

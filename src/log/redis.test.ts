@@ -47,21 +47,17 @@ describe.skipIf(!redisInstalled)("with a redis-server on PATH", () => {
   });
 
   let runs = 0;
-  describeRows(
-    "a Redis server",
-    { survivesRestart: true, sharedBetweenProcesses: true, sharedBetweenMachines: true },
-    async () => {
-      const options = { url: url(), prefix: `run-${++runs}:` };
-      const module = JSON.stringify(new URL("redis.ts", import.meta.url).href);
-      return {
-        open: () => openRedisRows(options),
-        elsewhere: `await (await import(${module})).openRedisRows(${JSON.stringify(options)})`,
-        dispose: async () => {},
-      };
-    },
-  );
+  describeRows("a Redis server", { survivesRestart: true, isShared: true }, async () => {
+    const options = { url: url(), prefix: `run-${++runs}:` };
+    const module = JSON.stringify(new URL("redis.ts", import.meta.url).href);
+    return {
+      open: () => openRedisRows(options),
+      elsewhere: `await (await import(${module})).openRedisRows(${JSON.stringify(options)})`,
+      dispose: async () => {},
+    };
+  });
 
-  const abilities = { survivesRestart: true, sharedBetweenProcesses: true, sharedBetweenMachines: true };
+  const abilities = { survivesRestart: true, isShared: true };
   describeLogStore("in Redis", abilities, async () => {
     const options = { url: url(), prefix: `log-${++runs}:` };
     const open = async () => ({ rows: await openRedisRows(options), gatewayKey: testKey });

@@ -42,7 +42,7 @@ export class RowWriter {
   async append(
     bodies: readonly TurnEventBody[],
     atMs: number,
-    outline?: readonly OutlinedEvent[],
+    outline: readonly OutlinedEvent[],
   ): Promise<AppendOutcome> {
     if (bodies.length === 0) return "appended";
     const { rows, sealer, retention, row, box } = this.#parts;
@@ -63,7 +63,7 @@ export class RowWriter {
     const end = ends && {
       outcome: last.type,
       ...(key === undefined ? {} : { key }),
-      ...(outline === undefined ? {} : { outline: sealer.sealLabel(id, "outline", JSON.stringify(outline)) }),
+      outline: sealer.sealLabel(id, "outline", JSON.stringify(outline)),
     };
     const set = end === false || expiresAtMs === undefined ? { proof } : { proof, open: false, expiresAtMs, meta: end };
     const flush = ends || bodies.some(({ type }) => type === "started");

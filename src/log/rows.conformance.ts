@@ -482,7 +482,7 @@ export function describeRows(name: string, abilities: RowsAbilities, makeHarness
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
           const own = await makeHarness();
           const first = await own.open();
-          const handles = [first, abilities.sharedBetweenProcesses ? await own.open() : first] as const;
+          const handles = [first, abilities.survivesRestart ? await own.open() : first] as const;
           try {
             await expectAsModel(handles, steps);
           } finally {
@@ -495,7 +495,7 @@ export function describeRows(name: string, abilities: RowsAbilities, makeHarness
       await expect(asModel).resolves.toBeUndefined();
     });
 
-    describe.skipIf(!abilities.sharedBetweenProcesses)("shared by two connections", () => {
+    describe.skipIf(!abilities.survivesRestart)("shared by two connections", () => {
       let other: Rows;
       beforeEach(async () => {
         other = await harness.open();
@@ -522,7 +522,7 @@ export function describeRows(name: string, abilities: RowsAbilities, makeHarness
         expect((await rows.get("t"))?.epoch).toBe(2);
       });
 
-      test("wake a caller at one when the other writes", async () => {
+      test.skipIf(!abilities.isShared)("wake a caller at one when the other writes", async () => {
         await done(insert("t"));
         for (let last = 0; last < 3; last++) {
           const woken = other.changed("t", never);

@@ -94,9 +94,8 @@ export interface PageLimit {
 export interface RowsAbilities {
   /** A new process finds what an earlier one wrote. */
   readonly survivesRestart: boolean;
-  readonly sharedBetweenProcesses: boolean;
-  /** Other machines may write it: one machine can lose the connection while the others keep writing. */
-  readonly sharedBetweenMachines: boolean;
+  /** The gateways of other machines write it as well: one can lose the connection while the others keep writing. */
+  readonly isShared: boolean;
 }
 
 /**
@@ -112,7 +111,7 @@ export interface Rows {
   find(filter: RowFilter): Promise<readonly Row[]>;
   /** Entries after that number, in order. Of a row that is gone there are none. */
   entries(id: string, after: number, most: PageLimit): Promise<readonly Entry[]>;
-  /** Resolves at the next change of the row, by any process; sooner, it may be. Registers before it returns. Rejects with the signal's reason. */
+  /** Resolves at the next change of the row, by any gateway; sooner, it may be. Registers before it returns. Rejects with the signal's reason. */
   changed(id: string, signal: AbortSignal): Promise<void>;
   /** Removes up to 64 rows of these kinds that expired at or before `nowMs`, and returns how many. */
   sweep(nowMs: number, kinds: readonly RowKind[]): Promise<number>;

@@ -7,14 +7,12 @@ import { identityOf, loadSqlite, openFile, type SqliteFileOptions } from "./sqli
 import { RowStatements } from "./sqlite/row-statements.ts";
 import { WriteQueue } from "./sqlite/write-queue.ts";
 
-/** How often to look for other processes' writes while a caller waits; ms. Our own writes wake callers at once. */
-const lookEveryMs = 50;
-
 /** How often to check, between writes that are flushed, that the file is still in its place; ms. */
 const checkFileEveryMs = 1_000;
 
 /**
- * Opens rows in a SQLite file (WAL), which several processes may share, or in `:memory:`. Node's SQLite is loaded when this is called.
+ * Opens rows in a SQLite file (WAL), or in `:memory:`. Node's SQLite is loaded when this is called. A file has one gateway: another
+ * connection is refused what it has no claim to, and wakes no caller here.
  *
  * @throws MillraceError `degraded` when the file cannot be used: unreadable, locked, of a newer version or another program.
  */
@@ -36,15 +34,13 @@ class SqliteRows implements Rows {
   #checkedAtMs = Number.NEGATIVE_INFINITY;
   /** Why nothing can be read or written any more. */
   #gone: MillraceError | undefined;
-  #looking: NodeJS.Timeout | undefined;
-  #seenVersion: unknown;
 
   constructor(database: DatabaseSync, path: string) {
     const isFile = path !== ":memory:";
     this.#database = database;
     this.#path = isFile ? realpathSync(path) : undefined;
     this.#identity = this.#path && identityOf(this.#path);
-    this.abilities = { survivesRestart: isFile, sharedBetweenProcesses: isFile, sharedBetweenMachines: false };
+    this.abilities = { survivesRestart: isFile, isShared: false };
     this.#statements = new RowStatements(database);
     this.#queue = new WriteQueue(database, (flush) => this.#check(flush));
   }
@@ -68,11 +64,7 @@ class SqliteRows implements Rows {
   }
 
   changed(id: string, signal: AbortSignal): Promise<void> {
-    const waiting = this.#waiters.wait(id, signal);
-    if (this.#path === undefined || this.#looking !== undefined) return waiting;
-    this.#seenVersion = this.#dataVersion();
-    this.#looking = setInterval(() => this.#look(), lookEveryMs);
-    return waiting;
+    return this.#waiters.wait(id, signal);
   }
 
   async sweep(nowMs: number, kinds: readonly RowKind[]): Promise<number> {
@@ -87,7 +79,6 @@ class SqliteRows implements Rows {
   async close(): Promise<void> {
     this.#queue.drain();
     this.#gone ??= new MillraceError("degraded", "The log is closed.");
-    clearInterval(this.#looking);
     this.#waiters.wakeAll();
     this.#database.close();
   }
@@ -103,27 +94,6 @@ class SqliteRows implements Rows {
     // They look again after the whole transaction, because nothing in it is awaited. It may still be rolled back.
     if (outcome.type === "done") for (const op of ops) this.#waiters.wake(op.type === "insert" ? op.row.id : op.id);
     return outcome;
-  }
-
-  /** All who wait look again when another connection wrote. */
-  #look(): void {
-    if (this.#waiters.size === 0) {
-      clearInterval(this.#looking);
-      this.#looking = undefined;
-      return;
-    }
-    const version = this.#dataVersion();
-    if (version !== this.#seenVersion) this.#waiters.wakeAll();
-    this.#seenVersion = version;
-  }
-
-  /** Another value after each write of another connection. While the file cannot be read, the next write counts as another one. */
-  #dataVersion(): unknown {
-    try {
-      return this.#read(() => this.#statements.dataVersion());
-    } catch {
-      return undefined;
-    }
   }
 
   #read<T>(work: () => T): T {
@@ -144,6 +114,7 @@ class SqliteRows implements Rows {
     this.#gone = new MillraceError("degraded", `The log's file (${this.#path}) was deleted or replaced.`, {
       hint: "Restart the gateway: `millrace restart`. Until then answers flow from memory, and cannot be resumed after a crash.",
     });
+    this.#waiters.wakeAll(); // they look again, and hear the same
     throw this.#gone;
   }
 }

@@ -68,7 +68,7 @@ export function describeLogStore(
       expect(await collect(turnId)).toHaveLength(3);
     });
 
-    describe.skipIf(!capabilities.sharedBetweenProcesses)("shared by two", () => {
+    describe.skipIf(!capabilities.isShared)("shared by two", () => {
       let other: LogStore;
       beforeEach(async () => {
         other = await world.openAnother();

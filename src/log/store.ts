@@ -53,7 +53,7 @@ export interface TurnLabel extends Omit<NewTurn, "request" | "wire"> {
   readonly cancelRequested: CancelledBy | undefined;
   /** The process that runs it, or ran it last. */
   readonly owner: string;
-  /** The answer in short (`shorten`), once it has ended; absent where its process could not read what an earlier one had stored. */
+  /** The answer in short (`shorten`), once it has ended; only the end where its process could not read what an earlier one had stored. */
   readonly outline?: readonly OutlinedEvent[] | undefined;
   /** True when a client sealed the turn and its key was not given: its session, its key and its request are not known. */
   readonly sealed?: true;

@@ -57,11 +57,6 @@ export interface Page<E = TurnEvent> {
   readonly ended: boolean;
 }
 
-export interface TurnLogOptions {
-  readonly clock: Pick<Clock, "now">;
-  readonly retention: Retention;
-}
-
 /** A turn's facts, where this process has them. */
 type InMemory = (turnId: TurnId) => NewTurn | undefined;
 
@@ -74,7 +69,18 @@ export class TurnLog {
   readonly #inMemory: InMemory;
 
   /** What is in memory is not read, opened and parsed again: a prompt may be long. */
-  constructor(rows: Rows, sealer: Sealer, { clock, retention }: TurnLogOptions, inMemory: InMemory) {
+  constructor(
+    rows: Rows,
+    sealer: Sealer,
+    {
+      clock,
+      retention,
+    }: {
+      readonly clock: Pick<Clock, "now">;
+      readonly retention: Retention;
+    },
+    inMemory: InMemory,
+  ) {
     this.#inMemory = inMemory;
     this.#rows = rows;
     this.#sealer = sealer;

@@ -13,13 +13,11 @@ import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import { continuedPromptOf, exchangeOf, newTurnExchange, promptOf, stagesOf } from "./plan.ts";
 import type { TurnQueue } from "./queue.ts";
-import type { ReaderRegistry } from "./readers.ts";
+import type { Readers } from "./readers.ts";
 import { loggedAnswer, reconcile } from "./reconcile.ts";
 import { Runner } from "./run.ts";
 import type { RunningTurns } from "./running-turns.ts";
 
-/** An adopted turn continues at least this long without readers, because its readers lost their connection to the old process. */
-const adoptedGraceMs = 30_000;
 /** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/dev/retries.md. */
 const waitForIdeMs = 60_000;
 const lookEveryMs = 1_000;
@@ -38,7 +36,7 @@ interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
   /** Looks for a conversation that an earlier process left with a prompt that waits. */
   readonly recall: ((asker: Asker) => Promise<void>) | undefined;
   readonly running: RunningTurns;
-  readonly readers: ReaderRegistry;
+  readonly readers: Readers;
 }
 
 /**
@@ -54,7 +52,7 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
 
   /** Running turns of this account whose process is gone: its lease has ended, or the process is known to have ended. */
   const orphans = async (): Promise<readonly TurnLabel[]> => {
-    const isShared = store.capabilities.sharedBetweenMachines;
+    const isShared = store.capabilities.isShared;
     const leftHere = isShared || running.again.size > 0;
     const open = await store.listRunning(leftHere ? {} : { exceptOwner: owner });
     const straying = open.filter((turn) => isShared && turn.owner === owner && !running.has(turn.turnId));
@@ -77,7 +75,7 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
   return async (signal) => {
     const left = new Map<TurnId, number>();
     for (const orphan of await orphans()) {
-      const { turnId, graceMs, owner: its } = orphan;
+      const { turnId, owner: its } = orphan;
       if (signal.aborted) return;
       let letGo: (() => void) | undefined;
       try {
@@ -93,8 +91,12 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
         if (ownerIsGone(its)) await store.renewOwner(its, 0); // the lease of a process that ended is of no use
         if (claimed === undefined) continue; // ended, or taken by another, since it was listed
         const { runner, cleanUp } = await goOnWith(claimed, parts);
-        running.add(turnId, runner, Math.max(graceMs, adoptedGraceMs), cleanUp);
-        if (claimed.record.lastEventId === startOfLog) void expectFromElsewhere(claimed.record, runner, parts);
+        running.add(claimed.record, runner, cleanUp);
+        if (claimed.record.lastEventId === startOfLog) {
+          const begun = new AbortController();
+          void runner.stored.then(() => begun.abort(notNeeded));
+          void parts.readers.expectFromElsewhere(claimed.record, begun.signal);
+        }
         if (letGo !== undefined) void runner.over.then(letGo);
         letGo = undefined;
         events.emit("turn_adopted", claimed.record);
@@ -126,28 +128,6 @@ async function holdAgent(
   } catch (error) {
     if (isDegraded(error)) throw error;
     return nothing; // a changed log, or no agent: the turn fails by name
-  }
-}
-
-/**
- * A turn that was not prompted waits for a reader. One that comes to another process is noted in the store, and counts here as well.
- * Never rejects.
- */
-async function expectFromElsewhere(
-  { turnId, attachedAtMs }: TurnRecord,
-  { stored }: Pick<Runner, "stored">,
-  { store, readers, clock }: Parts,
-): Promise<void> {
-  if (!store.capabilities.sharedBetweenProcesses) return;
-  const begun = new AbortController();
-  void stored.then(() => begun.abort(notNeeded));
-  let seenAtMs = attachedAtMs;
-  while (!begun.signal.aborted) {
-    await bestEffort(clock.sleep(lookEveryMs, begun.signal));
-    const label = await store.getLabel(turnId).catch(() => undefined);
-    if (begun.signal.aborted || label === undefined || label.attachedAtMs === seenAtMs) continue;
-    seenAtMs = label.attachedAtMs;
-    readers.expect(turnId, begun.signal);
   }
 }
 
@@ -185,21 +165,22 @@ function adopt(record: TurnRecord, writer: LogWriter, events: readonly TurnEvent
     const input = { backend, prompt: prompt(), run };
     if (started === undefined) {
       if (parts.recall !== undefined) await bestEffort(parts.recall(record)); // else it is laid out anew
-      return queue.gate(record, newTurnExchange(parts, parts.continuity, record, input).exchange, "left");
+      return newTurnExchange(parts, parts.continuity, record, input).exchange;
     }
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
     // the whole answer again: stages have changed what the log holds, so only they can say where it stands
     const { cascadeId, fromStep, tools, goesOn } = started;
-    const answered = events.some((event) => event.type !== "started");
     const place = fromStep === undefined ? {} : { fromStep };
     const way = { ...(tools === undefined ? {} : { tools }), ...(goesOn === undefined ? {} : { goesOn }) };
     const from = { cascadeId, answered, ...place, ...way };
     const conversation = tools === "native" ? adoptedConversation(parts, record) : undefined;
-    const exchange = exchangeOf(record, { ...input, from }, conversation);
-    return queue.gate(record, exchange, answered ? "answered" : "asked");
+    return exchangeOf(record, { ...input, from }, conversation);
   };
+  const answered = events.some((event) => event.type !== "started");
+  const stage = started === undefined ? "left" : answered ? "answered" : "asked";
+  const enter = (signal: AbortSignal) => queue.enter(record, stage, signal);
   const stages = [...stagesOf(parts, record), reconcile(loggedAnswer(events))];
-  const runner = new Runner({ writer, state: stateAfter(events), open, stages, clock });
+  const runner = new Runner({ writer, state: stateAfter(events), open, enter, stages, clock });
   if (record.cancelRequested !== undefined) runner.stop({ type: "cancel", by: record.cancelRequested });
   const cleanUp = async () => {
     const cascadeId = started?.cascadeId;

@@ -16,6 +16,7 @@ import type {
 } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
 import type { TurnAccess } from "./read.ts";
+import type { Readers } from "./readers.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { TurnStarter } from "./start.ts";
 import type { AskedTurn, StartedTurn, Turns } from "./turns.ts";
@@ -53,25 +54,27 @@ export interface Attachment extends StreamAccess, AttachedStream {
   close(): void;
 }
 
-/** A client's options for an attach, beside the stream's name. */
-export interface AttachOptions {
-  /** The ticket that the client's last attach received. */
-  readonly ticket?: Secret | undefined;
-  /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
-  readonly graceMs?: number | undefined;
-}
-
 /** Turns that can also be started by the numbered messages of a client's stream. */
 export interface StreamTurns extends Turns {
   /** Throws as `LogStore.attachStream` does, and `invalid_request` for a malformed key. */
-  attach(name: StreamName, intent: AttachIntent, options?: AttachOptions): Promise<Attachment>;
+  attach(
+    name: StreamName,
+    intent: AttachIntent,
+    options?: {
+      /** The ticket that the client's last attach received. */
+      readonly ticket?: Secret | undefined;
+      /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
+      readonly graceMs?: number | undefined;
+    },
+  ): Promise<Attachment>;
 }
 
 interface Parts {
   readonly store: LogStore;
   readonly clock: Clock;
   readonly owner: string;
-  readonly reads: Pick<TurnAccess, "read" | "follow" | "noteReader">;
+  readonly readers: Readers;
+  readonly reads: TurnAccess;
   readonly starter: Pick<TurnStarter, "launch">;
   readonly backOff: BackOff;
   readonly running: Pick<RunningTurns, "cancel">;
@@ -79,7 +82,7 @@ interface Parts {
 
 /** Attaches clients to their streams, and starts the turns that the messages of a stream ask for: `StreamTurns.attach`. */
 export function openAttach(parts: Parts): StreamTurns["attach"] {
-  const { store, clock, reads, running } = parts;
+  const { store, clock, readers, reads, running } = parts;
   return async (name, intent, { graceMs, ticket } = {}) => {
     const stream = await store.attachStream(name, intent, ticket);
     const turnIds = stream.accepted.flatMap(({ turnId }) => turnId ?? []);
@@ -90,7 +93,7 @@ export function openAttach(parts: Parts): StreamTurns["attach"] {
       void bestEffort(told); // ends with `close`; a store that cannot be asked fences the next message anyway
       const last = turnIds.at(-1);
       // before the client learns when the stream expires; if the turn has expired, reading it fails
-      if (last !== undefined) await bestEffort(reads.noteReader(last, graceMs));
+      if (last !== undefined) await bestEffort(readers.noteGrace(last, graceMs));
       await store.keepTogether(turnIds);
     }
     return {

@@ -2,14 +2,6 @@ import { type ErrorCode, type ErrorRecord, MillraceError, reasonOf, unusableAnsw
 import type { TurnEventBody } from "../log/event.ts";
 import type { EventStage } from "./event-stage.ts";
 
-/** How often a failed request may become a prompt again, while the same body comes without a key. */
-export interface RepeatRule {
-  /** How many prompts may follow the first failure at once. */
-  readonly atOnce: 0 | 1;
-  /** After each further failure, how long no prompt may follow; ms. The last wait stays. */
-  readonly waitsMs: readonly number[];
-}
-
 /** Whether the client received a part of the answer before it failed. */
 export type AnswerReach = "nothing" | "a_part";
 
@@ -26,7 +18,17 @@ const noMore = { nothing: { atOnce: 0, waitsMs: early }, a_part: { atOnce: 0, wa
 
 const quota = { nothing: { atOnce: 0, waitsMs: late }, a_part: { atOnce: 0, waitsMs: late } } as const;
 
-type Rules = Readonly<Record<AnswerReach, RepeatRule>>;
+type Rules = Readonly<
+  Record<
+    AnswerReach,
+    {
+      /** How many prompts may follow the first failure at once. */
+      readonly atOnce: 0 | 1;
+      /** After each further failure, how long no prompt may follow; ms. The last wait stays. */
+      readonly waitsMs: readonly number[];
+    }
+  >
+>;
 
 /**
  * The one table of the prompts that may follow a failed turn when the same caller sends the same body again without a key. Checked

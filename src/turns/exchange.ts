@@ -22,6 +22,8 @@ export interface ExchangeOptions {
   readonly onReport?: (report: AnswerReport) => void;
   /** The conversation that the turn continues or begins; every prompt goes into a fresh trajectory without one. */
   readonly conversation?: Conversation | undefined;
+  /** Adds to the end of the answer what is known of it elsewhere. Never rejects. */
+  readonly complete?: ((end: TerminalEvent) => Promise<TerminalEvent>) | undefined;
 }
 
 /** Where the log of a turn stands; how far its text went does not matter. */
@@ -180,7 +182,10 @@ class Dialogue {
     }
   }
 
-  async #end(last: Batch, { usage, end, report }: AnswerVerdict & { readonly type: "end" }): Promise<void> {
+  async #end(last: Batch, verdict: AnswerVerdict & { readonly type: "end" }): Promise<void> {
+    const { usage, report } = verdict;
+    const { complete } = this.#options;
+    const end = complete === undefined ? verdict.end : await complete(verdict.end);
     if (report !== undefined) this.#options.onReport?.(report);
     let events = last;
     const keep = this.#isLeft ? this.#keeping(end, report) : undefined;

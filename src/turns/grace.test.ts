@@ -4,7 +4,7 @@ import type { TurnId } from "../base/ids.ts";
 import { memoryRows, openMemoryLog } from "../log/memory-log.fake.ts";
 import { FailingRows } from "../log/rows.fake.ts";
 import type { LogStore } from "../log/store.ts";
-import { asking, FakeReader, fakeTurns } from "./turns.fake.ts";
+import { asking, durable, FakeReader, fakeTurns } from "./turns.fake.ts";
 import type { Turns } from "./turns.ts";
 
 const never = new AbortController().signal;
@@ -111,8 +111,10 @@ describe("the grace time of a turn", () => {
     await expectEndAfter(30_000, clock, turns, sent.turn?.turnId ?? ("" as TurnId));
   });
 
-  test("is as long as was asked for at another process that shares the log", async () => {
-    const { clock, store, turns } = begin();
+  test("is as long as was asked for at another gateway that shares the log", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const turns = processOver(store, clock);
     const { turnId, leave } = await come(turns, { idempotencyKey: "k", graceMs: 5_000 });
     const other = await come(processOver(store, clock, "owner-2"), { idempotencyKey: "k", graceMs: 30_000 });
     expect(other.turnId).toBe(turnId);

@@ -1,7 +1,12 @@
 import type { FinishReason, IdeToolNames, TurnEventBody } from "../log/event.ts";
 import type { EventStage } from "./event-stage.ts";
 
-export interface OutputLimits {
+/**
+ * Ends an answer at its first stop sequence, wherever deltas are cut, or at its length limit; no part of a sequence is
+ * passed on. The upstream's own end passes with its text held to the same limits. Undefined where nothing is limited. Reads each character
+ * once: the answer as a whole is read again only where a limit may be reached, and at the end.
+ */
+export function limitOutput(limits: {
   /** Sequences that end the answer at their first occurrence; they are not part of it. Empty ones are ignored. */
   readonly stop: readonly string[];
   /** Of text, thinking and tool calls excluded, as `countTokens` counts. */
@@ -11,14 +16,7 @@ export interface OutputLimits {
    * but for the rounding of their sum.
    */
   readonly countTokens: (text: string) => number;
-}
-
-/**
- * Ends an answer at its first stop sequence, wherever deltas are cut, or at its length limit; no part of a sequence is
- * passed on. The upstream's own end passes with its text held to the same limits. Undefined where nothing is limited. Reads each character
- * once: the answer as a whole is read again only where a limit may be reached, and at the end.
- */
-export function limitOutput(limits: OutputLimits): EventStage | undefined {
+}): EventStage | undefined {
   const stop = limits.stop.filter((sequence) => sequence !== "");
   const max = limits.maxOutputTokens ?? Infinity;
   if (stop.length === 0 && max === Infinity) return undefined;

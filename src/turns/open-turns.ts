@@ -10,7 +10,7 @@ import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import { TurnQueue } from "./queue.ts";
 import { TurnAccess } from "./read.ts";
-import { ReaderRegistry } from "./readers.ts";
+import { Readers } from "./readers.ts";
 import { Refusals } from "./refusals.ts";
 import { RunningTurns } from "./running-turns.ts";
 import { TurnStarter } from "./start.ts";
@@ -20,11 +20,11 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   const { store, backends, clock, owner, ownerIsGone = () => false, trajectoryNotes: notes } = options;
   const events = options.events ?? new Emitter<TurnLifecycle>();
   const archive = archiverOf(backends);
-  const readers = new ReaderRegistry(clock);
-  const queue = new TurnQueue({ clock, isRead: (turnId) => readers.has(turnId), ...options.limits });
+  const readers = new Readers(options);
+  const queue = new TurnQueue({ clock, isWanted: (turn) => readers.isWanted(turn), ...options.limits });
   readers.onCome = () => queue.pump();
   const running = new RunningTurns({ ...options, readers, events });
-  const reads = new TurnAccess({ ...options, readers, running });
+  const reads = new TurnAccess(store, readers, running.stopping);
   const continuity = options.continuity && new Continuity({ clock, ...options.continuity, archive, notes });
   const isKept = (cascadeId: CascadeId) => continuity?.has(cascadeId) === true;
   const refusals = new Refusals(options);
@@ -34,7 +34,6 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     ...options,
     events,
     readers,
-    reads,
     queue,
     refusals,
     backOff,
@@ -52,7 +51,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   ]);
   return {
     start: (asked, signal) => starter.start(asked, signal),
-    attach: openAttach({ ...options, reads, starter, backOff, running }),
+    attach: openAttach({ ...options, readers, reads, starter, backOff, running }),
     read: (turnId, after, signal) => reads.read(turnId, after, signal),
     open: (turnId, after, signal) => reads.open(turnId, after, signal),
     look: (turnId, after, signal) => reads.look(turnId, after, signal),
@@ -62,10 +61,10 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     // A turn that waits here counts as alive: its prompt was not sent yet.
     lastAliveAtMs: (turnId) => (queue.placeOf(turnId) ? clock.now() : running.lastAliveAtMs(turnId)),
     placeInQueue: (turnId) => queue.placeOf(turnId),
-    unread: (turnId) => (running.has(turnId) ? readers.of(turnId).unread : undefined),
+    unread: (turnId) => readers.unread(turnId),
     blocked: () => refusals.blocked,
     load: () => queue.load,
-    noteReader: (record, graceMs) => reads.noteReaderOf(record, graceMs),
+    noteReader: (record, graceMs) => readers.note(record, graceMs),
     noteDelivered: (turnId) => store.noteDelivered(turnId),
     cancel: async (turnId, by) => void (await running.cancel(turnId, by)),
     get: (turnId, caller) => store.get(turnId, { caller }),

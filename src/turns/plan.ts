@@ -4,7 +4,7 @@ import type { NewTurn } from "../log/store.ts";
 import { type Continuity, Conversation } from "./continuity/continuity.ts";
 import { heldPart } from "./continuity/visible-history.ts";
 import type { EventStage } from "./event-stage.ts";
-import { type Exchange, exchange, type ResumePlace } from "./exchange.ts";
+import { type Exchange, type ExchangeOptions, exchange, type ResumePlace } from "./exchange.ts";
 import { limitOutput } from "./limit-output.ts";
 import type { TurnPlans } from "./options.ts";
 import { planAnswer } from "./tools/answer-plan.ts";
@@ -55,6 +55,8 @@ export interface ExchangeInput {
   readonly run: RunOptions;
   /** Where the log of a turn that another process began stands. */
   readonly from?: ResumePlace;
+  /** As `ExchangeOptions` has it. */
+  readonly complete?: ExchangeOptions["complete"];
 }
 
 /** The exchange of a turn, with its answer read by the turn's plan. */

@@ -2,7 +2,6 @@ import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { NewTurn } from "../log/store.ts";
-import type { Exchange } from "./exchange.ts";
 
 /** How often to check, while turns wait, whether a pause is over or a limit has changed; ms. A row of docs/dev/retries.md. */
 const lookAgainMs = 1_000;
@@ -19,16 +18,10 @@ export interface TurnLimits {
   readonly isPaused?: (() => boolean) | undefined;
 }
 
-/** The limits at one moment. Reading them asks files, so each pass over the waiting turns reads them once. */
-interface LimitsNow {
-  readonly isPaused: boolean;
-  readonly most: number | undefined;
-}
-
 export interface TurnQueueOptions extends TurnLimits {
   readonly clock: Clock;
-  /** Whether the turn has a reader. A turn without one keeps its place, and others may pass it. */
-  readonly isRead: (turnId: TurnId) => boolean;
+  /** Whether the turn has a reader, or needs none. Any other turn keeps its place, and others may pass it. */
+  readonly isWanted: (turn: Waiter["turn"]) => boolean;
 }
 
 /**
@@ -59,19 +52,6 @@ export class TurnQueue {
     this.#options = options;
   }
 
-  /** Wraps the exchange so that it waits for its place. An exchange that is stopped before that sends nothing. */
-  gate(turn: Waiter["turn"], exchange: Exchange, stage: Stage = "new"): Exchange {
-    return async (deliver, signal) => {
-      const leave = await this.#enter(turn, stage, signal);
-      try {
-        if (signal.aborted && signal.reason === "detach") return;
-        await exchange(deliver, signal); // also when it was cancelled: it frees what it holds, and sends nothing
-      } finally {
-        leave();
-      }
-    };
-  }
-
   /** Undefined for a turn that does not wait. */
   placeOf(turnId: TurnId): QueuePlace | undefined {
     const index = this.#waiting.findIndex(({ turn }) => turn.turnId === turnId);
@@ -100,7 +80,8 @@ export class TurnQueue {
     if (this.#waiting.length > 0) void this.#pumpLater();
   }
 
-  async #enter(turn: Waiter["turn"], stage: Stage, signal: AbortSignal): Promise<() => void> {
+  /** Resolves when the turn has its place, or the signal aborts; the returned function gives the place back. */
+  async enter(turn: Waiter["turn"], stage: Stage, signal: AbortSignal): Promise<() => void> {
     const admitted = Promise.withResolvers<void>();
     const waiter: Waiter = { turn, stage, lane: laneOf(turn.modelUid), admit: admitted.resolve };
     const leave = () => {
@@ -118,16 +99,25 @@ export class TurnQueue {
     return leave;
   }
 
-  #mayRun({ lane, stage }: Waiter, { isPaused, most }: LimitsNow): boolean {
+  #mayRun(
+    { lane, stage }: Waiter,
+    {
+      isPaused,
+      most,
+    }: {
+      readonly isPaused: boolean;
+      readonly most: number | undefined;
+    },
+  ): boolean {
     if (stage === "answered") return true;
     if (isPaused) return false;
     if (stage === "asked" || most === undefined) return true; // asked: it runs upstream already
     return [...this.#running].filter((other) => other.lane === lane).length < most;
   }
 
-  #isWanted({ turn: { turnId, graceMs, accepted }, stage }: Waiter): boolean {
-    if (stage === "asked" || stage === "answered" || graceMs === Infinity) return true;
-    return accepted === true || this.#options.isRead(turnId);
+  #isWanted({ turn, stage }: Waiter): boolean {
+    if (stage === "asked" || stage === "answered") return true;
+    return turn.accepted === true || this.#options.isWanted(turn);
   }
 
   /** Nobody says when a pause ends, or when a limit goes. */

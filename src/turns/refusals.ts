@@ -1,11 +1,10 @@
-import type { Batch } from "../backends/backend.ts";
 import { agentOfModel } from "../backends/backend.ts";
 import { deadline } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorRecord, MillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
+import type { TerminalEvent } from "../log/event.ts";
 import type { EventStage } from "./event-stage.ts";
-import type { Exchange } from "./exchange.ts";
 
 /** How long a refusal is repeated without a new prompt, if the end of its limit is unknown. */
 const rememberMs = 60_000;
@@ -126,25 +125,16 @@ export class Refusals {
     return undefined;
   }
 
-  /** The same exchange. Before a refusal is passed on, it gets what the server reports about the limit. */
-  asking(exchange: Exchange, model: ModelUid): Exchange {
-    if (this.#options.limitOf === undefined) return exchange;
-    return (deliver, signal) => exchange(async (batch) => deliver(await this.#withLimit(batch, model)), signal);
-  }
-
-  async #withLimit(batch: Batch, model: ModelUid): Promise<Batch> {
-    if (!batch.some((event) => event.type === "failed" && isLimit(event.error))) return batch;
+  /** The end of a turn. A refusal gets what the server reports about the limit. Never rejects. */
+  async withLimit(end: TerminalEvent, model: ModelUid): Promise<TerminalEvent> {
+    if (end.type !== "failed" || !isLimit(end.error)) return end;
     const limit = await this.#look(model);
-    if (limit === undefined || limit.hasCapacity) return batch; // it knows nothing of this limit
+    if (limit === undefined || limit.hasCapacity) return end; // it knows nothing of this limit
     this.#told.set(model, limit);
     const { resetsInMs } = limit;
-    if (resetsInMs === undefined) return batch;
-    const resetsAtMs = this.#options.clock.now() + resetsInMs;
-    return batch.map((event) => {
-      if (event.type !== "failed" || !isLimit(event.error)) return event;
-      const wait = event.error.code === "rate_limited" ? { retryAfterMs: resetsInMs } : {};
-      return { ...event, error: { ...event.error, ...wait, resetsAtMs } };
-    });
+    if (resetsInMs === undefined) return end;
+    const wait = end.error.code === "rate_limited" ? { retryAfterMs: resetsInMs } : {};
+    return { ...end, error: { ...end.error, ...wait, resetsAtMs: this.#options.clock.now() + resetsInMs } };
   }
 
   async #look(model: ModelUid): Promise<ModelLimit | undefined> {

@@ -48,7 +48,14 @@ class RunnerWorld {
       const backend = { kind: "cascade", run: () => batches } as unknown as Backend; // nothing else of it is used
       return exchange({ backend, prompt: {} as Prompt, run: { keep: false, onAlive: () => {} } });
     };
-    this.runner = new Runner({ writer, state: "created", open: exchanging, stages: [], clock: this.clock });
+    this.runner = new Runner({
+      writer,
+      state: "created",
+      open: exchanging,
+      enter: async () => () => {},
+      stages: [],
+      clock: this.clock,
+    });
   }
 
   opens(): void {

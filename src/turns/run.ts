@@ -18,6 +18,8 @@ export interface RunnerOptions {
   readonly state: TurnState;
   /** Finds the backend. The reason of the signal is a `StopReason`. May throw the errors of finding a backend. */
   readonly open: (signal: AbortSignal) => Promise<Exchange>;
+  /** Waits for the turn's place among the turns that run, until the signal aborts; the returned function gives it back. */
+  readonly enter: (signal: AbortSignal) => Promise<() => void>;
   readonly stages: readonly EventStage[];
   readonly clock: Clock;
 }
@@ -103,17 +105,21 @@ export class Runner {
 
   async #work(): Promise<TurnInput> {
     const { signal } = this.#stopUpstream;
+    let leave: (() => void) | undefined;
     try {
       const exchange = await this.#options.open(signal);
       this.#opened = true;
       if (this.#stopping !== undefined && wasAskedFor(this.#stopping)) this.#tell("cancel"); // as that of any other turn
       this.#opening.resolve();
+      leave = await this.#options.enter(signal);
       const isLeftAlone = signal.aborted && signal.reason === ("detach" satisfies StopReason);
+      // also when it was cancelled: it frees what it holds, and sends nothing
       if (!isLeftAlone) await exchange((batch) => (this.#storing = this.#store(batch)), signal);
       return { type: "upstream_ended" };
     } catch (error) {
       return { type: "upstream_threw", error: toMillraceError(error) };
     } finally {
+      leave?.();
       this.#opening.resolve();
     }
   }

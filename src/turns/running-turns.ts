@@ -4,11 +4,11 @@ import type { EventSink } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { CancelledBy } from "../log/event.ts";
-import type { AttachedStream } from "../log/store.ts";
+import type { AttachedStream, TurnRecord } from "../log/store.ts";
 import { checkBeforePrompt } from "./lease.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
-import type { ReaderRegistry } from "./readers.ts";
+import type { Readers } from "./readers.ts";
 import type { Runner } from "./run.ts";
 
 /** How long a stop waits for backends to clean up; ms. */
@@ -21,7 +21,7 @@ interface Run {
 }
 
 type Parts = Pick<TurnsOptions, "store" | "clock" | "owner"> & {
-  readonly readers: ReaderRegistry;
+  readonly readers: Readers;
   readonly events: EventSink<TurnLifecycle>;
 };
 
@@ -67,7 +67,7 @@ export class RunningTurns {
     };
     const onTailLost = () => events.emit("turn_tail_lost", { turnId });
     const options = { keep: false, onAlive, onEndsWithGateway, onTailLost };
-    if (!store.capabilities.sharedBetweenMachines) return options;
+    if (!store.capabilities.isShared) return options;
     const letGo = () => {
       this.again.add(turnId);
       this.#runs.get(turnId)?.runner.stop({ type: "detach" });
@@ -76,12 +76,16 @@ export class RunningTurns {
     return { ...options, beforePrompt };
   }
 
-  /** Starts the runner and keeps it until it is done; `afterwards` runs before the turn is removed from this list. */
-  add(turnId: TurnId, runner: Runner, graceMs: number, afterwards: () => Promise<void> = async () => {}): void {
+  /**
+   * Starts the runner and keeps it until it is done. `cleanUp`, of a turn that was adopted, runs before the turn is removed from this
+   * list.
+   */
+  add(turn: TurnRecord, runner: Runner, cleanUp?: () => Promise<void>): void {
     const { readers, events } = this.#parts;
-    readers.of(turnId).extendGrace(graceMs);
+    const { turnId } = turn;
     const watching = new AbortController();
-    const watches = this.#watch(turnId, runner, watching.signal);
+    const abandoned = readers.untilAbandoned(turn, cleanUp !== undefined, watching.signal);
+    const watches = this.#watch(turnId, runner, abandoned, watching.signal);
     void runner.over.then(() => watching.abort(notNeeded));
     const done = (async () => {
       try {
@@ -94,44 +98,28 @@ export class RunningTurns {
     if (this.#stopping.signal.aborted) this.#stopAll(); // its request came before the stop, and was slow
     void (async () => {
       await bestEffort(done, (error) => events.emit("turn_problem", { event: "turn_run_failed", turnId, error }));
-      await bestEffort(afterwards());
+      await bestEffort(cleanUp?.() ?? Promise.resolve());
       this.#runs.delete(turnId);
       this.#aliveAtMs.delete(turnId);
       this.#endWithGateway.delete(turnId);
-      readers.forget(turnId);
     })();
   }
 
   /** The two causes of an early end. Both watches end with the run; if the store fails, only news from other processes is missed. */
-  #watch(turnId: TurnId, runner: Runner, signal: AbortSignal): readonly Promise<unknown>[] {
-    const { store, clock, owner, readers } = this.#parts;
-    const turnReaders = readers.of(turnId);
-    let isElsewhere = false;
-    const seenElsewhere = async () => {
-      try {
-        const record = await store.getLabel(turnId);
-        isElsewhere = record !== undefined && record.owner !== owner;
-        if (record !== undefined) turnReaders.extendGrace(record.graceMs);
-        return record?.attachedAtMs ?? clock.now();
-      } catch {
-        return 0; // a store that fails knows of no reader
-      }
-    };
+  #watch(
+    turnId: TurnId,
+    runner: Runner,
+    abandoned: ReturnType<Readers["untilAbandoned"]>,
+    signal: AbortSignal,
+  ): readonly Promise<unknown>[] {
+    const { store } = this.#parts;
     const cancel = (by: CancelledBy) => runner.stop({ type: "cancel", by });
-    const abandon = async () => {
-      if (isElsewhere) return runner.stop({ type: "detach" }); // the process that runs it now knows its readers
+    const abandon = async (where: Awaited<typeof abandoned>) => {
+      if (where === "elsewhere") return runner.stop({ type: "detach" }); // the gateway that runs it now knows its readers
       await bestEffort(store.requestCancel(turnId, "abandoned")); // stored first: a crash from here on does not undo it
       cancel("abandoned");
     };
-    return [
-      bestEffort(store.untilCancelRequested(turnId, signal).then(cancel)),
-      bestEffort(turnReaders.untilAbandoned(seenElsewhere, signal).then(abandon)),
-    ];
-  }
-
-  /** A reader asks for this grace time; a turn that runs here keeps a longer one. */
-  extendGrace(turnId: TurnId, graceMs: number): void {
-    if (this.#runs.has(turnId)) this.#parts.readers.of(turnId).extendGrace(graceMs);
+    return [bestEffort(store.untilCancelRequested(turnId, signal).then(cancel)), bestEffort(abandoned.then(abandon))];
   }
 
   /** As `Turns.cancel`; for a stream: false, and nothing happens, where a newer attach has it. */

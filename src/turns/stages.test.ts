@@ -98,7 +98,14 @@ async function logOf(
     ...(held.length > 0 ? { from: { cascadeId } } : {}),
   });
   const clock = new FakeClock();
-  await new Runner({ writer, state: stateAfter(held), open: async () => asking, stages, clock }).run();
+  await new Runner({
+    writer,
+    state: stateAfter(held),
+    open: async () => asking,
+    enter: async () => () => {},
+    stages,
+    clock,
+  }).run();
   return log;
 }
 

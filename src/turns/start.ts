@@ -3,7 +3,7 @@ import { bestEffort, within } from "../base/async.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, MillraceError } from "../base/errors.ts";
 import { newTurnId, type TurnId } from "../base/ids.ts";
-import { eventIdOf, seqOf } from "../log/event.ts";
+import { eventIdOf, seqOf, type TerminalEvent } from "../log/event.ts";
 import type { LogWriter, NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
 import type { Asker, Continuity } from "./continuity/continuity.ts";
@@ -12,8 +12,7 @@ import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import { newTurnExchange, promptOf, stagesOf } from "./plan.ts";
 import type { TurnQueue } from "./queue.ts";
-import type { TurnAccess } from "./read.ts";
-import type { ReaderRegistry } from "./readers.ts";
+import type { Readers } from "./readers.ts";
 import type { Refusals } from "./refusals.ts";
 import { Runner } from "./run.ts";
 import type { RunningTurns } from "./running-turns.ts";
@@ -31,8 +30,7 @@ import {
 
 interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
   readonly events: EventSink<TurnLifecycle>;
-  readonly readers: ReaderRegistry;
-  readonly reads: TurnAccess;
+  readonly readers: Readers;
   readonly queue: TurnQueue;
   readonly refusals: Refusals;
   readonly backOff: BackOff;
@@ -136,7 +134,7 @@ export class TurnStarter {
       const { record } = stored;
       const { turnId } = record;
       readers.expect(turnId, signal);
-      running.add(turnId, runner, record.graceMs);
+      running.add(record, runner);
       events.emit("turn_started", { turnId });
       await Promise.all([storage.flushes ? undefined : this.#durable(record, runner), this.#endPassed(record)]);
       return { turnId, record, joined: "no", continuity };
@@ -158,13 +156,15 @@ export class TurnStarter {
   ): { readonly runner: Runner; readonly continuity: StartedTurn["continuity"] } {
     const { continuity: conversations, refusals, running, queue, clock } = this.#parts;
     const modelUid = turn.modelUid as AskedTurn["modelUid"]; // it was one in the request
-    const input = { backend, prompt, run: running.optionsOf(turn.turnId) };
+    // agents report no limits
+    const complete = backend.kind === "acp" ? undefined : (end: TerminalEvent) => refusals.withLimit(end, modelUid);
+    const input = { backend, prompt, run: running.optionsOf(turn.turnId), complete };
     const { exchange, continuity } = newTurnExchange(this.#parts, conversations, turn, input);
-    const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents report no limits
-    const gated = queue.gate(turn, watched);
     const watches = [refusals.watch(modelUid), this.#noting(turn), ...(watch === undefined ? [] : [watch()])];
     const stages = [...watches, ...stagesOf(this.#parts, turn)];
-    return { runner: new Runner({ writer, state: "created", open: async () => gated, stages, clock }), continuity };
+    const enter = (signal: AbortSignal) => queue.enter(turn, "new", signal);
+    const open = async () => exchange;
+    return { runner: new Runner({ writer, state: "created", open, enter, stages, clock }), continuity };
   }
 
   /** Notes which conversation the turn uses. */
@@ -202,15 +202,15 @@ export class TurnStarter {
    * client whose connection broke comes back. Never fails.
    */
   async #endPassed({ turnId, createdAtMs, caller, session, request }: TurnRecord): Promise<void> {
-    const { store, reads, running } = this.#parts;
+    const { store, readers, running } = this.#parts;
     if (session === undefined) return;
     try {
       for (const other of await store.list({ caller, session, open: true, limit: mostOfSession })) {
         if (other.turnId === turnId || other.createdAtMs > createdAtMs || other.sealed === true) continue;
-        if (other.graceMs === Infinity || other.messageCount >= request.messages.length) continue;
+        if (readers.isWanted(other) || other.messageCount >= request.messages.length) continue;
         const passed = await store.get(other.turnId);
         if (passed === undefined || !goesOnPast(request.messages, passed.request.messages)) continue;
-        if (!reads.hasReader(passed)) await running.cancel(other.turnId, "superseded");
+        if (!readers.isRead(passed)) await running.cancel(other.turnId, "superseded");
       }
     } catch {
       // the store fails: the turn that has begun goes on
@@ -221,7 +221,7 @@ export class TurnStarter {
     refuseConflict(asked, twin);
     await this.#unflushed.get(twin.turnId);
     this.#parts.readers.expect(twin.turnId, signal);
-    const record = await this.#parts.reads.noteReaderOf(twin, asked.graceMs);
+    const record = await this.#parts.readers.note(twin, asked.graceMs);
     const joined = asked.idempotencyKey === undefined ? "implicit" : "key";
     return { turnId: record.turnId, record, joined, continuity: () => "joined" };
   }
@@ -283,9 +283,9 @@ export class TurnStarter {
   }
 
   async #twins({ caller, fingerprint }: RequestIdentity): Promise<readonly Twin[]> {
-    const { store, reads } = this.#parts;
+    const { store, readers } = this.#parts;
     const records = await store.list({ caller, fingerprint, limit: twinsLookedAt });
-    return records.map((record) => ({ record, beingRead: reads.hasReader(record) }));
+    return records.map((record) => ({ record, beingRead: readers.isRead(record) }));
   }
 }
 

@@ -138,7 +138,7 @@ export function stoppedTurns(): typeof fakeTurns {
 
 /** A memory log that claims to outlive the process: enough for tests of a restart, or of two processes, without a disk. */
 export function durable(store: LogStore): LogStore {
-  return { ...bound(store), capabilities: { ...inMemory, survivesRestart: true, sharedBetweenProcesses: true } };
+  return { ...bound(store), capabilities: { ...inMemory, survivesRestart: true, isShared: true } };
 }
 
 /** A copy of the store of which a test may replace methods. */

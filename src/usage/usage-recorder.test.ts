@@ -94,12 +94,7 @@ describe("the usage recorder", () => {
   it("reports a problem and continues", async () => {
     const gone = () => Promise.reject(new Error("gone"));
     recorder = openUsageRecorder({
-      turns: {
-        getLabel: gone,
-        list: gone,
-        untilEnded: async () => {},
-        outline: (...asked) => fake.turns.outline(...asked),
-      },
+      turns: { getLabel: gone, list: gone, untilEnded: async () => {} },
       meter,
       events,
     });

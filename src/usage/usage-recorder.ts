@@ -1,7 +1,6 @@
 import type { EventSink } from "../base/emitter.ts";
-import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
+import type { TurnId } from "../base/ids.ts";
 import { unhurried } from "../base/node/unhurried.ts";
-import { type OutlinedEvent, shorten } from "../log/event.ts";
 import type { TurnLabel } from "../log/store.ts";
 import { type FinishedTurn, finishedTurn } from "./history/finished-turn.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";
@@ -12,7 +11,6 @@ export interface TurnSource {
   getLabel(turnId: TurnId): Promise<TurnLabel | undefined>;
   list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnLabel[]>;
   untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
-  outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
 }
 
 /** Puts every turn that ends into the usage history. */
@@ -72,7 +70,7 @@ export function openUsageRecorder(options: {
     await turns.untilEnded(turnId, stopping.signal);
     const found = await turns.getLabel(turnId);
     if (found === undefined) return;
-    const turn = finishedTurn(found, found.outline ?? (await readShort(turnId)));
+    const turn = finishedTurn(found);
     if (turn === undefined) return;
     const key = keyOf?.(found.caller);
     const row = {
@@ -81,12 +79,6 @@ export function openUsageRecorder(options: {
       ...(key === undefined ? {} : { key }),
     };
     await gather(row, alone);
-  }
-
-  async function readShort(turnId: TurnId): Promise<readonly OutlinedEvent[]> {
-    let short: readonly OutlinedEvent[] = [];
-    for await (const event of turns.outline(turnId, startOfLog, stopping.signal)) short = shorten(short, event);
-    return short;
   }
 
   function watch(turnId: TurnId, alone = false): void {

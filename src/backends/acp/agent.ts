@@ -62,16 +62,6 @@ export interface AcpProcessStats {
   readonly permissions: number;
 }
 
-export interface AcpStats {
-  readonly processes: readonly AcpProcessStats[];
-  /** Processes started since this agent was opened, and how many of them ended although nobody ended them. */
-  readonly starts: number;
-  readonly crashes: number;
-  readonly prompts: number;
-  /** As its last `initialize` said: "affogato 3000.11.3". */
-  readonly agentVersion: string | undefined;
-}
-
 /** An agent program that can be asked. Starts a process when one is needed, and ends all of them at `close`. */
 export interface AcpAgent {
   readonly name: string;
@@ -80,7 +70,15 @@ export interface AcpAgent {
   models(signal: AbortSignal): Promise<readonly AcpModel[]>;
   /** Resolves with the error for a request that waits for `models`, once the agent is too slow. Rejects with the signal's reason. */
   untilSlow(signal: AbortSignal): Promise<MillraceError>;
-  stats(): Promise<AcpStats>;
+  stats(): Promise<{
+    readonly processes: readonly AcpProcessStats[];
+    /** Processes started since this agent was opened, and how many of them ended although nobody ended them. */
+    readonly starts: number;
+    readonly crashes: number;
+    readonly prompts: number;
+    /** As its last `initialize` said: "affogato 3000.11.3". */
+    readonly agentVersion: string | undefined;
+  }>;
   close(): Promise<void>;
 }
 

@@ -15,12 +15,6 @@ import type { CascadeSettings, Follower, FollowerState, OpenCascade, StartPoint 
 import { lateTextMs, readAnswerNow } from "./late-text.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
 
-export interface CascadeParts {
-  readonly source: ServerSource;
-  readonly server: LanguageServer;
-  readonly settings: CascadeSettings;
-}
-
 /** A turn to run. `from`: the progress that another process made. */
 export interface CascadeRun {
   readonly prompt: Prompt;
@@ -62,7 +56,15 @@ const usageMs = 2_000;
  */
 export async function* runCascade<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
-  { source, server, settings }: CascadeParts,
+  {
+    source,
+    server,
+    settings,
+  }: {
+    readonly source: ServerSource;
+    readonly server: LanguageServer;
+    readonly settings: CascadeSettings;
+  },
   { prompt, from, options }: CascadeRun,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {

@@ -21,7 +21,9 @@ const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "n
 export async function sendPrompt<State extends FollowerState, Snapshot>(
   turn: OpenCascade<State, Snapshot>,
   prompt: Prompt,
-  options: SendOptions,
+  options: AcceptanceOptions & {
+    readonly beforePrompt: RunOptions["beforePrompt"];
+  },
   signal: AbortSignal,
 ): Promise<"accepted" | "unknown"> {
   const { current, cascadeId } = turn;
@@ -63,11 +65,6 @@ function unsent(error: unknown): MillraceError {
   const isGone = error instanceof Error && callFailure(error.cause) === "trajectory_missing";
   const message = isGone ? "The IDE's server lost this conversation before the prompt was sent." : record.message;
   return MillraceError.fromRecord({ ...record, message, details: { reason: unsentPrompt } }, error);
-}
-
-/** How a prompt is sent, and how it is looked for. */
-export interface SendOptions extends AcceptanceOptions {
-  readonly beforePrompt: RunOptions["beforePrompt"];
 }
 
 export interface AcceptanceOptions {

@@ -26,11 +26,6 @@ export interface TurnProgress {
   readonly idleSinceMs: number;
 }
 
-export interface Advance {
-  readonly events: readonly TurnEventBody[];
-  readonly progress: TurnProgress;
-}
-
 /**
  * Ends a finished answer after the status was idle for this long, in two polls.
  * Source: docs/dev/wire/cascade.md, "Time line of a turn".
@@ -70,7 +65,10 @@ export function advance(
   atMs: number,
   whole: boolean,
   errorOf: ErrorOf,
-): Advance {
+): {
+  readonly events: readonly TurnEventBody[];
+  readonly progress: TurnProgress;
+} {
   if (progress.phase === "ended") return { events: [], progress };
   const changed = progress.changedAtMs === undefined || !sameView(progress.view, view);
   const grows = growing(view) && view.error === undefined && !view.overtaken;

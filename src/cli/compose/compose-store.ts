@@ -48,10 +48,9 @@ function openOver({ storeFile, redis, logKeyFile, clock, retention, events }: St
     key = await openLogKey(logKeyFile, key);
     return { rows: await open(), gatewayKey: key };
   };
-  const shared = { survivesRestart: true, sharedBetweenProcesses: true };
   if (redis !== undefined) {
     const open = () => over(() => openRedisRows({ url: redis.url.reveal() }));
-    return openLog({ open, abilities: { ...shared, sharedBetweenMachines: true }, clock, retention, events });
+    return openLog({ open, abilities: { survivesRestart: true, isShared: true }, clock, retention, events });
   }
   if (storeFile === undefined) return openMemoryLog({ clock, retention });
   const onSetAside = (copy: string) => events.emit("store_damaged", { copy });
@@ -60,7 +59,7 @@ function openOver({ storeFile, redis, logKeyFile, clock, retention, events }: St
       const patience = tries++ === 0 ? {} : { openTimeoutMs: retryTimeoutMs };
       return openSqliteRows({ path: storeFile, onSetAside, ...patience });
     });
-  return openLog({ open, abilities: { ...shared, sharedBetweenMachines: false }, clock, retention, events });
+  return openLog({ open, abilities: { survivesRestart: true, isShared: false }, clock, retention, events });
 }
 
 async function turnsIn(file: string): Promise<number> {

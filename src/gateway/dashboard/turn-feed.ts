@@ -4,20 +4,12 @@ import type { EventSource } from "../../base/emitter.ts";
 import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
 import { Notifier } from "../../base/notifier.ts";
-import { outlineEvent } from "../../log/event.ts";
+import { type OutlinedEvent, outlineEvent, shorten } from "../../log/event.ts";
 import type { TurnLabel } from "../../log/store.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
-import {
-  beginSummary,
-  encodeUnread,
-  type Names,
-  summarize,
-  type TurnSummary,
-  tailAfter,
-  unreadSummary,
-} from "./turn-summary.ts";
+import { encodeUnread, type Names, summaryOf, type TurnSummary, tailAfter } from "./turn-summary.ts";
 
 /** The events that the dashboard subscribes to. */
 export type GatewayEvents = EventSource<Pick<TurnLifecycle, "turn_started">>;
@@ -73,29 +65,30 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   };
 
   async function follow(record: TurnLabel): Promise<void> {
-    let summary = beginSummary(record, names);
-    if (record.outline !== undefined) return tell(record.outline.reduce(summarize, summary));
-    if (showsText() && !record.ended && record.sealed !== true) {
-      let tail = "";
-      for await (const event of turns.follow(record.turnId, startOfLog, stopped)) {
-        summary = summarize(summary, outlineEvent(event));
-        tail = tailAfter(tail, event);
-        tell({ ...summary, ...(summary.status === "running" && showsText() ? { tail } : {}) });
-      }
+    if (record.ended) return tell(summaryOf(record, names, record.outline));
+    let short: readonly OutlinedEvent[] = [];
+    let newest: OutlinedEvent | undefined;
+    const summaryAfter = (event: OutlinedEvent) => {
+      short = shorten(short, event);
+      if (event.type !== "usage") newest = event;
+      return summaryOf(record, names, short, newest);
+    };
+    if (!showsText() || record.sealed === true) {
+      for await (const event of turns.outline(record.turnId, startOfLog, stopped)) tell(summaryAfter(event));
       return;
     }
-    for await (const event of turns.outline(record.turnId, startOfLog, stopped)) {
-      summary = summarize(summary, event);
-      // An ended turn gets one event, with its final state.
-      if (!record.ended) tell(summary);
+    let tail = "";
+    for await (const event of turns.follow(record.turnId, startOfLog, stopped)) {
+      const summary = summaryAfter(outlineEvent(event));
+      tail = tailAfter(tail, event);
+      tell({ ...summary, ...(summary.status === "running" && showsText() ? { tail } : {}) });
     }
-    tell(summary);
   }
 
   /** Resolves after the last event about this turn. */
   async function watch(record: TurnLabel): Promise<void> {
     if (summaries.has(record.turnId)) return;
-    tell(unreadSummary(record, names));
+    tell(summaryOf(record, names, undefined));
     await follow(record).catch(() => undefined); // the turn was removed, or the gateway stops: the page keeps its last state
   }
 

@@ -2,7 +2,15 @@ import { z } from "zod";
 import type { ErrorRecord } from "../../base/errors.ts";
 import { ideName } from "../../base/ide-name.ts";
 import { startOfLog } from "../../base/ids.ts";
-import { type BackendKind, endsTurn, type OutlinedEvent, outlineEvent, type TurnEvent } from "../../log/event.ts";
+import {
+  type BackendKind,
+  endReasonOf,
+  endsTurn,
+  isCutShort,
+  type OutlinedEvent,
+  outlineEvent,
+  type TurnEvent,
+} from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnLabel } from "../../log/store.ts";
 import type { Unread } from "../../turns/readers.ts";
@@ -61,14 +69,28 @@ export interface Names {
   readonly modelNameOf: (uid: string) => string;
 }
 
-/** A turn before its first event. */
-export function beginSummary(record: TurnLabel, { keyNameOf, modelNameOf }: Names): TurnSummary {
+/**
+ * A turn's summary, from its label and its answer in short: undefined where its log was not read yet. `newest`: the event that says what
+ * the turn does now.
+ */
+export function summaryOf(
+  record: TurnLabel,
+  { keyNameOf, modelNameOf }: Names,
+  short: readonly OutlinedEvent[] | undefined,
+  newest = short?.findLast(({ type }) => type !== "usage"),
+): TurnSummary {
+  const started = short?.find((event) => event.type === "started");
+  const answer = short?.find((event) => "characters" in event);
+  const usage = short?.find((event) => event.type === "usage");
+  const end = short?.findLast(endsTurn);
+  const isRead = short !== undefined ? !isCutShort(short) : record.lastEventId === startOfLog;
+  const status = record.ended || end !== undefined ? "ended" : "running";
   return {
     object: "turn.summary",
     id: record.turnId,
-    status: record.ended ? "ended" : "running",
+    status,
     created_at: new Date(record.createdAtMs).toISOString(),
-    ended_at: null,
+    ended_at: end === undefined ? null : new Date(end.atMs).toISOString(),
     dialect: record.dialect,
     model: record.request.model,
     model_name: modelNameOf(record.modelUid),
@@ -76,18 +98,47 @@ export function beginSummary(record: TurnLabel, { keyNameOf, modelNameOf }: Name
     client: record.client ?? null,
     project: record.project ?? null,
     key: keyNameOf?.(record.caller) ?? null,
-    phase: record.ended ? "ended" : "waiting",
-    first_token_ms: null,
-    characters: 0,
-    tokens: null,
-    outcome: record.outcome ?? null,
-    reason: null,
+    phase: status === "ended" ? "ended" : phaseOf(newest),
+    first_token_ms: answer === undefined ? null : Math.max(0, answer.atMs - record.createdAtMs),
+    characters: isRead ? (answer?.characters ?? 0) : null,
+    tokens:
+      usage === undefined
+        ? null
+        : {
+            prompt: usage.promptTokens,
+            completion: usage.completionTokens,
+            thinking: usage.thinkingTokens,
+            estimated: usage.estimated,
+          },
+    outcome: end?.type ?? record.outcome ?? null,
+    reason: end === undefined ? null : endReasonOf(end),
     degraded: record.degraded,
-    ide: null,
-    ide_tools: null,
+    ide: started?.ide === undefined ? null : ideName(started.ide),
+    ide_tools: end === undefined ? null : end.type === "cancelled" ? [] : (end.ideTools ?? []),
     sealed: record.sealed === true,
     without_client: null,
   };
+}
+
+function phaseOf(newest: OutlinedEvent | undefined): TurnSummary["phase"] {
+  if (newest === undefined) return "waiting";
+  switch (newest.type) {
+    case "started":
+    case "usage":
+      return "opened";
+    case "rewritten":
+      return "text";
+    case "finished":
+    case "failed":
+    case "cancelled":
+      return "ended";
+    case "text":
+    case "thinking":
+    case "tool_call":
+      return newest.type;
+    default:
+      return newest satisfies never;
+  }
 }
 
 /** That a turn goes on without its client. */
@@ -100,54 +151,19 @@ export function encodeUnread(unread: Unread | undefined): TurnSummary["without_c
   };
 }
 
-/** A turn whose log was not read yet. */
-export function unreadSummary(record: TurnLabel, names: Names): TurnSummary {
-  return { ...beginSummary(record, names), characters: record.lastEventId === startOfLog ? 0 : null };
-}
-
-/** The summary after one more event of the turn's log. Pure; events come in order. */
-export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSummary {
-  const before = summary.characters;
-  if ("characters" in event) {
-    const first = summary.first_token_ms ?? Math.max(0, event.atMs - Date.parse(summary.created_at));
-    const sum = before === null ? null : before + event.characters;
-    const isRewritten = event.type === "rewritten";
-    return {
-      ...summary,
-      phase: isRewritten ? "text" : event.type,
-      first_token_ms: first,
-      characters: isRewritten ? event.characters : sum,
-    };
-  }
-  if (event.type === "unknown") return { ...summary, characters: null };
-  if (event.type === "started")
-    return { ...summary, phase: "opened", ide: event.ide === undefined ? null : ideName(event.ide) };
-  if (event.type === "usage") {
-    // A measured count stays when an estimate comes after it.
-    if (summary.tokens !== null && !summary.tokens.estimated && event.estimated) return summary;
-    const { promptTokens: prompt, completionTokens: completion, thinkingTokens: thinking, estimated } = event;
-    return { ...summary, tokens: { prompt, completion, thinking, estimated } };
-  }
-  return {
-    ...summary,
-    status: "ended",
-    phase: "ended",
-    ended_at: new Date(event.atMs).toISOString(),
-    outcome: event.type,
-    reason: reasonOf(event),
-    ide_tools: event.type === "cancelled" ? [] : (event.ideTools ?? []),
-  };
-}
-
-/** The extra facts of an event in a timeline, beside its outline; none for a turn that its client sealed. */
-interface SummaryView {
-  readonly tool?: string | undefined;
-  readonly text?: string | null;
-  readonly error?: ErrorRecord | undefined;
-}
-
 /** One entry of a turn's log, from its outline. The member `text` is absent unless texts are shown. */
-export function timelineEntry(event: OutlinedEvent, { tool, text, error }: SummaryView = {}): unknown {
+export function timelineEntry(
+  event: OutlinedEvent,
+  {
+    tool,
+    text,
+    error,
+  }: {
+    readonly tool?: string | undefined;
+    readonly text?: string | null;
+    readonly error?: ErrorRecord | undefined;
+  } = {},
+): unknown {
   return {
     id: event.eventId,
     type: event.type,
@@ -199,7 +215,7 @@ function detailOf(event: OutlinedEvent): string | null {
   }
   if (!endsTurn(event)) return null;
   const read = event.type === "cancelled" ? [] : (event.ideTools ?? []);
-  return [reasonOf(event), ...(read.length === 0 ? [] : [`read by the IDE: ${read.join(" ")}`])].join(", ");
+  return [endReasonOf(event), ...(read.length === 0 ? [] : [`read by the IDE: ${read.join(" ")}`])].join(", ");
 }
 
 const backendNames = {
@@ -207,11 +223,6 @@ const backendNames = {
   raw_chat: "a chat of the IDE",
   acp: "a session of an agent program",
 } as const satisfies Record<BackendKind, string>;
-
-function reasonOf(event: OutlinedEvent & { readonly type: "finished" | "failed" | "cancelled" }): string {
-  if (event.type === "finished") return event.reason;
-  return event.type === "failed" ? event.code : event.by;
-}
 
 const longest = 120;
 

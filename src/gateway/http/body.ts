@@ -23,14 +23,6 @@ export interface BodyMemory {
   hold(bytes: number): void;
 }
 
-/** How a body is read. */
-export interface BodyReading {
-  /** The `content-length` that the client gave; it may be wrong. */
-  readonly length?: string | undefined;
-  /** Whether the body comes with the owner's key: issued keys share half of the memory. */
-  readonly isOwners?: boolean;
-}
-
 /** The memory that a body of this cost takes once it is parsed. */
 export function memoryOf({ bytes, values }: JsonCost): number {
   return bytes + values * bytesOfValue;
@@ -57,7 +49,15 @@ export class Bodies {
   async read<T>(
     bytes: AsyncIterable<Uint8Array>,
     use: (json: unknown, cost: JsonCost) => Promise<T> | T,
-    { length = "0", isOwners = true }: BodyReading = {},
+    {
+      length = "0",
+      isOwners = true,
+    }: {
+      /** The `content-length` that the client gave; it may be wrong. */
+      readonly length?: string | undefined;
+      /** Whether the body comes with the owner's key: issued keys share half of the memory. */
+      readonly isOwners?: boolean;
+    } = {},
   ): Promise<T> {
     if (Number(length) > this.mostBytes) throw tooLarge(this.mostBytes);
     const memory = this.memory(isOwners);

@@ -44,16 +44,6 @@ export interface ListenOptions {
   readonly limits?: Partial<ConnectionLimits>;
 }
 
-/** The handlers of the port: HTTP/1.1, and HTTP/2 with prior knowledge if a handler speaks it. */
-export interface PortHandlers {
-  readonly http1: RequestListener;
-  readonly http2?: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
-  /** Takes the connections whose clients ask for a WebSocket. */
-  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Ends the streams of another protocol, so that their clients hear why: the port is free by then. */
-  goodbye?(): Promise<void>;
-}
-
 const preface = Buffer.from("PRI * HTTP/2.0");
 /** How long answers have to end by themselves when the gateway stops; ms. */
 const goodbyeMs = 2_000;
@@ -69,7 +59,17 @@ export function isPortTaken(error: unknown): boolean {
  *
  * @throws MillraceError `invalid_request`: the port is taken (`isPortTaken`), or the host is not loopback.
  */
-export async function listen(options: ListenOptions, handlers: PortHandlers): Promise<Listener> {
+export async function listen(
+  options: ListenOptions,
+  handlers: {
+    readonly http1: RequestListener;
+    readonly http2?: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+    /** Takes the connections whose clients ask for a WebSocket. */
+    readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+    /** Ends the streams of another protocol, so that their clients hear why: the port is free by then. */
+    goodbye?(): Promise<void>;
+  },
+): Promise<Listener> {
   if (!loopback.has(options.host))
     throw new MillraceError("invalid_request", `${options.host} is not a loopback address.`, {
       param: "host",

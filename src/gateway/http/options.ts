@@ -35,24 +35,17 @@ export interface PauseState {
   readonly since: string | null;
 }
 
-/** How many turns may run at the same time in one IDE, undefined for any number, and why. */
-export interface TurnLimitState {
-  readonly most: number | undefined;
-  readonly why: string;
-}
-
-/** An IDE that prompts go to, and since when its user agrees to it; null where nobody has agreed. */
-export interface IdeConsent {
-  readonly ide: string;
-  readonly product: string;
-  /** The text that the user agrees to. */
-  readonly text: string;
-  readonly acceptedAt: string | null;
-}
-
 export interface ConsentBook {
   /** The IDEs here whose plan prompts would use. */
-  list(signal: AbortSignal): Promise<readonly IdeConsent[]>;
+  list(signal: AbortSignal): Promise<
+    readonly {
+      readonly ide: string;
+      readonly product: string;
+      /** The text that the user agrees to. */
+      readonly text: string;
+      readonly acceptedAt: string | null;
+    }[]
+  >;
   /** Remembers that the user agrees for this IDE. Answers false where `list` does not have it. */
   give(ide: string, signal: AbortSignal): Promise<boolean>;
 }
@@ -89,7 +82,10 @@ export interface GatewayOptions {
   /** The pause, for `/health`; null while there is none. */
   readonly pauseState?: () => PauseState | null;
   /** The limit in force, for `/health`. */
-  readonly turnLimit?: () => TurnLimitState;
+  readonly turnLimit?: () => {
+    readonly most: number | undefined;
+    readonly why: string;
+  };
   /** The user's consents, for the dashboard; without it, nothing there needs one. */
   readonly consents?: ConsentBook;
   /** The product that a prompt to this model goes to now, for `x-millrace-ide`; undefined where none is known. */

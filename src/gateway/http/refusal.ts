@@ -1,15 +1,21 @@
 import { type ErrorCode, MillraceError, type MillraceErrorOptions } from "../../base/errors.ts";
 
-interface RefusalOptions extends MillraceErrorOptions {
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 /** A refused request: an error with a status of its own, the same in every API. */
 export class Refusal extends MillraceError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, code: ErrorCode, message: string, { headers = {}, ...options }: RefusalOptions = {}) {
+  constructor(
+    status: number,
+    code: ErrorCode,
+    message: string,
+    {
+      headers = {},
+      ...options
+    }: MillraceErrorOptions & {
+      readonly headers?: Readonly<Record<string, string>>;
+    } = {},
+  ) {
     super(code, message, options);
     this.status = status;
     this.headers = headers;

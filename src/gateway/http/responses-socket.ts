@@ -25,23 +25,6 @@ const goodbyeMs = 1_000;
 const ofHandshake =
   /^(?:connection|upgrade|sec-websocket-.*|content-.*|idempotency-key|x-idempotency-key|last-event-id)$/;
 
-/** The Responses API over WebSockets. */
-export interface ResponsesSocket {
-  /** Takes a connection whose client asked for a WebSocket. */
-  readonly upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Closes all connections with "service restart": turns run on, and a client that asks again joins them. */
-  close(): void;
-}
-
-/** The parts of a gateway that answer a message as they answer HTTP. */
-export interface SocketParts {
-  /** Answers each message, with the guard and the log; it also decides on the handshake, by 426. */
-  readonly app: App;
-  readonly bodies: Bodies;
-  readonly callerOf: (headers: Headers) => Caller | undefined;
-  readonly limits?: Partial<ConnectionLimits> | undefined;
-}
-
 /** Whether this Node can leave other upgrades (`h2c`) alone; without that, no WebSocket is served and the client hears 426. */
 export function canServeSockets(version = process.versions.node): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
@@ -59,7 +42,23 @@ export function asksForSocket({ headers, url = "" }: IncomingMessage): boolean {
  * of the answer. A message is read as a body of HTTP is. A connection that asks nothing ends after `idleMs`, one that sends its message
  * too slowly after `requestMs`. Source: docs/dev/wire/clients.md, "Responses over WebSocket".
  */
-export function openResponsesSocket({ app, bodies, callerOf, limits: given }: SocketParts): ResponsesSocket {
+export function openResponsesSocket({
+  app,
+  bodies,
+  callerOf,
+  limits: given,
+}: {
+  /** Answers each message, with the guard and the log; it also decides on the handshake, by 426. */
+  readonly app: App;
+  readonly bodies: Bodies;
+  readonly callerOf: (headers: Headers) => Caller | undefined;
+  readonly limits?: Partial<ConnectionLimits> | undefined;
+}): {
+  /** Takes a connection whose client asked for a WebSocket. */
+  readonly upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** Closes all connections with "service restart": turns run on, and a client that asks again joins them. */
+  close(): void;
+} {
   const server = new WebSocketServer({ noServer: true, maxPayload: bodies.mostBytes, perMessageDeflate: false });
   const limits = { ...defaultConnectionLimits, ...given };
   const callers = new Map<WebSocket, Caller | undefined>();

@@ -2,19 +2,12 @@ import type { ServerResponse } from "node:http";
 import { z } from "zod";
 import { startOfLog } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
+import { type OutlinedEvent, shorten } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { DashboardFile } from "../dashboard/dashboard-files.ts";
 import { linkLifeMs } from "../dashboard/dashboard-sessions.ts";
 import { turnFeed } from "../dashboard/turn-feed.ts";
-import {
-  beginSummary,
-  encodeUnread,
-  messageTexts,
-  type Names,
-  summarize,
-  type TurnSummary,
-  turnDetailSchema,
-} from "../dashboard/turn-summary.ts";
+import { encodeUnread, messageTexts, type Names, summaryOf, turnDetailSchema } from "../dashboard/turn-summary.ts";
 import { turnTimeline } from "../dashboard/turn-timeline.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
@@ -77,7 +70,7 @@ export const onlookerRoutes = [
     answer: turnDetailSchema,
     headers: tellsOfTurn,
     handle: withTurn(async (gateway, c, turn) => {
-      const summary = await summaryOf(gateway, turn, c.signal);
+      const summary = summaryOf(turn, namesOf(gateway), turn.outline ?? (await readShort(gateway, turn, c.signal)));
       const showsText = gateway.sessions.showsTexts(c.headers) && turn.sealed !== true;
       // Without the owner's consent no text is even taken out of the record.
       const prompt = showsText ? messageTexts(turn.request) : null;
@@ -160,18 +153,17 @@ that <code>millrace keys</code> shows.</p>
 <p>Its dashboard is not built: type <code>npm run build</code> in the clone, then restart the gateway.</p></body></html>
 `;
 
-/** A turn up to the event that its log held when it was asked for. */
-async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal): Promise<TurnSummary> {
-  let summary = beginSummary(turn, namesOf(gateway));
-  if (turn.outline !== undefined) return turn.outline.reduce(summarize, summary);
-  if (turn.lastEventId === startOfLog) return summary;
+/** The answer of a running turn in short, up to the event that its log held when it was asked for. */
+async function readShort(gateway: Gateway, turn: TurnRecord, signal: AbortSignal): Promise<readonly OutlinedEvent[]> {
+  let short: readonly OutlinedEvent[] = [];
+  if (turn.lastEventId === startOfLog) return short;
   const enough = new AbortController();
   for await (const event of gateway.turns.outline(turn.turnId, startOfLog, AbortSignal.any([signal, enough.signal]))) {
-    summary = summarize(summary, event);
+    short = shorten(short, event);
     if (event.eventId >= turn.lastEventId) break;
   }
   enough.abort();
-  return summary;
+  return short;
 }
 
 function namesOf({ keyNameOf, models }: Gateway): Names {

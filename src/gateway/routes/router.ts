@@ -1,57 +1,21 @@
-import { isObject } from "../../base/json.ts";
-import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
-import { decodedBody } from "../http/decoded-body.ts";
-import { busy, Refusal } from "../http/refusal.ts";
-import type { Reply } from "../http/reply.ts";
+import { callerOf, type GatewayContext } from "../http/context.ts";
+import { Refusal } from "../http/refusal.ts";
 import { startsTurn } from "../http/route-headers.ts";
 import { routes } from "./all-routes.ts";
-import { fileReply } from "./dashboard-routes.ts";
 import { refusalAt } from "./not-served.ts";
 import type { Route, RouteInput } from "./route.ts";
 
-/** Answers a request that the guard let pass; throws what the route throws. */
-export type Router = (c: GatewayContext) => Reply | Promise<Reply>;
-
-/** Every declared route, and the dashboard's files. Checks the caller and reads the body here, for all routes. */
-export function openRouter(gateway: Gateway): Router {
-  return (c) => {
-    const method = c.method === "HEAD" ? "GET" : c.method;
-    const file = method === "GET" && c.path !== "/" ? gateway.dashboard?.get(c.path) : undefined;
-    if (file !== undefined) {
-      c.route = c.path;
-      return fileReply(file);
-    }
-    for (const route of served) {
-      const match = route.method === method ? route.shape.exec(c.path) : null;
-      if (match === null) continue;
-      c.route = route.label;
-      return answer(gateway, c, { route, params: decoded(match.groups ?? {}) });
-    }
-    throw refusalAt(c, served);
-  };
-}
-
-function answer(
-  gateway: Gateway,
-  c: GatewayContext,
-  { route, params }: { readonly route: Route; readonly params: RouteInput["params"] },
-): Reply | Promise<Reply> {
-  if (route.guard === "owner" && !callerOf(c).owner) throw ownersOnly();
-  if (route.body === undefined) return route.handle(gateway, c, { params, json: undefined });
-  // before its body is read
-  if (gateway.answering() > gateway.limits.mostOpen) throw busy("The gateway has too many open requests.");
-  if (c.json !== undefined) return route.handle(gateway, c, { params, json: c.json });
-  const bytes = c.incoming.iterator({ destroyOnReturn: false }); // a refusal in the middle goes over the same connection
-  return gateway.bodies.read(
-    decodedBody(bytes, c.header("content-encoding")),
-    (json) => route.handle(gateway, c, { params, json: withModel(json, c.deployment) }),
-    { length: c.header("content-length"), isOwners: c.caller?.owner !== false },
-  );
-}
-
-/** A body that names no model gets the one of its path. */
-function withModel(json: unknown, model: string | undefined): unknown {
-  return model !== undefined && isObject(json) && json["model"] === undefined ? { ...json, model } : json;
+/** The declared route of a request that the guard let pass, and the parameters of its path. Throws the refusal where there is none. */
+export function routeOf(c: GatewayContext): { readonly route: Route; readonly params: RouteInput["params"] } {
+  const method = c.method === "HEAD" ? "GET" : c.method;
+  for (const route of served) {
+    const match = route.method === method ? route.shape.exec(c.path) : null;
+    if (match === null) continue;
+    c.route = route.label;
+    if (route.guard === "owner" && !callerOf(c).owner) throw ownersOnly();
+    return { route, params: decoded(match.groups ?? {}) };
+  }
+  throw refusalAt(c, served);
 }
 
 /** Parameters as their client meant them; one that is no valid escape stays as it came. */

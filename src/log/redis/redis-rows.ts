@@ -34,8 +34,7 @@ const digests = Object.fromEntries(
 export class RedisRows implements Rows {
   readonly abilities: RowsAbilities = {
     survivesRestart: true,
-    sharedBetweenProcesses: true,
-    sharedBetweenMachines: true,
+    isShared: true,
   };
   readonly #prefix: string;
   readonly #client: Client;

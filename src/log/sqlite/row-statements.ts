@@ -194,11 +194,6 @@ export class RowStatements {
     return rows.map(({ id }) => String(id));
   }
 
-  /** Another value after each write of another connection. */
-  dataVersion(): unknown {
-    return this.#one("PRAGMA data_version")?.["data_version"];
-  }
-
   #run(sql: string, ...values: SQLInputValue[]) {
     return this.#statement(sql).run(...values);
   }

@@ -158,15 +158,6 @@ const lookedAt = [32, 128, 512];
 /** How long after the start of this process they are looked at; ms. No call waits longer. */
 const waitsMs = 20 * 60_000;
 
-interface RecallOptions {
-  readonly store: Pick<LogStore, "list" | "get" | "readAfter">;
-  readonly continuity: Continuity;
-  readonly clock: Clock;
-  /** This process. */
-  readonly owner: string;
-  readonly ownerIsGone: (owner: string) => boolean;
-}
-
 /**
  * A function that looks in the log for the conversation of a request that ends with results, where it is not known here. An earlier
  * process may have left a prompt that waits for these results. It is then registered here, so that the request can continue it. Throws the
@@ -178,7 +169,14 @@ export function openRecall({
   clock,
   owner,
   ownerIsGone,
-}: RecallOptions): (asker: Asker) => Promise<void> {
+}: {
+  readonly store: Pick<LogStore, "list" | "get" | "readAfter">;
+  readonly continuity: Continuity;
+  readonly clock: Clock;
+  /** This process. */
+  readonly owner: string;
+  readonly ownerIsGone: (owner: string) => boolean;
+}): (asker: Asker) => Promise<void> {
   const untilMs = clock.monotonic() + waitsMs;
   return async (asker) => {
     const { request, modelUid, caller, session } = asker;

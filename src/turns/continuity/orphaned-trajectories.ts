@@ -56,12 +56,6 @@ const ownKeptMs = 300_000;
 /** How far the clocks of two processes may be apart, ms: a running turn may use a trajectory that began after it. */
 const skewMs = 10_000;
 
-interface ArchiveAttempt {
-  readonly refusals: number;
-  readonly pauseMs: number;
-  readonly againAtMs: number;
-}
-
 /**
  * Archives orphaned trajectories until the signal aborts: those that an ended process had begun or kept open, and those that an IDE
  * did not archive when their turn ended. A trajectory that a running turn may use is not touched. One that the IDE refuses to archive
@@ -74,7 +68,14 @@ export async function archiveOrphanedTrajectories(
   signal: AbortSignal,
 ): Promise<void> {
   const { notes, clock, archive } = options;
-  const tried = new Map<CascadeId, ArchiveAttempt>();
+  const tried = new Map<
+    CascadeId,
+    {
+      readonly refusals: number;
+      readonly pauseMs: number;
+      readonly againAtMs: number;
+    }
+  >();
   while (!signal.aborted) {
     let nextAtMs = clock.now() + lookEveryMs;
     for (const { cascadeId, fromMs } of await orphanedTrajectories(options)) {

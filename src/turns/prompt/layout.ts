@@ -205,16 +205,13 @@ export function promptBudget(contextTokens: number | undefined, maxOutputTokens:
   return window - Math.min(maxOutputTokens ?? defaultAnswerTokens, Math.floor(window / 4));
 }
 
-/** A part of the prompt and its text, to name what is too big. */
-export interface SizedPart {
-  readonly name: string;
-  readonly text: string;
-}
-
 /** The error of a prompt of at least `tokens`: how much it is, how much fits, and the three largest parts. */
 export function tooLong(
   { tokens, budget, modelUid }: { readonly tokens: number; readonly budget: number; readonly modelUid: ModelUid },
-  parts: readonly SizedPart[],
+  parts: readonly {
+    readonly name: string;
+    readonly text: string;
+  }[],
 ): MillraceError {
   const sized = parts.map(({ name, text }) => ({ name, tokens: estimateTokens(text) }));
   const total = Math.max(

@@ -78,16 +78,19 @@ function standsAt(
   return false;
 }
 
-interface Walk {
-  readonly text: Uint8Array;
-  readonly block: Uint8Array;
-  /** 1 to the end of the block, -1 to its start. */
-  readonly by: 1 | -1;
-  readonly steps: Steps;
-}
-
 /** Whether the rest of the block stands there with at most so many changes. */
-function fits(walk: Walk, textFrom: number, blockFrom: number, changes: number): boolean {
+function fits(
+  walk: {
+    readonly text: Uint8Array;
+    readonly block: Uint8Array;
+    /** 1 to the end of the block, -1 to its start. */
+    readonly by: 1 | -1;
+    readonly steps: Steps;
+  },
+  textFrom: number,
+  blockFrom: number,
+  changes: number,
+): boolean {
   const { text, block, by, steps } = walk;
   let [t, b] = [textFrom, blockFrom];
   while (b >= 0 && b < block.length && text[t] === block[b]) {

@@ -37,20 +37,17 @@ export function writeCall(mark: string, shownName: string, body: string): string
   return `<${callTag}-${mark} name="${shownName}">\n${body}\n</${callTag}-${mark}>`;
 }
 
-/** The rules for calls in this answer; a named choice is given by its shown name, and `mark` is the turn's. */
-export interface CallRules {
-  readonly mark: string;
-  readonly choice: ToolChoice;
-  readonly parallel: boolean;
-}
-
 /**
  * The text that teaches the grammar, with the tools below it. Empty without tools. `describe` gives a tool's text, so that
  * compaction can shorten it.
  */
 export function teachTools(
   tools: readonly ShownTool[],
-  rules: CallRules,
+  rules: {
+    readonly mark: string;
+    readonly choice: ToolChoice;
+    readonly parallel: boolean;
+  },
   describe: (tool: ShownTool) => string,
 ): string {
   if (tools.length === 0 || rules.choice.type === "none") return "";

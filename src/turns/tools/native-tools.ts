@@ -8,20 +8,20 @@ import type { ShownTool, ToolNames } from "./names.ts";
 
 type Call = TurnEventBody & { readonly type: "tool_call" };
 
-/** The tools of a request as an agent gets them for its own, and the way back to the client's. */
-export interface NativeTools {
-  readonly specs: readonly ToolSpec[];
-  /** A call of the agent as the client knows the tool; undefined for a tool that is not offered. */
-  clientCall(call: Call): Call | undefined;
-}
-
 /** Agents put a prefix of up to 16 characters before a name, and the APIs of their models take 64. */
 const longest = 48;
 /** A freeform tool takes its text under this name: an agent's tools have JSON arguments only. */
 const textArgument = "input";
 
 /** Maps the tools that may be called now: all of them, or the one that the client names. Pure and deterministic. */
-export function nativeTools({ tools }: ToolNames, { toolChoice }: Pick<TurnRequest, "toolChoice">): NativeTools {
+export function nativeTools(
+  { tools }: ToolNames,
+  { toolChoice }: Pick<TurnRequest, "toolChoice">,
+): {
+  readonly specs: readonly ToolSpec[];
+  /** A call of the agent as the client knows the tool; undefined for a tool that is not offered. */
+  clientCall(call: Call): Call | undefined;
+} {
   const byName = new Map<string, ShownTool>();
   for (const tool of tools) byName.set(agentName(tool.shownName, byName), tool);
   const isOffered = ({ tool }: ShownTool) => toolChoice.type !== "named" || tool.name === toolChoice.name;

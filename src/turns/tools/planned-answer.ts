@@ -15,24 +15,6 @@ import {
 } from "./problems.ts";
 import { Told } from "./told.ts";
 
-/** The verdict on a whole answer. */
-export interface AnswerResult {
-  /** Why the answer cannot be used, for the model and for people; undefined when it can be used. */
-  readonly problem: string | undefined;
-  /** The text that asks the model to answer again. If `problem` is absent, the answer can be used without a second one. */
-  readonly reask: string | undefined;
-  /** Readers have a whole call already, and the problem is another call: the turn ends with the calls that it has. */
-  readonly isExcused: boolean;
-}
-
-interface AnswerOptions {
-  /** The answer that this one completes. Then the client has `started` already, and sees no thoughts and no prose about our question. */
-  readonly before?: PlannedAnswer;
-  readonly mayAskAgain: boolean;
-  /** The log has `started` already, and it said so. */
-  readonly isNative?: boolean;
-}
-
 /**
  * One answer, read by its plan as it arrives: text that the model wrote as calls becomes `tool_call` events, and an answer that must
  * be JSON is checked. Usage and the end are kept back, since `judge` decides on them.
@@ -42,7 +24,16 @@ export class PlannedAnswer {
   /** The terminal event, once it arrived; `push` answers nothing after it. */
   end: TerminalEvent | undefined;
   /** The plan's verdict, once the answer has finished. */
-  result: AnswerResult | undefined;
+  result:
+    | {
+        /** Why the answer cannot be used, for the model and for people; undefined when it can be used. */
+        readonly problem: string | undefined;
+        /** The text that asks the model to answer again. If `problem` is absent, the answer can be used without a second one. */
+        readonly reask: string | undefined;
+        /** Readers have a whole call already, and the problem is another call: the turn ends with the calls that it has. */
+        readonly isExcused: boolean;
+      }
+    | undefined;
   /** How many calls the agent made by itself; undefined for an answer whose calls are text. */
   nativeCalls: number | undefined;
   readonly told: Told;
@@ -55,7 +46,20 @@ export class PlannedAnswer {
   #json: JsonAnswer | undefined;
   #finder: CallFinder | undefined;
 
-  constructor(plan: AnswerPlan, { before, mayAskAgain, isNative = false }: AnswerOptions) {
+  constructor(
+    plan: AnswerPlan,
+    {
+      before,
+      mayAskAgain,
+      isNative = false,
+    }: {
+      /** The answer that this one completes. Then the client has `started` already, and sees no thoughts and no prose about our question. */
+      readonly before?: PlannedAnswer;
+      readonly mayAskAgain: boolean;
+      /** The log has `started` already, and it said so. */
+      readonly isNative?: boolean;
+    },
+  ) {
     this.nativeCalls = isNative ? 0 : undefined;
     this.told = before?.told ?? new Told(plan.seed);
     this.told.beginAnswer();

@@ -122,18 +122,19 @@ function kindOf(char: string): number {
   return /[\p{P}\p{S}]/u.test(char) ? sign : unseen;
 }
 
-/** A text as it is compared. */
-interface Comparable {
+/** `has`: gets 1 for each word and sign. */
+function read(
+  text: string,
+  kept: ReadonlySet<string>,
+  has = new Uint8Array(0x1_0000),
+): {
   /** The low byte of each letter and digit. */
   readonly letters: Uint8Array;
   /** The same with signs. */
   readonly chars: Uint8Array;
   /** A hash of each word and each sign. */
   readonly words: Uint16Array;
-}
-
-/** `has`: gets 1 for each word and sign. */
-function read(text: string, kept: ReadonlySet<string>, has = new Uint8Array(0x1_0000)): Comparable {
+} {
   const { codes } = new PlainText(text.replace(mark, "$1"), kept);
   const kinds = kindsOf();
   const letters = new Uint8Array(codes.length);

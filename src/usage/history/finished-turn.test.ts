@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { type OutlinedEvent, shorten } from "../../log/event.ts";
 import { finishedTurn } from "./finished-turn.ts";
 import { eventsFake, recordFake, startedFake } from "./history.fake.ts";
 import { projectFromMessages } from "./project-of.ts";
 
 const counts = { promptTokens: 100, completionTokens: 20, thinkingTokens: 5 };
 const end = { type: "finished", reason: { unified: "stop", raw: "DONE" }, text: "Hi" } as const;
+
+const rowOf = (record: ReturnType<typeof recordFake>, events: readonly OutlinedEvent[]) =>
+  finishedTurn({ ...record, outline: events.reduce(shorten, []) });
 
 describe("the history's row of a turn", () => {
   it("has the model that answered, its tokens, its times and its outcome", () => {
@@ -18,7 +22,7 @@ describe("the history's row of a turn", () => {
       { type: "usage", ...counts, cachedPromptTokens: 50, creditsHundredths: 150, estimated: false },
       end,
     );
-    expect(finishedTurn(recordFake({ project: "engine" }), events)).toEqual({
+    expect(rowOf(recordFake({ project: "engine" }), events)).toEqual({
       turnId: "turn_1",
       startedAtMs: 1000,
       endedAtMs: 1900,
@@ -51,16 +55,16 @@ describe("the history's row of a turn", () => {
       [measured, estimate],
       [estimate, measured],
     ]) {
-      const row = finishedTurn(recordFake({}), eventsFake(1500, startedFake, ...usages, end));
+      const row = rowOf(recordFake({}), eventsFake(1500, startedFake, ...usages, end));
       expect(row).toMatchObject({ tokenSource: "measured", promptTokens: 100 });
     }
-    const row = finishedTurn(recordFake({}), eventsFake(1500, estimate, end));
+    const row = rowOf(recordFake({}), eventsFake(1500, estimate, end));
     expect(row).toMatchObject({ tokenSource: "estimated", promptTokens: 7 });
   });
 
   it("says unknown where nothing was counted, and why a turn failed or was cancelled", () => {
     const failed = { type: "failed", error: new MillraceError("quota_exhausted", "none left").toRecord() } as const;
-    expect(finishedTurn(recordFake({ client: undefined }), eventsFake(1500, failed))).toMatchObject({
+    expect(rowOf(recordFake({ client: undefined }), eventsFake(1500, failed))).toMatchObject({
       tokenSource: "unknown",
       model: "opus-asked",
       client: undefined,
@@ -71,7 +75,7 @@ describe("the history's row of a turn", () => {
       reason: "quota_exhausted",
     });
     const cancelled = { type: "cancelled", by: "client" } as const;
-    expect(finishedTurn(recordFake({}), eventsFake(1500, startedFake, cancelled))).toMatchObject({
+    expect(rowOf(recordFake({}), eventsFake(1500, startedFake, cancelled))).toMatchObject({
       outcome: "cancelled",
       reason: "client",
     });
@@ -80,16 +84,16 @@ describe("the history's row of a turn", () => {
   it("has no IDE and no known cost if an older log does not have them", () => {
     const { ide: _, ...older } = startedFake;
     const failed = { type: "failed", error: new MillraceError("upstream_failed", "gone").toRecord() } as const;
-    expect(finishedTurn(recordFake({}), eventsFake(1500, older, failed))).toMatchObject({
+    expect(rowOf(recordFake({}), eventsFake(1500, older, failed))).toMatchObject({
       ide: undefined,
       creditsHundredths: undefined,
     });
     const foreign = { ...older, ide: "antigravity" };
-    expect(finishedTurn(recordFake({}), eventsFake(1500, foreign, end))).toMatchObject({ ide: undefined });
+    expect(rowOf(recordFake({}), eventsFake(1500, foreign, end))).toMatchObject({ ide: undefined });
   });
 
   it("does not exist before the turn's end", () => {
-    expect(finishedTurn(recordFake({}), eventsFake(1500, startedFake))).toBeUndefined();
+    expect(rowOf(recordFake({}), eventsFake(1500, startedFake))).toBeUndefined();
   });
 });
 

@@ -1,5 +1,5 @@
 import { type IdeVariant, promptedVariants } from "../../language-server/transport/endpoint.ts";
-import { endsTurn, type OutlinedEvent, type Usage } from "../../log/event.ts";
+import { endReasonOf, endsTurn, isCutShort } from "../../log/event.ts";
 import type { TurnLabel } from "../../log/store.ts";
 
 /** Where token counts come from. An estimate is never shown as a measurement. */
@@ -40,18 +40,18 @@ export interface FinishedTurn {
   readonly reason: string;
 }
 
-type TurnDescription = Pick<TurnLabel, "turnId" | "createdAtMs" | "dialect" | "modelUid" | "client" | "project">;
-
-/**
- * The history's row of a turn, from its record and the outline of its log; undefined while the turn has not ended. Pure: the same log
- * gives the same row in every process.
- */
-export function finishedTurn(record: TurnDescription, events: readonly OutlinedEvent[]): FinishedTurn | undefined {
-  const last = events.findLast(endsTurn);
+/** The history's row of a turn, from its label; undefined while the turn has not ended. */
+export function finishedTurn({
+  outline = [],
+  ...record
+}: Pick<TurnLabel, "turnId" | "createdAtMs" | "dialect" | "modelUid" | "client" | "project" | "outline">):
+  | FinishedTurn
+  | undefined {
+  const last = outline.findLast(endsTurn);
   if (last === undefined) return undefined;
-  const started = events.find((event) => event.type === "started");
-  const first = events.find(({ type }) => type === "text" || type === "thinking" || type === "tool_call");
-  const usage = countsOf(events);
+  const started = outline.find((event) => event.type === "started");
+  const first = outline.find((event) => "characters" in event);
+  const usage = outline.find((event) => event.type === "usage");
   return {
     turnId: record.turnId,
     startedAtMs: record.createdAtMs,
@@ -68,23 +68,11 @@ export function finishedTurn(record: TurnDescription, events: readonly OutlinedE
     thinkingTokens: usage?.thinkingTokens ?? 0,
     cachedPromptTokens: usage?.cachedPromptTokens ?? 0,
     // A prompt is sent only after `started` is stored: without it the turn cost nothing, and that is known.
-    creditsHundredths: started === undefined ? 0 : usage?.creditsHundredths,
+    creditsHundredths: started === undefined && !isCutShort(outline) ? 0 : usage?.creditsHundredths,
     firstTokenMs: first === undefined ? undefined : Math.max(0, first.atMs - record.createdAtMs),
     outcome: last.type,
-    reason: reasonOf(last),
+    reason: endReasonOf(last),
   };
-}
-
-/** The last measured counts; the last estimate if the server reported none. */
-function countsOf(events: readonly OutlinedEvent[]): Usage | undefined {
-  const counts = events.filter((event) => event.type === "usage");
-  return counts.findLast((event) => !event.estimated) ?? counts.at(-1);
-}
-
-function reasonOf(event: OutlinedEvent): string {
-  if (event.type === "finished") return event.reason;
-  if (event.type === "failed") return event.code;
-  return event.type === "cancelled" ? event.by : event.type;
 }
 
 /** `claude-cli` of `claude-cli/2.1.0 (external, cli)`. */

@@ -1,5 +1,5 @@
-import type { EventId, ModelUid, TurnId } from "../../base/ids.ts";
-import { type OutlinedEvent, outlineEvent, type TurnEventBody } from "../../log/event.ts";
+import type { ModelUid, TurnId } from "../../base/ids.ts";
+import { eventIdOf, type OutlinedEvent, outlineEvent, type TurnEventBody } from "../../log/event.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 
 /** A finished turn of the history, a second long; `part` overrides. */
@@ -46,8 +46,7 @@ export function recordFake(part: {
 /** Outlines of events as a log would hold them, 100 ms apart from `fromMs` on. */
 export function eventsFake(fromMs: number, ...bodies: readonly TurnEventBody[]): readonly OutlinedEvent[] {
   return bodies.map((body, index) => {
-    const eventId = `${index + 1}` as EventId; // a made-up id
-    return outlineEvent({ ...body, eventId, atMs: fromMs + index * 100 });
+    return outlineEvent({ ...body, eventId: eventIdOf(index + 1), atMs: fromMs + index * 100 });
   });
 }
 

@@ -19,13 +19,6 @@ import { agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 const defaultName = "millrace";
 const endGraceMs = 1_000;
 
-export interface StarterOptions {
-  readonly clock: Clock;
-  /** Starts a process; a real one by default, in a host if there are hosts. */
-  readonly startChild?: StartChild | undefined;
-  readonly hosts: AgentHosts | undefined;
-}
-
 /** A process that another gateway left, and how that one left it. */
 export interface LeftProcess {
   /** The key of its launch; undefined where its settings have changed. */
@@ -48,7 +41,19 @@ export class AgentStarter {
 
   readonly #hosts: AgentHosts | undefined;
 
-  constructor(spec: AcpAgentSpec, { clock, startChild, hosts }: StarterOptions) {
+  constructor(
+    spec: AcpAgentSpec,
+    {
+      clock,
+      startChild,
+      hosts,
+    }: {
+      readonly clock: Clock;
+      /** Starts a process; a real one by default, in a host if there are hosts. */
+      readonly startChild?: StartChild | undefined;
+      readonly hosts: AgentHosts | undefined;
+    },
+  ) {
     this.#spec = spec;
     this.#clock = clock;
     this.#hosts = hosts;

@@ -27,15 +27,6 @@ export interface AgentLook {
   readonly discard: AgentReply;
 }
 
-export interface LookOptions {
-  readonly style: AcpStyle;
-  /** The client names to try, in order. */
-  readonly names: readonly string[];
-  readonly clock: Clock;
-  /** Starts a process; a real one by default. */
-  readonly startChild?: StartChild;
-}
-
 const startMs = 60_000;
 const requestMs = 30_000;
 const endGraceMs = 1_000;
@@ -48,7 +39,19 @@ const notAsked: AgentReply = { ok: false, why: "it was not asked" };
  */
 export async function lookAtAgent(
   spec: AcpAgentSpec,
-  { style, names, clock, startChild = spawnChild }: LookOptions,
+  {
+    style,
+    names,
+    clock,
+    startChild = spawnChild,
+  }: {
+    readonly style: AcpStyle;
+    /** The client names to try, in order. */
+    readonly names: readonly string[];
+    readonly clock: Clock;
+    /** Starts a process; a real one by default. */
+    readonly startChild?: StartChild;
+  },
   signal: AbortSignal,
 ): Promise<AgentLook> {
   let child: AgentChild | undefined;

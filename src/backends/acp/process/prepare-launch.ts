@@ -5,16 +5,6 @@ import { writeJson } from "../../../base/json.ts";
 import { type AcpAgentSpec, workingFolder } from "../known/agent-spec.ts";
 import { type OwnSettings, ownSettings } from "../known/own-settings.ts";
 
-/** What every process of an agent is started with now. */
-interface Preparation {
-  readonly cwd: string;
-  readonly own: OwnSettings;
-  readonly environment: Readonly<Record<string, string>>;
-  readonly secrets: readonly string[];
-  /** Equal while settings and account stay the same. */
-  readonly settings: string;
-}
-
 /** Everything that is kept of this agent is below it. */
 export function agentFolder({ folder, name }: AcpAgentSpec): string {
   return join(folder, encodeURIComponent(name));
@@ -26,7 +16,17 @@ export function agentCwd(spec: AcpAgentSpec): string {
 }
 
 /** Makes the folder that the agent runs in, and reads its settings and secrets. Throws as these do. */
-export async function prepareLaunch(spec: AcpAgentSpec, signal: AbortSignal): Promise<Preparation> {
+export async function prepareLaunch(
+  spec: AcpAgentSpec,
+  signal: AbortSignal,
+): Promise<{
+  readonly cwd: string;
+  readonly own: OwnSettings;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly secrets: readonly string[];
+  /** Equal while settings and account stay the same. */
+  readonly settings: string;
+}> {
   const cwd = agentCwd(spec);
   await mkdir(cwd, { recursive: true, mode: 0o700 });
   const secrets = Object.entries((await spec.secrets?.(signal)) ?? {}).map(

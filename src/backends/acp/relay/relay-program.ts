@@ -17,12 +17,6 @@ import type { FromRelay, RelayedCall, ToRelay } from "./relay-wire.ts";
 type Message = Readonly<Record<string, unknown>>;
 type Id = string | number;
 
-interface HeldCall {
-  readonly id: Id;
-  readonly progressToken: unknown;
-  readonly call: RelayedCall;
-}
-
 const { MILLRACE_RELAY_SOCKET: door = "", MILLRACE_RELAY_SECRET_FILE: secretFile = "" } = process.env;
 const revisions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /** Agents end a call without a sign of life after 30 to 60 s. */
@@ -31,7 +25,14 @@ const againMs = 250;
 /** A call that nobody answered for so long is answered with an error, so that no prompt waits for ever. */
 const longestMs = 20 * 60_000;
 
-const waiting = new Map<string, HeldCall>();
+const waiting = new Map<
+  string,
+  {
+    readonly id: Id;
+    readonly progressToken: unknown;
+    readonly call: RelayedCall;
+  }
+>();
 const unlisted: Id[] = [];
 let tools: (ToRelay & { readonly type: "tools" })["tools"] | undefined;
 let listed = false;

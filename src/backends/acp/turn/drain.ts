@@ -18,7 +18,18 @@ export async function* drain(
   { parts, options, held, signal }: AcpTurn,
   before: AnswerSoFar,
   running: RunningPrompt,
-): AsyncGenerator<Batch, { readonly end: PromptEnd | WaitingCalls; readonly sent: AnswerSoFar }> {
+): AsyncGenerator<
+  Batch,
+  {
+    readonly end:
+      | PromptEnd
+      | {
+          readonly type: "parked";
+          readonly calls: readonly RelayedCall[];
+        };
+    readonly sent: AnswerSoFar;
+  }
+> {
   const { onAlive } = options;
   const watching = watchSilence(running, parts, { onAlive, hasHalfLine: () => held.process?.hasHalfLine === true });
   const context = errorContext(parts);
@@ -53,12 +64,6 @@ export async function* drain(
   } finally {
     watching.abort();
   }
-}
-
-/** The agent has called tools and waits. */
-export interface WaitingCalls {
-  readonly type: "parked";
-  readonly calls: readonly RelayedCall[];
 }
 
 /** How long a further call is waited for: where all announced ones are there, where none was announced, and where one is missing; ms. */

@@ -42,26 +42,24 @@ export interface AcpModel {
   readonly isCurrent: boolean;
 }
 
-/** One choice that a session offers, and how it is made. */
-export interface ModelChoice {
-  readonly configId: string;
-  readonly current: string | undefined;
-  readonly models: readonly AcpModel[];
-}
-
-/** The efforts that a session can be set to. */
-export interface EffortChoice {
-  readonly configId: string;
-  readonly current: string | undefined;
-  readonly values: readonly { readonly value: string; readonly label: string }[];
-}
-
 /** The offer in the reply to `session/new` or `session/load`. */
 export interface SessionOffer {
   readonly sessionId: string | undefined;
-  readonly model: ModelChoice | undefined;
+  readonly model:
+    | {
+        readonly configId: string;
+        readonly current: string | undefined;
+        readonly models: readonly AcpModel[];
+      }
+    | undefined;
   /** How hard the model thinks, if the agent has a separate option for it. */
-  readonly effort: EffortChoice | undefined;
+  readonly effort:
+    | {
+        readonly configId: string;
+        readonly current: string | undefined;
+        readonly values: readonly { readonly value: string; readonly label: string }[];
+      }
+    | undefined;
   /** `configId` undefined: the mode is set by `session/set_mode`. */
   readonly mode:
     | { readonly configId: string | undefined; readonly current: string; readonly ids: readonly string[] }

@@ -1,13 +1,6 @@
 import { writeJson } from "../../../base/json.ts";
 import { parsedJson } from "../arguments/json.ts";
 
-/** A JSON value read from a model's text. */
-export interface LooseJson {
-  readonly value: unknown;
-  /** Where the value ends in the text. */
-  readonly end: number;
-}
-
 const maxDepth = 200;
 const closers = new Map(Object.entries({ "{": "}", "[": "]", "(": ")" }));
 const python = { True: "true", False: "false", None: "null" };
@@ -25,7 +18,17 @@ const token = new RegExp(`${space}(${strings}|[{}[\\]():=,]|${word})?`, "y");
  * `mayEndEarly` brackets that were never closed (strings must be). Python's keyword arguments, from their bracket on, are an object.
  * Undefined where a reading would be a guess.
  */
-export function parseLooseJson(text: string, from = 0, mayEndEarly = false): LooseJson | undefined {
+export function parseLooseJson(
+  text: string,
+  from = 0,
+  mayEndEarly = false,
+):
+  | {
+      readonly value: unknown;
+      /** Where the value ends in the text. */
+      readonly end: number;
+    }
+  | undefined {
   const strict: string[] = []; // the same value in strict JSON, a token an entry; its grammar is for `JSON.parse`
   const open: string[] = [];
   token.lastIndex = from;

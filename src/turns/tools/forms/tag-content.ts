@@ -31,19 +31,16 @@ export function attributeCall({ asked, attributes }: NamingTag, tool: ShownTool 
   return { asked, tool, arguments: value, isRepaired: true };
 }
 
-/** The end of a tag's content, and the place after what closes it. */
-export interface Extent {
-  readonly to: number;
-  readonly closed: number;
-  readonly isClosed: boolean;
-}
-
 /** What closes a tag: its closing tag, another one that models write there, or the end of its JSON. `isOver`: no text follows. */
 export function extentOf(
   text: string,
   { end: from, name }: Tag,
   { tool, isOver }: { readonly tool: ShownTool | undefined; readonly isOver: boolean },
-): Extent {
+): {
+  readonly to: number;
+  readonly closed: number;
+  readonly isClosed: boolean;
+} {
   const isFreeform = tool?.tool.kind === "freeform";
   const open = { to: text.length, closed: text.length, isClosed: false };
   const bracket = isFreeform ? /(?!)/ : /[[{]/;
