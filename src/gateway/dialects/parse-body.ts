@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import type { Part } from "../../log/request.ts";
 
 type Path = readonly PropertyKey[];
@@ -112,6 +112,15 @@ const longestStart = 1_000;
 /** Texts as parts; empty ones are no part. */
 export function textParts(texts: readonly string[]): Part[] {
   return texts.filter((text) => text !== "").map((text) => ({ type: "text", text }));
+}
+
+/** What a tool gave: a text, or parts of a message. Any other value, which some clients send as it is, as its JSON. */
+export function resultContent(given: unknown): string | readonly unknown[] {
+  if (given === null || given === undefined) return "";
+  if (typeof given === "string") return given;
+  const isContent =
+    Array.isArray(given) && (given.length === 0 || given.some((part) => isObject(part) && "type" in part));
+  return isContent ? given : writeJson(given);
 }
 
 /**
