@@ -5,7 +5,16 @@ import type { ParsedTurn } from "../dialect.ts";
 import { History, type Speaker, type WireMessage } from "../history.ts";
 import { parseContent } from "../openai-chat/messages.ts";
 import { parseTools, toolsSchema } from "../openai-chat/tools.ts";
-import { imageFromBase64, imageFromUrl, parseAt, parseBody, refuse, resultContent, textParts } from "../parse-body.ts";
+import {
+  imageFromBase64,
+  imageFromUrl,
+  outputLimit,
+  parseAt,
+  parseBody,
+  refuse,
+  resultContent,
+  textParts,
+} from "../parse-body.ts";
 
 const images = z.array(z.string()).nullish();
 const toolCall = z.object({
@@ -100,7 +109,7 @@ function turnOf(
     parallelToolCalls: true,
     responseFormat: formatOf(body.format),
     stop: (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== ""),
-    ...(typeof most === "number" && most >= 0 ? { maxOutputTokens: Math.floor(most) } : {}),
+    ...outputLimit(most),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
   return { request, stream: body.stream ?? true, wire: { form } };

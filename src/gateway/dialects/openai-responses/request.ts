@@ -4,7 +4,7 @@ import type { Message, ResponseFormat, TurnRequest } from "../../../log/request.
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { effortSchema } from "../openai-chat/request.ts";
-import { parseBody, refuse, textParts } from "../parse-body.ts";
+import { outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
 import { type NamespacedName, type ParsedTools, parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
 
@@ -122,7 +122,7 @@ export function parseResponsesRequest(
     parallelToolCalls: parsed.parallel_tool_calls ?? true,
     responseFormat: compacts ? { type: "text" } : parseFormat(parsed.text?.format),
     stop: [],
-    ...(typeof parsed.max_output_tokens === "number" ? { maxOutputTokens: parsed.max_output_tokens } : {}),
+    ...outputLimit(parsed.max_output_tokens),
     ...(parsed.reasoning?.effort ? { reasoningEffort: parsed.reasoning.effort } : {}),
   };
   const given = parsed as Readonly<Record<string, unknown>>;
