@@ -42,8 +42,19 @@ const apis = [
 ] as const;
 
 const types = [
-  ...["web_search", "web_search_20260209", "file_search", "code_interpreter", "computer", "local_shell", "shell"],
-  ...["apply_patch", "tool_search_tool_regex_20251119", "mcp_toolset", "builtin_function", "x_search", "hologram"],
+  "web_search",
+  "web_search_20260209",
+  "file_search",
+  "code_interpreter",
+  "computer",
+  "local_shell",
+  "shell",
+  "apply_patch",
+  "tool_search_tool_regex_20251119",
+  "mcp_toolset",
+  "builtin_function",
+  "x_search",
+  "hologram",
 ];
 
 describe.each(apis)("a tool that only a vendor's API has, in $name", ({ dialect, body, own, none, limit }) => {

@@ -6,7 +6,14 @@ import { History } from "../history.ts";
 import { effortSchema } from "../openai-chat/request.ts";
 import { outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
-import { type NamespacedName, type ParsedTools, parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
+import {
+  type NamespacedName,
+  type ParsedTools,
+  parseToolChoice,
+  parseTools,
+  toolChoiceSchema,
+  toolsSchema,
+} from "./tools.ts";
 
 const formatSchema = z
   .discriminatedUnion("type", [
