@@ -1,4 +1,5 @@
 import { isMillraceError } from "../../base/errors.ts";
+import { isObject, type JsonObject } from "../../base/json.ts";
 import type { Message, Part } from "../../log/request.ts";
 import { refuse, textParts } from "./parse-body.ts";
 
@@ -9,22 +10,26 @@ export type Speaker = "user" | "assistant" | "tool" | "other";
  * The index from which messages are the newest request's own: those after the assistant's last one. A message after the result of a tool
  * is the client's, not its user's (Claude Code adds the files that its tools read): then there are none.
  */
-export function newestFrom(speakers: readonly Speaker[]): number {
+function newestFrom(speakers: readonly Speaker[]): number {
   const from = speakers.lastIndexOf("assistant") + 1;
   return speakers.includes("tool", from) ? speakers.length : from;
 }
 
 const mostNames = 20;
 
+/** A message of a body, of any API. */
+export type WireMessage = JsonObject & { readonly role: string };
+
 /**
- * A history is read, not judged: an item, block or message that cannot be read is left out, and named in `x-millrace-left-out`. Only the
- * newest request's own content is refused. Pairs of calls and results are checked everywhere. Source: docs/http-api.md, "What the APIs get".
+ * A history is read, not judged: an item, block or message that cannot be read is left out, and named in `x-millrace-left-out`. Only what
+ * the newest messages of the user themselves bring is refused. Pairs of calls and results are checked everywhere.
+ * Source: docs/http-api.md, "What the APIs get".
  */
 export class History {
   readonly #leftOut = new Set<string>();
   readonly #ofNewest = new Set<string>();
-  /** What is read now belongs to the newest request. */
-  isNewest = true;
+  /** What is read now belongs to a newest message of the user. */
+  #isNewest = true;
 
   /** Types that were left out, each once. */
   get leftOut(): readonly string[] {
@@ -33,17 +38,53 @@ export class History {
 
   leaveOut(type: string): void {
     if (this.#leftOut.size < mostNames) this.#leftOut.add(type.slice(0, 60));
-    if (this.isNewest && this.#ofNewest.size < mostNames) this.#ofNewest.add(type.slice(0, 60));
+    if (this.#isNewest && this.#ofNewest.size < mostNames) this.#ofNewest.add(type.slice(0, 60));
+  }
+
+  /** Reads something that is no message of the user, such as a system prompt. */
+  readOther<T>(read: () => T): T {
+    this.#isNewest = false;
+    const value = read();
+    this.#isNewest = true;
+    return value;
+  }
+
+  /** The speakers of what is read next, in order: `at` then says which of them is read. */
+  reader(speakers: readonly Speaker[]): { readonly at: (index: number) => void } {
+    const newest = newestFrom(speakers);
+    return { at: (index) => (this.#isNewest = index >= newest && speakers[index] === "user") };
   }
 
   /**
-   * @throws MillraceError `invalid_request` if everything of the newest request was left out. `param`: where its messages stand.
+   * Messages as `read` gives them; what is no message is left out.
+   *
+   * @throws MillraceError `invalid_request` if everything of the newest request was left out.
+   */
+  readMessages(
+    given: readonly unknown[],
+    speakerOf: (message: WireMessage) => Speaker,
+    read: (message: WireMessage, path: string) => Message[],
+  ): Message[] {
+    const reader = this.reader(given.map((message) => (isMessage(message) ? speakerOf(message) : "other")));
+    const messages = given.flatMap((message, i) => {
+      reader.at(i);
+      if (isMessage(message)) return read(message, `messages[${i}]`);
+      this.leaveOut("message");
+      return [];
+    });
+    this.refuseUnreadable(messages, "messages");
+    return messages;
+  }
+
+  /**
+   * @throws MillraceError `invalid_request` if nothing was read, or nothing of the newest messages of the user. `param`: where they stand.
    */
   refuseUnreadable(messages: readonly Message[], param: string): void {
-    const newest = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
-    const isUnread = newest.every(({ role, parts }) => role !== "tool" && parts.length === 0);
-    if (!isUnread || this.#ofNewest.size === 0) return;
-    throw refuse(param, `Nothing of the newest message can be read here: ${[...this.#ofNewest].join(", ")}.`);
+    const asked = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+    const isAsked = asked.some(({ role, parts }) => role === "tool" || (role === "user" && parts.length > 0));
+    const unread = messages.length === 0 ? this.#leftOut : isAsked ? [] : this.#ofNewest;
+    const names = [...unread].join(", ");
+    if (names !== "") throw refuse(param, `Nothing of the newest message can be read here: ${names}.`);
   }
 
   /** What `read` gives; `otherwise` where it refuses something that stands in the history. */
@@ -51,7 +92,7 @@ export class History {
     try {
       return read();
     } catch (error) {
-      if (this.isNewest || !isMillraceError(error) || error.code !== "invalid_request") throw error;
+      if (this.#isNewest || !isMillraceError(error) || error.code !== "invalid_request") throw error;
       this.leaveOut(type);
       return otherwise;
     }
@@ -62,4 +103,8 @@ export class History {
     const how = /image|picture|audio|video/i.test(what) ? "" : "; extract its text with a command";
     return this.read(type, read, textParts([`[${what} that this gateway cannot read${how}]`]));
   }
+}
+
+function isMessage(given: unknown): given is WireMessage {
+  return isObject(given) && typeof given["role"] === "string";
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import type { Part } from "../../log/request.ts";
 
 type Path = readonly PropertyKey[];
@@ -77,6 +77,15 @@ function describe(issue: z.core.$ZodIssue): string {
   return expected.size > 0 ? `Invalid input: expected ${[...expected].join(" or ")}` : issue.message;
 }
 
+/** No model writes more, and the IDE's own field holds no more. */
+const mostTokens = 2 ** 31 - 1;
+
+/** The most tokens of an answer, as a request has them; absent where it names no limit (in Ollama: a negative one). */
+export function outputLimit(given: number | null | undefined): { readonly maxOutputTokens?: number } {
+  if (typeof given !== "number" || given < 0) return {};
+  return { maxOutputTokens: Math.min(mostTokens, Math.floor(given)) };
+}
+
 /** A tool of a request that the caller does not run itself: its type, and where in the body it stands (`tools[2]`). */
 export interface HostedTool {
   readonly type: string;
@@ -85,13 +94,17 @@ export interface HostedTool {
 
 /**
  * The types of hosted tools to leave out of a request, each once. A request with tools of the client's own (`own`: their number) works
- * without them. One whose only tools are hosted is refused: its answer would lack their results. `chosen`: the hosted tool that the
- * request demands. Source: docs/dev/wire/clients.md, "Hosted tools".
+ * without them, and so does one whose tools may not be called (`isNone`). One whose only tools are hosted is refused: its answer would
+ * lack their results. `chosen`: the hosted tool that the request demands. Source: docs/dev/wire/clients.md, "Hosted tools".
  *
  * @throws MillraceError `invalid_request` that names the type and its place.
  */
-export function leaveOutHosted(hosted: readonly HostedTool[], own: number, chosen?: HostedTool): readonly string[] {
-  const needed = chosen ?? (own === 0 ? hosted[0] : undefined);
+export function leaveOutHosted(
+  hosted: readonly HostedTool[],
+  own: number,
+  { chosen, isNone }: { readonly chosen: HostedTool | undefined; readonly isNone: boolean },
+): readonly string[] {
+  const needed = chosen ?? (own === 0 && !isNone ? hosted[0] : undefined);
   if (needed !== undefined) throw hostedRefusal(needed);
   return [...new Set(hosted.map(({ type }) => type))];
 }
@@ -100,7 +113,7 @@ export function leaveOutHosted(hosted: readonly HostedTool[], own: number, chose
 export function hostedRefusal({ type, path }: HostedTool) {
   return refuse(
     path,
-    `\`${type.slice(0, 60)}\` is a hosted tool: the API's vendor would run it, and nothing runs it here.`,
+    `\`${type.slice(0, 60)}\` is a hosted tool: only its vendor's API can offer it to a model.`,
     "Take it out, or offer a tool of your own with a JSON Schema, which your program runs.",
   );
 }
@@ -112,6 +125,15 @@ const longestStart = 1_000;
 /** Texts as parts; empty ones are no part. */
 export function textParts(texts: readonly string[]): Part[] {
   return texts.filter((text) => text !== "").map((text) => ({ type: "text", text }));
+}
+
+/** What a tool gave: a text, or parts of a message. Any other value, which some clients send as it is, as its JSON. */
+export function resultContent(given: unknown): string | readonly unknown[] {
+  if (given === null || given === undefined) return "";
+  if (typeof given === "string") return given;
+  const isContent =
+    Array.isArray(given) && (given.length === 0 || given.some((part) => isObject(part) && "type" in part));
+  return isContent ? given : writeJson(given);
 }
 
 /**

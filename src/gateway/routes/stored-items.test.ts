@@ -57,6 +57,14 @@ describe("a reference to an item that this gateway gave out", () => {
     expect(prompted()[1]).toMatchObject({ toolCalls: [{ name: "look_up", arguments: '{"id":2512292042121000001}' }] });
   });
 
+  it("needs no type", async () => {
+    const { ask, prompted } = world();
+    const { body } = await ask({ input: "FIRST" });
+    const next = await ask({ input: [{ id: body.output[1]?.id }, { type: null, id: "other" }, user("SECOND")] });
+    expect([next.status, next.headers.get("x-millrace-left-out")]).toEqual([200, "item"]);
+    expect(prompted()[0]?.parts).toEqual([{ type: "text", text: "It rains." }]);
+  });
+
   it.each(["input_tokens", "compact"])("can be given to %s too", async (route) => {
     const { ask } = world();
     const { body } = await ask({ input: "FIRST" });
@@ -109,6 +117,26 @@ describe("a compaction that the input asks for", () => {
     expect(prompted()).toHaveLength(2);
     await ask({ input: [refer(body.output[0]?.id ?? ""), user("x")] });
     expect(prompted()).toHaveLength(2);
+  });
+
+  it("needs no tools, no form and no input of its own, and more than one trigger is one", async () => {
+    const { ask, turns } = world(notes);
+    const hosted = [{ type: "web_search" }];
+    const text = { format: { type: "json_schema", name: "x", schema: { type: "object" } } };
+    const trigger = { type: "compaction_trigger" };
+    const { body } = await ask({ input: [...input, trigger], tools: hosted, tool_choice: "required", text });
+    expect(body.output.map(({ type }) => type)).toEqual(["compaction"]);
+    expect(turns.started.at(-1)?.request).toMatchObject({ tools: [], responseFormat: { type: "text" } });
+    for (const [at, asked] of [
+      [path, { input: [trigger] }],
+      [`${path}/compact`, {}],
+      [`${path}/compact`, { input: [], tools: hosted }],
+    ] as const) {
+      const next = await ask({ ...asked, previous_response_id: body.id }, {}, at);
+      expect([next.status, next.body.output.at(-1)?.type]).toEqual([200, "compaction"]);
+    }
+    expect((await ask({ input: [trigger] })).status).toBe(400);
+    expect((await ask({ input, max_output_tokens: 0 })).body.output).toEqual([]);
   });
 
   it("is the same in a stream, and when it is read again", async () => {

@@ -79,9 +79,13 @@ async function withStoredItems(gateway: Gateway, c: GatewayContext, json: unknow
       input.push(item);
       continue;
     }
-    const { id } = item;
+    const { id, type } = item;
     const [, key] = /^[a-z]+_([0-9a-z]{26})(?:_\d+)?$/.exec(id) ?? [];
     const refusal = () => unknown(`There is no item \`${id.slice(0, 80)}\`.`, `input[${i}].id`);
+    if (key === undefined && type !== "item_reference") {
+      input.push(item); // some item of a client's own
+      continue;
+    }
     if (key === undefined) throw refusal();
     if (responses.size >= mostResponses) throw refusal();
     const items = responses.get(key) ?? (await itemsOf(gateway, c, key).catch((error: unknown) => orNone(error)));
@@ -93,8 +97,12 @@ async function withStoredItems(gateway: Gateway, c: GatewayContext, json: unknow
   return { ...json, input };
 }
 
-function isReference(item: unknown): item is { readonly id: string } {
-  return isObject(item) && item["type"] === "item_reference" && typeof item["id"] === "string";
+/** The type of a reference may be left out. */
+function isReference(item: unknown): item is { readonly id: string; readonly type?: unknown } {
+  if (!isObject(item) || typeof item["id"] !== "string") return false;
+  const { type } = item;
+  const isBare = (type === undefined || type === null) && !("role" in item) && !("content" in item);
+  return isBare || type === "item_reference";
 }
 
 function orNone(error: unknown): readonly JsonObject[] {

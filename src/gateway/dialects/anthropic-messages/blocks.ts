@@ -41,9 +41,6 @@ const toolReferenceBlock = z.object({ type: z.literal("tool_reference"), tool_na
 
 /** The content of a message or result: a text, or blocks that are read one by one. */
 export const content = z.union([z.string(), z.array(z.unknown())]);
-export const anyMessage = z.looseObject({ role: z.string(), content: content.nullish() });
-export type WireMessage = z.infer<typeof anyMessage>;
-
 const anyBlock = z.looseObject({ type: z.string() });
 
 /**

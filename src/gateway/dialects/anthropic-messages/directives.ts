@@ -1,5 +1,4 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
-import type { WireMessage } from "./blocks.ts";
 
 /** Blocks that change the tools from their place in the conversation on, alone or inside another one. */
 const changes = new Set(["tool_addition", "tool_removal"]);
@@ -15,9 +14,9 @@ export interface Directives {
 }
 
 /** The content of a message as blocks. The blocks inside a `mid_conv_system` block stand in its place. */
-export function blocksOf(content: WireMessage["content"]): readonly unknown[] {
+export function blocksOf(content: unknown): readonly unknown[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return (content ?? []).flatMap((block) =>
+  return (Array.isArray(content) ? content : []).flatMap((block: unknown) =>
     typeOf(block) === "mid_conv_system" && isObject(block) && Array.isArray(block["content"])
       ? block["content"]
       : [block],
@@ -33,14 +32,13 @@ function typeOf(block: unknown): string {
 }
 
 /** Reads the directives of a conversation. One that cannot be read changes nothing. Source: docs/dev/wire/clients.md, "Messages". */
-export function readDirectives(messages: readonly WireMessage[]): Directives {
+export function readDirectives(messages: readonly unknown[]): Directives {
   let effort: unknown;
   const tools = new Map<string, boolean>();
   const defined: JsonObject[] = [];
-  for (const message of messages) {
-    const config = message["output_config"];
-    if (message.role === "system" && isObject(config)) effort = config["effort"] ?? effort;
-    for (const { type, tool } of blocksOf(message.content).flatMap(changesIn)) {
+  for (const { role, output_config: config, content } of messages.filter(isObject)) {
+    if (role === "system" && isObject(config)) effort = config["effort"] ?? effort;
+    for (const { type, tool } of blocksOf(content).flatMap(changesIn)) {
       if (!isObject(tool)) continue;
       const definition = isObject(tool["definition"]) ? tool["definition"] : undefined;
       const name = definition?.["name"] ?? tool["name"] ?? tool["tool_name"];

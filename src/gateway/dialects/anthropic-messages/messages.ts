@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { isObject, writeJson } from "../../../base/json.ts";
+import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
-import { type History, newestFrom, type Speaker } from "../history.ts";
-import { parseAt, textParts } from "../parse-body.ts";
-import { anyMessage, content, parsePartBlock, type WireMessage } from "./blocks.ts";
+import type { History, Speaker, WireMessage } from "../history.ts";
+import { parseAt, resultContent, textParts } from "../parse-body.ts";
+import { content, parsePartBlock } from "./blocks.ts";
 import { blocksOf, isDirective } from "./directives.ts";
 
 export const systemSchema = content.nullish();
-export const messagesSchema = z.array(anyMessage).min(1, "At least one message is needed.");
+export const messagesSchema = z.array(z.unknown()).min(1, "At least one message is needed.");
 
 const toolUse = z.object({
   type: z.string(),
@@ -18,7 +18,6 @@ const toolUse = z.object({
 const toolResult = z.object({
   type: z.string(),
   tool_use_id: z.string().min(1),
-  content: content.nullish(),
   is_error: z.boolean().nullish(),
 });
 const thinking = z.object({ type: z.string(), thinking: z.string(), signature: z.string().nullish() });
@@ -30,7 +29,7 @@ const billingHeader = /^x-anthropic-billing-header\b/i;
 export function parseSystem(system: z.infer<typeof systemSchema>, history: History): Message[] {
   if (system === null || system === undefined) return [];
   const blocks = typeof system === "string" ? [{ type: "text", text: system }] : system;
-  const parts = blocks.flatMap((block, i) => parsePartBlock(block, `system[${i}]`, history));
+  const parts = history.readOther(() => blocks.flatMap((block, i) => parsePartBlock(block, `system[${i}]`, history)));
   const [first] = parts;
   const kept = first?.type === "text" && billingHeader.test(first.text) ? parts.slice(1) : parts;
   return kept.length === 0 ? [] : [{ role: "system", parts: kept }];
@@ -43,14 +42,8 @@ export function parseSystem(system: z.infer<typeof systemSchema>, history: Histo
  *
  * @throws MillraceError `invalid_request` with the path of what does not fit.
  */
-export function parseMessages(messages: readonly WireMessage[], history: History): Message[] {
-  const newest = newestFrom(messages.map(speakerOf));
-  const read = messages.flatMap((message, index) => {
-    history.isNewest = index >= newest;
-    return parseMessage(message, `messages[${index}]`, history);
-  });
-  history.refuseUnreadable(read, "messages");
-  return read;
+export function parseMessages(messages: readonly unknown[], history: History): Message[] {
+  return history.readMessages(messages, speakerOf, (message, path) => parseMessage(message, path, history));
 }
 
 function speakerOf({ role, content: given }: WireMessage): Speaker {
@@ -60,11 +53,16 @@ function speakerOf({ role, content: given }: WireMessage): Speaker {
   return hasResult ? "tool" : "user";
 }
 
-function parseMessage({ role, content: given }: WireMessage, path: string, history: History): Message[] {
+const anyContent = z.object({ content: content.nullish() });
+
+function parseMessage(message: WireMessage, path: string, history: History): Message[] {
+  const { role } = message;
+  const given = history.read("content", () => parseAt(anyContent, message, path).content, undefined);
   const blocks = blocksOf(given).filter((block) => !isDirective(block));
   const at = (i: number) => (typeof given === "string" ? `${path}.content` : `${path}.content[${i}]`);
   if (role === "assistant") return [parseAssistant(blocks, at, history)];
-  if (role !== "user" && role !== "system") {
+  const spoken = role === "developer" ? "system" : role;
+  if (spoken !== "user" && spoken !== "system") {
     history.leaveOut(`message of ${role}`);
     return [];
   }
@@ -74,8 +72,8 @@ function parseMessage({ role, content: given }: WireMessage, path: string, histo
     if (isObject(block) && block["type"] === "tool_result") results.push(parseResult(block, at(i), history));
     else parts.push(...parsePartBlock(block, at(i), history));
   }
-  if (parts.length === 0 && (results.length > 0 || role === "system")) return results;
-  return [...results, { role, parts }];
+  if (parts.length === 0 && (results.length > 0 || spoken === "system")) return results;
+  return [...results, { role: spoken, parts }];
 }
 
 function parseAssistant(blocks: readonly unknown[], at: (i: number) => string, history: History): Message {
@@ -97,11 +95,12 @@ function parseAssistant(blocks: readonly unknown[], at: (i: number) => string, h
 
 const noThought = { type: "thinking", thinking: "", signature: undefined };
 
-function parseResult(block: unknown, path: string, history: History): Message {
-  const { tool_use_id: callId, content: given, is_error: isError } = parseAt(toolResult, block, path);
+function parseResult(block: JsonObject, path: string, history: History): Message {
+  const { tool_use_id: callId, is_error: isError } = parseAt(toolResult, block, path);
+  const given = resultContent(block["content"]);
   const parts =
     typeof given === "string"
       ? textParts([given])
-      : (given ?? []).flatMap((inner, i) => parsePartBlock(inner, `${path}.content[${i}]`, history));
+      : given.flatMap((inner, i) => parsePartBlock(inner, `${path}.content[${i}]`, history));
   return { role: "tool", callId, parts, isError: isError ?? false };
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ReasoningEffort, ResponseFormat, Tool, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
-import { parseBody } from "../parse-body.ts";
+import { outputLimit, parseBody } from "../parse-body.ts";
 import { type Directives, readDirectives } from "./directives.ts";
 import { messagesSchema, parseMessages, parseSystem, systemSchema } from "./messages.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
@@ -54,7 +54,7 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wir
     parallelToolCalls: !choice || choice.type === "none" || choice.disable_parallel_tool_use !== true,
     responseFormat: parseFormat(parsed.output_config?.format ?? parsed.output_format),
     stop: (parsed.stop_sequences ?? []).filter((text) => text !== ""),
-    ...(typeof parsed.max_tokens === "number" ? { maxOutputTokens: parsed.max_tokens } : {}),
+    ...outputLimit(parsed.max_tokens),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
   return {

@@ -61,7 +61,8 @@ export function parseTools(
     ? undefined
     : hosted.find(({ path }) => path === `tools[${at}]`);
   const asked = chosen && { type: chosen.type, path: "tool_choice" };
-  return { tools, ignored: leaveOutHosted([...hosted, ...others], tools.length, asked) };
+  const demand = { chosen: asked, isNone: choice?.type === "none" };
+  return { tools, ignored: leaveOutHosted([...hosted, ...others], tools.length, demand) };
 }
 
 /** @throws MillraceError `invalid_request` when a tool is named that was not offered, or cannot be. */

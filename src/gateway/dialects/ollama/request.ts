@@ -2,9 +2,19 @@ import { z } from "zod";
 import { writeJson } from "../../../base/json.ts";
 import type { Message, Part, ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
-import { History, newestFrom } from "../history.ts";
+import { History, type Speaker, type WireMessage } from "../history.ts";
+import { parseContent } from "../openai-chat/messages.ts";
 import { parseTools, toolsSchema } from "../openai-chat/tools.ts";
-import { imageFromBase64, imageFromUrl, parseBody, refuse, textParts } from "../parse-body.ts";
+import {
+  imageFromBase64,
+  imageFromUrl,
+  outputLimit,
+  parseAt,
+  parseBody,
+  refuse,
+  resultContent,
+  textParts,
+} from "../parse-body.ts";
 
 const images = z.array(z.string()).nullish();
 const toolCall = z.object({
@@ -14,15 +24,11 @@ const toolCall = z.object({
     arguments: z.union([z.record(z.string(), z.unknown()), z.string()]).nullish(),
   }),
 });
-const message = z.object({
-  role: z.string(),
-  content: z.string().nullish(),
-  thinking: z.string().nullish(),
-  images,
-  tool_calls: z.array(toolCall).nullish(),
-  tool_name: z.string().nullish(),
-  tool_call_id: z.string().nullish(),
-});
+/** What a message says. Parts as in Chat Completions are read too. */
+const said = z.object({ content: z.union([z.string(), z.array(z.unknown())]).nullish() });
+const shown = z.object({ images });
+const calls = z.object({ tool_calls: z.array(toolCall).nullish() });
+const result = z.object({ tool_name: z.string().nullish(), tool_call_id: z.string().nullish() });
 
 const common = {
   model: z.string().min(1, "Name a model; GET /api/tags lists them."),
@@ -35,7 +41,7 @@ const common = {
 };
 
 /** The members of a body of `POST /api/chat` that are looked at, and their types. */
-export const ollamaChatBody = z.object({ ...common, messages: z.array(message).nullish(), tools: toolsSchema });
+export const ollamaChatBody = z.object({ ...common, messages: z.array(z.unknown()).nullish(), tools: toolsSchema });
 
 /** The members of a body of `POST /api/generate` that are looked at, and their types. */
 export const ollamaGenerateBody = z.object({
@@ -63,7 +69,6 @@ export function parseOllamaRequest(body: unknown): ParsedTurn & { readonly wire:
     const history = new History();
     const { tools, ignored } = parseTools(parsed.tools, undefined);
     const messages = parseMessages(parsed.messages ?? [], history);
-    history.refuseUnreadable(messages, "messages");
     return { ...turnOf(parsed, "chat", { messages, tools }), ignoredTools: ignored, leftOut: history.leftOut };
   }
   const parsed = parseBody(ollamaGenerateBody, body);
@@ -104,7 +109,7 @@ function turnOf(
     parallelToolCalls: true,
     responseFormat: formatOf(body.format),
     stop: (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== ""),
-    ...(typeof most === "number" && most >= 0 ? { maxOutputTokens: Math.floor(most) } : {}),
+    ...outputLimit(most),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
   return { request, stream: body.stream ?? true, wire: { form } };
@@ -121,38 +126,48 @@ function formatOf(format: z.infer<typeof common.format>): ResponseFormat {
   return { type: "json_schema", name: "answer", schema: format, strict: false };
 }
 
+const speakers: readonly Speaker[] = ["user", "assistant", "tool"];
+
 /** Calls have ids in new versions only: a result without one belongs to the first open call of its name, or to the first of all. */
-function parseMessages(messages: readonly z.infer<typeof message>[], history: History): Message[] {
+function parseMessages(given: readonly unknown[], history: History): Message[] {
   const open: { readonly callId: string; readonly name: string }[] = [];
   let made = 0;
-  const newest = newestFrom(messages.map(({ role }) => speakers.find((speaker) => speaker === role) ?? "other"));
-  return messages.flatMap(({ role, content, thinking, ...given }, i): Message[] => {
-    history.isNewest = i >= newest;
-    const parts = [...textParts([content ?? ""]), ...parseImages(given.images, `messages[${i}].images`, history)];
+  const parse = (message: WireMessage, path: string): Message[] => {
+    const { role, thinking } = message;
+    if (role === "tool") {
+      const { tool_call_id: id, tool_name: name } = parseAt(result, message, path);
+      const at = open.findIndex((call) => (id ? call.callId === id : !name || call.name === name));
+      const [call] = at < 0 ? [] : open.splice(at, 1);
+      const named = name ?? call?.name;
+      const callId = id || (call?.callId ?? `call_${made++}`);
+      const content = resultContent(message["content"]);
+      const parts = partsOf({ ...message, content }, path, history);
+      return [{ role, callId, ...(named ? { name: named } : {}), parts, isError: false }];
+    }
     if (role === "assistant") {
-      const toolCalls = (given.tool_calls ?? []).map(({ id, function: { name, arguments: written } }) => {
+      const toolCalls = (parseAt(calls, message, path).tool_calls ?? []).map(({ id, function: called }) => {
+        const { name, arguments: written } = called;
         const text = typeof written === "string" ? written : writeJson(written ?? {});
         return { callId: id || `call_${made++}`, name, arguments: text || "{}", kind: "function" as const };
       });
       open.push(...toolCalls);
-      return [{ role, parts, ...(thinking ? { thinking } : {}), toolCalls }];
+      const parts = partsOf(message, path, history);
+      return [{ role, parts, ...(typeof thinking === "string" && thinking ? { thinking } : {}), toolCalls }];
     }
     if (role === "user" || role === "system" || role === "developer")
-      return [{ role: role === "user" ? role : "system", parts }];
-    if (role !== "tool") {
-      history.leaveOut(`message of ${role}`);
-      return [];
-    }
-    const { tool_call_id: id, tool_name: name } = given;
-    const at = open.findIndex((call) => (id ? call.callId === id : !name || call.name === name));
-    const [call] = at < 0 ? [] : open.splice(at, 1);
-    const named = name ?? call?.name;
-    const callId = id || (call?.callId ?? `call_${made++}`);
-    return [{ role, callId, ...(named ? { name: named } : {}), parts, isError: false }];
-  });
+      return [{ role: role === "user" ? role : "system", parts: partsOf(message, path, history) }];
+    history.leaveOut(`message of ${role}`);
+    return [];
+  };
+  return history.readMessages(given, ({ role }) => speakers.find((speaker) => speaker === role) ?? "other", parse);
 }
 
-const speakers = ["user", "assistant", "tool"] as const;
+function partsOf(message: WireMessage, path: string, history: History): Part[] {
+  const { content } = history.read("content", () => parseAt(said, message, path), {});
+  const { images: pictures } = history.read("images", () => parseAt(shown, message, path), {});
+  const parts = parseContent(content, `${path}.content`, history);
+  return [...parts, ...parseImages(pictures, `${path}.images`, history)];
+}
 
 /** Pictures have no type here: their first bytes tell it. */
 function parseImages(given: readonly string[] | null | undefined, path: string, history: History): Part[] {

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { fileParts } from "../files.ts";
-import { type History, newestFrom, type Speaker } from "../history.ts";
-import { imageFromUrl, parseAt, refuse, textParts } from "../parse-body.ts";
+import type { History, Speaker, WireMessage } from "../history.ts";
+import { imageFromUrl, parseAt, refuse, resultContent, textParts } from "../parse-body.ts";
 
 const anyPart = z.looseObject({ type: z.string() });
 const content = z.union([z.string(), z.array(z.unknown())]);
@@ -32,29 +32,18 @@ const customCall = z.object({
   custom: z.object({ name: z.string().min(1), input: z.string() }),
 });
 
-const plainMessage = z.object({ content });
-const assistantMessage = z.object({
-  content: content.nullish(),
-  refusal: z.string().nullish(),
-  reasoning_content: z.string().nullish(),
-  reasoning: z.unknown().optional(),
+const plainMessage = z.object({ content: content.nullish() });
+const calls = z.object({
   tool_calls: z.array(z.union([functionCall, customCall])).nullish(),
   function_call: z.object({ name: z.string().min(1), arguments: z.string() }).nullish(),
 });
-const toolMessage = z.object({
-  tool_call_id: z.string().min(1),
-  name: z.string().nullish(),
-  content: content.nullish(),
-});
-const functionMessage = z.object({ name: z.string().min(1), content: content.nullish() });
-
-const anyMessage = z.looseObject({ role: z.string() });
+const toolMessage = z.object({ tool_call_id: z.string().min(1), name: z.string().nullish() });
+const functionMessage = z.object({ name: z.string().min(1) });
 
 /** `messages` of a chat completion request. Each message is read by its role. Source: docs/dev/wire/clients.md, "Chat Completions". */
-export const messagesSchema = z.array(anyMessage).min(1, "At least one message is needed.");
+export const messagesSchema = z.array(z.unknown()).min(1, "At least one message is needed.");
 
-type WireMessage = z.infer<typeof anyMessage>;
-type Content = z.infer<typeof content>;
+type Content = string | readonly unknown[];
 
 const speakers: Readonly<Record<string, Speaker>> = {
   user: "user",
@@ -69,18 +58,17 @@ const speakers: Readonly<Record<string, Speaker>> = {
  * @throws MillraceError `invalid_request` for content of the newest message that cannot go upstream, and for calls and results that
  * cannot be read, with the path.
  */
-export function parseMessages(messages: readonly WireMessage[], history: History): Message[] {
-  const newest = newestFrom(messages.map(({ role }) => speakers[role] ?? "other"));
-  const read = messages.flatMap((message, index) => {
-    history.isNewest = index >= newest;
-    return parseMessage(message, `messages[${index}]`, history);
-  });
-  history.refuseUnreadable(read, "messages");
-  return read;
+export function parseMessages(messages: readonly unknown[], history: History): Message[] {
+  return history.readMessages(
+    messages,
+    ({ role }) => (Object.hasOwn(speakers, role) ? speakers[role] : undefined) ?? "other",
+    (message, path) => parseMessage(message, path, history),
+  );
 }
 
 function parseMessage(given: WireMessage, path: string, history: History): Message[] {
   const read = (written: Content | null | undefined) => parseContent(written, `${path}.content`, history);
+  const result = () => read(resultContent(given["content"]));
   switch (given.role) {
     case "system":
     case "developer":
@@ -90,16 +78,16 @@ function parseMessage(given: WireMessage, path: string, history: History): Messa
       return message === undefined ? [] : [{ role, parts: read(message.content) }];
     }
     case "assistant": {
-      const message = parseAt(assistantMessage, given, path);
-      return [parseAssistant(message, read(message.content))];
+      const written = history.read("content", () => parseAt(plainMessage, given, path).content, undefined);
+      return [parseAssistant(given, read(written), parseAt(calls, given, path))];
     }
     case "tool": {
-      const { tool_call_id: callId, name, content: written } = parseAt(toolMessage, given, path);
-      return [{ role: "tool", callId, ...(name ? { name } : {}), parts: read(written), isError: false }];
+      const { tool_call_id: callId, name } = parseAt(toolMessage, given, path);
+      return [{ role: "tool", callId, ...(name ? { name } : {}), parts: result(), isError: false }];
     }
     case "function": {
-      const { name, content: written } = parseAt(functionMessage, given, path);
-      return [{ role: "tool", callId: legacyCallId(name), name, parts: read(written), isError: false }];
+      const { name } = parseAt(functionMessage, given, path);
+      return [{ role: "tool", callId: legacyCallId(name), name, parts: result(), isError: false }];
     }
     default:
       history.leaveOut(`message of ${given.role}`);
@@ -107,18 +95,22 @@ function parseMessage(given: WireMessage, path: string, history: History): Messa
   }
 }
 
-function parseAssistant(message: z.infer<typeof assistantMessage>, parts: readonly Part[]): Message {
-  const thinking = message.reasoning_content ?? (typeof message.reasoning === "string" ? message.reasoning : undefined);
-  const calls = (message.tool_calls ?? []).map(parseCall);
-  const legacy = message.function_call;
+function parseAssistant(
+  { reasoning_content: content, reasoning, refusal }: WireMessage,
+  parts: readonly Part[],
+  { tool_calls: made, function_call: legacy }: z.infer<typeof calls>,
+): Message {
+  const thinking = [content, reasoning].find((text) => typeof text === "string" && text !== "");
+  const toolCalls = (made ?? []).map(parseCall);
   if (legacy) {
-    calls.push({ callId: legacyCallId(legacy.name), name: legacy.name, arguments: legacy.arguments, kind: "function" });
+    const { name, arguments: written } = legacy;
+    toolCalls.push({ callId: legacyCallId(name), name, arguments: written, kind: "function" });
   }
   return {
     role: "assistant",
-    parts: message.refusal ? [...parts, ...textParts([message.refusal])] : parts,
-    ...(thinking ? { thinking } : {}),
-    toolCalls: calls,
+    parts: typeof refusal === "string" ? [...parts, ...textParts([refusal])] : parts,
+    ...(typeof thinking === "string" ? { thinking } : {}),
+    toolCalls,
   };
 }
 
@@ -141,7 +133,8 @@ function legacyCallId(name: string): string {
   return `function_${name}`;
 }
 
-function parseContent(given: Content | null | undefined, path: string, history: History): Part[] {
+/** A content as parts; parts of types that are not known are left out. */
+export function parseContent(given: Content | null | undefined, path: string, history: History): Part[] {
   if (given === null || given === undefined) return [];
   if (typeof given === "string") return textParts([given]);
   return given.flatMap((part, index) => parsePart(part, `${path}[${index}]`, history));

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
-import { parseBody, refuse } from "../parse-body.ts";
+import { outputLimit, parseBody, refuse } from "../parse-body.ts";
 import { messagesSchema, parseMessages } from "./messages.ts";
 import {
   functionCallSchema,
@@ -80,7 +80,6 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
   const offered = parseTools(parsed.tools, parsed.functions, { hosted: search, choice: parsed.tool_choice });
   const { choice, tools } = parseToolChoice(parsed.tool_choice, parsed.function_call, offered.tools);
   const history = new History();
-  const maxOutputTokens = parsed.max_completion_tokens ?? parsed.max_tokens;
   const request: TurnRequest = {
     model: parsed.model,
     messages: parseMessages(parsed.messages, history),
@@ -89,7 +88,7 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
     parallelToolCalls: parsed.parallel_tool_calls ?? true,
     responseFormat: parseResponseFormat(parsed.response_format),
     stop: parseStop(parsed.stop),
-    ...(maxOutputTokens === undefined || maxOutputTokens === null ? {} : { maxOutputTokens }),
+    ...outputLimit(parsed.max_completion_tokens ?? parsed.max_tokens),
     ...(parsed.reasoning_effort ? { reasoningEffort: parsed.reasoning_effort } : {}),
   };
   const includeUsage = parsed.stream_options?.include_usage ?? false;
@@ -103,9 +102,10 @@ export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: C
 }
 
 function parseStop(stop: z.infer<typeof stopSchema>): string[] {
-  if (Array.isArray(stop) && stop.length > mostStops)
-    throw refuse("stop", `At most ${mostStops} stop sequences are supported, and these are ${stop.length}.`);
-  return (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== "");
+  const texts = new Set((typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== ""));
+  if (texts.size > mostStops)
+    throw refuse("stop", `At most ${mostStops} stop sequences are supported, and these are ${texts.size}.`);
+  return [...texts];
 }
 
 function refuseUnsupported(body: z.infer<typeof chatBody>): void {

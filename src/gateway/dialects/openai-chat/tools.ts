@@ -71,7 +71,9 @@ export function parseTools(
     else hosted.push({ type: tool.type, path });
   }
   tools.push(...(functions ?? []).map(functionToolOf));
-  return { tools, ignored: leaveOutHosted([...hosted, ...others], tools.length, chosenHosted(choice)) };
+  const isNone = choice === "none" || (isObject(choice) && choice["type"] === "none");
+  const demand = { chosen: chosenHosted(choice), isNone };
+  return { tools, ignored: leaveOutHosted([...hosted, ...others], tools.length, demand) };
 }
 
 /** The hosted tool that a `tool_choice` demands; undefined for a choice of other things. */

@@ -1,10 +1,10 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { Message } from "../../../log/request.ts";
-import { type Answer, textOf } from "../answer.ts";
+import type { Answer } from "../answer.ts";
 import { type Dialect, type EncodeContext, wireId } from "../dialect.ts";
 import { openAiResponses } from "./encode.ts";
-import { askForNotes, parseResponsesRequest } from "./request.ts";
-import { compactionItem, responseObject, responsePrefix } from "./response-object.ts";
+import { parseResponsesRequest } from "./request.ts";
+import { compactionItems, responseObject, responsePrefix } from "./response-object.ts";
 
 /** What the answer repeats of its request: the user's own messages. */
 interface CompactionWire {
@@ -20,11 +20,9 @@ export function compaction(previous: readonly Message[]): Dialect {
     ...openAiResponses,
     name: "openai-compaction",
     parse(body) {
-      const parsed = parseResponsesRequest(body, previous);
-      const { request, wire } = parsed;
+      const parsed = parseResponsesRequest(body, previous, true);
       const kept = isObject(body) ? userMessages(body.input) : [];
-      const asked = wire.compacts === true ? request : askForNotes(request);
-      return { ...parsed, request: asked, stream: false, wire: { ...wire, kept } };
+      return { ...parsed, stream: false, wire: { ...parsed.wire, kept } };
     },
     encodeAnswer: encodeCompaction,
   };
@@ -32,7 +30,7 @@ export function compaction(previous: readonly Message[]): Dialect {
 
 /** As items of an output have it: with a type, and with a list of parts. */
 function userMessages(input: unknown): readonly JsonObject[] {
-  const items: readonly unknown[] = Array.isArray(input) ? input : [{ role: "user", content: input }];
+  const items: readonly unknown[] = Array.isArray(input) ? input : input ? [{ role: "user", content: input }] : [];
   return items.filter(isObject).flatMap((item) => {
     if (item.role !== "user") return [];
     const { content } = item;
@@ -43,18 +41,16 @@ function userMessages(input: unknown): readonly JsonObject[] {
 
 function encodeCompaction(context: EncodeContext, answer: Answer): JsonObject {
   const { kept } = context.parsed.wire as CompactionWire; // set by `parse` above
-  const notes = textOf(answer.blocks);
   const messages = kept.map((item, i) => ({
     id: `${wireId("msg_", context.turnId)}_${i}`,
     status: "completed",
     ...item,
   }));
-  const item = compactionItem(context, notes);
   return {
     id: wireId(responsePrefix, context.turnId),
     object: "response.compaction",
     created_at: Math.floor(context.createdAtMs / 1000),
-    output: [...messages, item],
+    output: [...messages, ...compactionItems(context, answer)],
     usage: responseObject(context, answer)["usage"],
   };
 }

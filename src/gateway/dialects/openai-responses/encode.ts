@@ -1,11 +1,11 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import { type JsonObject, writeJson } from "../../../base/json.ts";
 import type { TurnEvent } from "../../../log/event.ts";
-import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block, textOf } from "../answer.ts";
+import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
 import type { Dialect, EncodeContext, Encoder, WireEvent } from "../dialect.ts";
 import { encodeOpenAiError, failureOf, openAiErrorBody } from "../errors.ts";
 import { parseResponsesRequest, type ResponsesWire } from "./request.ts";
-import { compactionItem, itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
+import { compactionItems, itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
 
 /** The events of what the model says and thinks: of the text, of the part that holds it, and the part's place in the item. */
 const spoken = {
@@ -55,7 +55,7 @@ class ResponsesEncoder implements Encoder {
     const { compacts } = this.#context.parsed.wire as ResponsesWire; // set by this dialect's own parser
     const steps = this.#fold.push(event);
     if (compacts !== true) return steps.flatMap((step) => this.#step(step));
-    return steps.flatMap((step) => (step.type === "end" ? [...this.#compacted(step.end), ...this.#step(step)] : []));
+    return steps.flatMap((step) => (step.type === "end" ? [...this.#compacted(), ...this.#step(step)] : []));
   }
 
   /** The response so far, with its items: a client that accumulates replaces everything that it holds by this response. */
@@ -95,10 +95,11 @@ class ResponsesEncoder implements Encoder {
   }
 
   /** The one item of a compaction: its notes are of no use before they are whole. */
-  #compacted(end: AnswerEnd): readonly WireEvent[] {
-    if (end.type !== "finished") return [];
-    const item = compactionItem(this.#context, textOf(this.#fold.answer.blocks));
-    return ["added", "done"].map((what) => this.#write(`response.output_item.${what}`, { output_index: 0, item }));
+  #compacted(): readonly WireEvent[] {
+    const items = compactionItems(this.#context, this.#fold.answer);
+    return items.flatMap((item) =>
+      ["added", "done"].map((what) => this.#write(`response.output_item.${what}`, { output_index: 0, item })),
+    );
   }
 
   #open(block: Block): readonly WireEvent[] {

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { TurnId } from "../../../base/ids.ts";
-import { isObject, type JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { wireId } from "../dialect.ts";
-import { type History, newestFrom, type Speaker } from "../history.ts";
-import { parseAt, textParts } from "../parse-body.ts";
+import type { History, Speaker } from "../history.ts";
+import { parseAt, resultContent, textParts } from "../parse-body.ts";
 import { content, parseContent, parsePart } from "./parts.ts";
 import { joinName } from "./tools.ts";
 
@@ -15,7 +15,7 @@ const speakers = { user: "user", assistant: "assistant", system: "other", develo
 const functionCall = z.object({
   call_id: z.string().min(1),
   name: z.string().min(1),
-  arguments: z.string().nullish(),
+  arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
   namespace: z.string().nullish(),
 });
 const customCall = z.object({
@@ -24,7 +24,7 @@ const customCall = z.object({
   input: z.string(),
   namespace: z.string().nullish(),
 });
-const callOutput = z.object({ call_id: z.string().min(1), output: content.nullish() });
+const callOutput = z.object({ call_id: z.string().min(1) });
 const reasoning = z.object({
   summary: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
   content: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
@@ -41,11 +41,13 @@ export function parseInput(input: z.infer<typeof inputSchema>, history: History)
   if (typeof input === "string") return [{ role: "user", parts: textParts([input]) }];
   const messages: Message[] = [];
   const assistant = new AssistantMessage();
-  const items = (input ?? []).map((item) => (typeof item === "string" ? { role: "user", content: item } : item));
-  const newest = newestFrom(items.map(speakerOf));
+  const items = withPairs(
+    (input ?? []).map((item) => (typeof item === "string" ? { role: "user", content: item } : item)),
+  );
+  const reader = history.reader(items.map(speakerOf));
   for (const [i, item] of items.entries()) {
     const path = `input[${i}]`;
-    history.isNewest = i >= newest;
+    reader.at(i);
     if (!isObject(item)) {
       history.leaveOut("item");
       continue;
@@ -64,6 +66,7 @@ function speakerOf(item: unknown): Speaker {
   if (!isObject(item)) return "other";
   const type = typeOf(item);
   if (type === "message") return roleOf(item) ?? "other";
+  if (type === "agent_message") return "user";
   if (isOutput(type)) return "tool";
   return ["reasoning", "function_call", "custom_tool_call"].includes(type) ? "assistant" : "other";
 }
@@ -76,6 +79,29 @@ function roleOf({ role }: JsonObject): Speaker | undefined {
 
 function isOutput(type: string): boolean {
   return type === "function_call_output" || type === "custom_tool_call_output";
+}
+
+const otherCall = /^(?!function_|custom_tool_)(.+)_call$/;
+
+/**
+ * Calls of other kinds that the client answered (`local_shell_call`, `computer_call`), and their results, as those of functions: the
+ * model sees what was done.
+ */
+function withPairs(items: readonly unknown[]): readonly unknown[] {
+  const idsOf = (kind: RegExp) =>
+    new Set(items.flatMap((item) => (isObject(item) && kind.test(typeOf(item)) ? [item["call_id"]] : [])));
+  const [asked, answered] = [idsOf(otherCall), idsOf(/_output$/)];
+  return items.map((item) => {
+    if (!isObject(item)) return item;
+    const { id: _id, type: _type, call_id: callId, status: _status, ...more } = item;
+    if (typeof callId !== "string" || !asked.has(callId) || !answered.has(callId)) return item;
+    const [, name] = otherCall.exec(typeOf(item)) ?? [];
+    if (name !== undefined) return { type: "function_call", call_id: callId, name, arguments: writeJson(more) };
+    if (!typeOf(item).endsWith("_output")) return item;
+    const { output } = more;
+    const isPicture = isObject(output) && output["type"] === "computer_screenshot";
+    return { type: "function_call_output", call_id: callId, output: isPicture ? [output] : output };
+  });
 }
 
 /** Text, thinking and calls of one assistant turn, as the items come. */
@@ -137,9 +163,9 @@ function addToAssistant(
     }
     case "function_call": {
       const call = parseAt(functionCall, item, path);
-      const written = call.arguments?.trim() ? call.arguments : "{}";
+      const written = typeof call.arguments === "string" ? call.arguments : writeJson(call.arguments ?? {});
       const name = joinName(call.namespace, call.name);
-      assistant.call({ callId: call.call_id, name, arguments: written, kind: "function" });
+      assistant.call({ callId: call.call_id, name, arguments: written.trim() || "{}", kind: "function" });
       return true;
     }
     case "custom_tool_call": {
@@ -162,8 +188,9 @@ function parseItem(item: JsonObject, path: string, history: History): Message | 
     return { role: role === "user" ? "user" : "system", parts };
   }
   if (isOutput(type)) {
-    const { call_id: callId, output } = parseAt(callOutput, item, path);
-    return { role: "tool", callId, parts: parseContent(output, `${path}.output`, history), isError: false };
+    const { call_id: callId } = parseAt(callOutput, item, path);
+    const parts = parseContent(resultContent(item["output"]), `${path}.output`, history);
+    return { role: "tool", callId, parts, isError: false };
   }
   if (type === "agent_message") return agentMessage(item, path, history);
   const notes = /compact|context|summary/.test(type) ? notesOf(item) : undefined;
@@ -190,7 +217,7 @@ export function toolsOfItems(
 
 /** A message between agents of one client. Its parts may call themselves encrypted and hold plain text. */
 function agentMessage(item: JsonObject, path: string, history: History): Message | undefined {
-  const given = parseAt(messageItem, item, path).content;
+  const given = history.read("agent_message", () => parseAt(messageItem, item, path).content, undefined);
   const parts = Array.isArray(given) ? given : [{ type: "input_text", text: given ?? "" }];
   const read = parts.flatMap((part, i) => {
     const { type, encrypted_content: sealed } = isObject(part) ? part : {};

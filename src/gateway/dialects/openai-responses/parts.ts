@@ -9,7 +9,7 @@ const anyPart = z.looseObject({ type: z.string() });
 export const content = z.union([z.string(), z.array(z.unknown())]);
 /** A content as parts; parts of types that are not known are left out. Throws `invalid_request` with the path. */
 export function parseContent(
-  given: z.infer<typeof content> | null | undefined,
+  given: string | readonly unknown[] | null | undefined,
   path: string,
   history: History,
 ): Part[] {
@@ -43,6 +43,7 @@ export function parsePart(given: unknown, path: string, history: History): Part[
     case "refusal":
       return history.read("refusal", () => textParts([parseAt(refusalPart, part, path).refusal]), []);
     case "input_image":
+    case "computer_screenshot":
       return history.readFile("input_image", "an image", () => {
         const { image_url: url } = parseAt(imagePart, part, path);
         if (!url) throw refuse(path, "Uploaded files are not kept here.", "Send the image as a data URL.");

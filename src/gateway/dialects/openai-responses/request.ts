@@ -4,9 +4,16 @@ import type { Message, ResponseFormat, TurnRequest } from "../../../log/request.
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
 import { effortSchema } from "../openai-chat/request.ts";
-import { parseBody, refuse, textParts } from "../parse-body.ts";
+import { outputLimit, parseBody, refuse, textParts } from "../parse-body.ts";
 import { inputSchema, parseInput, toolsOfItems } from "./input.ts";
-import { type NamespacedName, parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
+import {
+  type NamespacedName,
+  type ParsedTools,
+  parseToolChoice,
+  parseTools,
+  toolChoiceSchema,
+  toolsSchema,
+} from "./tools.ts";
 
 const formatSchema = z
   .discriminatedUnion("type", [
@@ -79,11 +86,16 @@ const echoed = [
 
 /**
  * A Responses request. `previous` are the messages of the response that it continues; instructions stand before them, and
- * those of the earlier response are not carried over, as the API has it.
+ * those of the earlier response are not carried over, as the API has it. `asksForNotes`: the answer is notes that stand for the
+ * conversation; the input may say so too. They need no tools, so none is refused.
  *
  * @throws MillraceError `invalid_request` with the path of the field. Source: docs/dev/wire/clients.md, "Responses".
  */
-export function parseResponsesRequest(body: unknown, previous: readonly Message[]): ParsedResponse {
+export function parseResponsesRequest(
+  body: unknown,
+  previous: readonly Message[],
+  asksForNotes = false,
+): ParsedResponse {
   const parsed = parseBody(responsesBody, body);
   for (const name of ["conversation", "prompt"] as const) {
     if (parsed[name] !== undefined && parsed[name] !== null) {
@@ -93,36 +105,37 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
   if (parsed.top_logprobs) throw refuse("top_logprobs", "Log probabilities are not available from these models.");
   const background = parsed.background ?? false;
   if (background && parsed.store === false) throw refuse("store", "A background response must be stored.");
+  const { items, isTriggered } = withoutTrigger(parsed.input);
+  const compacts = asksForNotes || isTriggered;
   const {
     tools: offered,
     ignored,
     namespaced,
-  } = parseTools(parsed.tools, parsed.tool_choice, toolsOfItems(parsed.input));
-  const { choice, tools } = parseToolChoice(parsed.tool_choice, offered);
+  } = compacts ? noTools : parseTools(parsed.tools, parsed.tool_choice, toolsOfItems(parsed.input));
+  const { choice, tools } = parseToolChoice(compacts ? "auto" : parsed.tool_choice, offered);
   const instructions: Message[] = parsed.instructions
     ? [{ role: "system", parts: [{ type: "text", text: parsed.instructions }] }]
     : [];
-  const { items, compacts } = withoutTrigger(parsed.input);
   const history = new History();
   const own = parseInput(items, history);
   history.refuseUnreadable(own, "input");
   if (own.length === 0 && (previous.length === 0 || !compacts)) throw refuse("input", "The input is empty.");
   refuseUnasked([...previous, ...own]);
-  const asked: TurnRequest = {
+  const request: TurnRequest = {
     model: parsed.model,
-    messages: [...instructions, ...previous, ...own],
+    messages: [...instructions, ...previous, ...own, ...(compacts ? [askForNotes] : [])],
     tools,
     toolChoice: choice,
     parallelToolCalls: parsed.parallel_tool_calls ?? true,
-    responseFormat: parseFormat(parsed.text?.format),
+    responseFormat: compacts ? { type: "text" } : parseFormat(parsed.text?.format),
     stop: [],
-    ...(typeof parsed.max_output_tokens === "number" ? { maxOutputTokens: parsed.max_output_tokens } : {}),
+    ...outputLimit(parsed.max_output_tokens),
     ...(parsed.reasoning?.effort ? { reasoningEffort: parsed.reasoning.effort } : {}),
   };
   const given = parsed as Readonly<Record<string, unknown>>;
   const raw = body as Readonly<Record<string, unknown>>; // parseBody made sure that it is an object
   return {
-    request: compacts ? askForNotes(asked) : asked,
+    request,
     stream: parsed.stream ?? false,
     ignoredTools: ignored,
     leftOut: history.leftOut,
@@ -141,17 +154,14 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
 const ask = `Write down what is needed to go on with this conversation without it: the task and its rules, what was decided and why, what
 was done and found (names, paths, values as they are), and what comes next. Answer with these notes alone.`;
 
-/** The same request, for notes that stand for its conversation. */
-export function askForNotes(request: TurnRequest): TurnRequest {
-  const messages: readonly Message[] = [...request.messages, { role: "user", parts: textParts([ask]) }];
-  return { ...request, messages, tools: [], toolChoice: { type: "auto" }, responseFormat: { type: "text" } };
-}
+const askForNotes: Message = { role: "user", parts: textParts([ask]) };
+const noTools: ParsedTools = { tools: [], ignored: [], namespaced: {} };
 
-/** The input without the item at its end by which a client asks for a compaction. */
+/** The input without the items at its end by which a client asks for a compaction. */
 function withoutTrigger(input: z.infer<typeof inputSchema>) {
-  const last = Array.isArray(input) ? input.at(-1) : undefined;
-  const compacts = isObject(last) && last["type"] === "compaction_trigger";
-  return { items: compacts && Array.isArray(input) ? input.slice(0, -1) : input, compacts };
+  if (!Array.isArray(input)) return { items: input, isTriggered: false };
+  const last = input.findLastIndex((item) => !isObject(item) || item["type"] !== "compaction_trigger");
+  return { items: input.slice(0, last + 1), isTriggered: last + 1 < input.length };
 }
 
 /** Throws for the result of a call that nobody made. Source: docs/dev/wire/clients.md, "Responses". */

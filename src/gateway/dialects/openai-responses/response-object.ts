@@ -61,12 +61,14 @@ export function responseObject(context: EncodeContext, answer: Answer): JsonObje
 function outputOf(context: EncodeContext, answer: Answer): readonly JsonObject[] {
   const { compacts } = context.parsed.wire as ResponsesWire; // as above
   if (compacts !== true) return answer.blocks.map((block) => itemOf(context, block, itemStatus(answer, block)));
-  return answer.end?.type === "finished" ? [compactionItem(context, textOf(answer.blocks))] : [];
+  return compactionItems(context, answer);
 }
 
-/** The item that stands for a conversation; a later request brings it back. */
-export function compactionItem({ turnId }: EncodeContext, notes: string): JsonObject {
-  return { id: wireId("cmp_", turnId), type: "compaction", encrypted_content: packNotes(notes) };
+/** The item that stands for a conversation, once its notes are whole; a later request brings it back. */
+export function compactionItems({ turnId }: EncodeContext, { blocks, end }: Answer): readonly JsonObject[] {
+  const notes = textOf(blocks);
+  if (end?.type !== "finished" || notes === "") return [];
+  return [{ id: wireId("cmp_", turnId), type: "compaction", encrypted_content: packNotes(notes) }];
 }
 
 /** What the client said of the answer, with the members that it left out and that readers of the response expect. */

@@ -91,7 +91,8 @@ export function parseTools(
   for (const { tool, path } of ofItems) addOfItem(() => add(parseAt(anyTool, tool, path), path, undefined));
   const own = [...found.values()];
   const ignored = hosted.slice(demanded).map(({ type }) => type); // the conversation had them: nobody demands them now
-  const left = leaveOutHosted(hosted.slice(0, demanded), own.length, chosenHosted(choice, own));
+  const isNone = choice === "none" || (typeof choice === "object" && choice?.type === "none");
+  const left = leaveOutHosted(hosted.slice(0, demanded), own.length, { chosen: chosenHosted(choice, own), isNone });
   return { tools: own, ignored: [...new Set([...left, ...ignored])], namespaced };
 }
 
