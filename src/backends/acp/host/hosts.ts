@@ -75,8 +75,8 @@ export class AgentHosts {
   }
 
   /**
-   * Connects to the hosts that this gateway does not have. `isBusy`: the gateway before still has one of them, so it is about to end. Hosts
-   * of other builds end once they are idle.
+   * Connects to the hosts that this gateway does not have. `isBusy`: there is one that cannot be had now, because the gateway before still
+   * has it, or because it did not answer. Hosts of other builds end once they are idle. Rejects where the folder cannot be read.
    */
   async takeOver(
     signal: AbortSignal,
@@ -111,8 +111,8 @@ export class AgentHosts {
       this.#own.add(door);
       return child;
     } catch (error) {
-      if (!(error instanceof HostRefusal)) return undefined;
-      if (error.why === "busy") return "busy";
+      if (isGone(error)) return undefined;
+      if (!(error instanceof HostRefusal) || error.why === "busy") return "busy";
       const over = bestEffort(this.#other(door, signal)).then(() => void this.#others.delete(door));
       this.#others.set(door, over);
       return undefined;
@@ -177,8 +177,16 @@ async function startHost(orders: HostOrders, clock: Clock): Promise<HostedChild>
 }
 
 async function doorsIn(folder: string, mark = ""): Promise<readonly string[]> {
-  const names = await readdir(folder).catch(() => []);
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (isGone(error)) return [];
+    throw error;
+  });
   return names.filter((name) => name.startsWith(mark) && name.endsWith(doorEnding)).map((name) => join(folder, name));
+}
+
+/** The system says that no such program runs. Another error says only that it cannot be reached now. */
+function isGone(error: unknown): boolean {
+  return ["ENOENT", "ECONNREFUSED"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
 const doorEnding = ".agent";

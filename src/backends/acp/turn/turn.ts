@@ -15,7 +15,7 @@ import { rulesOf } from "../session/prompt-blocks.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
 import { cascadeIdOf, sessionIdOf } from "../session/session-notes.ts";
 import { usageEvent } from "../wire/token-counts.ts";
-import { asNative, asProse, begin, beginNatively, goneMessage, versionOf } from "./begin-turn.ts";
+import { asNative, asProse, begin, beginNatively, goneMessage, reach, versionOf } from "./begin-turn.ts";
 import { conclude, ignoresTools } from "./conclusion.ts";
 import { drain } from "./drain.ts";
 import { findStoredTurn, type SessionState, type TurnPlace } from "./stored-turn.ts";
@@ -120,7 +120,7 @@ async function openHere(
   { sessionId, fromStep, answered, goesOn }: TurnPlace,
 ): Promise<RunningPrompt | undefined> {
   const { parts, prompt, held } = turn;
-  const lease = await parts.pool.leaseHolding(sessionId);
+  const lease = await reach(turn, sessionId);
   if (lease === "busy") throw turnFailure(elsewhereMessage);
   if (lease === undefined) await parts.hosts?.othersOver(turn.signal, turn.options.onAlive); // then the stored session is read
   const session = lease?.process.sessions.get(sessionId);
