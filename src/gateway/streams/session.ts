@@ -30,7 +30,7 @@ export interface StreamParts extends RpcParts {
 /** Attaches that one caller may have open at once, of writers and observers: enough for hundreds of streams that all reconnect after a restart. */
 export const defaultPlaces = { openStreams: 256 };
 
-/** Counts the open attaches of each caller, in this process. Callers are keys of the gateway, so there are few. */
+/** Counts the open attaches of each caller, in this process. */
 export class StreamPlaces {
   readonly #most: number;
   readonly #taken = new Map<string, number>();
@@ -48,7 +48,11 @@ export class StreamPlaces {
         retryAfterMs: 60_000,
       });
     this.#taken.set(caller, taken + 1);
-    return () => void this.#taken.set(caller, (this.#taken.get(caller) ?? 1) - 1);
+    return () => {
+      const left = (this.#taken.get(caller) ?? 1) - 1;
+      if (left > 0) this.#taken.set(caller, left);
+      else this.#taken.delete(caller);
+    };
   }
 }
 

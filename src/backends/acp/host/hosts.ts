@@ -50,8 +50,8 @@ export function hostless({ folder, doors = defaultDoors }: Pick<HostsOptions, "f
 export class AgentHosts {
   readonly #options: HostsOptions;
   readonly #clock: Clock;
-  /** The doors of the hosts that this gateway has, or has left. */
-  readonly #own = new Set<string>();
+  /** The doors of the hosts that this gateway has or has left, and whether its connection there is over. */
+  readonly #own = new Map<string, "open" | "over">();
   /** Hosts of builds whose messages this one cannot read, until they end. */
   readonly #others = new Map<string, Promise<void>>();
 
@@ -64,11 +64,14 @@ export class AgentHosts {
   async start(launch: ChildLaunch): Promise<AgentChild> {
     const { folder, agent, aloneMs = 600_000, doors = defaultDoors, onHostless } = this.#options;
     const door = doorIn(folder, markOf(agent), randomUUID().slice(0, 8));
-    this.#own.add(door);
+    this.#own.set(door, "open");
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      return await startHost({ launch, agent, door, doors, aloneMs }, this.#clock);
+      const there = await doorsIn(folder);
+      for (const [its, state] of this.#own) if (state === "over" && !there.includes(its)) this.#own.delete(its);
+      return this.#has(door, await startHost({ launch, agent, door, doors, aloneMs }, this.#clock));
     } catch (error) {
+      this.#own.set(door, "over");
       onHostless?.(hostless(this.#options) ?? (error as Error).message);
       return await spawnChild(launch, this.#clock);
     }
@@ -105,11 +108,16 @@ export class AgentHosts {
     }
   }
 
+  #has(door: string, child: HostedChild): HostedChild {
+    this.#own.set(door, "open");
+    void child.exited.then(() => this.#own.set(door, "over"));
+    return child;
+  }
+
   async #open(door: string, signal: AbortSignal): Promise<HostedChild | "busy" | undefined> {
     try {
       const child = await HostedChild.open(door, "successor", this.#clock);
-      this.#own.add(door);
-      return child;
+      return this.#has(door, child);
     } catch (error) {
       if (isGone(error)) return undefined;
       if (!(error instanceof HostRefusal) || error.why === "busy") return "busy";
