@@ -11,7 +11,7 @@ import type { AgentChild, ChildLaunch } from "../wire/agent-child.ts";
 import { type Doors, defaultDoors, removeDeadDoors } from "../wire/door.ts";
 import { shortPath } from "../wire/socket-address.ts";
 import { HostedChild, HostRefusal } from "./hosted-child.ts";
-import { ask } from "./order-host.ts";
+import { ask, isGone } from "./order-host.ts";
 import { spawnChild } from "./spawn-child.ts";
 import { type HostLook, type HostOrders, readyWord } from "./wire.ts";
 
@@ -131,26 +131,32 @@ export class AgentHosts {
   async #other(door: string, signal: AbortSignal): Promise<void> {
     const untilMs = this.#clock.monotonic() + otherMs;
     for (;;) {
-      const look = await ask(door, { type: "look" });
+      const look = await ask(door, { type: "look" }).catch(() => ({ running: undefined }));
       if (look === undefined) return;
       if (look.running === 0 || this.#clock.monotonic() >= untilMs) break;
       await this.#clock.sleep(otherLookMs, signal);
     }
-    await ask(door, { type: "end", graceMs: 1_500 });
+    await endHost(door);
   }
 }
 
 /** What each host of this folder says of itself. A door without a host is removed. */
 export async function lookAtHosts(folder: string): Promise<readonly HostLook[]> {
-  const looks = await Promise.all((await doorsIn(folder)).map((door) => ask(door, { type: "look" })));
+  const look = (door: string) => ask(door, { type: "look" }).catch(() => undefined);
+  const looks = await Promise.all((await doorsIn(folder).catch(() => [])).map(look));
   return looks.filter((look) => look !== undefined);
 }
 
 /** Ends every host of this folder, and its agent. Resolves once all of them are gone, with what they said before. */
 export async function endHosts(folder: string): Promise<readonly HostLook[]> {
   const looks = await lookAtHosts(folder);
-  await Promise.all((await doorsIn(folder)).map((door) => ask(door, { type: "end", graceMs: 1_500 })));
+  await Promise.all((await doorsIn(folder).catch(() => [])).map(endHost));
   return looks;
+}
+
+/** Resolves once the host is gone. */
+async function endHost(door: string): Promise<void> {
+  await bestEffort(ask(door, { type: "end", graceMs: 1_500 })); // it ends without an answer
 }
 
 /** Starts a host's process and connects to it. */
@@ -190,11 +196,6 @@ async function doorsIn(folder: string, mark = ""): Promise<readonly string[]> {
     throw error;
   });
   return names.filter((name) => name.startsWith(mark) && name.endsWith(doorEnding)).map((name) => join(folder, name));
-}
-
-/** The system says that no such program runs. Another error says only that it cannot be reached now. */
-function isGone(error: unknown): boolean {
-  return ["ENOENT", "ECONNREFUSED"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
 const doorEnding = ".agent";
