@@ -81,18 +81,6 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect(await agent.stats()).toMatchObject({ starts: 0, crashes: 0, processes: [{ runningTurns: 0 }] });
   });
 
-  test("a clean-up does not end what the gateway before left at work, and the next turn goes on with it", async () => {
-    const cascadeId = await killedAfter(2, { text, pauses: true });
-    const agent = next();
-    await expect(agent.backend.archive(cascadeId, new AbortController().signal)).rejects.toThrow(
-      /goes on in this session/,
-    );
-    const resumption = resumed(agent, cascadeId);
-    await harness.plan({ text });
-    expect((await resumption).at(-1)).toMatchObject({ type: "finished", text });
-    expect(await harness.count("accepted")).toBe(1);
-  });
-
   test("a gateway that started before the end of the one before takes up its agent afterwards", async () => {
     const runs = Promise.withResolvers<AcpAgent>();
     const cascadeId = await killedAfter(2, { text, pauses: true }, async () => {

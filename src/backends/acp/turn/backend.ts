@@ -27,10 +27,10 @@ async function takeUp({ spec, pool, notes }: AgentParts, cascadeId: CascadeId): 
   return lease === "busy" ? undefined : () => lease?.release();
 }
 
-const goesOnMessage = "A prompt of the gateway before goes on in this session, or waits for results.";
+const waitsMessage = "A prompt of the gateway before waits for results in this session.";
 
 /**
- * Stops the session if it still works, unless the gateway before left it for a next turn, and deletes it if the agent can delete sessions. To delete a session that no process has
+ * Stops the session if it still works, unless the gateway before left a prompt there that waits for results, and deletes it if the agent can delete sessions. To delete a session that no process has
  * open, a process is started if none runs. An agent that cannot delete is not started.
  */
 async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
@@ -43,8 +43,8 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   if (here === undefined) await parts.hosts?.othersOver(signal);
   else {
     try {
-      const { isLeft, running } = here.process.sessions.get(id) ?? {};
-      if (isLeft === true && running !== undefined) throw turnFailure(goesOnMessage);
+      const { isLeft, running, tools } = here.process.sessions.get(id) ?? {};
+      if (isLeft === true && running !== undefined && tools?.mayWait === true) throw turnFailure(waitsMessage);
       await discardSession(parts, here.process, id);
     } finally {
       here.release();
