@@ -48,7 +48,7 @@ async function runCommand(): Promise<void> {
       // With a terminal, it means that the terminal is gone. Without one it is ignored, as `nohup` promises.
       if (signal === "SIGHUP" && process.platform !== "win32" && !hasTerminal) return;
       if (stop.signal.aborted) process.exit(130); // asked twice: leave at once
-      stop.abort();
+      stop.abort(Object.assign(new DOMException("This operation was aborted", "AbortError"), { by: signal }));
     });
   }
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {

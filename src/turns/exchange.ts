@@ -154,7 +154,8 @@ class Dialogue {
         const [first] = batch;
         const isSlow = first?.type === "failed" && first.error.code === "upstream_timeout" && backend.kind === "acp";
         if (first?.type !== "started" && !isSlow) return "not_begun";
-        if (!isSlow) conversation?.reuse();
+        if (isSlow) conversation?.giveBack();
+        else conversation?.reuse();
         begun = true; // an agent that is too slow was waited for: it is not waited for a second time
       }
       this.#note(batch);

@@ -10,6 +10,10 @@ import { quarterMs } from "./since.ts";
 /** By what these calls can be summed: Devin's records know no client, key and API. */
 const dimensions: readonly SpendDimension[] = ["model", "project", "day"];
 
+/** How many messages are known again, and sessions of Millrace kept; the oldest are forgotten. */
+const mostSeen = 200_000;
+const mostOwn = 10_000;
+
 /** How many messages are read at a time: one may have some 50 KB, and the gateway has other work. */
 const readAtOnce = 32;
 
@@ -95,6 +99,7 @@ export class DevinCalls {
       const mark = createHash("sha1").update(id).digest().readUIntBE(0, 6);
       if (this.#seen.has(mark)) continue;
       this.#seen.add(mark);
+      forgetOldest(this.#seen, mostSeen);
       const counts = JSON.parse(metrics) as Readonly<Record<string, unknown>>; // SQLite gave it as JSON
       this.#count(String(session), {
         atMs: Number.isNaN(atMs) ? Number(storedAt) * 1000 : atMs,
@@ -114,6 +119,7 @@ export class DevinCalls {
       const cascadeId = this.#cascadeIdOf(session);
       const calls = this.#own.get(cascadeId) ?? [];
       this.#own.set(cascadeId, calls);
+      forgetOldest(this.#own, mostOwn);
       calls.push(call);
       return;
     }
@@ -134,6 +140,11 @@ function plus(sum: DevinCall | undefined, call: DevinCall): DevinCall {
     cacheCreationTokens: sum.cacheCreationTokens + call.cacheCreationTokens,
     outputTokens: sum.outputTokens + call.outputTokens,
   };
+}
+
+function forgetOldest<K>(known: Pick<Set<K>, "size" | "keys" | "delete">, most: number): void {
+  const [oldest] = known.keys();
+  if (known.size > most && oldest !== undefined) known.delete(oldest);
 }
 
 function tokens(count: unknown): number {

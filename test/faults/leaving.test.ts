@@ -1,6 +1,9 @@
+import { once } from "node:events";
+import process from "node:process";
 import type OpenAI from "openai";
 import { expect, test } from "vitest";
-import { ask, collect, patience, world } from "../support/world.ts";
+import { millrace, spawnMillrace } from "../support/gateway-process.ts";
+import { ask, collect, model, patience, world } from "../support/world.ts";
 
 /** An answer of minutes, so that whatever ends the turn early shows. */
 const slow = { turn: { rate: 40, size: 20_000 } } as const;
@@ -40,6 +43,23 @@ test("with grace the turn continues without its client, and the same request aga
   await ide.release();
   expect((await collect(again.data)).text).toHaveLength(1200);
   expect((await ide.report()).messages).toHaveLength(1);
+});
+
+test.runIf(process.platform !== "win32").each([
+  ["SIGTERM", "goes on", 0],
+  ["SIGINT", "is cancelled", 64],
+] as const)("`chat` that gets a %s leaves an answer that %s", async (signal, _, code) => {
+  const { home, ide, served } = await world({ simulator: { turn: { size: 1200, holdAfter: 600 } } });
+  const chat = spawnMillrace(["chat", "--model", model, "write"], { home });
+  const ended = once(chat, "exit");
+  await new Promise((resolve) => chat.stdout.once("data", resolve));
+  chat.kill(signal);
+  expect(await ended).toEqual([130, null]);
+  await ide.release();
+  const again = await millrace(["chat", "--resume"], { home });
+  expect([again.code, again.stdout.length >= 1200]).toEqual([code, code === 0]);
+  expect((await ide.report()).messages).toHaveLength(1);
+  await served.stop();
 });
 
 async function expectGone(ide: Awaited<ReturnType<typeof world>>["ide"]): Promise<void> {

@@ -1,7 +1,9 @@
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { lookAtHosts } from "../../src/backends/acp/host/hosts.ts";
 import { doorKinds } from "../../src/backends/acp/wire/door.fake.ts";
 import { defaultDoors } from "../../src/backends/acp/wire/door.ts";
 import { withLimits } from "../support/gateway-process.ts";
@@ -71,4 +73,53 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       expect(ide.agentReport().cancels).toHaveLength(0);
     },
   );
+
+  it.runIf(process.platform === "linux").each(["host", "relay"] as const)(
+    "a loop whose gateway was killed waits for its %s, which is slow, and is one prompt",
+    async (slow) => {
+      const { home, ide, served } = await open();
+      const question = { role: "user", content: asked.question };
+      const first = await chatLoop.ask(served, model, [question], tool);
+      const pids = slow === "host" ? await hostsOf(home) : relaysOf(home);
+      expect(pids).toHaveLength(1);
+      await served.kill();
+      forgetKept(home);
+      for (const pid of pids) process.kill(pid, "SIGSTOP");
+      const next = await gateway({ home, ...program });
+      const results = chatLoop.results(first.calls.map(({ id }, n) => ({ id, text: `r${n + 1}` })));
+      const second = chatLoop.ask(next, model, [question, ...first.messages, ...results], tool);
+      await Promise.race([second, wait(frozenMs)]);
+      for (const pid of pids) process.kill(pid, "SIGCONT");
+      expect((await second).calls.map(({ args }) => args)).toEqual(commands.slice(2));
+      expect(ide.prompts()).toHaveLength(1);
+    },
+  );
 });
+
+/** The journal, as if the gateway had been killed before it noted that it keeps a conversation: after 10 s that is an orphan. */
+function forgetKept(home: string): void {
+  const journal = join(home, ".millrace", "cascades.jsonl");
+  const lines = readFileSync(journal, "utf8").split("\n");
+  writeFileSync(journal, lines.filter((line) => !line.startsWith('{"kept"')).join("\n"));
+}
+
+/** Longer than a gateway waits for one answer of a program that it finds. */
+const frozenMs = 12_000;
+
+async function hostsOf(home: string): Promise<readonly number[]> {
+  return (await lookAtHosts(join(home, ".millrace", "agents"))).map(({ hostPid }) => hostPid);
+}
+
+/** The relays that agents of this home have started. */
+function relaysOf(home: string): readonly number[] {
+  const isRelay = (pid: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`MILLRACE_RELAY_SOCKET=${home}`);
+    } catch {
+      return false; // it has ended, or is another user's
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && isRelay(name))
+    .map(Number);
+}

@@ -98,7 +98,7 @@ async function soak(): Promise<void> {
     ...Object.entries(rooms).flatMap(([name, room]) => {
       // a short run is over before the gateway closes its first idle connection, and a brief one before memory is collected: then what
       // is left after the load counts
-      const isLeft = isBrief || (options.short && ["handles", "sockets"].includes(name));
+      const isLeft = isBrief || ["handles", "sockets"].includes(name);
       const looks = isLeft ? [...rows.slice(0, 1), calm] : rows;
       const how = grown(
         looks.map((row) => row[name as keyof typeof rooms]),

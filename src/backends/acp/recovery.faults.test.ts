@@ -123,9 +123,11 @@ describe("the agent's process dies in the middle of a turn", () => {
     expect(await harness.count("accepted")).toBe(1);
   });
 
-  test("after the whole answer, and its end is stored: the turn finishes from the replay", async () => {
-    const agent = await open({ text, crashAt: "before-reply", marksEnd: true });
+  test("after the whole answer, and its end is stored: the turn finishes from the replay, with the usage that was told before", async () => {
+    const usage = { sessionUpdate: "usage_update", used: 8, size: 100, _meta: { inputTokens: 3, outputTokens: 5 } };
+    const agent = await open({ text, updates: [usage], crashAt: "before-reply", marksEnd: true });
     const events = await run(agent);
+    expect(events.at(-2)).toMatchObject({ type: "usage", promptTokens: 3, completionTokens: 5, estimated: false });
     expect(events.at(-1)).toMatchObject({ type: "finished", text });
     expect(replay(events).text).toBe(text);
     expect(await harness.count("accepted")).toBe(1);

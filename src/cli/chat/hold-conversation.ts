@@ -144,7 +144,7 @@ function openTalk(begin: ChatStart, context: CommandContext) {
     const signal = AbortSignal.any([context.signal, stop]);
     const options = { thinking, json: false, model };
     const shown = await showAnswer(stream, leave, options, { ...context, signal });
-    if (shown === "cancelled") return out.note("Stopped.");
+    if (typeof shown === "string") return out.note("Stopped.");
     messages = [...sent, { role: "assistant", text: shown.answer }];
     answeredBy = [...answeredBy, asked.model];
     attached = [];

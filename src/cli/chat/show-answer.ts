@@ -17,12 +17,15 @@ interface ShowOptions {
   readonly model: string;
 }
 
+/** Signals by which no person asks for an end of the answer: the terminal was closed, or the system shuts down. */
+const endsByItself: ReadonlySet<unknown> = new Set(["SIGHUP", "SIGTERM"]);
+
 /** The longest wait for the end of a cancelled answer, ms. */
 const farewellMs = 3000;
 
 /**
  * Shows an answer as it comes: text on stdout, thinking on stderr. The command's signal cancels the answer at the gateway; the result
- * is then `cancelled`. `leave` disconnects the stream. Throws the failure of the answer, and the stream's errors.
+ * is then `cancelled`. Where the system ends the command, as with a closed terminal, the answer goes on, and the result is `left`. `leave` disconnects the stream. Throws the failure of the answer, and the stream's errors.
  */
 export async function showAnswer(
   stream: ShownStream,
@@ -30,7 +33,10 @@ export async function showAnswer(
   options: ShowOptions,
   { io, out, signal }: CommandContext,
 ) {
+  let isLeft = false;
   const onInterrupt = () => {
+    isLeft = endsByItself.has((signal.reason as { readonly by?: unknown } | undefined)?.by);
+    if (isLeft) return leave.abort();
     stream.cancel().catch(() => leave.abort()); // a cancel that is not sent in time is stored, and sent when the stream is resumed
     io.clock.sleep(farewellMs, leave.signal).then(
       () => leave.abort(),
@@ -57,6 +63,7 @@ export async function showAnswer(
   }
   shown.end();
   if (end?.outcome === "finished") return { ...shown.texts(), reason: end.reason };
+  if (isLeft) return "left" as const;
   if (signal.aborted || end === undefined) return "cancelled" as const;
   throw failureOf(end);
 }

@@ -87,8 +87,8 @@ export const chatCommand = defineCommand({
         );
       }
       const shown = await showAnswer(stream, leave, { ...options, model: asks }, context);
-      if (shown === "cancelled") {
-        out.note("Cancelled.");
+      if (typeof shown === "string") {
+        out.note(shown === "left" ? "The answer goes on. `millrace chat --resume` shows it." : "Cancelled.");
         return exitCodes.interrupted;
       }
       const { answer, thinking: thoughts, reason } = shown;

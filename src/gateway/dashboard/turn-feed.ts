@@ -27,6 +27,8 @@ export interface TurnFeedOptions {
 
 /** How many turns a new onlooker is shown. */
 const shownAtFirst = 40;
+/** How many turns it knows at once, beside those that run. */
+const mostKnown = 1_000;
 /** The shortest time between two events about changes of one turn; ms. */
 const quietMs = 250;
 /** How often the feed looks for turns of other processes. No event announces them. */
@@ -49,9 +51,17 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
 
   const unreadOf = ({ id, status }: TurnSummary) =>
     status === "running" ? encodeUnread(turns.unread(id as TurnId)) : null; // the id of a turn, as text
+  /** A page that stays open for days learns of each turn, and nobody asks for what it was told long ago. */
+  const forgetOld = () => {
+    for (const { id, status } of summaries.values()) {
+      if (summaries.size <= mostKnown) return;
+      if (status !== "running" && !changed.has(id)) summaries.delete(id);
+    }
+  };
   const tell = (summary: TurnSummary) => {
     summaries.set(summary.id, { ...summary, without_client: unreadOf(summary) });
     changed.add(summary.id);
+    forgetOld();
     news.wake();
   };
   /** No event tells that a client left, or came back to a turn that says nothing. */
@@ -123,8 +133,10 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
       const due = [...changed];
       changed.clear();
       for (const id of due) {
+        const summary = summaries.get(id);
+        if (summary === undefined) continue;
         spokeAt = now;
-        yield { name: "turn", data: writeJson(summaries.get(id)) };
+        yield { name: "turn", data: writeJson(summary) };
       }
       if (now - spokeAt >= heartbeatMs) {
         spokeAt = now;

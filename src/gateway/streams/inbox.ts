@@ -16,9 +16,8 @@ import {
 import { refusal } from "../dialects/idempotent/errors.ts";
 import type { RpcParts } from "../http/rpc-handler.ts";
 import { firstTurn, nextTurn } from "./next-turn.ts";
-import type { OpenStream } from "./progress.ts";
 import { unreadable } from "./rpc/refuse-call.ts";
-import { type EndedAnswer, readAnswer } from "./stream-log.ts";
+import { type EndedAnswer, type OpenStream, readAnswer } from "./stream-log.ts";
 
 /** The gateway's side of a session's messages. */
 export interface InboxPorts extends Pick<RpcParts, "models" | "metrics" | "limits"> {

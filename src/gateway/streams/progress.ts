@@ -1,18 +1,9 @@
 import type { TurnId } from "../../base/ids.ts";
 import { Bell } from "../../base/notifier.ts";
 import type { AcceptedMessage } from "../../log/store.ts";
-import type { Attachment } from "../../turns/attach.ts";
 import type { Block } from "../dialects/answer.ts";
 import { type ClientInput, readPayload, type ToolResult } from "../dialects/idempotent/client-message.ts";
 import { unreadFields } from "../dialects/idempotent/unread.ts";
-import type { AttachRequest } from "./attach-headers.ts";
-
-/** One attach to a stream: its headers, its hold on the stream, and the stream's progress. */
-export interface OpenStream {
-  readonly ask: AttachRequest;
-  readonly attachment: Attachment;
-  readonly state: StreamProgress;
-}
 
 /** The progress of a stream. It depends only on the accepted messages and on the logs of the turns, so every attach and every process finds the same. */
 export class StreamProgress {

@@ -17,9 +17,9 @@ import { isAnswering, lookAgainMs } from "../http/timing.ts";
 import type { StreamOutcome } from "../metrics/metrics.ts";
 import { parseAttach } from "./attach-headers.ts";
 import { Inbox } from "./inbox.ts";
-import { type OpenStream, StreamProgress } from "./progress.ts";
+import { StreamProgress } from "./progress.ts";
 import { encodeAny } from "./rpc/refuse-call.ts";
-import { liveChunks, readStored, type StoredStream, streamEncoder, welcomeOf } from "./stream-log.ts";
+import { liveChunks, type OpenStream, readStored, streamEncoder, welcomeOf } from "./stream-log.ts";
 
 /** The parts that every session shares. */
 export interface StreamParts extends RpcParts {
@@ -30,7 +30,7 @@ export interface StreamParts extends RpcParts {
 /** Attaches that one caller may have open at once, of writers and observers: enough for hundreds of streams that all reconnect after a restart. */
 export const defaultPlaces = { openStreams: 256 };
 
-/** Counts the open attaches of each caller, in this process. Callers are keys of the gateway, so there are few. */
+/** Counts the open attaches of each caller, in this process. */
 export class StreamPlaces {
   readonly #most: number;
   readonly #taken = new Map<string, number>();
@@ -48,7 +48,11 @@ export class StreamPlaces {
         retryAfterMs: 60_000,
       });
     this.#taken.set(caller, taken + 1);
-    return () => void this.#taken.set(caller, (this.#taken.get(caller) ?? 1) - 1);
+    return () => {
+      const left = (this.#taken.get(caller) ?? 1) - 1;
+      if (left > 0) this.#taken.set(caller, left);
+      else this.#taken.delete(caller);
+    };
   }
 }
 
@@ -81,7 +85,7 @@ export async function runSession(parts: StreamParts, carrier: Carrier, stopping:
       attachment = await parts.streams.attach(ask.name, ask.intent, ask);
       state = new StreamProgress(attachment.accepted);
       const stored = await readStored(attachment, state, ask, stopping);
-      await new Session(parts, carrier, { ask, attachment, state }, stopping).run(stored);
+      await new Session(parts, carrier, { ask, attachment, state, stored }, stopping).run();
     } finally {
       leave();
       attachment?.close();
@@ -110,13 +114,13 @@ class Session {
     this.#parts = parts;
     this.#carrier = carrier;
     this.#stream = stream;
-    this.#encoder = streamEncoder(stream.state);
+    this.#encoder = stream.stored.held?.encoder ?? streamEncoder(stream.state);
     this.#here = AbortSignal.any([carrier.signal, stopping, stream.attachment.superseded, this.#stop.signal]);
   }
 
-  async run(stored: StoredStream): Promise<void> {
+  async run(): Promise<void> {
     const { metrics } = this.#parts;
-    const { ask, attachment, state } = this.#stream;
+    const { ask, attachment, state, stored } = this.#stream;
     metrics.streamOpened();
     let outcome: StreamOutcome = "left";
     const inbox = new Inbox(this.#stream, {
@@ -125,7 +129,7 @@ class Session {
       fail: (error) => this.#fail(error),
     });
     try {
-      void this.#write({ case: "welcomeMessage", value: welcomeOf(this.#stream, stored) });
+      void this.#write({ case: "welcomeMessage", value: welcomeOf(this.#stream) });
       const input = inbox.read(this.#carrier.messages, this.#carrier.waitsForGaps, this.#here);
       this.#inBackground(this.#beat());
       if (ask.intent === "observe") this.#inBackground(this.#followWriter());
@@ -170,10 +174,11 @@ class Session {
 
   /** Sends every chunk at the client's pace, to the end of the stream. */
   async #sendChunks(): Promise<void> {
-    const { ask, attachment, state } = this.#stream;
+    const { ask, attachment, state, stored } = this.#stream;
     const onlooker: Pick<Attachment, "read"> = { read: (...asked) => attachment.follow(...asked) }; // keeps no turn alive
     const reading = ask.intent === "observe" ? onlooker : attachment;
-    const chunks = liveChunks(reading, state, { cursor: ask.cursor, encoder: this.#encoder }, this.#here);
+    const place = { cursor: ask.cursor, encoder: this.#encoder, held: stored.held };
+    const chunks = liveChunks(reading, state, place, this.#here);
     for await (const chunk of chunks) await orAborted(this.#write({ case: "serverChunk", value: chunk }), this.#here);
     this.#here.throwIfAborted();
   }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
-import { startOfLog, type TurnId } from "../../base/ids.ts";
+import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import { withSpentStream } from "../../base/spent-stream.ts";
 import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment, StreamAccess } from "../../turns/attach.ts";
@@ -10,10 +10,18 @@ import { type Digest, StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { refusal } from "../dialects/idempotent/errors.ts";
 import { beforeFirst } from "../dialects/idempotent/event-id.ts";
 import type { AttachRequest } from "./attach-headers.ts";
-import type { OpenStream, StreamProgress } from "./progress.ts";
+import type { StreamProgress } from "./progress.ts";
 
 /** SHA-256 over the digest before and the chunk's bytes. Source: docs/stream-protocol.md, "Events". */
 export const chainDigest: Digest = (before, chunk) => createHash("sha256").update(before).update(chunk).digest();
+
+/** One attach to a stream: its headers, its hold on the stream, the stream's progress, and its logs as they were found. */
+export interface OpenStream {
+  readonly ask: AttachRequest;
+  readonly attachment: Attachment;
+  readonly state: StreamProgress;
+  readonly stored: StoredStream;
+}
 
 /** A stream as its logs hold it at an attach. */
 export interface StoredStream {
@@ -23,7 +31,20 @@ export interface StoredStream {
   readonly ended: boolean;
   /** When the first of its ended turns is no longer kept, epoch ms; `Infinity` where none has ended. */
   readonly expiresAtMs: number;
+  /** What was encoded; undefined where it is too long to be held: then it is read once more, at the client's pace. */
+  readonly held: HeldChunks | undefined;
 }
+
+/** All chunks that a stream's logs hold after a cursor, the encoder that made them, and the last event of each turn. */
+interface HeldChunks {
+  readonly encoder: StreamEncoder;
+  /** Taken out once they are sent. */
+  readonly chunks: ServerChunk[];
+  readonly read: readonly { readonly turnId: TurnId; readonly lastEventId: EventId }[];
+}
+
+/** Bytes of the chunks that one attach holds until its client has taken them. */
+const mostHeldBytes = 256 * 1024;
 
 /**
  * Reads all that a stream's logs hold now, and checks the cursor against it before anything is sent. Source:
@@ -38,32 +59,44 @@ export async function readStored(
   ask: Pick<AttachRequest, "cursor" | "chain">,
   signal: AbortSignal,
 ): Promise<StoredStream> {
-  const encoder = streamEncoder(state);
+  let heldBytes = 0;
+  const encoder = streamEncoder(state, (before, chunk) => {
+    if (chainHead !== undefined) heldBytes += chunk.length;
+    return chainDigest(before, chunk);
+  });
   let chainHead = ask.cursor === beforeFirst ? encoder.tail.chain : undefined;
   let expiresAtMs = Number.POSITIVE_INFINITY;
-  const note = ({ eventId }: { readonly eventId: string }, chain: Uint8Array) => {
-    if (eventId === ask.cursor) chainHead = chain;
+  let chunks: ServerChunk[] = [];
+  const read: { readonly turnId: TurnId; readonly lastEventId: EventId }[] = [];
+  const note = (chunk: ServerChunk, chain: Uint8Array) => {
+    if (chunk.eventId === ask.cursor) chainHead = chain;
+    else if (chainHead !== undefined && heldBytes <= mostHeldBytes) chunks.push(chunk);
+    else chunks = [];
   };
   for (const turnId of state.turns) {
     const record = await reading.get(turnId);
     if (record === undefined) throw new MillraceError("expired", "This stream is no longer kept.");
     if (record.ended) expiresAtMs = Math.min(expiresAtMs, record.expiresAtMs);
     encoder.begin();
-    if (record.lastEventId === startOfLog) continue;
-    for await (const event of reading.follow(turnId, startOfLog, signal)) {
-      encoder.push(event, note);
-      if (event.eventId >= record.lastEventId) break; // what comes after that comes live
-    }
+    let lastEventId = startOfLog;
+    if (record.lastEventId !== startOfLog)
+      for await (const event of reading.follow(turnId, startOfLog, signal)) {
+        encoder.push(event, note);
+        lastEventId = event.eventId;
+        if (lastEventId >= record.lastEventId) break; // what comes after that comes live
+      }
+    read.push({ turnId, lastEventId });
   }
   const how = encoder.ended === undefined ? endBetween(state, encoder) : undefined;
   if (how !== undefined) encoder.end(how, note);
   const isSame = chainHead !== undefined && (ask.chain === undefined || Buffer.from(ask.chain).equals(chainHead));
   if (chainHead === undefined || !isSame) throw diverged();
-  return { tailEventId: encoder.tail.eventId, chainHead, ended: encoder.ended !== undefined, expiresAtMs };
+  const held = heldBytes <= mostHeldBytes ? { encoder, chunks, read } : undefined;
+  return { tailEventId: encoder.tail.eventId, chainHead, ended: encoder.ended !== undefined, expiresAtMs, held };
 }
 
 /** The welcome to a stream. */
-export function welcomeOf({ attachment, state }: OpenStream, stored: StoredStream) {
+export function welcomeOf({ attachment, state, stored }: OpenStream) {
   const highest = state.accepted === 0 ? {} : { highestSeqno: state.accepted - 1 };
   return {
     isDegradedMode: attachment.degraded,
@@ -89,10 +122,17 @@ export function welcomeOf({ attachment, state }: OpenStream, stored: StoredStrea
 export async function* liveChunks(
   reading: Pick<Attachment, "read">,
   state: StreamProgress,
-  { cursor, encoder }: { readonly cursor: string; readonly encoder: StreamEncoder },
+  { cursor, encoder, held }: { readonly cursor: string; readonly encoder: StreamEncoder } & Pick<StoredStream, "held">,
   signal: AbortSignal,
 ): AsyncGenerator<ServerChunk, void> {
-  for (let index = 0; ; index++) {
+  const chunksAfter = async function* (turnId: TurnId, lastEventId: EventId) {
+    for await (const event of reading.read(turnId, lastEventId, signal)) {
+      for (const chunk of encoder.push(event)) if (chunk.eventId > cursor) yield chunk;
+    }
+  };
+  yield* held?.chunks.splice(0) ?? [];
+  for (const { turnId, lastEventId } of held?.read ?? []) yield* chunksAfter(turnId, lastEventId);
+  for (let index = held?.read.length ?? 0; encoder.ended === undefined; index++) {
     let turnId = state.turns[index];
     for (; turnId === undefined; turnId = state.turns[index]) {
       const how = endBetween(state, encoder);
@@ -104,10 +144,7 @@ export async function* liveChunks(
       await state.news.wait(signal);
     }
     encoder.begin();
-    for await (const event of reading.read(turnId, startOfLog, signal)) {
-      for (const chunk of encoder.push(event)) if (chunk.eventId > cursor) yield chunk;
-    }
-    if (encoder.ended !== undefined) return;
+    yield* chunksAfter(turnId, startOfLog);
   }
 }
 
@@ -117,8 +154,11 @@ function endBetween(state: StreamProgress, { segment, turnEnd, blocks }: StreamE
 }
 
 /** The encoder of a stream. `unread` lists the request's fields that Millrace does not use, once the model has the prompt. */
-export function streamEncoder(state: { readonly unread: readonly string[] }): StreamEncoder {
-  return new StreamEncoder({ digest: chainDigest, unread: () => state.unread, told: toldSpent });
+export function streamEncoder(
+  state: { readonly unread: readonly string[] },
+  digest: Digest = chainDigest,
+): StreamEncoder {
+  return new StreamEncoder({ digest, unread: () => state.unread, told: toldSpent });
 }
 
 /** Each attach to the stream gives its failure again and never a prompt, so "try again" alone sends its reader in a circle. */

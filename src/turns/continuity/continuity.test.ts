@@ -104,6 +104,23 @@ describe("Continuity", () => {
     expect(continuity.choose(next)).toMatchObject({ type: "rebuild", reason: "tools_changed" });
   });
 
+  it("keeps a prompt that waits where the turn with its results sent nothing, and forgets other trajectories then", () => {
+    const { continuity } = fakeContinuity();
+    const first = asker({ messages: [user("Look")], tools: [bash] });
+    const calls = [{ callId: "a", name: "bash", arguments: '{"command":"ls"}' }];
+    const answer = assistant("", [{ id: "a", name: "bash", arguments: { command: "ls" } }]);
+    const next = asker({ messages: [user("Look"), answer, toolResult("a", "a.txt")], tools: [bash] });
+    for (const [waits, then] of [
+      [true, "reuse"],
+      [false, "rebuild"],
+    ] as const) {
+      continuity.keep(first, id(1), { text: "", calls, waits });
+      expect(continuity.choose(next).type).toBe("reuse");
+      continuity.giveBack(id(1));
+      expect(continuity.choose(next).type).toBe(then);
+    }
+  });
+
   it("does not mind what clients write anew into their system text each time", () => {
     const text = (date: string, status: string) =>
       `You are a CLI.\n<env>\nToday's date: ${date}\n</env>\nThe current time is ${date}.\n\ngitStatus: on main\n${status}`;

@@ -11,6 +11,7 @@ import {
   drop,
   expire,
   give,
+  giveBack,
   type HistoryChoice,
   has,
   holds,
@@ -94,6 +95,13 @@ export class Continuity {
     this.#state = state;
     this.#options.notes?.kept(cascadeId, clock.now() + idleMs);
     this.#archive(dropped);
+  }
+
+  /** The turn ended before it sent anything: a prompt that waits in the trajectory waits on. */
+  giveBack(cascadeId: CascadeId): void {
+    const { clock, idleMs, notes } = this.#options;
+    this.#state = giveBack(this.#state, cascadeId, clock.monotonic());
+    if (has(this.#state, cascadeId)) notes?.kept(cascadeId, clock.now() + idleMs);
   }
 
   /** The turn ended in a way that leaves the content of its trajectory unknown. */
@@ -276,6 +284,12 @@ export class Conversation {
     const { continuity, asker } = this.#options;
     continuity.keep(asker, cascadeId, visibleAnswer(this.#calls, end));
     if (cascadeId === this.#chosen) this.#chosen = undefined;
+  }
+
+  /** Nothing was sent to the trajectory that was chosen. */
+  giveBack(): void {
+    if (this.#chosen !== undefined) this.#options.continuity.giveBack(this.#chosen);
+    this.#chosen = undefined;
   }
 
   /** Releases the trajectory that was chosen, unless it is kept. */

@@ -94,7 +94,7 @@ describe("an exchange that continues conversations", () => {
     expect(backend.prompts[1]?.text).toMatch(/<conversation-\w{7}>/);
   });
 
-  it("waits for a slow agent once: the turn fails, and the next one builds a fresh trajectory", async () => {
+  it("waits for a slow agent once: the turn fails, and where no prompt waits there the next one builds a fresh trajectory", async () => {
     const backend = new ForgetfulBackend("Hi.", "Bye.");
     Object.assign(backend, { failure: slow, kind: "acp" });
     const { ask } = talk(backend);

@@ -77,6 +77,13 @@ export function give(
   };
 }
 
+/** The turn that has it sent nothing to it. One whose prompt waits is idle again, as it was; another one is forgotten. */
+export function giveBack(state: LiveTrajectories, cascadeId: CascadeId, idleSinceMs: number): LiveTrajectories {
+  const its = state.busy.filter((each) => each.cascadeId === cascadeId && each.waits);
+  const { idle, busy } = drop(state, cascadeId);
+  return { idle: [...idle, ...its.map((each) => ({ ...each, idleSinceMs }))], busy };
+}
+
 /** Whether a trajectory of this owner holds exactly that, in use or not. */
 export function holds({ idle, busy }: LiveTrajectories, owner: string, history: VisibleHistory): boolean {
   return [...idle, ...busy].some((each) => each.owner === owner && same(each.history, history));

@@ -11,7 +11,7 @@ import type { AgentChild, ChildLaunch } from "../wire/agent-child.ts";
 import { type Doors, defaultDoors, removeDeadDoors } from "../wire/door.ts";
 import { shortPath } from "../wire/socket-address.ts";
 import { HostedChild, HostRefusal } from "./hosted-child.ts";
-import { ask } from "./order-host.ts";
+import { ask, isGone } from "./order-host.ts";
 import { spawnChild } from "./spawn-child.ts";
 import { type HostLook, type HostOrders, readyWord } from "./wire.ts";
 
@@ -50,8 +50,8 @@ export function hostless({ folder, doors = defaultDoors }: Pick<HostsOptions, "f
 export class AgentHosts {
   readonly #options: HostsOptions;
   readonly #clock: Clock;
-  /** The doors of the hosts that this gateway has, or has left. */
-  readonly #own = new Set<string>();
+  /** The doors of the hosts that this gateway has or has left, and whether its connection there is over. */
+  readonly #own = new Map<string, "open" | "over">();
   /** Hosts of builds whose messages this one cannot read, until they end. */
   readonly #others = new Map<string, Promise<void>>();
 
@@ -64,19 +64,22 @@ export class AgentHosts {
   async start(launch: ChildLaunch): Promise<AgentChild> {
     const { folder, agent, aloneMs = 600_000, doors = defaultDoors, onHostless } = this.#options;
     const door = doorIn(folder, markOf(agent), randomUUID().slice(0, 8));
-    this.#own.add(door);
+    this.#own.set(door, "open");
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      return await startHost({ launch, agent, door, doors, aloneMs }, this.#clock);
+      const there = await doorsIn(folder);
+      for (const [its, state] of this.#own) if (state === "over" && !there.includes(its)) this.#own.delete(its);
+      return this.#has(door, await startHost({ launch, agent, door, doors, aloneMs }, this.#clock));
     } catch (error) {
+      this.#own.set(door, "over");
       onHostless?.(hostless(this.#options) ?? (error as Error).message);
       return await spawnChild(launch, this.#clock);
     }
   }
 
   /**
-   * Connects to the hosts that this gateway does not have. `isBusy`: the gateway before still has one of them, so it is about to end. Hosts
-   * of other builds end once they are idle.
+   * Connects to the hosts that this gateway does not have. `isBusy`: there is one that cannot be had now, because the gateway before still
+   * has it, or because it did not answer. Hosts of other builds end once they are idle. Rejects where the folder cannot be read.
    */
   async takeOver(
     signal: AbortSignal,
@@ -105,14 +108,19 @@ export class AgentHosts {
     }
   }
 
+  #has(door: string, child: HostedChild): HostedChild {
+    this.#own.set(door, "open");
+    void child.exited.then(() => this.#own.set(door, "over"));
+    return child;
+  }
+
   async #open(door: string, signal: AbortSignal): Promise<HostedChild | "busy" | undefined> {
     try {
       const child = await HostedChild.open(door, "successor", this.#clock);
-      this.#own.add(door);
-      return child;
+      return this.#has(door, child);
     } catch (error) {
-      if (!(error instanceof HostRefusal)) return undefined;
-      if (error.why === "busy") return "busy";
+      if (isGone(error)) return undefined;
+      if (!(error instanceof HostRefusal) || error.why === "busy") return "busy";
       const over = bestEffort(this.#other(door, signal)).then(() => void this.#others.delete(door));
       this.#others.set(door, over);
       return undefined;
@@ -123,26 +131,32 @@ export class AgentHosts {
   async #other(door: string, signal: AbortSignal): Promise<void> {
     const untilMs = this.#clock.monotonic() + otherMs;
     for (;;) {
-      const look = await ask(door, { type: "look" });
+      const look = await ask(door, { type: "look" }).catch(() => ({ running: undefined }));
       if (look === undefined) return;
       if (look.running === 0 || this.#clock.monotonic() >= untilMs) break;
       await this.#clock.sleep(otherLookMs, signal);
     }
-    await ask(door, { type: "end", graceMs: 1_500 });
+    await endHost(door);
   }
 }
 
 /** What each host of this folder says of itself. A door without a host is removed. */
 export async function lookAtHosts(folder: string): Promise<readonly HostLook[]> {
-  const looks = await Promise.all((await doorsIn(folder)).map((door) => ask(door, { type: "look" })));
+  const look = (door: string) => ask(door, { type: "look" }).catch(() => undefined);
+  const looks = await Promise.all((await doorsIn(folder).catch(() => [])).map(look));
   return looks.filter((look) => look !== undefined);
 }
 
 /** Ends every host of this folder, and its agent. Resolves once all of them are gone, with what they said before. */
 export async function endHosts(folder: string): Promise<readonly HostLook[]> {
   const looks = await lookAtHosts(folder);
-  await Promise.all((await doorsIn(folder)).map((door) => ask(door, { type: "end", graceMs: 1_500 })));
+  await Promise.all((await doorsIn(folder).catch(() => [])).map(endHost));
   return looks;
+}
+
+/** Resolves once the host is gone. */
+async function endHost(door: string): Promise<void> {
+  await bestEffort(ask(door, { type: "end", graceMs: 1_500 })); // it ends without an answer
 }
 
 /** Starts a host's process and connects to it. */
@@ -177,7 +191,10 @@ async function startHost(orders: HostOrders, clock: Clock): Promise<HostedChild>
 }
 
 async function doorsIn(folder: string, mark = ""): Promise<readonly string[]> {
-  const names = await readdir(folder).catch(() => []);
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (isGone(error)) return [];
+    throw error;
+  });
   return names.filter((name) => name.startsWith(mark) && name.endsWith(doorEnding)).map((name) => join(folder, name));
 }
 

@@ -47,13 +47,19 @@ export async function answered(
   }
 }
 
-/** A host's answer; undefined where it gives none. */
+/** A host's answer; undefined where the system says that there is no such host. Rejects for one that does not answer. */
 export async function ask(door: string, order: Order): Promise<HostLook | undefined> {
   try {
     const { socket, first } = await answered(door, order);
     socket.destroy();
     return parseJson(first) as HostLook; // a host's
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
   }
+}
+
+/** The system says that no such program runs. Another error says only that it cannot be reached now. */
+export function isGone(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR", "ECONNREFUSED"].includes((error as NodeJS.ErrnoException).code ?? "");
 }

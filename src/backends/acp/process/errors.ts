@@ -138,6 +138,15 @@ export function slowStart(agent: string, method: string, { isSilent }: { readonl
   });
 }
 
+/** The program that has the conversation lives and cannot be reached: it may still work on a prompt, so no other one is sent. */
+export function notReached(agent: string): MillraceError {
+  const message = `The agent "${agent}" still has this conversation, and could not be reached for a minute. Nothing was sent.`;
+  return new MillraceError("upstream_timeout", message, {
+    hint: "Send the request again. If this repeats, `millrace stop --agents` ends the agent; the next request then begins anew.",
+    retryAfterMs: 5_000,
+  });
+}
+
 /** Anything that a call of an agent threw, as ours. */
 export function agentError(error: unknown, context: AgentErrorContext): MillraceError {
   if (isMillraceError(error)) return error;

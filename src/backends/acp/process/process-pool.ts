@@ -31,7 +31,7 @@ export interface PoolOptions<P extends PoolProcess> {
   readonly restartMs: number;
   /** Starts a process, hands it to `onChild`, and sends `initialize`. */
   readonly start: (launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal) => Promise<P>;
-  /** The processes that the gateway before left since the last call. `isBusy`: it still has one, so it is about to end. */
+  /** The processes that the gateway before left since the last call. `isBusy`: there is one that cannot be had now. */
   readonly takeOver?: (
     signal: AbortSignal,
   ) => Promise<{ readonly left: readonly LeftProcess<P>[]; readonly isBusy: boolean }>;
@@ -124,8 +124,8 @@ export class ProcessPool<P extends PoolProcess> {
   }
 
   /**
-   * The process that has this session open, if any has: one of this gateway's, or one that the gateway before left. `busy`: that one still
-   * has a process of this agent, which may have the session.
+   * The process that has this session open, if any has: one of this gateway's, or one that the gateway before left. `busy`: there is a
+   * process of this agent that cannot be had now, and it may have the session.
    */
   async leaseHolding(sessionId: string): Promise<Lease<P> | "busy" | undefined> {
     const here = this.#holding(sessionId);
@@ -158,9 +158,9 @@ export class ProcessPool<P extends PoolProcess> {
     await Promise.all([...this.#slots.values()].map((slot) => this.#leave(slot)));
   }
 
-  /** Takes over what the gateway before left until now. Answers whether that one still has a process. Never rejects. */
+  /** Takes over what the gateway before left until now. Answers whether there may be a process that cannot be had now. Never rejects. */
   async #takeOver(): Promise<boolean> {
-    let isBusy = false;
+    let isBusy = true; // as long as nobody could look
     const look = async () => {
       const found = await this.#options.takeOver?.(this.#closing.signal);
       isBusy = found?.isBusy === true;

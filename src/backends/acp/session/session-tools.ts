@@ -87,6 +87,11 @@ export class SessionTools {
     return this.#in("given");
   }
 
+  /** Whether the agent waits for results, or its relay is not back to tell. */
+  get mayWait(): boolean {
+    return this.fresh.length + this.given.length > 0 || !this.#door.isConnected;
+  }
+
   /** How many of the calls that the client has are gone: the agent did not wait for their results. */
   get lost(): number {
     return this.#in("lost").length;

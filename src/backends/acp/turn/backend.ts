@@ -27,8 +27,10 @@ async function takeUp({ spec, pool, notes }: AgentParts, cascadeId: CascadeId): 
   return lease === "busy" ? undefined : () => lease?.release();
 }
 
+const waitsMessage = "A prompt of the gateway before waits for results in this session.";
+
 /**
- * Stops the session if it still works, and deletes it if the agent can delete sessions. To delete a session that no process has
+ * Stops the session if it still works, unless the gateway before left a prompt there that waits for results, and deletes it if the agent can delete sessions. To delete a session that no process has
  * open, a process is started if none runs. An agent that cannot delete is not started.
  */
 async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
@@ -41,6 +43,8 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   if (here === undefined) await parts.hosts?.othersOver(signal);
   else {
     try {
+      const { isLeft, running, tools } = here.process.sessions.get(id) ?? {};
+      if (isLeft === true && running !== undefined && tools?.mayWait === true) throw turnFailure(waitsMessage);
       await discardSession(parts, here.process, id);
     } finally {
       here.release();

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { access } from "node:fs/promises";
@@ -14,6 +15,7 @@ import { promptFor } from "../../prompt.fake.ts";
 import { openAcpAgent } from "../agent.ts";
 import { SessionNotes } from "../session/session-notes.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
+import { defaultDoors, openDoor } from "../wire/door.ts";
 import { continueParked } from "./begin-turn.ts";
 
 const session = { sessionId: "s", modes: { currentModeId: "ask", availableModes: [{ id: "ask" }] } };
@@ -101,8 +103,13 @@ function asking(child: PlayedAgent) {
   return async (more: Partial<Prompt> = {}): Promise<TurnEventBody | undefined> => (await all(more))[0];
 }
 
-/** A gateway with this agent. */
-function open(child: PlayedAgent, folder = mkdtempSync(join(tmpdir(), "millrace-begin-")), command = "slow") {
+/** A gateway with this agent; its hosts, if it has any, are in `agents`. */
+function open(
+  child: PlayedAgent,
+  folder = mkdtempSync(join(tmpdir(), "millrace-begin-")),
+  command = "slow",
+  hosts?: { readonly folder: string },
+) {
   const spec = {
     name: "slow",
     ide: "slow",
@@ -112,7 +119,7 @@ function open(child: PlayedAgent, folder = mkdtempSync(join(tmpdir(), "millrace-
     environment: {},
     folder,
   } as const;
-  const agent = openAcpAgent(spec, { clock: child.clock, startChild: async () => child });
+  const agent = openAcpAgent(spec, { clock: child.clock, startChild: async () => child, ...(hosts && { hosts }) });
   onTestFinished(async () => {
     await agent.close();
     rmSync(folder, { recursive: true, force: true });
@@ -233,6 +240,28 @@ test("a session whose relay is gone is not gone on with: its calls would reach n
   const gone = { type: "failed", error: { message: "The agent no longer has the conversation to continue." } };
   expect(await child.whileTimePasses(ask({ ...continued, native }))).toMatchObject([gone]);
   expect(child.count("session/prompt")).toBe(1);
+});
+
+test("a host that listens and cannot be had is not gone: the turn waits a minute, and sends nothing", async () => {
+  const child = new PlayedAgent();
+  const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
+  const name = `${createHash("sha256").update("slow").digest("hex").slice(0, 8)}-00000001.agent`;
+  const door = openDoor(join(folder, name), defaultDoors, (socket) => void socket.end());
+  await door.opened;
+  const ask = askingAll(child, folder, "slow", { folder });
+  const failed = {
+    type: "failed",
+    error: { code: "upstream_timeout", message: expect.stringContaining("Nothing was sent") },
+  };
+  expect(await child.whileTimePasses(ask(continued))).toMatchObject([failed]);
+  expect(child.clock.monotonic()).toBeGreaterThanOrEqual(60_000);
+  expect(child.asked).toEqual([]);
+  door.close();
+  expect((await child.whileTimePasses(ask(continued))).at(-1)).toMatchObject({
+    type: "failed",
+    error: { code: "upstream_failed" },
+  });
+  expect(child.count("session/load")).toBe(1);
 });
 
 test("a prompt that the agent refuses because it gave up the session is asked anew, with the whole history", async () => {

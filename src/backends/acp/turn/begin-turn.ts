@@ -2,7 +2,8 @@ import { bestEffort, notNeeded, orAborted, within } from "../../../base/async.ts
 import type { NativePrompt, Prompt } from "../../backend.ts";
 import { servesTools } from "../known/own-settings.ts";
 import { untilSlow } from "../process/agent-starter.ts";
-import { turnFailure, twiceIfKilled } from "../process/errors.ts";
+import { notReached, turnFailure, twiceIfKilled } from "../process/errors.ts";
+import type { Lease } from "../process/process-pool.ts";
 import { type AgentParts, configure, launchOf } from "../session/agent-parts.ts";
 import { type AgentProcess, NoDoor } from "../session/agent-process.ts";
 import type { AcpTurn } from "../session/held-session.ts";
@@ -13,7 +14,10 @@ import type { SessionTools } from "../session/session-tools.ts";
 import { untilQuiet } from "./drain.ts";
 import { readReplay } from "./stored-turn.ts";
 
-/** How long a follow-up waits for a relay that looks for the new gateway; ms. */
+/** How long a follow-up waits for a process that lives and cannot be reached, and how long between two looks; ms. */
+const reachMs = 60_000;
+const againMs = 500;
+/** How long a session in which nothing waits is worth waiting for, whose relay looks for the new gateway; ms. */
 const relayMs = 5_000;
 
 /** The session of a turn, what to ask it, and its prompt where one waits for results: then nothing is asked. */
@@ -71,18 +75,19 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
   const prompt = asProse(turn.prompt);
   const logged = sessionIdOf(parts.spec.name, continues);
   if (logged === undefined) throw turnFailure(otherAgentMessage);
-  let here = await parts.pool.leaseHolding(logged); // then no other session took its place
+  let here = await reach(turn, logged); // then no other session took its place
   const itself = { id: logged, before: 0, isDiscarded: false };
   const { id, before, isDiscarded } = here === undefined ? await parts.notes.last(logged) : itself;
   if (isDiscarded) throw turnFailure(goneMessage);
   if (id !== logged) held.replaced = logged;
-  here ??= await parts.pool.leaseHolding(id);
-  if (here === "busy") throw turnFailure(busyMessage);
+  if (id !== logged) here = await reach(turn, id);
+  if (here === "busy") throw notReached(parts.spec.name);
   const session = here?.process.sessions.get(id);
   if (here !== undefined && session !== undefined) {
     held.hold(here, undefined); // until it is known to be free it is another turn's
     if (session.isHeld || (session.tools === undefined && session.running !== undefined))
       throw turnFailure(busyMessage);
+    if (session.tools !== undefined) await untilRelayIsBack(turn, session);
     held.hold(here, session);
     if (session.tools !== undefined)
       return { ...(await goOnNatively(turn, here.process, session, session.tools)), before };
@@ -106,6 +111,47 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
   });
 }
 
+/** What `look` finds, which takes a moment each time; undefined where it found nothing for `ms`. The turn counts as alive meanwhile. */
+async function lookFor<T>(turn: AcpTurn, ms: number, look: () => Promise<T | undefined>): Promise<T | undefined> {
+  const { clock } = turn.parts;
+  const untilMs = clock.monotonic() + ms;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined || clock.monotonic() >= untilMs) return found;
+    turn.options.onAlive();
+  }
+}
+
+/**
+ * The process that has the session; undefined where the system says that there is none. One that only cannot be reached may still work on
+ * a prompt, so it is waited for; `busy` after a minute.
+ */
+export async function reach(turn: AcpTurn, id: string): Promise<Lease<AgentProcess> | "busy" | undefined> {
+  const { pool, clock } = turn.parts;
+  const found = await lookFor(turn, reachMs, async () => {
+    const lease = await pool.leaseHolding(id);
+    if (lease !== "busy") return { lease };
+    await clock.sleep(againMs, turn.signal);
+    return undefined;
+  });
+  return found === undefined ? "busy" : found.lease;
+}
+
+/**
+ * Waits for the relay of a session, which comes back to a new gateway by itself. A prompt that waits for the results is not given up before it
+ * has ended: after a minute this throws `upstream_timeout`, and the prompt waits on.
+ */
+async function untilRelayIsBack(turn: AcpTurn, { tools, running }: OpenSession): Promise<void> {
+  const { spec, clock } = turn.parts;
+  const waiting = turn.prompt.native?.results === undefined ? undefined : running;
+  const back = tools?.connection.then(() => "back") ?? Promise.resolve("gone");
+  const ended = waiting?.ended.then(() => "gone");
+  const news = orAborted(Promise.race([back, ...(ended === undefined ? [] : [ended])]), turn.signal);
+  const found = await lookFor(turn, waiting === undefined ? relayMs : reachMs, () => within(news, againMs, clock));
+  if (found === undefined && waiting !== undefined) throw notReached(spec.name);
+  if (found !== "back") throw turnFailure(goneMessage);
+}
+
 /** A session whose agent has the client's tools: its prompt waits for results, or it is free for the next one. */
 async function goOnNatively(
   turn: AcpTurn,
@@ -116,9 +162,7 @@ async function goOnNatively(
   const { parts, prompt } = turn;
   const { native } = prompt;
   parts.native.parked.goOn(session.id);
-  const back = orAborted(tools.connection, turn.signal).then(() => true); // it comes back to a new gateway by itself
-  const isThere = (await within(back, relayMs, parts.clock)) === true;
-  if (native === undefined || !isThere) throw turnFailure(goneMessage);
+  if (native === undefined) throw turnFailure(goneMessage);
   const waiting = session.running?.end === undefined ? session.running : undefined;
   const results = native.results?.map(({ callId }) => callId);
   if (waiting !== undefined && results !== undefined) await takeUp(turn, process, session, results);

@@ -7,6 +7,7 @@ import type { AgentProcess } from "../session/agent-process.ts";
 import type { AcpTurn } from "../session/held-session.ts";
 import type { OpenSession } from "../session/open-session.ts";
 import { isWork, UpdateReader } from "../session/updates.ts";
+import type { TokenCounts } from "../wire/token-counts.ts";
 
 /** A turn whose prompt may have reached the agent, and the part of the answer that its reader already holds. */
 export interface TurnPlace {
@@ -20,6 +21,8 @@ export interface TurnPlace {
   readonly answered: boolean;
   /** How many processes have ended under it in this gateway. */
   readonly deaths: number;
+  /** The tokens that a process told of it before it ended. */
+  readonly told?: TokenCounts | undefined;
   /** It sent no prompt: it gave results to one that waited. */
   readonly goesOn?: true;
 }

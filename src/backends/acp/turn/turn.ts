@@ -1,7 +1,7 @@
 import { bestEffort } from "../../../base/async.ts";
 import { writeJson } from "../../../base/json.ts";
 import { isTerminal, type TurnEventBody } from "../../../log/event.ts";
-import { type AnswerSoFar, answerDiff, emptyAnswer } from "../../answer-diff.ts";
+import { answerDiff, emptyAnswer } from "../../answer-diff.ts";
 import { type Batch, type Prompt, parkedReason, type ResumePoint, type RunOptions } from "../../backend.ts";
 import { estimatedUsage } from "../../turn-usage.ts";
 import type { LinesLost } from "../host/wire.ts";
@@ -15,7 +15,7 @@ import { rulesOf } from "../session/prompt-blocks.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
 import { cascadeIdOf, sessionIdOf } from "../session/session-notes.ts";
 import { usageEvent } from "../wire/token-counts.ts";
-import { asNative, asProse, begin, beginNatively, goneMessage, versionOf } from "./begin-turn.ts";
+import { asNative, asProse, begin, beginNatively, goneMessage, reach, versionOf } from "./begin-turn.ts";
 import { conclude, ignoresTools } from "./conclusion.ts";
 import { drain } from "./drain.ts";
 import { findStoredTurn, type SessionState, type TurnPlace } from "./stored-turn.ts";
@@ -120,7 +120,7 @@ async function openHere(
   { sessionId, fromStep, answered, goesOn }: TurnPlace,
 ): Promise<RunningPrompt | undefined> {
   const { parts, prompt, held } = turn;
-  const lease = await parts.pool.leaseHolding(sessionId);
+  const lease = await reach(turn, sessionId);
   if (lease === "busy") throw turnFailure(elsewhereMessage);
   if (lease === undefined) await parts.hosts?.othersOver(turn.signal, turn.options.onAlive); // then the stored session is read
   const session = lease?.process.sessions.get(sessionId);
@@ -189,7 +189,13 @@ async function* follow(turn: AcpTurn, begun: TurnPlace, running: RunningPrompt):
   if (begun.deaths > 0) throw turnFailure(diedTwiceMessage(end.how));
   yield* recover(
     turn,
-    { ...begun, sent, answered: begun.answered || running.isAccepted, deaths: begun.deaths + 1 },
+    {
+      ...begun,
+      sent,
+      answered: begun.answered || running.isAccepted,
+      deaths: begun.deaths + 1,
+      told: running.reader.tokens,
+    },
     end.how,
   );
 }
@@ -215,7 +221,7 @@ async function* recover(turn: AcpTurn, begun: TurnPlace, how?: string): AsyncGen
     yield* follow(turn, { ...begun, sessionId: session.id }, running);
     return;
   }
-  yield* fromReplay(turn, begun.sent, found, how);
+  yield* fromReplay(turn, begun, found, how);
 }
 
 /** The whole history as one more prompt, in a new session, which takes the place of the turn's session. Tools go the way that they went. */
@@ -271,7 +277,7 @@ function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], r
 
 async function* fromReplay(
   turn: AcpTurn,
-  sent: AnswerSoFar,
+  { sent, told }: TurnPlace,
   { type, turn: { reader } }: Exclude<SessionState, { readonly type: "absent" }>,
   how: string | undefined,
 ): AsyncGenerator<Batch, void> {
@@ -280,7 +286,7 @@ async function* fromReplay(
   if (events.length > 0) yield events;
   turn.signal.throwIfAborted();
   if (!isWhole) throw turnFailure(cutMessage(how));
-  yield* conclusion(turn, { type: "answered", stopReason: "end_turn", tokens: undefined }, { reader });
+  yield* conclusion(turn, { type: "answered", stopReason: "end_turn", tokens: reader.tokens ?? told }, { reader });
 }
 
 /** Usage and the terminal event. The session is discarded after that: until the end is stored it is the only evidence. */

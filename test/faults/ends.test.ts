@@ -1,22 +1,31 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { Simulator } from "../../simulator/index.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { mayMount, smallDisk } from "../support/small-disk.ts";
-import { gateway, openai, simulator } from "../support/world.ts";
+import { gateway, model as ideModel, openai, simulator } from "../support/world.ts";
 import { ask, prompted } from "./acp-machine.ts";
 
-/* What happens around the end of an agent's answer in an orderly life: a stop, a full disk. */
+/*
+ * What happens around the end of an answer in an orderly life: a stop, a full disk. `MILLRACE_ENDS=25` tries 25 stops, of 200 answers over
+ * an agent, 200 over a language server, and 150 that are cut; CI tries a few.
+ */
 
 type Served = Awaited<ReturnType<typeof gateway>>;
+const rounds = Number(process.env["MILLRACE_ENDS"] ?? 5);
 const size = 1_200;
+/** Hundreds of turns would spend a plan; an agent has one model that costs nothing. */
+const freeModel = "swe-1.6:slow";
+const free = { plan: { unlimited: true } } as const;
+/** 4,000 characters a second: 200 of them are 50 ms. */
 const answer = { rate: 4_000, size };
 
-function post({ url, key }: Served, name: string): Promise<Response> {
+function post({ url, key }: Served, name: string, model?: string): Promise<Response> {
   return fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json", "idempotency-key": name },
-    body: JSON.stringify({ ...ask(`write for ${name}`), stream: true }),
+    body: JSON.stringify({ ...ask(`write for ${name}`, model), stream: true }),
   });
 }
 
@@ -37,14 +46,29 @@ async function read(response: Response, onText: (length: number) => void = () =>
   return { text: content(), isWhole: body.includes('"finish_reason":"stop"') && body.includes("[DONE]") };
 }
 
-/** 4,000 characters a second: 200 of them are 50 ms. */
-const moments = [size - 200, size - 80, size - 20, size - 1, size];
+/** When each round stops its gateway, from 50 ms before the end of the first answer to 50 ms after it; ms. */
+const moments = Array.from({ length: rounds }, (_, round) => Math.round((round / Math.max(1, rounds - 1)) * 100) - 50);
 
-test.runIf(process.platform !== "win32")(
-  "a gateway that is stopped around the end of eight answers loses none and asks for none again",
-  async () => {
+const upstreams = [
+  {
+    name: "an agent",
+    options: { profile: "devin-3" },
+    model: freeModel,
+    prompts: async (ide: Simulator) => prompted(ide),
+  },
+  {
+    name: "a language server",
+    options: {},
+    model: ideModel,
+    prompts: async (ide: Simulator) => (await ide.report()).messages.map(({ text }) => text),
+  },
+] as const;
+
+test.runIf(process.platform !== "win32").each(upstreams)(
+  "a gateway that is stopped around the end of eight answers of $name loses none and asks for none again",
+  async ({ options, model, prompts }) => {
     const home = temporaryHome();
-    const ide = await simulator({ home, profile: "devin-3", turn: answer });
+    const ide = await simulator({ home, ...options, ...free, turn: answer });
     const names: string[] = [];
     for (const [round, moment] of moments.entries()) {
       const eight = Array.from({ length: 8 }, (_, client) => `${round}-${client}.`);
@@ -52,44 +76,60 @@ test.runIf(process.platform !== "win32")(
       const first = await gateway({ home });
       let isStopped = false;
       const stopAt = (length: number) => {
-        if (isStopped || length < moment) return;
+        if (isStopped || length < Math.min(size, size + moment * 4)) return;
         isStopped = true;
-        process.kill(first.pid, "SIGTERM");
+        setTimeout(() => process.kill(first.pid, "SIGTERM"), Math.max(0, moment));
       };
-      await Promise.all(eight.map(async (name) => read(await post(first, name), stopAt).catch(() => {})));
+      await Promise.all(eight.map(async (name) => read(await post(first, name, model), stopAt).catch(() => {})));
+      stopAt(size);
       await first.ended;
       const second = await gateway({ home });
-      const again = await Promise.all(eight.map(async (name) => read(await post(second, name))));
-      expect(again.map(({ text, isWhole }) => [isWhole, text.length >= size])).toEqual(eight.map(() => [true, true]));
+      const again = await Promise.all(eight.map(async (name) => read(await post(second, name, model))));
+      expect([moment, ...again.map(({ text, isWhole }) => isWhole && text.length >= size)]).toEqual([
+        moment,
+        ...eight.map(() => true),
+      ]);
       await second.stop();
     }
-    const counts = names.map((name) => prompted(ide).filter((text) => text.includes(`write for ${name}`)).length);
+    const taken = await prompts(ide);
+    const counts = names.map((name) => taken.filter((text) => text.includes(`write for ${name}`)).length);
     expect(counts).toEqual(names.map(() => 1));
   },
-  600_000,
+  60_000 + rounds * 60_000,
 );
 
 test.runIf(process.platform !== "win32")(
   "`stop --agents` in the middle of answers names the turns that it cuts, and none of them passes as whole",
   async () => {
     const home = temporaryHome();
-    const ide = await simulator({ home, profile: "devin-3", turn: { ...answer, holdAfter: 600 } });
-    const first = await gateway({ home });
-    const open = await post(first, "cut");
-    const begun = Promise.withResolvers<void>();
-    const cut = read(open, () => begun.resolve());
-    await begun.promise;
-    const { stdout } = await millrace(["stop", "--agents"], { home });
-    expect(stdout).toMatch(/Ended: devin \(process \d+, 1 prompt runs\)/);
-    expect(stdout).toContain(`Their answers are cut: ${open.headers.get("x-millrace-turn")}.`);
-    expect((await cut).isWhole).toBe(false);
-    await ide.setTurn(answer);
-    const again = await (await post(await gateway({ home }), "cut")).text();
-    expect(again).toContain('"error"');
-    expect(again).not.toContain('"finish_reason":"stop"');
-    expect(prompted(ide).filter((text) => text.includes("write for cut"))).toHaveLength(1);
+    const ide = await simulator({ home, profile: "devin-3", ...free, turn: { ...answer, holdAfter: 600 } });
+    const names: string[] = [];
+    for (let round = 0; round < rounds; round++) {
+      await ide.setTurn({ ...answer, holdAfter: 600 });
+      const six = Array.from({ length: 6 }, (_, client) => `cut-${round}-${client}.`);
+      names.push(...six);
+      const first = await gateway({ home });
+      const opened = await Promise.all(six.map((name) => post(first, name, freeModel)));
+      const begun = six.map(() => Promise.withResolvers<void>());
+      const cut = opened.map((response, at) => read(response, () => begun[at]?.resolve()));
+      await Promise.all(begun.map(({ promise }) => promise));
+      const { stdout } = await millrace(["stop", "--agents"], { home });
+      expect(stdout).toMatch(/Ended: devin \(process \d+, 6 prompts run\)/);
+      for (const { headers } of opened) expect(stdout).toContain(headers.get("x-millrace-turn"));
+      expect((await Promise.all(cut)).map(({ isWhole }) => isWhole)).toEqual(six.map(() => false));
+      await ide.setTurn(answer);
+      const second = await gateway({ home });
+      const again = await Promise.all(six.map(async (name) => (await post(second, name, freeModel)).text()));
+      for (const text of again) {
+        expect(text).toContain('"error"');
+        expect(text).not.toContain('"finish_reason":"stop"');
+      }
+      await second.stop();
+    }
+    const counts = names.map((name) => prompted(ide).filter((text) => text.includes(`write for ${name}`)).length);
+    expect(counts).toEqual(names.map(() => 1));
   },
-  120_000,
+  60_000 + rounds * 60_000,
 );
 
 test.runIf(mayMount)(
