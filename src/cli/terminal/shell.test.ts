@@ -41,7 +41,7 @@ describe("lines for a shell", () => {
         setFromCommand("K", command, "powershell"),
         addToFile("K", command, [".continue", ".env"], "powershell"),
       ];
-      for (const line of lines) expect(await powershellErrors(`${line}\n`), line).toEqual([]);
+      expect(await powershellErrors(`${lines.join("\n")}\n`)).toEqual([]);
     },
   );
 
