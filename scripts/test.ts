@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 /**
  * `npm test [-- SUITE [NAME] [ARGUMENTS]]`. Without a suite: what takes a minute, which are the quick unit tests and the main job end to end.
- * `all` are also the slow ones, the other end-to-end tests and the model of the stream protocol. A file is looked for in all of them. A run has a
+ * `all` are also the slow ones, the other end-to-end tests and the model of the stream protocol; `slow` are these alone. A file is looked for in all of them. A run has a
  * temporary folder of its own, which ends with it. Other arguments go to the suite: a file or an option of Vitest, or the options that a run's own file describes.
  */
 const root = join(import.meta.dirname, "..");
@@ -14,6 +14,7 @@ const root = join(import.meta.dirname, "..");
 /** Suites of tests that state one behaviour each: the projects of Vitest in each. */
 const stated: Readonly<Record<string, readonly string[]>> = {
   all: ["unit", "slow", "e2e", "search"],
+  slow: ["slow", "e2e", "search"],
   unit: ["unit", "slow"],
   e2e: ["e2e"],
   faults: ["faults"],
@@ -41,6 +42,7 @@ const programs: Readonly<Record<string, readonly string[]>> = {
   browser: ["vitest", "run", "--project", "browser"],
   runtimes: ["scripts/runtimes.ts"],
   windows: ["test/windows/run.ts"],
+  environment: ["test/environment/run.ts"],
 };
 
 /** The suites that have several runs, by the name of each run. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -62,4 +62,13 @@ test("the systems and runtimes that the package is for are all tried", () => {
     os: ["ubuntu-latest", "macos-latest", "windows-latest"],
     runtime: ["22", "24", "26", "bun"],
   });
+});
+
+test("a step of .ci/run that may be left out names paths that exist", () => {
+  const script = readFileSync(join(root, ".ci/run"), "utf8");
+  const product = /^product=\(([^)]*)\)$/m.exec(script)?.[1] ?? "";
+  const steps = [...script.matchAll(/^ *since (\S+) (.*?) -- /gm)];
+  expect(steps.length).toBeGreaterThan(5);
+  const named = steps.flatMap(([, , paths = ""]) => paths.replace('"${product[@]}"', product).split(" "));
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

@@ -1,7 +1,7 @@
-import { mkdtemp } from "node:fs/promises";
-import { arch, platform, tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { arch, platform } from "node:os";
+import { resolve } from "node:path";
 import process from "node:process";
+import { makeTemporaryFolder } from "../src/base/node/user.ts";
 import { Editor, runsEditor } from "./editor.ts";
 import { startExtensionServer } from "./extension-server.ts";
 import { install } from "./install.ts";
@@ -21,7 +21,7 @@ export type { Simulator } from "./simulator.ts";
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const config = parseSimulatorOptions(options);
   const ownHome = config.home === undefined;
-  const home = resolve(config.home ?? (await mkdtemp(join(tmpdir(), "millrace-simulator-"))));
+  const home = resolve(config.home ?? makeTemporaryFolder("millrace-simulator-"));
   const profile = profiles[config.profile];
   const ideVersion = config.ideVersion ?? profile.ideVersion;
   const system = config.platform ?? systemOf(platform());

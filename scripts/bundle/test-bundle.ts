@@ -31,6 +31,7 @@ export async function testBundle(): Promise<string> {
     utimesSync(folder, new Date(), new Date());
     return folder;
   }
+  process.stderr.write("Building Millrace from these sources, once for each state of them …\n");
   mkdirSync(bundles, { recursive: true });
   const unfinished = mkdtempSync(join(bundles, "unfinished-"));
   try {

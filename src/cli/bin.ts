@@ -8,8 +8,7 @@ if (major < 22 || (major === 22 && minor < 13)) {
   );
   process.exit(69);
 }
-// An empty HOME names the working folder; without it Node asks the system for the user's home.
-if (process.env["HOME"] === "") delete process.env["HOME"];
+(await import("../base/node/user.ts")).settleHome(process.env);
 // In Bun every HTTP request of the process may go to a proxy, also those to the language server.
 if (process.versions["bun"] !== undefined) (await import("../base/node/loopback.ts")).exemptLoopback();
 // Node's own answer to SIGUSR1 is an inspector, through which every user of the machine could run code here.

@@ -17,6 +17,8 @@ export interface World {
 
 /** Wine 10 is the first that Node 24 runs under; Debian 13 has it. */
 const debian = "trixie";
+/** The most that one program may take: a server of Wine that crashed ends nothing by itself. */
+const limitS = 540;
 const packages = "wine64,wine,ca-certificates,procps";
 
 /** The world of this machine, made where it is missing; a sentence that says why where it cannot be made. */
@@ -90,8 +92,9 @@ function installNodes(cache: string, shared: string): string | undefined {
 async function runInside(folder: string, command: readonly string[]): Promise<number> {
   const name = `output-${process.pid}`;
   const output = join(folder, "w", name);
+  mkdirSync(join(folder, "w/read-only"), { recursive: true });
   writeFileSync(output, "");
-  const enter = `mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" sh -c 'cd /w && "$@" >"/w/$0" 2>&1 </dev/null; code=$?; wineserver -k; wineserver -w; exit $code' ${name} "$@"`;
+  const enter = `mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && mount -t tmpfs -o ro tmpfs "$0/w/read-only" && exec chroot "$0" sh -c 'cd /w && timeout -k 5 ${limitS} "$@" >"/w/$0" 2>&1 </dev/null; code=$?; timeout 20 wineserver -k; timeout 20 wineserver -w; exit $code' ${name} "$@"`;
   const wine = { LC_ALL: "C.UTF-8", WINEPREFIX: "/w/prefix", WINEDEBUG: "-all", DISPLAY: "", XDG_RUNTIME_DIR: "/tmp" };
   const env = { PATH: process.env["PATH"], HOME: "/root", ...wine };
   const own = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"];

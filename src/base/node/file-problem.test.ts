@@ -18,6 +18,8 @@ test.each([
   ["ENOENT", "mkdir", "/a", "/a cannot be written: the disk may be read-only."],
   ["EEXIST", "mkdir", "/a", "/a cannot be written: a file stands where a folder must be."],
   ["ENOTDIR", "open", "/a/b", "/a/b cannot be written: a file stands where a folder must be."],
+  ["ENOENT", "mkdtemp", "/a/b-XXXXXX", "/a/b-XXXXXX cannot be written: its folder is missing."],
+  ["EROFS", "mkdtemp", "/a/b-XXXXXX", "/a/b-XXXXXX cannot be written: the disk is read-only."],
   ["EIO", "fsync", undefined, "A file of Millrace cannot be written: the disk reports an error."],
 ])("%s of %s on %s is told as it is", (code, syscall, path, message) => {
   expect(fileProblem(failure(code, syscall, path))).toMatchObject({ code: "degraded", message });

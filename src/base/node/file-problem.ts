@@ -1,11 +1,15 @@
 import { MillraceError, toMillraceError } from "../errors.ts";
 
 const writable = "Make it writable, or set MILLRACE_HOME to a folder that you can write to.";
+const temporary = "Set TMPDIR to a folder that you can write to.";
 const space = "Free some space, then try again.";
 const look = "Look at its folder with `ls -ld`. It must be yours.";
 const files = "Raise the limit (`ulimit -n 4096`), or end programs that keep many files open.";
 const place = "Remove that file, or set MILLRACE_HOME to another folder.";
 const reasons: Readonly<Record<string, readonly [why: string, hint: string]>> = {
+  "ENOENT of mkdtemp": ["its folder is missing", temporary],
+  "EROFS of mkdtemp": ["the disk is read-only", temporary],
+  "EACCES of mkdtemp": ["you may not write there", temporary],
   EROFS: ["the disk is read-only", writable],
   "ENOENT of mkdir": ["the disk may be read-only", writable],
   ENOSPC: ["the disk is full", space],

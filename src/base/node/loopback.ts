@@ -2,6 +2,7 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import process from "node:process";
 import { Readable } from "node:stream";
+import { MillraceError } from "../errors.ts";
 
 /** The names of this machine. Without brackets: httpx refuses an entry with them. Source: docs/dev/wire/processes.md, "Proxies". */
 const names = ["127.0.0.1", "localhost", "::1"];
@@ -39,6 +40,17 @@ export function loopbackAgent(url: URL): Agent | HttpsAgent | undefined {
   if (!/^(?:127(?:\.\d+){3}|\[::1\]|(?:.+\.)?localhost)$/.test(url.hostname)) return undefined;
   if (process.versions["bun"] !== undefined) exemptLoopback();
   return url.protocol === "https:" ? new HttpsAgent() : new Agent();
+}
+
+/** The error of a server that cannot listen because this machine has no such address; undefined for any other reason. */
+export function noSuchAddress(error: unknown, host = "127.0.0.1"): MillraceError | undefined {
+  if ((error as NodeJS.ErrnoException).code !== "EADDRNOTAVAIL") return undefined;
+  const hint =
+    "Start the loopback interface (`ip link set lo up`), or give `serve` an address that this machine has: `--host ::1`.";
+  return new MillraceError("degraded", `This machine has no address ${host}, so nothing can listen there.`, {
+    hint,
+    cause: error,
+  });
 }
 
 const agent = new Agent();

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Simulator, startSimulator } from "../../../simulator/index.ts";
+import { makeTemporaryFolder } from "../../base/node/user.ts";
 import { defaultModel, listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readSettings } from "../compose/settings.ts";
@@ -40,23 +40,20 @@ export const demoCommand = defineCommand({
   ],
   async run({ options }, context) {
     const { io, out, signal } = context;
-    const home = mkdtempSync(join(tmpdir(), "millrace-demo-"));
-    const simulator = await startSimulator({
-      home,
-      ...(options.modelUrl === undefined ? {} : { modelUrl: options.modelUrl }),
-    });
+    const home = makeTemporaryFolder("millrace-demo-");
+    let simulator: Simulator | undefined;
     const own = Object.entries(io.env).filter(([name]) => !name.startsWith("MILLRACE_"));
     // never the real IDE, which may run beside
     const env = { ...Object.fromEntries(own), MILLRACE_HOME: join(home, ".millrace"), MILLRACE_IDE_ONLY_HOME: home };
     const ownIo = { ...io, env, homeFolder: home };
     const inDemo: CommandContext = { ...context, io: ownIo, settings: readSettings(ownIo), typed: new Set() };
     try {
+      simulator = await startSimulator({ home, ...(options.modelUrl && { modelUrl: options.modelUrl }) });
       out.line(
         `stand-in IDE   ${simulator.profile.productFolder} ${simulator.ideVersion}, pid ${simulator.pid}, port ${simulator.port}`,
       );
       const port = options.port === defaultPort ? [] : ["--port", String(options.port)];
-      const named = io.platform === "win32" ? nameOf(simulator) : [];
-      const gateway = await startForCommand(["serve", ...port, ...named], inDemo);
+      const gateway = await startForCommand(["serve", ...port, ...nameOf(simulator)], inDemo);
       out.line(`gateway        ${gateway.url}`);
       const model = options.model ?? defaultModel(await listModels(gateway, signal)).id;
       await answer(gateway, { model, text: options.question ?? question }, context);
@@ -86,7 +83,7 @@ export const demoCommand = defineCommand({
       }
     } finally {
       await stopGateway(stopMs, { ...inDemo, signal: new AbortController().signal });
-      await simulator.stop();
+      await simulator?.stop();
       try {
         rmSync(home, { recursive: true, force: true, maxRetries: 5 }); // Windows holds a program's file for a moment after its end
       } catch {
@@ -97,8 +94,8 @@ export const demoCommand = defineCommand({
 });
 
 /**
- * Options that name the stand-in, for Windows: the search for it needs PowerShell, which takes seconds there, and which many companies block.
- * It is no real IDE, so nobody needs to agree to its use.
+ * Options that name the stand-in. A search for it takes seconds on Windows and needs PowerShell, which many companies block; on Linux it needs
+ * /proc. It is no real IDE, so nobody needs to agree to its use.
  */
 function nameOf(simulator: Simulator): readonly string[] {
   const tokenFile = join(simulator.home, "token.json");

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { hostname, userInfo } from "node:os";
+import { hostname } from "node:os";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { userName } from "../../base/node/user.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
 import { defaultOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
@@ -135,7 +136,7 @@ async function knownOf(
   } catch {
     // a key file that cannot be used is a finding already; its key is not known
   }
-  return { secrets, home: io.homeFolder, user: userInfo().username, hostName: hostname() };
+  return { secrets, home: io.homeFolder, user: userName(), hostName: hostname() };
 }
 
 /**

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
-import { hostname, userInfo } from "node:os";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import type { EventSink } from "../../base/emitter.ts";
+import { userName } from "../../base/node/user.ts";
 import { withCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import { openIdeFinder } from "../../ide/discover/finder.ts";
 import type { IdeOverrides } from "../../ide/discover/overrides.ts";
@@ -88,8 +89,6 @@ export async function withFinder<T>(
 function describeMachine(io: Io): MachineIdentity {
   const os = io.platform === "win32" ? "windows" : io.platform;
   const hardware = process.arch === "x64" ? "x86_64" : process.arch;
-  const deviceFingerprint = createHash("sha256")
-    .update(`millrace\0${hostname()}\0${userInfo().username}`)
-    .digest("hex");
+  const deviceFingerprint = createHash("sha256").update(`millrace\0${hostname()}\0${userName()}`).digest("hex");
   return { os, hardware, deviceFingerprint };
 }

@@ -37,6 +37,11 @@ describe("redaction", () => {
       "~\\.codeium, ~/x, Also",
     ],
     [
+      { home: "/Users/j\u00f6rg", user: "j\u00f6rg", hostName: "mac" },
+      "/Users/jo\u0308rg/.codeium, /users/J\u00f6rg/x, by jo\u0308rg",
+      "~/.codeium, ~/x, by [user]",
+    ],
+    [
       { home: "C:\\Users\\Ann Lee", user: "Ann Lee", hostName: "PC" },
       "C:\\Users\\Ann Lee\\x of Ann Lee",
       "~\\x of [user]",

@@ -31,9 +31,9 @@ export function redactor(known: KnownNames): (text: string) => string {
   const ids = new Map<string, string>();
   const exact = known.secrets.filter((secret) => secret.length >= 4).toSorted((a, b) => b.length - a.length);
   const words: readonly (readonly [RegExp, string])[] = [
-    ...(known.home.length > 2 ? [[homePath(known.home), "~"] as const] : []),
-    ...nameForms(known.user).map((form) => [form, "[user]"] as const),
-    ...nameForms(known.hostName).map((form) => [form, "[host]"] as const),
+    ...(known.home.length > 2 ? unicodeForms(known.home).map((home) => [homePath(home), "~"] as const) : []),
+    ...unicodeForms(known.user).flatMap((user) => nameForms(user).map((form) => [form, "[user]"] as const)),
+    ...unicodeForms(known.hostName).flatMap((host) => nameForms(host).map((form) => [form, "[host]"] as const)),
   ];
   return (text) => {
     let clean = text;
@@ -60,10 +60,16 @@ export function redactedJson(value: unknown, redact: (text: string) => string): 
 
 const literal = (word: string) => word.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
 
-/** The home folder with either slash; Windows takes both, and letters of any case. */
+/** Both forms in which systems write letters with marks: file systems of macOS may use the other one than its user. */
+const unicodeForms = (text: string) => [...new Set([text.normalize("NFC"), text.normalize("NFD")])];
+
+/** The home folder with either slash; Windows takes both. Windows and macOS take letters of any case. */
 function homePath(home: string): RegExp {
   const parts = home.split(/[\\/]+/).map(literal);
-  return new RegExp(`${parts.join(String.raw`[\\/]+`)}(?![\\p{L}\\p{N}])`, /^[A-Za-z]:/.test(home) ? "giu" : "gu");
+  return new RegExp(
+    `${parts.join(String.raw`[\\/]+`)}(?![\\p{L}\\p{N}])`,
+    /^(?:[A-Za-z]:|\/Users\/)/.test(home) ? "giu" : "gu",
+  );
 }
 
 /** A name that is not part of a longer word: `ann` in `/home/ann/x`, not in `channel`. One of two letters counts where only a name stands: as a folder, or before an `@`. */

@@ -146,6 +146,24 @@ describe("the agent that prompts go to", () => {
       /^Start Devin Desktop, sign in/,
     ],
     [
+      "a system that shows no processes, also where an app is installed",
+      {
+        apps: [{ ...app, running: false } as InstalledApp],
+        trace: [
+          {
+            stage: "candidates",
+            subject: "process list",
+            rule: "processes",
+            verdict: "rejected",
+            why: "/proc shows no processes",
+          },
+        ],
+      },
+      "ide_not_running",
+      /^Millrace cannot see which programs run here.*: \/proc shows no processes\.$/,
+      /devin auth login.*MILLRACE_IDE_ENDPOINT/,
+    ],
+    [
       "an app without a server",
       { apps: [{ ...app, running: true } as InstalledApp] },
       "not_signed_in",

@@ -230,15 +230,24 @@ export function nameOfRunning({ apps = [] }: Pick<DiscoveryResult, "apps">, vari
   return app?.product ?? productName(variant, "", true);
 }
 
-/** The error for an installed program that cannot be used, with the next step; undefined when nothing is installed. */
+/** The error for an installed program that cannot be used, with the next step; undefined when nothing is installed and nothing hid it. */
 export function signedOutHere({
   agents,
   apps = [],
-}: Pick<DiscoveryResult, "agents" | "apps">):
+  trace,
+}: Pick<DiscoveryResult, "agents" | "apps" | "trace">):
   | { readonly code: "ide_not_running" | "not_signed_in"; readonly what: string; readonly todo: string }
   | undefined {
   const cli = agents.find(({ from }) => from === "cli");
   const app = apps.find(({ running }) => running) ?? apps[0];
+  const unseen = trace.find(({ rule, verdict }) => rule === "processes" && verdict === "rejected");
+  if (unseen !== undefined && agents.length === 0) {
+    return {
+      code: "ide_not_running",
+      what: `Millrace cannot see which programs run here, so it found no language server: ${unseen.why}.`,
+      todo: "Install the Devin CLI and run `devin auth login`, or set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE (docs/dev/discovery.md).",
+    };
+  }
   if (app !== undefined && !app.running && agents.length === 0) {
     // a build without an agent program: only its running server knows the account
     return {

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
+import { powershellErrors } from "../../../test/support/powershell.ts";
 import { addToFile, commandLine, setFromCommand, setVariable, shellOf, shellWord } from "./shell.ts";
 
 const spaced = ["C:\\Program Files\\node.exe", "C:\\m r\\bin.js", "keys", "--value"];
@@ -29,6 +30,20 @@ describe("lines for a shell", () => {
     );
     expect(addToFile("K", named, file, "cmd")).toContain('@echo K=%k>> "%USERPROFILE%\\.continue\\.env"');
   });
+
+  it.each(["plain", "a b", "it's", '$(x) `x` "', "‘quoted’"])(
+    "are statements of PowerShell, with %j in them",
+    async (word) => {
+      const command = [`C:\\${word}\\node.exe`, "keys", "--value"];
+      const lines = [
+        commandLine(command, "powershell"),
+        setVariable("U", word, "powershell"),
+        setFromCommand("K", command, "powershell"),
+        addToFile("K", command, [".continue", ".env"], "powershell"),
+      ];
+      expect(await powershellErrors(`${lines.join("\n")}\n`)).toEqual([]);
+    },
+  );
 
   it.runIf(process.platform !== "win32").each(["", "a b", "$(id) `id` \"'\\", "-n", "ä\n"])(
     "keep %j a word of sh",

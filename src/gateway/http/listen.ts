@@ -10,6 +10,7 @@ import { connect, createServer as createNetServer, type Server, type Socket } fr
 import type { Duplex } from "node:stream";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { noSuchAddress } from "../../base/node/loopback.ts";
 import {
   type ConnectionLimits,
   defaultConnectionLimits,
@@ -160,6 +161,8 @@ function listenError(error: NodeJS.ErrnoException, options: ListenOptions): Mill
       cause: error,
     });
   }
+  const absent = noSuchAddress(error, options.host);
+  if (absent !== undefined) return absent;
   return new MillraceError("invalid_request", `Cannot listen on ${options.host}.`, { param: "host", cause: error });
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dataFolderOf, extensionFolderOf, type StateQuestion, stateFileOf, statePlaces } from "./layouts.ts";
+import { dataFolderOf, extensionFolderOf, isOfHome, type StateQuestion, stateFileOf, statePlaces } from "./layouts.ts";
 
 const base: StateQuestion = {
   platform: "linux",
@@ -11,6 +11,16 @@ const base: StateQuestion = {
 };
 const tail = "User/globalStorage/state.vscdb";
 const stateFiles = (question: StateQuestion) => statePlaces(question).flatMap(({ files }) => files);
+
+it.each([
+  ["darwin", "/Users/j\u00f6rg", "/users/Jo\u0308rg", true],
+  ["windows", "C:\\Users\\Ann", "c:/users/ann", true],
+  ["linux", "/home/ann", "/home/Ann", false],
+  ["linux", "/home/j\u00f6rg", "/home/jo\u0308rg", false],
+] as const)("on %s %j is the home %j: %j", (platform, home, said, same) => {
+  const variable = platform === "windows" ? "USERPROFILE" : "HOME";
+  expect(isOfHome(home, platform, new Map([[variable, said]]))).toBe(same);
+});
 
 describe("where state.vscdb may be", () => {
   it("is the configuration folder on Linux, then the sandboxes, then the remote server's", () => {

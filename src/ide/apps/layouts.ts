@@ -25,6 +25,16 @@ export function joinPath(base: string, ...parts: readonly string[]): string {
   return [base.replace(/[\\/]+$/, ""), ...parts].join(separator);
 }
 
+/**
+ * A path as its system compares paths. macOS and Windows know no case by default. macOS also takes both Unicode forms of a letter for one: a
+ * folder may be named in one form in a variable, and in the other by the file system.
+ */
+export function comparablePath(path: string, platform: Platform): string {
+  if (platform === "linux") return path;
+  const lower = path.normalize("NFC").toLowerCase();
+  return platform === "windows" ? lower.replaceAll("/", "\\") : lower;
+}
+
 export interface StateQuestion {
   readonly platform: Platform;
   readonly variant: IdeVariant;
@@ -97,6 +107,12 @@ export function homesOf(
   // On Windows a HOME comes from a Unix-like shell, and may be written as that shell does.
   const own = nonEmpty(environment?.get(platform === "windows" ? "USERPROFILE" : "HOME"));
   return own === undefined ? homes : [own];
+}
+
+/** Whether a process that has these variables belongs to this home. */
+export function isOfHome(home: string, platform: Platform, environment: ServerEnvironment | undefined): boolean {
+  const wanted = comparablePath(home, platform);
+  return homesOf(platform, environment, []).some((own) => comparablePath(own, platform) === wanted);
 }
 
 function configFolders(question: StateQuestion): readonly string[] {

@@ -41,6 +41,45 @@ describe("what ps prints on macOS", () => {
   });
 });
 
+describe("letters of other languages in the output of ps", () => {
+  const programOf = (path: string) =>
+    parsePs(`  42     1   501 Sat Jan 31 10:02:11 2026     S    ${path} --ide_name windsurf`)[0]?.command.program;
+
+  it.each([
+    ["as they are", "/Users/Jörg/bin/language_server_macos_arm"],
+    ["as the language C shows their bytes", "/Users/JM-CM-6rg/bin/language_server_macos_arm"],
+    ["the same, with backslashes", "/Users/J\\M-C\\M-6rg/bin/language_server_macos_arm"],
+    ["by octal numbers", "/Users/J\\303\\266rg/bin/language_server_macos_arm"],
+  ])("are read %s", (_, path) => {
+    expect(programOf(path)).toBe("/Users/Jörg/bin/language_server_macos_arm");
+    expect(parsePsEnvironment(`${path} HOME=${path.replace("/bin", " x/bin")}`).get("HOME")).toBe(
+      "/Users/Jörg x/bin/language_server_macos_arm",
+    );
+  });
+
+  it.each(["/a/M-C/x", "/a/M-CM-C/x", "/a/M-1M-2/x", "C:\\303\\2"])("%j is what it is", (path) => {
+    expect(programOf(path)).toBe(path);
+  });
+
+  it("of a byte whose lower half is a control character, and of two pairs", () => {
+    expect(programOf("/Users/groM-CM^_M-CM-$/x")).toBe("/Users/großä/x");
+  });
+});
+
+/* Hand-written in the forms that ps(1) and lsof(8) of macOS document; releases differ in the width of columns and in the order of day and month. */
+describe.each([
+  ["14", "    1     0     0 Mon Nov  3 08:00:01 2025     Ss   /sbin/launchd", "n127.0.0.1:49154"],
+  ["15", "  1   0   0 Mon  3 Nov 08:00:01 2025 Ss /sbin/launchd", "n[::1]:49154"],
+  ["26", "    1     0     0 Mon Nov 03 08:00:01 2025     Ss+  /sbin/launchd", "n*:49154"],
+])("macOS %s", (_, line, socket) => {
+  it("lists processes and sockets", () => {
+    expect(parsePs(`${line}\n`)).toMatchObject([
+      { pid: 1, parentPid: 0, startedAtMs: Date.UTC(2025, 10, 3, 8, 0, 1), command: { program: "/sbin/launchd" } },
+    ]);
+    expect(parseLsof(`p4242\nf21\nPTCP\n${socket}\nTST=LISTEN\n`)).toMatchObject([{ pid: 4242, port: 49_154 }]);
+  });
+});
+
 describe("what lsof prints", () => {
   it("is read as a table and by field", () => {
     const own = [

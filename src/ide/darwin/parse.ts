@@ -37,10 +37,29 @@ export function parsePs(text: string): readonly PsRow[] {
       uid: unsigned(Number(uid)),
       startedAtMs: Date.UTC(Number(year), month, Number(day), Number(hours), Number(minutes), Number(seconds)),
       zombie: (stat ?? "").startsWith("Z"),
-      command: splitUnquoted(command ?? ""),
+      command: splitUnquoted(unescaped(command ?? "")),
     });
   }
   return rows;
+}
+
+/**
+ * Letters of other languages, which BSD's `ps` prints as its language C can show them. `M-C` is the byte of `C` with its highest bit set,
+ * `M-^C` that of Ctrl-C. Only bytes that make letters of UTF-8 are taken for such. Source: vis(3).
+ */
+function unescaped(text: string): string {
+  return text.replaceAll(/(?:\\?M(?:-[\x20-\x7e]|\^[?-_])|\\[2-3][0-7]{2}){2,}/g, (escaped) => {
+    const bytes = [...escaped.matchAll(/M(-|\^)(.)|\\([0-7]{3})/g)].map(([, kind, letter = "", octal]) => {
+      if (octal !== undefined) return Number.parseInt(octal, 8);
+      const code = letter.charCodeAt(0);
+      return 0x80 | (kind === "^" ? code ^ 0x40 : code);
+    });
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes));
+    } catch {
+      return escaped;
+    }
+  });
 }
 
 /** The user `nobody` is -2 in `ps` and 4294967294 elsewhere. */
@@ -53,7 +72,7 @@ function unsigned(uid: number): number {
  * nothing quoted. A value ends where a blank, a name and an equals sign follow; of two equal names the first wins.
  */
 export function parsePsEnvironment(text: string): ServerEnvironment {
-  const printed = text.replace(/\r?\n[\s\S]*$/, "");
+  const printed = unescaped(text.replace(/\r?\n[\s\S]*$/, ""));
   const starts = [...printed.matchAll(/ (?=[A-Za-z_][A-Za-z0-9_]*=)/g)].map((match) => match.index + 1);
   return serverEnvironment(
     starts.map((start, index) => {

@@ -3,7 +3,7 @@ import { patientDeadline } from "../../base/node/patient-deadline.ts";
 import { ideVariants } from "../../language-server/transport/endpoint.ts";
 import { type FoundAgents, findAgents } from "../apps/find-agents.ts";
 import { looksLikeApp } from "../apps/installed-apps.ts";
-import { homesOf } from "../apps/layouts.ts";
+import { comparablePath, isOfHome } from "../apps/layouts.ts";
 import { mapBounded } from "../host/bounded.ts";
 import type { Host, ProcessRow } from "../host/host.ts";
 import type { AgentProgram, Ide } from "../ide.ts";
@@ -103,7 +103,8 @@ async function ownPrograms(
   for (const row of rows.filter((one) => checkOwner(one).ok).slice(0, maxCandidates)) {
     const { program } = row.command;
     if (paths.includes(program)) continue;
-    const isAsked = overrides.onlyHome !== undefined && program.startsWith(overrides.onlyHome);
+    const place = (path: string) => comparablePath(path, host.platform);
+    const isAsked = overrides.onlyHome !== undefined && place(program).startsWith(place(overrides.onlyHome));
     if (isAsked || (await mayBeOfHome({ host, overrides }, row, signal))) paths.push(program);
   }
   return paths;
@@ -117,7 +118,7 @@ async function mayBeOfHome(
 ): Promise<boolean> {
   if (overrides.onlyHome === undefined) return true;
   const environment = await host.readEnvironment(row, signal);
-  return homesOf(host.platform, environment.ok ? environment.value : undefined, []).includes(overrides.onlyHome);
+  return isOfHome(overrides.onlyHome, host.platform, environment.ok ? environment.value : undefined);
 }
 
 interface Examination {

@@ -130,6 +130,15 @@ describe.runIf(process.platform === "linux")("finding the stand-in IDE", () => {
     },
   );
 
+  it.each([
+    ["blocked", /PowerShell did not answer in the form/],
+    ["slow", /powershell took longer than 5 s/],
+  ])("goes on without the language servers of Windows where PowerShell is %s, and says so", async (mode, why) => {
+    const { ides, trace } = await open(hosts.win32(mode)).find(signal);
+    expect(ides).toEqual([]);
+    expect(trace).toContainEqual(expect.objectContaining({ rule: "processes", why: expect.stringMatching(why) }));
+  });
+
   it("says which program is missing", async () => {
     const run = commandRunner({ PATH: "/nonexistent" });
     const { trace } = await open(openWindowsHost({ ...common, systemRoot: undefined, run })).find(signal);

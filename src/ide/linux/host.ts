@@ -84,6 +84,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
         const names = await readProcFolder(proc, signal);
         if (names === undefined) return { ok: false, why: `${proc} cannot be read` };
         const pids = names.filter((name) => /^[1-9]\d{0,9}$/.test(name)).map(Number);
+        if (pids.length === 0) return { ok: false, why: `${proc} shows no processes` };
         const boot = await bootTime(signal);
         const rows = await mapBounded(pids, width, async (pid) => {
           const text = await read(`${pid}/cmdline`, signal, maxCmdlineBytes);

@@ -6,7 +6,7 @@ import type { IdeIdentity, IdeVariant } from "../../language-server/transport/en
 import { readAccount } from "../account/api-key.ts";
 import { hostOf } from "../account/cli-credentials.ts";
 import { stateQuestion } from "../account/state-question.ts";
-import { homesOf, joinPath } from "../apps/layouts.ts";
+import { homesOf, isOfHome, joinPath } from "../apps/layouts.ts";
 import { type ExamineOptions, strangerKey } from "../discover/discover-options.ts";
 import type { IdeOverrides } from "../discover/overrides.ts";
 import type { Trace } from "../discover/trace.ts";
@@ -40,7 +40,7 @@ export async function examineServer(
   const environment = await host.readEnvironment(row, signal);
   if (!environment.ok) trace.note("credentials", subject, "environment", environment.why);
   const variables = environment.ok ? environment.value : undefined;
-  if (overrides.onlyHome !== undefined && !homesOf(host.platform, variables, []).includes(overrides.onlyHome)) {
+  if (overrides.onlyHome !== undefined && !isOfHome(overrides.onlyHome, host.platform, variables)) {
     trace.rejected(
       "classify",
       subject,

@@ -18,7 +18,8 @@ export interface WindowsHostOptions extends CommonHostOptions {
   readonly systemRoot: string | undefined;
 }
 
-const scriptLimitMs = 10_000; // PowerShell alone takes up to a second to start, longer on a cold disk
+/** PowerShell alone takes up to a second to start, longer on a cold disk. Past this the language server is not looked for: an agent needs no search. */
+const scriptLimitMs = 5_000;
 const netstatLimitMs = 5_000;
 
 /**

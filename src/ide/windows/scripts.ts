@@ -37,7 +37,7 @@ if ($p) { Describe $p | ConvertTo-Json -Compress } else { '[]' }
 }
 
 export const listeningScript = `${head}Get-NetTCPConnection -State Listen |
-  Select-Object LocalAddress, LocalPort, OwningProcess | ConvertTo-Json -Compress
+  Select-Object -Property @('LocalAddress', 'LocalPort', 'OwningProcess') | ConvertTo-Json -Compress
 `;
 
 /**

@@ -10,7 +10,11 @@ export const everydayChecks: Checks = {
   async "npm's command for cmd starts it"() {
     const { env } = newPerson("Ann");
     const shim = join(prefix, "millrace.cmd");
-    const { stdout, stderr } = spawnSync("cmd.exe", ["/d", "/c", shim, "--version"], { env, encoding: "utf8" });
+    const { stdout, stderr } = spawnSync("cmd.exe", ["/d", "/c", shim, "--version"], {
+      env,
+      encoding: "utf8",
+      timeout: 60_000,
+    });
     assert.match(stdout, /^\d+\.\d+\.\d+\s*$/, stderr);
   },
 

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,6 +17,31 @@ interface Ran {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** How far the check has come, for the report of one that hangs. */
+export const progress = { at: "" };
+
+/** Why a check cannot be made on this machine. */
+export class Skip extends Error {}
+
+/** The processes of Node on this machine, but for this one. Wine writes to a pipe in UTF-16, Windows does not. */
+function nodePids(): readonly number[] {
+  const { stdout } = spawnSync("tasklist", ["/fo", "csv", "/nh"], { encoding: "utf8", timeout: 30_000 });
+  const rows = stdout.replaceAll("\0", "").matchAll(/"node\.exe","(\d+)"/g);
+  return [...rows].map(([, pid]) => Number(pid)).filter((pid) => pid !== process.pid);
+}
+
+/** Under Wine nothing else runs: ends what a check left behind, so that the next one is alone. On Windows the user's own programs run too. */
+export function endOthers(): void {
+  if (process.env["WINEPREFIX"] === undefined) return;
+  for (const pid of nodePids()) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // it has ended meanwhile
+    }
+  }
 }
 
 /** The folder into which npm installs as `npm install --global` does. */

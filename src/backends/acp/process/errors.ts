@@ -1,5 +1,6 @@
 import { type ErrorCode, isMillraceError, MillraceError, type MillraceErrorOptions } from "../../../base/errors.ts";
 import { isObject, writeJson } from "../../../base/json.ts";
+import { fileProblem } from "../../../base/node/file-problem.ts";
 import { parseResetTime, windowNamed } from "../../../language-server/errors/reset-time.ts";
 import { ProcessLoss, RpcError } from "../wire/rpc-peer.ts";
 import { textsIn } from "./error-texts.ts";
@@ -153,7 +154,7 @@ export function agentError(error: unknown, context: AgentErrorContext): Millrace
   if (error instanceof Error && error.name === "TimeoutError")
     return silence(`The agent "${context.agent}" did not answer in time.`, error);
   if (error instanceof ProcessLoss) return turnFailure(goneMessage(error), { cause: error });
-  if (!(error instanceof RpcError)) return unreadable(error);
+  if (!(error instanceof RpcError)) return fileProblem(error) ?? unreadable(error);
   const kind = isObject(error.data) ? error.data["cognition.ai/errorKind"] : undefined;
   const marks: string[] = [];
   const texts = [...new Set([error.message, ...textsIn(error.data, marks, 0)])];

@@ -17,6 +17,7 @@ test("a path that is too long is reached through a folder for temporary files th
     expect.stringMatching(/^\/var\/tmp\/millrace-\w{16}$/),
   ]);
   expect(shortPath(file, `/${"y".repeat(100)}`).link).toBe(`/tmp/${near.link?.slice("/var/tmp/".length)}`);
+  expect(shortPath(file, "/no/such/folder").link).toBe(`/tmp/${near.link?.slice("/var/tmp/".length)}`);
   expect(shortPath(`/home/${"x".repeat(100)}/${"a".repeat(100)}.agent`)).toEqual({
     address: undefined,
     link: undefined,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { lstatSync, readlinkSync, symlinkSync } from "node:fs";
+import { accessSync, constants, lstatSync, readlinkSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import process from "node:process";
@@ -27,8 +27,17 @@ export function shortPath(
   if (isShort(file)) return { address: file, link: undefined };
   const name = createHash("sha256").update(dirname(file)).digest("hex").slice(0, 16);
   const links = [temporary, "/tmp"].map((folder) => join(folder, `millrace-${name}`));
-  const link = links.find((each) => isShort(join(each, basename(file))));
+  const link = links.find((each) => isShort(join(each, basename(file))) && mayWriteIn(dirname(each)));
   return { address: link && join(link, basename(file)), link };
+}
+
+function mayWriteIn(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Others may write into that folder: a link counts only if it is this user's and leads to the right place. */

@@ -1,0 +1,18 @@
+/** One environment. Everything in it that is not said here is as on an ordinary machine. */
+export interface Row {
+  /** Variables that differ; undefined takes one away. `$HOME`, `$TMPDIR` and `$AWAY` (a third folder) in a value are the row's own folders. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Lines of a shell that make the environment. `$home`, `$temporary` and `$away` are its folders, `of_another HOME COMMAND OPTION` runs Millrace for a second person. */
+  readonly before?: string;
+  /** What a row must be able to do, else it is skipped by name: `mount` (a namespace of its own) or `users` (become another user). */
+  readonly needs?: "mount" | "users";
+  /** A program that runs each command in its own place. */
+  readonly under?: string;
+  /** Redirections of each command. */
+  readonly redirect?: string;
+  /** What runs the package, in scripts/runtimes; this Node by default. */
+  readonly runtime?: string;
+  /** Where no gateway can be: what `chat` says. Every command then ends with a sentence. The demo still works, unless `demo` says otherwise. */
+  readonly refuses?: RegExp;
+  readonly demo?: "refuses";
+}
