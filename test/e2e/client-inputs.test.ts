@@ -1,0 +1,149 @@
+import zlib from "node:zlib";
+import { expect, it } from "vitest";
+import { patience, sharedWorld } from "../support/world.ts";
+
+/* What users of such gateways really sent, one situation each, over a real gateway and the stand-in IDE. */
+
+const at = sharedWorld([]);
+const chat = "/v1/chat/completions";
+
+interface Answer {
+  readonly choices: readonly [
+    {
+      readonly message: { content: string; tool_calls?: readonly { function: { name: string; arguments: string } }[] };
+    },
+  ];
+}
+
+async function post(
+  path: string,
+  body: object | Uint8Array<ArrayBuffer>,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const { served } = at();
+  const response = await fetch(`${served.url}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${served.key}`, "content-type": "application/json", ...headers },
+    body: body instanceof Uint8Array ? body : JSON.stringify({ model: "swe-1.6", ...body }),
+    signal: patience(),
+  });
+  const text = await response.text();
+  return { status: response.status, text };
+}
+
+const user = (content: string) => ({ role: "user", content });
+const tool = (parameters?: object) => ({ type: "function", function: { name: "t", parameters } });
+const scripted = (given: string) => [user(`[[agent\ncall t ${given}\nsay ok\n]] go`)];
+
+async function called(parameters: object | undefined, messages: readonly object[]) {
+  const { status, text } = await post(chat, { tools: [tool(parameters)], messages });
+  expect(status).toBe(200);
+  return (JSON.parse(text) as Answer).choices[0].message.tool_calls?.[0]?.function.arguments;
+}
+
+const properties = { a: { type: "string" } };
+
+it.each<[string, object | undefined]>([
+  ["OBJECT", { type: "OBJECT", properties: { a: { type: "STRING" } }, required: ["a"] }],
+  ["null", { type: null, properties }],
+  ["dict", { type: "dict", properties }],
+  ["none", { properties }],
+  ["object or null", { type: ["object", "null"], properties }],
+  ["a reference", { $ref: "#/$defs/X", $defs: { X: { type: "object", properties } } }],
+  ["alternatives", { anyOf: [{ type: "object", properties }, { type: "null" }] }],
+  ["required: null", { type: "object", properties, required: null }],
+  ["a dangling reference inside", { type: "object", properties: { a: { $ref: "#/definitions/No" } } }],
+  ["a remote reference inside", { type: "object", properties: { a: { $ref: "https://example.com/s.json" } } }],
+  ["two drafts", { $schema: "http://json-schema.org/draft-04/schema#", id: "x", type: "object", properties }],
+  ["no parameters", undefined],
+])("a schema whose root is %s is called with the arguments that it says", async (_name, schema) => {
+  expect(await called(schema, scripted('{"a":"x"}'))).toBe('{"a":"x"}');
+});
+
+it("a call whose arguments stay wrong goes out as it is: the client's tool answers with an error", async () => {
+  const needs = { type: "object", properties: { file_path: { type: "string" } }, required: ["file_path"] };
+  const messages = [user("[[agent\nspoil-always wrong-type t\n---\nsay end\n]] go")];
+  expect(await called(needs, messages)).toMatch(/file_path/);
+});
+
+it.each([
+  "a\r\nb\r\n\tc\r\n",
+  "\n\n  lead and trail  \n\n",
+  "e\u0301 \u200b\ufeff \u202eabc",
+  'data: {"x":1}\n\nevent: done\n\ndata: [DONE]\n\n',
+])("a text arrives exact: %j", async (text) => {
+  const hidden = Buffer.from(text).toString("base64");
+  const messages = [user(`x [[sim: hidden-text="${hidden}"]]`)];
+  const { text: body } = await post(chat, { messages });
+  expect((JSON.parse(body) as Answer).choices[0].message.content).toBe(text);
+});
+
+it("pictures in results of tools reach the model, in three APIs", async () => {
+  const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const url = `data:image/png;base64,${data}`;
+  const call = { id: "c", type: "function", function: { name: "s", arguments: "{}" } };
+  const result = (content: object) => ({ type: "tool_result", tool_use_id: "c", content: [content] });
+  const source = { type: "base64", media_type: "image/png", data };
+  const ask = user("echo-prompt");
+  for (const [path, body] of [
+    [
+      chat,
+      {
+        messages: [
+          user("x"),
+          { role: "assistant", tool_calls: [call] },
+          { role: "tool", tool_call_id: "c", content: [{ type: "image_url", image_url: { url } }] },
+          ask,
+        ],
+      },
+    ],
+    [
+      "/v1/messages",
+      {
+        max_tokens: 9000,
+        messages: [
+          user("x"),
+          { role: "assistant", content: [{ type: "tool_use", id: "c", name: "s", input: {} }] },
+          { role: "user", content: [result({ type: "image", source }), { type: "text", text: "echo-prompt" }] },
+        ],
+      },
+    ],
+    [
+      "/v1/responses",
+      {
+        input: [
+          user("x"),
+          { type: "function_call", call_id: "c", name: "s", arguments: "{}" },
+          { type: "function_call_output", call_id: "c", output: [{ type: "input_image", image_url: url }] },
+          ask,
+        ],
+      },
+    ],
+  ] as const)
+    expect((await post(path, body)).text).toContain(`--- image image/png ${data.length} ---`);
+});
+
+it("a body may be coded, once or twice; what is not in its coding is refused", async () => {
+  const plain = (word: string) => Buffer.from(JSON.stringify({ model: "swe-1.6", input: `echo: ${word}` }));
+  const zstd = (zlib as { readonly zstdCompressSync?: (bytes: Buffer) => Buffer }).zstdCompressSync;
+  const codings: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
+    ["gzip", zlib.gzipSync],
+    ["deflate", zlib.deflateSync],
+    ["br", zlib.brotliCompressSync],
+    ["gzip, br", (bytes) => zlib.brotliCompressSync(zlib.gzipSync(bytes))],
+    ...(zstd === undefined ? [] : [["zstd", zstd] as const]),
+  ];
+  for (const [coding, code] of codings) {
+    const { status, text } = await post("/v1/responses", new Uint8Array(code(plain(coding))), {
+      "content-encoding": coding,
+    });
+    expect([status, text.includes(coding)]).toEqual([200, true]);
+  }
+  const wrong = await post("/v1/responses", new Uint8Array(plain("x")), { "content-encoding": "gzip" });
+  expect(wrong.status).toBe(400);
+  const bomb = zlib.gzipSync(Buffer.alloc(100_000_000, 32));
+  expect((await post("/v1/responses", new Uint8Array(bomb), { "content-encoding": "gzip" })).status).toBe(413);
+  expect((await post("/v1/responses", new Uint8Array(plain("x")), { "content-encoding": "compress" })).status).toBe(
+    415,
+  );
+});
