@@ -26,6 +26,7 @@ const options = {
   maxAge: duration("with --min-remaining: refuse a reading that is older than this", undefined, {
     defaultText: "the reading's own time to expire",
   }),
+  wide: flag("with --since or --by: show all columns and whole names, even on a narrow terminal"),
   json: flag("print JSON, as GET /v1/limits and GET /v1/usage"),
 } as const;
 type UsageOptions = OptionValues<typeof options>;
@@ -121,8 +122,8 @@ async function report(options: UsageOptions, source: LimitsSource, context: Comm
   const usage = await source.usage({ sinceMs, by: options.by ?? "model", timeZone }, signal);
   if (options.json) return out.json(usage);
   if (usage.data.length === 0) out.line(`No turn ended since ${spellInstant(sinceMs)}.`);
-  else printSpend(usage, out);
-  const isUsed = printElsewhere(usage, out) || usage.data.length > 0;
+  else printSpend(usage, out, options.wide);
+  const isUsed = printElsewhere(usage, out, options.wide) || usage.data.length > 0;
   if (!isUsed) out.note("No turns yet. Run `millrace serve` and use the gateway from a tool.");
 }
 
