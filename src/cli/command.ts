@@ -20,7 +20,13 @@ export interface ArgumentSpec {
   readonly summary: string;
   readonly required: boolean;
   readonly variadic: boolean;
+  /** What a shell completes it with. */
+  readonly completes?: Completable;
 }
+
+/** Names that only this machine knows: `millrace completion --list` prints them. */
+export const completables = ["clients", "models", "turns"] as const;
+export type Completable = (typeof completables)[number];
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 

@@ -2,6 +2,7 @@ import { unitMs } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type IdeName, ideName, variantOf } from "../base/ide-name.ts";
 import { Secret } from "../base/secret.ts";
+import type { Completable } from "./command.ts";
 
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {
@@ -19,6 +20,10 @@ export interface OptionSpec<T> {
   readonly choices?: readonly string[];
   /** An option of `serve`, whose help explains it; the help of this command only names it. */
   readonly isOfServe?: true;
+  /** A setting of `[serve]` with the same name is its default. */
+  readonly isSetting?: true;
+  /** What a shell completes its value with. */
+  readonly completes?: Completable;
   /** Throws `invalid_request` that names the valid values. */
   readonly parse: (raw: string) => T;
 }
@@ -48,7 +53,8 @@ export function text(summary: string, value: string, common: Common = {}): Optio
 
 /** The model that a command begins with. */
 export function modelOption(summary: string): OptionSpec<string | undefined> {
-  return text(summary, "<name>", { short: "m", env: "MILLRACE_MODEL", defaultText: "the account's default" });
+  const common = { short: "m", env: "MILLRACE_MODEL", defaultText: "that of `config set model`, else the account's" };
+  return { ...text(summary, "<name>", common), isSetting: true, completes: "models" };
 }
 
 /** A program and its arguments, as words of one text. */

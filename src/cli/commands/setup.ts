@@ -133,7 +133,8 @@ async function agreed(
     });
   } else for (const change of changes) if (change.before !== undefined || change.after !== "") show(change, out);
   if (options.dryRun) return false;
-  if (options.yes) return true;
+  const changesNothing = changes.length > 0 && changes.every(({ before, after }) => before === after);
+  if (options.yes || changesNothing) return true;
   if (!canAsk({ io, out })) {
     throw new MillraceError("invalid_request", "Nothing was changed: Millrace needs a terminal to ask for consent.", {
       hint: "Add --yes to make the changes.",

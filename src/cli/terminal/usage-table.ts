@@ -91,11 +91,9 @@ function withLine(head: string, indent: string, parts: readonly string[]): reado
 
 function heading(of: LimitsOfIde, out: Pick<Output, "style">, nowMs: number): string {
   const age = durationInWords(nowMs - Date.parse(of.fetched_at));
-  const when = age === "now" ? "read just now" : `read ${age} ago`;
+  const when = age !== "now" ? `read ${age} ago` : of.stale ? "read less than a minute ago" : "read just now";
   const read = of.source === "saved_plan" ? `saved plan, ${when.replace("read", "written")}` : when;
-  const parts = [of.plan_name, of.stale && age !== "now" ? `${read}, may have changed since` : read].filter(
-    (part) => part !== null,
-  );
+  const parts = [of.plan_name, of.stale ? `${read}, may have changed since` : read].filter((part) => part !== null);
   return `${out.style("bold", of.product || of.ide)}  ${out.style("dim", parts.join(" · "))}`;
 }
 
@@ -242,12 +240,16 @@ const ideNames: Readonly<Record<string, string>> = {
   "devin-next": "Devin Desktop Next",
   antigravity: "Antigravity",
 };
+/** The name of an IDE where no build is at hand; another version's word stays. */
+export function productOfIde(ide: string): string {
+  return ideNames[ide] ?? ide;
+}
+
 const bounds = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" } as const;
 
 function outsideLine(use: UsageEnvelope["used_outside"][number]): string {
   const unit = use.unit === "percent" ? "%" : use.unit;
-  const name = ideNames[use.ide] ?? use.ide; // a newer gateway may know another one
-  const lost = `${name} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
+  const lost = `${productOfIde(use.ide)} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
   if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace is unknown.`;
   if (use.used_outside === 0) return use.bound === "at_least" ? `${lost}.` : `${lost}, all of it through Millrace.`;
   return `${lost}; used outside Millrace: ${bounds[use.bound]}${rounded(use.used_outside)} ${unit}.`;
