@@ -243,8 +243,8 @@ export class LineReader {
     let isBlock = false;
     for (;;) {
       this.#readline.setPrompt(parts.length === 0 ? prompt : "… ");
-      this.#readline.prompt(true);
-      if (this.#lines[0] !== undefined && parts.length === 0) this.#echo(this.#lines);
+      if (this.#lines.length === 0 || parts.length > 0) this.#readline.prompt(true);
+      else this.#echo([`${prompt}${this.#lines[0] ?? ""}`, ...this.#lines.slice(1)]);
       const line = await this.#nextLine();
       if (line === undefined) return { type: "end" };
       if (line === "interrupt") {

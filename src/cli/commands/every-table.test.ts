@@ -28,7 +28,10 @@ const paths = [
 const clients = ["claude-code/2.0.14 (external, cli)", "opencode/1.0.203", "客户端/1.0", "x"];
 const each = <T>(row: (name: string, at: number) => T) => names.map(row);
 
-const screen = (columns: number) => {
+/** Usual names: a model's is never cut while another column can leave. */
+const usual = ["claude-opus-4.7:medium", "gemini-3.5-flash:medium", "claude-3.7-sonnet-thinking"];
+
+const screen = (columns: number, called: readonly string[]) => {
   const io = fakeIo({ homeFolder: "/nowhere" });
   const stdout = Object.assign(io.stdout, { isTTY: true, columns });
   const clock = { ...io.clock, now: () => nowMs };
@@ -36,6 +39,7 @@ const screen = (columns: number) => {
   return {
     io: { ...io, clock, stdout },
     out,
+    called,
     settings: { gatewayFile: "/nowhere" },
     lines: () => io.written.stdout().trimEnd().split("\n"),
   };
@@ -59,23 +63,23 @@ const usage = (by: UsageEnvelope["by"], keys: readonly string[]): UsageEnvelope 
   },
 });
 
-const models = names.flatMap((name, at) =>
-  [":low", ":medium", ":high", ":xhigh"].map((effort) =>
-    fakeModelOf(`${name.split(":")[0]}${effort}`, {
-      creditMultiplier: at * 12.25,
-      contextTokens: 1_048_576,
-      isNew: true,
-      isDefault: at === 1,
-    }),
-  ),
-);
-const past = {
+const modelsCalled = (called: readonly string[]) =>
+  called.flatMap((name, at) =>
+    [":low", ":medium", ":high", ":xhigh"].map((effort) =>
+      fakeModelOf(`${name.split(":")[0]}${effort}`, {
+        creditMultiplier: at * 12.25,
+        contextTokens: 1_048_576,
+        isNew: true,
+        isDefault: at === 1,
+      }),
+    ),
+  );
+const pastOf = (models: ReturnType<typeof modelsCalled>) => ({
   lastUses: new Map(models.map(({ uid }) => [uid as string, nowMs - 7_200_000])),
   week: new Map(models.map(({ uid }) => [uid as string, spend(uid)])),
   prices: new Map(models.map(({ uid }) => [uid as string, 12.25])),
   nowMs,
-};
-const families = familiesOf(models, () => undefined);
+});
 
 /** Every table of every command, with the longest names; and the columns that 80 columns show at least. */
 const tables: Readonly<
@@ -101,22 +105,20 @@ const tables: Readonly<
   models: {
     file: "commands/models.ts",
     at80: ["NAME", "COST", "THIS WEEK", "LAST USED", "NOTES"],
-    print: ({ out }) =>
-      printTable(
-        familyColumns,
-        families.map((family) => familyRow(family, past)),
-        out,
-      ),
+    print: ({ out, called }) => {
+      const models = modelsCalled(called);
+      const rows = familiesOf(models, () => undefined).map((family) => familyRow(family, pastOf(models)));
+      printTable(familyColumns, rows, out);
+    },
   },
   "models --all": {
     file: "commands/models.ts",
     at80: ["NAME", "COST", "THIS WEEK", "LAST USED", "NOTES"],
-    print: ({ out }) =>
-      printTable(
-        modelColumns,
-        models.map((model) => modelRow(model, past)),
-        out,
-      ),
+    print: ({ out, called }) => {
+      const models = modelsCalled(called);
+      const rows = models.map((model) => modelRow(model, pastOf(models)));
+      printTable(modelColumns, rows, out);
+    },
   },
   "usage --by model": {
     file: "terminal/usage-table.ts",
@@ -173,14 +175,14 @@ const tables: Readonly<
 
 describe.each(Object.entries(tables))("the table of %s", (_, { print, at80 }) => {
   it.each([60, 80, 120])("fits %i columns, with the longest names", (columns) => {
-    const at = screen(columns);
+    const at = screen(columns, names);
     print(at);
     for (const line of at.lines())
       expect([displayWidth(line), line]).toEqual([expect.toSatisfy((width: number) => width <= columns), line]);
   });
 
   it("shows at 80 columns what one decides by", () => {
-    const at = screen(80);
+    const at = screen(80, usual);
     print(at);
     const header = at.lines().find((line) => line.startsWith(at80[0] ?? "")) ?? "";
     for (const title of at80) expect(header.split(/ {2,}/)).toContain(title);

@@ -188,7 +188,7 @@ export type ModelFamily = ReturnType<typeof familiesOf>[number];
 
 /** The columns of `familyRow`; those of `modelRow` lack the variants. */
 export const familyColumns: readonly Column[] = [
-  { title: "NAME", narrow: 20 },
+  { title: "NAME", whole: true },
   { title: "COST", whole: true },
   { title: "THIS WEEK", whole: true, drop: 2 },
   { title: "LAST USED", whole: true, drop: 3 },

@@ -108,7 +108,8 @@ async function targetOf(options: Options, context: CommandContext) {
   const { io, settings, signal } = context;
   const running = await findGateway(settings, signal); // one that is started for this command may have any free port
   return withGateway(options, context, async (gateway) => {
-    const url = options.url ?? running?.url ?? `http://127.0.0.1:${options.port}`;
+    const fixed = options.port === 0 ? gateway.url : `http://127.0.0.1:${options.port}`;
+    const url = options.url ?? running?.url ?? fixed;
     const way = keyWay(io);
     try {
       return await readTarget(gateway, url, options.model, { way, allModels: options.allModels, signal });

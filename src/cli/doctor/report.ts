@@ -204,10 +204,10 @@ export function render(
 
 function placeLines({ processes, apps, path }: DoctorReport["looked_in"], width: number): readonly string[] {
   return [
-    ...(processes === null ? [] : [`running: ${processes}`]),
-    `apps: ${apps.join(", ")}`,
-    ...(path === "" ? [] : [`the program \`devin\`: ${path.split(delimiter).join(", ")}`]),
-  ].flatMap((line) => spellLines(`looked for ${line}`, width, 4, 6));
+    ...(processes === null ? [] : [`looked among the running programs: ${processes}`]),
+    `looked for apps in ${apps.join(", ")}`,
+    ...(path === "" ? [] : [`looked for \`devin\` in ${path.split(delimiter).join(", ")}`]),
+  ].flatMap((line) => spellLines(line, width, 4, 6));
 }
 
 function installedLines(

@@ -80,10 +80,13 @@ export async function findTurns(text: string, gateway: GatewayClient, context: C
   };
 }
 
+/** How much of a text before a hit is shown, in characters: a column may be narrow. */
+const before = 8;
+
 /** The part of a text around the first hit. */
 function around(text: string, wanted: string): string {
   const at = text.toLowerCase().indexOf(wanted.toLowerCase());
-  return `${at > 30 ? "…" : ""}${text.slice(Math.max(0, at - 30), at + wanted.length + 60)}`;
+  return `${at > before ? "…" : ""}${text.slice(Math.max(0, at - before), at + wanted.length + 60)}`;
 }
 
 /** What a search did, and what it could not look at. */
@@ -118,7 +121,7 @@ export function showTurns(turns: readonly ListedTurn[], wide: boolean, { out, io
       wide ? id : id.slice(-8),
       wide ? age : age.replace(/ [^ ]+ (?:h|min)$/, ""),
       status,
-      client ?? "",
+      (wide ? client : client?.split("/", 1)[0]) ?? "",
       model,
       question,
     ];

@@ -12,7 +12,7 @@ import { describeTurn, readable, seesTexts } from "./turns-routes.ts";
 
 const [mostSearched, mostFound, longestWord] = [10_000, 100, 200];
 /** How much of the text around a hit is shown, in characters. */
-const around = 40;
+const [before, behind] = [8, 60];
 
 /** Stands before the routes of single turns. */
 export const turnSearchRoute = defineOwnerRoute("GET /dashboard/api/turns/search", {
@@ -60,7 +60,7 @@ async function answerText(gateway: Gateway, c: GatewayContext, record: TurnRecor
 function excerptOf(text: string, wanted: string): string | undefined {
   const at = fold(text).indexOf(wanted);
   if (at < 0) return undefined;
-  const [from, to] = [Math.max(0, at - around), at + wanted.length + around];
+  const [from, to] = [Math.max(0, at - before), at + wanted.length + behind];
   const part = text.slice(from, to).replace(/\s+/g, " ").trim().toWellFormed();
   return `${from > 0 ? "…" : ""}${part}${to < text.length ? "…" : ""}`;
 }
