@@ -77,7 +77,7 @@ test.runIf(existsSync("/usr/bin/script"))(
     expect(text).toMatch(/Start the gateway in the background\s+Millrace \S+ serves on/);
     expect(text).toContain("Done. What you can type now:");
     expect(text).not.toContain("Open the dashboard\r\nhttp");
-    expect(text).toMatch(/millrace\S* .*run +start a coding agent/);
+    expect(text).toMatch(/ run +start a coding\s+agent on the gateway/);
     expect(existsSync(join(home, ".millrace/gateway.json"))).toBe(true);
     const config = readFileSync(join(home, ".millrace/config.toml"), "utf8");
     expect(config).toContain('retention = "7d"\nshow_texts = "on"');

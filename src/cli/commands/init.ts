@@ -195,7 +195,7 @@ function isKeepingChosen(file: string): boolean {
 /** Asks once: the choice is written also where it is the default. */
 async function chooseKeeping(context: CommandContext): Promise<number> {
   const { io, out } = context;
-  out.line("Answers are kept on this machine, encrypted, so that a client can get them again and you can find them.");
+  out.prose("Answers are kept on this machine, encrypted, so that a client can get them again and you can find them.");
   for (const [at, [, words]] of keeping.entries()) out.line(`  ${at + 1}  ${words}`);
   const chosen = await askNumbers("How long? [a number, Enter for 1]", { count: keeping.length, one: true }, context);
   const [time] = keeping[([...chosen][0] ?? 1) - 1] ?? keeping[0];

@@ -76,7 +76,8 @@ export const setupCommand = defineCommand({
     if (!(await agreed(all, options, context, notes))) return exitCodes.ok;
     for (const { client, changes, notes: own } of planned) {
       if (client.edits !== undefined) applyChanges(settings.folder, client.name, changes);
-      out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up.`);
+      const already = changes.every(({ before, after }) => before === after) ? " already" : "";
+      out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up${already}.`);
       for (const note of own) out.talk(`${note}\n`); // commands to copy: they are not broken
     }
     return exitCodes.ok;

@@ -49,10 +49,10 @@ export async function listTurns(gateway: GatewayClient, context: CommandContext)
 export async function findTurns(text: string, gateway: GatewayClient, context: CommandContext) {
   const { signal } = context;
   const query = new URLSearchParams({ text, limit: String(mostTurns) });
-  const [found, kept, { totals }] = await Promise.all([
+  const [found, kept, ended] = await Promise.all([
     askGateway(gateway, `/dashboard/api/turns/search?${query.toString()}`, foundTurnsSchema, { signal }),
     newestTurns(gateway, 1000, signal),
-    endedTurns(gateway, { limit: "0", totals: "1" }, signal),
+    endedTurns(gateway, { limit: "1000", totals: "1" }, signal),
   ]);
   const ofChats: ListedTurn[] = [];
   let readable = 0;
@@ -69,14 +69,14 @@ export async function findTurns(text: string, gateway: GatewayClient, context: C
     const hit = [stream.question, answer].find((one) => one.toLowerCase().includes(text.toLowerCase()));
     if (hit !== undefined) ofChats.push({ ...turn, question: around(hit, text) });
   }
-  const ended = kept.filter(({ status }) => status !== "running").length;
+  const ids = new Set(kept.map(({ id }) => id));
   return {
     turns: [...found.data.map(({ excerpt, ...turn }) => ({ ...turn, question: excerpt })), ...ofChats].toSorted(
       (a, b) => b.created_at.localeCompare(a.created_at),
     ),
     searched: found.searched + readable,
     sealed: Math.max(0, found.sealed - readable),
-    expired: Math.max(0, (totals?.turns ?? 0) - ended),
+    expired: (ended.totals?.turns ?? 0) - ended.data.filter(({ id }) => ids.has(id)).length,
   };
 }
 
