@@ -53,7 +53,10 @@ test("a chat tells in JSON what it used, takes the default model of the configur
   expect(await millrace(["config", "set", "model", "claude-haiku-4.5"], { home })).toMatchObject({ code: 0 });
   const { stdout } = await millrace(["chat", "--json", "count to 3"], { home });
   expect(JSON.parse(stdout)).toMatchObject({
-    ...{ model: "claude-haiku-4.5", answer: "1, 2, 3", turn: expect.stringMatching(/^turn_/), credits: 1 },
+    model: "claude-haiku-4.5",
+    answer: "1, 2, 3",
+    turn: expect.stringMatching(/^turn_/),
+    credits: 1,
     tokens: { in: expect.any(Number), out: expect.any(Number) },
   });
   const { turn } = JSON.parse(stdout) as { readonly turn: string };

@@ -103,12 +103,14 @@ export const chatCommand = defineCommand({
         const { answer, thinking: thoughts, reason } = shown;
         const { tokens, credits } = facts;
         out.json({
-          ...{ model: facts.model, answer, thinking: thoughts, finish_reason: reason, turn: facts.turn ?? null },
-          ...{
-            tokens: tokens ?? null,
-            credits: credits?.value ?? null,
-            credits_estimated: credits?.isEstimated ?? false,
-          },
+          model: facts.model,
+          answer,
+          thinking: thoughts,
+          finish_reason: reason,
+          turn: facts.turn ?? null,
+          tokens: tokens ?? null,
+          credits: credits?.value ?? null,
+          credits_estimated: credits?.isEstimated ?? false,
         });
       }
       return exitCodes.ok;

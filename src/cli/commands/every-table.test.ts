@@ -47,18 +47,43 @@ const screen = (columns: number, called: readonly string[]) => {
 type Screen = ReturnType<typeof screen>;
 
 const spend = (key: string) => ({
-  ...{ key, name: key, turns: 12_345, finished: 12_000, failed: 345, cancelled: 0 },
-  ...{ prompt_tokens: 123_456_789, completion_tokens: 9_876_543, thinking_tokens: 1_234_567, cached_prompt_tokens: 0 },
-  ...{ estimated_turns: 1, estimated_tokens: 1, unknown_turns: 0, credits: 12_345.5, credits_known_turns: 1 },
-  ...{ duration_ms: 1, mean_first_token_ms: 123_456 },
+  key,
+  name: key,
+  turns: 12_345,
+  finished: 12_000,
+  failed: 345,
+  cancelled: 0,
+  prompt_tokens: 123_456_789,
+  completion_tokens: 9_876_543,
+  thinking_tokens: 1_234_567,
+  cached_prompt_tokens: 0,
+  estimated_turns: 1,
+  estimated_tokens: 1,
+  unknown_turns: 0,
+  credits: 12_345.5,
+  credits_known_turns: 1,
+  duration_ms: 1,
+  mean_first_token_ms: 123_456,
 });
 const usage = (by: UsageEnvelope["by"], keys: readonly string[]): UsageEnvelope => ({
-  ...{ object: "usage", since: "", until: "", by, time_zone: "UTC", used_outside: [], data: keys.map(spend) },
+  object: "usage",
+  since: "",
+  until: "",
+  by,
+  time_zone: "UTC",
+  used_outside: [],
+  data: keys.map(spend),
   elsewhere: {
-    ...{ own: null, problem: null },
+    own: null,
+    problem: null,
     data: keys.map((name) => ({
-      ...{ key: name, name, calls: 12_345, input_tokens: 123_456_789, cache_read_tokens: 123_456_789 },
-      ...{ cache_creation_tokens: 123_456_789, output_tokens: 9_876_543 },
+      key: name,
+      name,
+      calls: 12_345,
+      input_tokens: 123_456_789,
+      cache_read_tokens: 123_456_789,
+      cache_creation_tokens: 123_456_789,
+      output_tokens: 9_876_543,
     })),
   },
 });
@@ -91,11 +116,11 @@ const tables: Readonly<
     print: ({ out, io, settings }) =>
       showTurns(
         each((model, at) => ({
-          ...{
-            id: `turn_01k0000000000000000000${at}vg9ncb2`,
-            created_at: new Date(nowMs - 99 * 3_600_000).toISOString(),
-          },
-          ...{ status: "cancelled" as const, model, client: clients[at] ?? null },
+          id: `turn_01k0000000000000000000${at}vg9ncb2`,
+          created_at: new Date(nowMs - 99 * 3_600_000).toISOString(),
+          status: "cancelled" as const,
+          model,
+          client: clients[at] ?? null,
           question: "为什么这个测试失败了? Why does this test fail on a machine that has two network cards? 😀",
         })),
         false,
@@ -141,8 +166,14 @@ const tables: Readonly<
     print: ({ out }) =>
       printKeys(
         each((name, at) => ({
-          ...{ id: "1", name: `${"a".repeat(60)}${at}`, createdAtMs: 0, salt: "s", hash: "h", models: [name, name] },
-          ...{ turnsPerDay: 1_000_000, expiresAtMs: nowMs + 1 },
+          id: "1",
+          name: `${"a".repeat(60)}${at}`,
+          createdAtMs: 0,
+          salt: "s",
+          hash: "h",
+          models: [name, name],
+          turnsPerDay: 1_000_000,
+          expiresAtMs: nowMs + 1,
         })),
         { nowMs, wide: false },
         out,
@@ -164,8 +195,12 @@ const tables: Readonly<
     print: ({ out }) =>
       printConversations(
         each((model, at) => ({
-          ...{ cascadeId: "0d5e7a52-1111-4222-8333-444455556666", atMs: nowMs - 99 * 3_600_000, model },
-          ...{ client: clients[at], size: "123 MB", keeper: "Devin Desktop Next 3.14" },
+          cascadeId: "0d5e7a52-1111-4222-8333-444455556666",
+          atMs: nowMs - 99 * 3_600_000,
+          model,
+          client: clients[at],
+          size: "123 MB",
+          keeper: "Devin Desktop Next 3.14",
         })),
         nowMs,
         out,

@@ -99,7 +99,7 @@ async function pastOf(
   const prices = new Map(
     models.flatMap(({ uid, costTier, creditMultiplier }) => {
       const price = priceOf(costTier, creditMultiplier);
-      return price === undefined ? [] : [[uid as string, price] as const];
+      return price === undefined ? [] : [[uid, price] as const];
     }),
   );
   const none: ModelsPast = { lastUses: new Map(), week: new Map(), prices, nowMs };

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { z } from "zod";
+import type { z } from "zod";
 import { defaultHints, type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
 import { openFileRecordStore } from "../../client/node/file-record-store.ts";
 import type { RecordStore } from "../../client/records/record-store.ts";

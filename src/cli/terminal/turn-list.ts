@@ -37,7 +37,11 @@ export async function listTurns(gateway: GatewayClient, context: CommandContext)
   const expired = ended
     .filter(({ id }) => !ids.has(id))
     .map(({ id, created_at, status, model_name: model, client }) => ({
-      ...{ id, created_at, status, model, client },
+      id,
+      created_at,
+      status,
+      model,
+      client,
       expired: true as const,
     }));
   return [...kept.map((turn) => ({ ...turn, question: own.get(turn.id)?.question ?? turn.question })), ...expired]
