@@ -1,5 +1,5 @@
 import type { Settings } from "./compose/settings.ts";
-import type { OptionSpec } from "./options.ts";
+import type { Completable, OptionSpec } from "./options.ts";
 import type { Io, Output } from "./terminal/output.ts";
 
 /** The arguments of a command's handler. */
@@ -23,10 +23,6 @@ export interface ArgumentSpec {
   /** What a shell completes it with. */
   readonly completes?: Completable;
 }
-
-/** Names that only this machine knows: `millrace completion --list` prints them. */
-export const completables = ["clients", "models", "turns"] as const;
-export type Completable = (typeof completables)[number];
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 

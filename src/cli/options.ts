@@ -2,7 +2,10 @@ import { unitMs } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type IdeName, ideName, variantOf } from "../base/ide-name.ts";
 import { Secret } from "../base/secret.ts";
-import type { Completable } from "./command.ts";
+
+/** Names that only this machine knows: `millrace completion --list` prints them. */
+export const completables = ["clients", "models", "turns"] as const;
+export type Completable = (typeof completables)[number];
 
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {

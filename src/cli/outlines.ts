@@ -1,4 +1,5 @@
-import type { Command, CommandGroup, Completable } from "./command.ts";
+import type { Command, CommandGroup } from "./command.ts";
+import type { Completable } from "./options.ts";
 
 /** A command's entry in the list of commands: printing the list loads no command. */
 export type CommandOutline = Pick<Command, "name" | "summary" | "arguments"> & Required<Pick<Command, "group">>;

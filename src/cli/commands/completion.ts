@@ -1,9 +1,9 @@
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { clients } from "../clients/clients.ts";
 import { listModels } from "../clients/target.ts";
-import { type Command, type CommandContext, type Completable, completables, defineCommand } from "../command.ts";
+import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
-import { choice, kebab } from "../options.ts";
+import { type Completable, choice, completables, kebab } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { mostTurns, newestTurns } from "../terminal/pick-turn.ts";
 
