@@ -1,7 +1,12 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { serveSettings } from "../src/cli/commands/config.ts";
+import { serveCommand } from "../src/cli/commands/serve.ts";
 import { readSettings } from "../src/cli/compose/settings.ts";
+import { loadAll } from "../src/cli/main.ts";
+import { kebab } from "../src/cli/options.ts";
+import { movedCommands } from "../src/cli/outlines.ts";
 import { defaultPort } from "../src/cli/serve/gateway-options.ts";
 import { exitCodes } from "../src/cli/terminal/exit-codes.ts";
 import { lowWindows } from "../src/opencode/quota.ts";
@@ -77,4 +82,30 @@ test("docs/dev/retries.md and the sources name each other", () => {
   expect(rows.filter((file) => !existsSync(join(root, file)))).toEqual([]);
   const citing = sources.filter((file) => /rows? (?:of|in) `?docs\/dev\/retries\.md/i.test(read(file)));
   expect(citing.filter((file) => !rows.includes(file) && file !== "src/base/retry.ts")).toEqual([]);
+});
+
+test("every command, option, setting and variable that a page or a sentence of the program names exists", async () => {
+  const commands = await loadAll();
+  const all = commands.flatMap((command) => [command, ...(command.subcommands ?? [])]);
+  const options = new Set([
+    "--help",
+    "--version",
+    "--debug",
+    "--all",
+    ...all.flatMap((each) => Object.keys(each.options).map((name) => `--${kebab(name)}`)),
+  ]);
+  const names = new Set([...commands.map(({ name }) => name), "help", ...movedCommands.keys()]);
+  const settings = new Set(serveSettings(serveCommand).map(({ key }) => key.replace("serve.", "")));
+  const wrong: string[] = [];
+  for (const file of [...pages, ...sources]) {
+    for (const [line, name = "", rest = ""] of read(file).matchAll(/`(?:\$ )?millrace ([a-z][\w-]*)([^`\n]*)`/g)) {
+      const isRun = name === "run" || name === "setup"; // what follows may be the client's own
+      const given = [...rest.matchAll(/(?<= )--[a-z][\w-]*/g)].map(([word]) => word.replace(/^--no-(?!record)/, "--"));
+      if (rest.startsWith(" ${")) continue; // no command: the text that a digest is made of
+      if (!names.has(name) || (!isRun && given.some((word) => !options.has(word)))) wrong.push(`${file}: ${line}`);
+      const [, key] = /^ (?:set|get) (?:serve\.)?([a-z_]+)/.exec(rest) ?? [];
+      if (name === "config" && key !== undefined && !settings.has(key)) wrong.push(`${file}: ${line}`);
+    }
+  }
+  expect(wrong).toEqual([]);
 });

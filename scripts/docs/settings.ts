@@ -9,7 +9,6 @@ const environmentOnly: readonly (readonly [name: string, initial: string, unit: 
   ["MILLRACE_KEY_FILE", "key in that folder", "a file", "another file for the gateway's key"],
   ["MILLRACE_LOG_KEY_FILE", "log-key in that folder", "a file", "another file for the key that seals the log"],
   ["MILLRACE_IDE_HOMES", "your home", "folders", "more home folders to look for an IDE in"],
-  ["MILLRACE_MODEL", "the account's default", "a model", "the model that chat and setup begin with"],
   ["MILLRACE_NO_RECORD", "off", "1, true, yes, on", "chat keeps no record of its question"],
   ["MILLRACE_ACCEPT", "off", "true, false", "agree, once, that prompts go to the IDE: as `serve --accept`"],
 ];

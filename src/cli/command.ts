@@ -1,5 +1,5 @@
 import type { Settings } from "./compose/settings.ts";
-import type { OptionSpec } from "./options.ts";
+import type { Completable, OptionSpec } from "./options.ts";
 import type { Io, Output } from "./terminal/output.ts";
 
 /** The arguments of a command's handler. */
@@ -20,6 +20,8 @@ export interface ArgumentSpec {
   readonly summary: string;
   readonly required: boolean;
   readonly variadic: boolean;
+  /** What a shell completes it with. */
+  readonly completes?: Completable;
 }
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;

@@ -86,7 +86,7 @@ function asksWholeHelp([first = "", second]: readonly string[]): boolean {
 
 /** Whether the configuration file may set options of this command. */
 function takesSettings({ name, options }: Command): boolean {
-  return name === "serve" || Object.values(options).some(({ isOfServe }) => isOfServe);
+  return name === "serve" || Object.values(options).some(({ isOfServe, isSetting }) => isOfServe || isSetting);
 }
 
 function stackOf(error: unknown): string {

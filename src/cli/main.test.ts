@@ -138,14 +138,14 @@ test("help lists commands, options with their variables, examples and exit codes
   expect((await millrace(["--help"])).stdout).toContain("Exit codes:");
 });
 
-test("without a word in a pipe, and with --help, the nine commands of everyday use are listed; help --all lists each", async () => {
+test("without a word in a pipe, and with --help, the commands of everyday use are listed; help --all lists each", async () => {
   const listed = async (...argv: readonly string[]) => {
     const io = fakeIo({ homeFolder });
     expect(await main(argv, io)).toBe(0);
     return Object.keys(outlines).filter((name) => new RegExp(`^  ${name} `, "m").test(io.written.stdout()));
   };
   const everydayOnes = Object.keys(outlines).filter((name) => everyday.has(name));
-  expect(everydayOnes).toHaveLength(9);
+  for (const name of ["stop", "tail", "dashboard", "keys", "uninstall"]) expect(everydayOnes).toContain(name);
   expect(await listed()).toEqual(everydayOnes);
   expect(await listed("--help")).toEqual(everydayOnes);
   expect(await listed("help", "--all")).toEqual(Object.keys(outlines));

@@ -3,6 +3,10 @@ import { MillraceError } from "../base/errors.ts";
 import { type IdeName, ideName, variantOf } from "../base/ide-name.ts";
 import { Secret } from "../base/secret.ts";
 
+/** Names that only this machine knows: `millrace completion --list` prints them. */
+export const completables = ["clients", "models", "turns"] as const;
+export type Completable = (typeof completables)[number];
+
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {
   readonly summary: string;
@@ -19,6 +23,10 @@ export interface OptionSpec<T> {
   readonly choices?: readonly string[];
   /** An option of `serve`, whose help explains it; the help of this command only names it. */
   readonly isOfServe?: true;
+  /** A setting of `[serve]` with the same name is its default. */
+  readonly isSetting?: true;
+  /** What a shell completes its value with. */
+  readonly completes?: Completable;
   /** Throws `invalid_request` that names the valid values. */
   readonly parse: (raw: string) => T;
 }
@@ -48,7 +56,8 @@ export function text(summary: string, value: string, common: Common = {}): Optio
 
 /** The model that a command begins with. */
 export function modelOption(summary: string): OptionSpec<string | undefined> {
-  return text(summary, "<name>", { short: "m", env: "MILLRACE_MODEL", defaultText: "the account's default" });
+  const common = { short: "m", env: "MILLRACE_MODEL", defaultText: "that of `config set model`, else the account's" };
+  return { ...text(summary, "<name>", common), isSetting: true, completes: "models" };
 }
 
 /** A program and its arguments, as words of one text. */

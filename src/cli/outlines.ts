@@ -1,4 +1,5 @@
 import type { Command, CommandGroup } from "./command.ts";
+import type { Completable } from "./options.ts";
 
 /** A command's entry in the list of commands: printing the list loads no command. */
 export type CommandOutline = Pick<Command, "name" | "summary" | "arguments"> & Required<Pick<Command, "group">>;
@@ -10,16 +11,26 @@ export const everyday: ReadonlySet<string> = new Set([
   "run",
   "chat",
   "serve",
+  "stop",
   "status",
   "usage",
   "models",
+  "tail",
+  "dashboard",
   "doctor",
+  "config",
+  "keys",
+  "uninstall",
 ]);
 
 /** The outline of every command, in the order of the help. */
 export const outlines = {
   init: outline("init", "Set up", "Set everything up, step by step"),
-  setup: outline("setup", "Set up", "Configure a client to use the gateway", ["[client]", "name of the client"]),
+  setup: outline("setup", "Set up", "Configure a client to use the gateway", [
+    "[client]",
+    "name of the client",
+    "clients",
+  ]),
   chat: outline("chat", "Use", "Ask a question, or hold a conversation", ["[question...]", "what to ask"]),
   serve: outline("serve", "Serve", "Serve the IDE's models on 127.0.0.1 until Ctrl-C"),
   stop: outline("stop", "Serve", "Stop the gateway"),
@@ -33,13 +44,14 @@ export const outlines = {
   resume: outline("resume", "Serve", "End the pause"),
   tail: outline("tail", "Look", "Show the answer of a turn, and follow it while it runs", [
     "[turn]",
-    "id of a turn (turn_…), or of a chat (`millrace chat --resume` lists them)",
+    "id of a turn (turn_…) or its end, or of a chat (`millrace chat --resume` lists them)",
+    "turns",
   ]),
   run: outline(
     "run",
     "Use",
     "Start a client on the gateway, without changing its files",
-    ["[client]", "name of the client"],
+    ["[client]", "name of the client", "clients"],
     ["[args...]", "arguments for the client"],
   ),
   models: outline("models", "Look", "List the models that you can use, and their names", [
@@ -52,7 +64,7 @@ export const outlines = {
   dashboard: outline("dashboard", "Look", "Open the dashboard in the browser"),
   config: outline("config", "Set up", "Show, set and check the settings of the configuration file"),
   completion: outline("completion", "Set up", "Print the script that completes commands in a shell", [
-    "<shell>",
+    "[shell]",
     "bash, zsh or fish",
   ]),
   keys: outline("keys", "Set up", "Show or replace your key; make keys for other programs"),
@@ -76,13 +88,14 @@ function outline(
   name: string,
   group: CommandGroup,
   summary: string,
-  ...given: readonly (readonly [form: string, summary: string])[]
+  ...given: readonly (readonly [form: string, summary: string, completes?: Completable])[]
 ): CommandOutline {
-  const specs = given.map(([form, what]) => ({
+  const specs = given.map(([form, what, completes]) => ({
     name: form.replace(/[^\w-]/g, ""),
     summary: what,
     required: form.startsWith("<"),
     variadic: form.includes("..."),
+    ...(completes === undefined ? {} : { completes }),
   }));
   return { name, summary, group, arguments: specs };
 }

@@ -49,12 +49,10 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       return gatewayProof(key, challenge, { port, instance });
     },
     events: options.events ?? new Emitter(),
-    sessions: openSessions(
-      options.clock,
-      stopping.signal,
-      () => callerDigest(ownersKey(policy) ?? new Secret("")),
-      options.sessionStore,
-    ),
+    sessions: openSessions(options.clock, stopping.signal, () => callerDigest(ownersKey(policy) ?? new Secret("")), {
+      store: options.sessionStore,
+      showsTexts: options.showsTexts,
+    }),
     limits: { maxBodyBytes, mostOpen: options.mostOpen ?? defaultLimits.mostOpen },
     waits: { ...defaultTiming, ...options.timing },
     metrics,

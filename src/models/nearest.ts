@@ -4,7 +4,7 @@ import { shapeOf } from "./model-shape.ts";
 /**
  * The names of the `count` models nearest to the requested name, nearest first. The model whose name, UID or label shares most words
  * comes first (`opus` is nearer to `claude-opus-4.7` than to `gpt-5`); of equals, the one with the fewest edits. If a model shares
- * a word of its family with the request (`gpt5`: `gpt`), only such models are returned, which may be fewer.
+ * a word of its family with the request (`gpt5`: `gpt`), only such models are returned, which may be fewer; none where no name is near.
  */
 export function nearestNames(asked: string, models: readonly Model[], count: number): readonly string[] {
   const text = asked.slice(0, 80).toLowerCase();
@@ -19,6 +19,7 @@ export function nearestNames(asked: string, models: readonly Model[], count: num
         distance: Math.min(...spellings.map((spelling) => editDistance(text, spelling))),
       };
     })
+    .filter(({ likeness, distance }) => likeness > 0 || distance <= text.length / 2)
     .sort((a, b) => b.likeness - a.likeness || a.distance - b.distance)
     .slice(0, count)
     .map(({ name }) => name);

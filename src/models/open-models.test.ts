@@ -8,7 +8,7 @@ import { openModels } from "./open-models.ts";
 
 const never = new AbortController().signal;
 
-function account() {
+function account(preferred?: string) {
   const clock = new FakeClock();
   const state = { asked: 0, models: fakeModels, failure: undefined as Error | undefined };
   const models = openModels(
@@ -19,12 +19,21 @@ function account() {
         return { status: fakeStatus(state.models), agent: undefined, backend: "cascade" };
       },
     },
-    { clock },
+    { clock, preferred },
   );
   return { clock, state, models };
 }
 
 describe("the list of models", () => {
+  it("has the user's default as its only one, by any name of it; a name of no model changes nothing", async () => {
+    const defaults = async (preferred: string) =>
+      (await account(preferred).models.list({ refresh: false }, never)).flatMap((model) =>
+        model.isDefault ? [model.name] : [],
+      );
+    expect(await defaults("opus-4.7")).toEqual(["claude-opus-4.7:medium"]);
+    expect(await defaults("no such model")).toEqual(await defaults(""));
+  });
+
   it("is asked for once by all together, and believed for five minutes", async () => {
     const { clock, state, models } = account();
     await Promise.all([models.list({ refresh: false }, never), models.resolve("gpt-5.2", undefined, never)]);

@@ -20,6 +20,8 @@ export interface ModelsOptions {
   /** The youngest list that an unknown name makes us ask for again, in ms. */
   readonly doubtMs?: number;
   readonly events?: EventSink<ModelLifecycle>;
+  /** The user's default model, by any of its names: it is the default in place of the account's, where the list has it. */
+  readonly preferred?: string | undefined;
 }
 
 /** Where the lists of models come from. */
@@ -51,7 +53,7 @@ interface KnownAgent {
 
 /** The models that requests can name: the account's, and `<agent>/<model>` of each configured agent. */
 export function openModels(sources: ModelSources, options: ModelsOptions): OpenModels {
-  const { clock, keepMs = 300_000, doubtMs = 10_000, events } = options;
+  const { clock, keepMs = 300_000, doubtMs = 10_000, events, preferred } = options;
   const catalogue = createCatalogue();
   const account = new AccountCatalogue({ account: sources.account, names: catalogue, clock, keepMs, doubtMs, events });
   const agents = (sources.agents ?? []).map((source): KnownAgent => {
@@ -118,7 +120,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
       const others = agentModels(maxAgeMs, signal);
       others.catch(() => {}); // awaited below, unless the account fails first
       try {
-        return [...(await account.list(refresh, signal)), ...(await others)];
+        return withDefault([...(await account.list(refresh, signal)), ...(await others)], preferred);
       } catch (error) {
         const listed = hasNoAccount(error) ? await others : [];
         const lacks = agents.flatMap((agent) =>
@@ -126,7 +128,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
         );
         if (listed.length === 0)
           throw lacks.length > 0 && hasNoAccount(error) ? noneLists(lacks, error as MillraceError) : error; // `hasNoAccount`
-        return listed;
+        return withDefault(listed, preferred);
       }
     },
     contextTokens: (uid) => known().find((model) => model.uid === uid)?.contextTokens,
@@ -154,6 +156,18 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
     },
     isOnlyAgents: (uid, signal) => account.isOnlyAgents(uid, signal),
   };
+}
+
+/** The models with the user's default as the only one; a name that means none of them changes nothing. */
+function withDefault(models: readonly AccountModel[], preferred: string | undefined): readonly AccountModel[] {
+  if (preferred === undefined) return models;
+  try {
+    const { uid } = resolveModel(models, preferred, undefined).model;
+    return models.map((model) => ({ ...model, isDefault: model.uid === uid }));
+  } catch (error) {
+    if (isMillraceError(error)) return models;
+    throw error;
+  }
 }
 
 /** How long a listing waits for an agent, and how long the agent itself has; ms. */

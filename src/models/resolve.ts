@@ -181,7 +181,7 @@ function unknownModel(models: readonly AccountModel[], asked: string, { owner, a
   const message =
     models.length === 0
       ? `${owner} has no model "${shown}": its list of models is empty.`
-      : `${owner} has no model "${shown}".${nearest.length === 0 ? "" : ` Nearest: ${nearest.join(", ")}.`}`;
+      : `${owner} has no model "${shown}".${nearest.length === 0 ? " No name is near it." : ` Nearest: ${nearest.join(", ")}.`}`;
   return new MillraceError("unknown_model", message, { param: "model", details: { asked: shown, nearest } });
 }
 

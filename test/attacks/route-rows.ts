@@ -34,6 +34,7 @@ const rows: Readonly<Record<string, Row>> = {
   "GET /api/version": { status: 200 },
   "GET /v1/models": { status: 200 },
   "GET /v1/models/{id}": { target: `/v1/models/${model}`, status: 200 },
+  "GET /dashboard/api/turns/search": { target: "/dashboard/api/turns/search?text=a", status: 200 },
   "GET /dashboard/api/turns/feed": { status: 200 },
   "GET /dashboard/api/turns/{id}/summary": { target: `/dashboard/api/turns/${nobody}/summary`, status: 404 },
   "GET /dashboard/api/turns/{id}/timeline": { target: `/dashboard/api/turns/${nobody}/timeline`, status: 404 },

@@ -101,7 +101,7 @@ const states: readonly State[] = [
     mayComplain: /404/,
     async enter(page) {
       await page.locator("table.turns tbody tr.failed").first().getByRole("link").click();
-      await page.getByText("The log no longer has the events of this turn.").waitFor();
+      await page.getByText("The texts and events of this turn are deleted.").waitFor();
     },
     shows: /The usage history has these figures/,
   },

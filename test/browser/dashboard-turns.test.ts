@@ -52,7 +52,7 @@ describeDashboard("the dashboard's turns", (open) => {
     const events = page.locator(".timeline li");
     await events.filter({ hasText: "finished" }).waitFor();
     expect(await events.filter({ hasText: "text" }).innerText()).toContain("13 characters");
-    await page.getByText("This tab does not show prompts and answers.").waitFor();
+    await page.getByText("This browser does not show prompts and answers.").waitFor();
     expect(await page.content()).not.toContain("secret");
     await picture(page, "turn");
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -139,7 +139,7 @@ describeDashboard("the dashboard's turns", (open) => {
     await page.getByRole("button", { name: "Hide texts" }).click();
     await expect.poll(() => questions.count()).toBe(0);
     await rows.first().getByRole("link").click();
-    await page.getByText("This tab does not show prompts and answers.").waitFor();
+    await page.getByText("This browser does not show prompts and answers.").waitFor();
     expect(await page.content()).not.toContain("A channel.");
   });
 
@@ -166,7 +166,7 @@ describeDashboard("the dashboard's turns", (open) => {
   it("shows of a turn that the log has forgotten what the usage history knows, and says so of an unknown one", async () => {
     const { page, world } = await open({}, { mayComplain: /404/ });
     await page.locator("table.turns tbody tr.finished").first().getByRole("link").click();
-    await page.getByText("The log no longer has the events of this turn.").waitFor();
+    await page.getByText("The texts and events of this turn are deleted.").waitFor();
     await page.locator("dl.facts").getByText("turn_past_1", { exact: true }).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.goto(`${world.url}/#/turns/turn_nobody`);

@@ -48,6 +48,27 @@ test("chat starts a gateway in the background, and the next chat uses it", async
   expect(await prompts()).toBe(2);
 });
 
+test("a chat tells in JSON what it used, takes the default model of the configuration, and is found again by its words", async () => {
+  const { home } = await ideHome();
+  expect(await millrace(["config", "set", "model", "claude-haiku-4.5"], { home })).toMatchObject({ code: 0 });
+  const { stdout } = await millrace(["chat", "--json", "count to 3"], { home });
+  expect(JSON.parse(stdout)).toMatchObject({
+    model: "claude-haiku-4.5",
+    answer: "1, 2, 3",
+    turn: expect.stringMatching(/^turn_/),
+    credits: 1,
+    tokens: { in: expect.any(Number), out: expect.any(Number) },
+  });
+  const { turn } = JSON.parse(stdout) as { readonly turn: string };
+  const opus = await millrace(["chat", "--json", "-m", "opus", "hello"], { home });
+  expect(JSON.parse(opus.stdout)).toMatchObject({ model: "claude-opus-4.7:medium" });
+  const found = await millrace(["tail", "--search", "2, 3"], { home });
+  expect(found).toMatchObject({ code: 0, stderr: "Searched 2 turns.\n" });
+  expect(found.stdout.split("\n")[1]).toMatch(new RegExp(`^${turn.slice(-8)} `));
+  expect((await millrace(["models", "--json", "--sort", "cost"], { home })).stdout).toContain('"credits_this_week": 1');
+  await millrace(["stop"], { home });
+});
+
 test("chats that are started at once share one gateway", async () => {
   const { home, prompts } = await ideHome();
   const chats = await Promise.all([1, 2, 3].map(() => millrace(["chat", "count to 3"], { home })));

@@ -22,7 +22,7 @@ test.skipIf(process.platform === "win32")(
 
     const shown = await millrace(["init"], { home, env });
     expect(shown.code).toBe(0);
-    expect(shown.stdout).toContain("  1.  Start the gateway in the background\n  2.  Set up Codex");
+    expect(shown.stdout).toContain("  2.  Start the gateway in the background\n  3.  Set up Codex");
     expect(shown.stderr).toContain("Nothing was done, because there is no terminal to ask on.");
     expect(existsSync(join(home, ".millrace/gateway.json"))).toBe(false);
     expect((await ide.report()).messages).toEqual([]);
@@ -63,14 +63,25 @@ test.runIf(existsSync("/usr/bin/script"))(
     });
     let text = "";
     terminal.stdout.on("data", (chunk: Buffer) => {
-      if (!text.includes("[y/N") && `${text}${chunk.toString()}`.includes("[y/N")) terminal.stdin.write("1\n");
-      text += chunk.toString();
+      const now = `${text}${chunk.toString()}`;
+      for (const [asked, answer] of [
+        ["numbers of some steps", "1-2"],
+        ["How long?", "3"],
+        ["to you alone?", "y"],
+      ] as const)
+        if (!text.includes(asked) && now.includes(asked)) terminal.stdin.write(`${answer}\n`);
+      text = now;
     });
     const [code] = (await once(terminal, "close")) as [number];
     expect(code).toBe(0);
     expect(text).toMatch(/Start the gateway in the background\s+Millrace \S+ serves on/);
     expect(text).toContain("Done. What you can type now:");
     expect(text).not.toContain("Open the dashboard\r\nhttp");
+    expect(text).toMatch(/ run +start a coding\s+agent on the gateway/);
     expect(existsSync(join(home, ".millrace/gateway.json"))).toBe(true);
+    const config = readFileSync(join(home, ".millrace/config.toml"), "utf8");
+    for (const line of ['retention = "7d"', 'show_texts = "on"']) expect(config).toContain(`${line}\n`);
+    const again = await millrace(["init"], { home });
+    expect(again.stdout).not.toContain("how long answers are kept");
   },
 );

@@ -6,8 +6,8 @@ it("lists the families of a large account, and finds models by words", async () 
   const { home } = await world({ simulator: { models: 385 } });
   const all = await millrace(["models"], { home });
   expect(all.code).toBe(0);
-  expect(all.stdout).toMatch(/^gpt-6-sol +24 variants/m);
-  expect(all.stdout).toMatch(/^claude-opus-5\.5 +24 variants/m);
+  expect(all.stdout).toMatch(/^gpt-6-sol .* 24 variants/m);
+  expect(all.stdout).toMatch(/^claude-opus-5\.5 .* 24 variants/m);
   expect(all.stdout).not.toMatch(/^(?:gpt-6|claude-opus-5\.5)\S*:/m);
 
   const found = await millrace(["models", "OPUS", "5.5", "high-thinking", "--json"], { home });

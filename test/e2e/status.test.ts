@@ -57,7 +57,9 @@ test("beside a stand-in, status names the account of the real IDE, to which prom
   await simulator({ home });
   await simulator({ profile: "devin-3", home, unmarked: true });
   const { stdout } = await millrace(["status"], { home });
-  expect(stdout).toMatch(/^account +.* in Devin Desktop 3\.\d+ \(formerly Windsurf\), and \d more/m);
+  expect(stdout).toMatch(
+    /^account +.* in Devin Desktop 3\.\d+ \(formerly Windsurf\)$\n +.* in Windsurf \d\.\d, a stand-in$/m,
+  );
 });
 
 test("status without a gateway says how to start one, and still shows account and plan", async () => {

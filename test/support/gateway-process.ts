@@ -98,6 +98,8 @@ export function spawnMillrace(args: readonly string[], options: Omit<GatewayProc
       NO_COLOR: "1",
       // Other tests run stand-ins of their own on this machine at the same time.
       MILLRACE_IDE_ONLY_HOME: options.home,
+      // A gateway that a command starts by itself takes any free port, unless the test sets one.
+      MILLRACE_PORT: "0",
       ...compileCache,
       ...options.env,
     },

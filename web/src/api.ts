@@ -184,6 +184,7 @@ const json = (body: object): RequestInit => ({
 
 interface TextsShown {
   readonly shown: boolean;
+  readonly kept_seconds: number;
 }
 
 const { zone } = localZone();

@@ -90,7 +90,7 @@ function TurnsMeter({ turns, now }: { readonly turns: NonNullable<Key["turns_per
   return (
     <div class={`window ${share >= 1 ? "bad" : share >= 0.8 ? "warn" : "good"}`}>
       <div class="line">
-        <span class="label">Today</span>
+        <span class="label">Today (UTC)</span>
         <span class="amount">{amount}</span>
       </div>
       <div

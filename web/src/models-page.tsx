@@ -2,10 +2,11 @@ import type { ComponentChildren } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import type { SpendEnvelope } from "../../src/usage/envelope.ts";
+import { creditsOfModels, type Prices } from "../../src/usage/prices.ts";
 import { api } from "./api.ts";
 import { familiesOf, type Model, rangeOf, sortedBy } from "./model-families.ts";
 import { Choice, CopyButton, Loaded } from "./parts.tsx";
-import { creditsInWords, creditsOfModel, type Prices, PricesOfModels } from "./prices.ts";
+import { creditsInWords, PricesOfModels } from "./prices.ts";
 import { useTitle } from "./title.ts";
 import { type DataState, useData, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
@@ -96,8 +97,7 @@ function columnsOf(
       of: (models) => weekInWords(spendsOf(models), prices),
       sort: (models) => {
         const spends = spendsOf(models);
-        const credits = spends.reduce((sum, spend) => sum + (creditsOfModel(spend, prices)?.value ?? 0), 0);
-        return spends.length === 0 ? undefined : credits;
+        return spends.length === 0 ? undefined : (creditsOfModels(spends, prices)?.value ?? 0);
       },
       first: "desc",
     },
@@ -137,14 +137,12 @@ function Used({ at }: { readonly at: string }) {
 function weekInWords(spends: readonly SpendEnvelope[], prices: Prices): ComponentChildren | undefined {
   if (spends.length === 0) return undefined;
   const turns = spends.reduce((sum, spend) => sum + spend.turns, 0);
-  const known = spends.flatMap((spend) => creditsOfModel(spend, prices) ?? []);
-  const value = known.reduce((sum, credits) => sum + credits.value, 0);
-  const isEstimated = known.some((credits) => credits.isEstimated);
+  const credits = creditsOfModels(spends, prices);
   const words = `${count(turns)} ${turns === 1 ? "turn" : "turns"}`;
-  if (known.length === 0) return words;
+  if (credits === undefined) return words;
   return (
     <>
-      {`${creditsInWords({ value, isEstimated })} credits`}
+      {`${creditsInWords(credits)} credits`}
       <span class="muted small block">{words}</span>
     </>
   );

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { creditsInWords, creditsOf, creditsOfModel, pricesOf } from "./prices.ts";
+import { creditsOf, creditsOfModel } from "../../src/usage/prices.ts";
+import { creditsInWords, pricesOf } from "./prices.ts";
 
 const model = (uid: string, credit_multiplier: number | null, cost_tier: "free" | null = null) => ({
   uid,

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useAlertSettings } from "./alerts.tsx";
 import { Choice, Section } from "./parts.tsx";
 import { alertShares, choosePageSize, pageSize, pageSizes } from "./settings.ts";
-import { TextsSwitch } from "./texts.tsx";
+import { KeptFor, TextsSwitch } from "./texts.tsx";
 import { chooseTheme, type Theme, themeNow } from "./theme.ts";
 import { useTitle } from "./title.ts";
 
@@ -53,6 +53,9 @@ export function SettingsPage() {
             <TextsSwitch />
           </Setting>
         </dl>
+        <p class="note">
+          <KeptFor />
+        </p>
       </Section>
       <Alerting />
     </>

@@ -1,9 +1,10 @@
-import { useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 import { type PageQuery, rangeOf, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { useTurnEnd } from "./live-turns.ts";
 import { Choice, Loaded, Section } from "./parts.tsx";
+import { PricesOfModels } from "./prices.ts";
 import { axisEnd, firstMeasure, type Measure, type Stacks, stacksOf, trendsOf } from "./stacks.ts";
 import { useData } from "./use-data.ts";
 import { count, instantInWords, shortCount, spanInWords } from "./words.ts";
@@ -18,7 +19,8 @@ export function SpendByDay({ asked }: { readonly asked: PageQuery }) {
   );
   const { data } = state;
   useTurnEnd(state.reload);
-  const first = data === undefined ? "turns" : firstMeasure(data);
+  const prices = useContext(PricesOfModels);
+  const first = data === undefined ? "turns" : firstMeasure(data, prices);
   const measures = first === "credits" ? (["credits", "turns", "tokens"] as const) : (["turns", "tokens"] as const);
   const measure = chosen ?? first;
   return (
@@ -72,12 +74,11 @@ function behind(asked: PageQuery, part: string): string {
 
 function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Measure; readonly asked: PageQuery }) {
   const { usage, measure, asked } = props;
-  const stacks = stacksOf(usage, measure);
+  const stacks = stacksOf(usage, measure, useContext(PricesOfModels));
   const trends = trendsOf(usage);
   const [place, setPlace] = useState<number>();
   if (stacks.total === 0) return <p class="card muted">{`No ${measure} in this time.`}</p>;
   const here = place === undefined ? undefined : Math.min(place, stacks.days.length - 1);
-  const mark = stacks.isPartial ? (measure === "credits" ? "≥ " : "~") : "";
   const figures = stacks.series.map(({ name, values, total }) => ({
     name,
     amount: here === undefined ? total : (values[here] ?? 0),
@@ -99,7 +100,7 @@ function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Meas
         onOpen={(part) => location.assign(behind(asked, part))}
       />
       <p class="small muted at-time">
-        {when}: <strong>{`${mark}${count(whole)} ${whole === 1 ? measure.replace(/s$/, "") : measure}`}</strong>
+        {when}: <strong>{`${stacks.mark}${count(whole)} ${whole === 1 ? measure.replace(/s$/, "") : measure}`}</strong>
       </p>
       <ul class="legend">
         {figures.map(({ name, amount }, index) => (

@@ -1,10 +1,13 @@
 import type { ComponentChildren } from "preact";
+import { useContext } from "preact/hooks";
 import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
+import { type Credits, creditsOfModel } from "../../src/usage/prices.ts";
 import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { Elsewhere, Heads } from "./elsewhere.tsx";
 import { useTurnEnd } from "./live-turns.ts";
 import { Choice, Loaded, Section } from "./parts.tsx";
+import { creditsInWords, PricesOfModels } from "./prices.ts";
 import { useData } from "./use-data.ts";
 import { count, groupKeyOf, ideName, shortCount } from "./words.ts";
 
@@ -55,8 +58,11 @@ export function SpendSection(props: {
 }
 
 function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly asked: PageQuery }) {
-  const hasCredits = usage.data.some((spend) => spend.credits_known_turns > 0);
-  const measure = hasCredits ? (spend: SpendEnvelope) => spend.credits : tokensOf; // what the rows are sorted by
+  const prices = useContext(PricesOfModels);
+  // Only a row of one model has a price.
+  const creditsOf = (spend: SpendEnvelope) => creditsOfModel(spend, usage.by === "model" ? prices : new Map());
+  const hasCredits = usage.data.some((spend) => creditsOf(spend) !== undefined);
+  const measure = hasCredits ? (spend: SpendEnvelope) => creditsOf(spend)?.value ?? 0 : tokensOf; // what the rows are sorted by
   const most = Math.max(1e-9, ...usage.data.map(measure));
   const hasEstimates = usage.data.some((spend) => spend.estimated_tokens > 0);
   return (
@@ -94,7 +100,7 @@ function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly 
                   <span class="exact">{tokensInWords(spend, count)}</span>
                   <span class="brief">{tokensInWords(spend, shortCount)}</span>
                 </td>
-                {hasCredits && <td class="number">{creditsInWords(spend)}</td>}
+                {hasCredits && <td class="number">{rowCredits(spend, creditsOf(spend))}</td>}
               </tr>
             ))}
           </tbody>
@@ -137,9 +143,9 @@ function tokensInWords(spend: SpendEnvelope, spell: (value: number) => string): 
   return `${spend.estimated_tokens > 0 ? "~" : ""}${spell(tokensOf(spend))}`;
 }
 
-function creditsInWords(spend: SpendEnvelope): string {
-  if (spend.credits_known_turns === 0) return "unknown";
-  return `${spend.credits_known_turns < spend.turns ? "≥ " : ""}${count(spend.credits)}`;
+function rowCredits(spend: SpendEnvelope, credits: Credits | undefined): string {
+  if (credits === undefined) return "unknown";
+  return creditsInWords({ ...credits, isPart: !credits.isEstimated && spend.credits_known_turns < spend.turns });
 }
 
 function outsideInWords(use: UsageEnvelope["used_outside"][number]): string {

@@ -40,6 +40,7 @@ it("stacks days by model, those that used most first, and the rest as one", () =
       { day: "2026-02-25", models: [spend("g", 100)] },
     ),
     "credits",
+    new Map(),
   );
   expect(found.series.map(({ name, values }) => [name, values])).toEqual([
     ["g", [4, 0, 100]],
@@ -52,12 +53,16 @@ it("stacks days by model, those that used most first, and the rest as one", () =
   expect([found.totals, found.total]).toEqual([[49, 0, 100], 149]);
 });
 
-it("counts turns where a plan tells no credits, and says what is known in part only", () => {
+it("counts turns where nobody knows credits, and says what is estimated or known in part only", () => {
   const none = usage({ day: "2026-02-24", models: [spend("a", 0, { credits_known_turns: 0 })] });
-  expect(firstMeasure(none)).toBe("turns");
-  expect(stacksOf(none, "credits")).toMatchObject({ total: 0, isPartial: true });
-  expect(stacksOf(none, "turns")).toMatchObject({ total: 1, isPartial: false });
-  expect(stacksOf(none, "tokens")).toMatchObject({ total: 13, isPartial: false });
+  const [unknown, prices] = [new Map<string, number>(), new Map([["a", 4]])];
+  expect([firstMeasure(none, unknown), firstMeasure(none, prices)]).toEqual(["turns", "credits"]);
+  expect(stacksOf(none, "credits", unknown)).toMatchObject({ total: 0, mark: "" });
+  expect(stacksOf(none, "credits", prices)).toMatchObject({ total: 4, mark: "~" });
+  const part = usage({ day: "2026-02-24", models: [spend("a", 0, { credits_known_turns: 0 }), spend("b", 2)] });
+  expect(stacksOf(part, "credits", unknown)).toMatchObject({ total: 2, mark: "≥ " });
+  expect(stacksOf(none, "turns", prices)).toMatchObject({ total: 1, mark: "" });
+  expect(stacksOf(none, "tokens", prices)).toMatchObject({ total: 13, mark: "" });
 });
 
 it("ends an axis at a round number", () => {

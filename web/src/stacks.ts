@@ -1,3 +1,4 @@
+import { creditsOfModel, creditsOfModels, type Prices } from "../../src/usage/prices.ts";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 
 export type Measure = "credits" | "turns" | "tokens";
@@ -17,22 +18,22 @@ export interface Stacks {
   readonly series: readonly Series[];
   readonly totals: readonly number[];
   readonly total: number;
-  /** Whether some of the amount is estimated, or not known of every turn. */
-  readonly isPartial: boolean;
+  /** Before an amount: `~` where some of it is estimated, `≥` where it is not known of every turn. */
+  readonly mark: string;
 }
 
 /** Models with a colour of their own; the rest is one series. */
 const mostSeries = 5;
 
 /** Days as bars: the models that used most each have a part, the first at the bottom. */
-export function stacksOf(usage: UsageDaysEnvelope, measure: Measure): Stacks {
+export function stacksOf(usage: UsageDaysEnvelope, measure: Measure, prices: Prices): Stacks {
   const days = usage.data.map(({ day }) => day);
   const byModel = new Map<string, number[]>();
   usage.data.forEach(({ models }, place) => {
     for (const spend of models) {
       const name = spend.name ?? "unknown";
       const values = byModel.get(name) ?? days.map(() => 0);
-      values[place] = (values[place] ?? 0) + amountOf(spend, measure);
+      values[place] = (values[place] ?? 0) + amountOf(spend, measure, prices);
       byModel.set(name, values);
     }
   });
@@ -46,26 +47,34 @@ export function stacksOf(usage: UsageDaysEnvelope, measure: Measure): Stacks {
   const series =
     others.length === 0 ? own : [...own, { name: `${others.length} others`, values: rest, total: sum(rest) }];
   const totals = days.map((_, place) => sum(series.map(({ values }) => values[place] ?? 0)));
-  const isPartial = usage.data.some(({ models }) => models.some((spend) => isPartly(spend, measure)));
-  return { days, series, totals, total: sum(totals), isPartial };
+  const mark = markOf(
+    usage.data.flatMap(({ models }) => models),
+    measure,
+    prices,
+  );
+  return { days, series, totals, total: sum(totals), mark };
 }
 
-/** Credits where the plan has some, else turns. */
-export function firstMeasure(usage: UsageDaysEnvelope): Measure {
-  return usage.data.some(({ models }) => models.some(({ credits_known_turns }) => credits_known_turns > 0))
-    ? "credits"
-    : "turns";
+/** Credits where the plan or its price list has some, else turns. */
+export function firstMeasure(usage: UsageDaysEnvelope, prices: Prices): Measure {
+  const credits = creditsOfModels(
+    usage.data.flatMap(({ models }) => models),
+    prices,
+  );
+  return credits !== undefined && credits.value > 0 ? "credits" : "turns";
 }
 
-function amountOf(spend: Spend, measure: Measure): number {
+function amountOf(spend: Spend, measure: Measure, prices: Prices): number {
   if (measure === "turns") return spend.turns;
-  if (measure === "credits") return spend.credits;
+  if (measure === "credits") return creditsOfModel(spend, prices)?.value ?? 0;
   return spend.prompt_tokens + spend.completion_tokens + spend.thinking_tokens;
 }
 
-function isPartly(spend: Spend, measure: Measure): boolean {
-  if (measure === "credits") return spend.credits_known_turns < spend.turns;
-  return measure === "tokens" && (spend.estimated_tokens > 0 || spend.unknown_turns > 0);
+function markOf(spends: readonly Spend[], measure: Measure, prices: Prices): string {
+  if (measure === "turns") return "";
+  if (measure === "tokens") return spends.some((of) => of.estimated_tokens > 0 || of.unknown_turns > 0) ? "~" : "";
+  const credits = creditsOfModels(spends, prices);
+  return `${credits?.isPart === true ? "≥ " : ""}${credits?.isEstimated === true ? "~" : ""}`;
 }
 
 /** Two figures of each day, and of the whole time; null where no turn gave one. */

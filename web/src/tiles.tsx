@@ -1,8 +1,11 @@
+import { useContext } from "preact/hooks";
+import { creditsOfModels } from "../../src/usage/prices.ts";
 import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api, type Health } from "./api.ts";
 import { useTurnEnd } from "./live-turns.ts";
 import { Loaded, Prose } from "./parts.tsx";
+import { creditsInWords, PricesOfModels } from "./prices.ts";
 import { useData } from "./use-data.ts";
 import { clockInWords, count, hintFor, isMistake, modelName, reasonInWords, shortCount, spanInWords } from "./words.ts";
 
@@ -10,26 +13,31 @@ import { clockInWords, count, hintFor, isMistake, modelName, reasonInWords, shor
 export function Tiles({ asked }: { readonly asked: PageQuery }) {
   const since = sinceOf(asked);
   const state = useData(since, (signal) => api.turnPage({ since, limit: "0" }, signal), 60_000);
+  const models = useData(`models ${since}`, (signal) => api.usage(since, "model", signal), 60_000);
   useTurnEnd(state.reload);
+  useTurnEnd(models.reload);
+  const credits = creditsOfModels(models.data?.data ?? [], useContext(PricesOfModels));
   return (
     <section aria-labelledby="figures">
       <h2 id="figures" class="hidden">
         Figures
       </h2>
       <Loaded state={state} lines={2}>
-        {({ totals }) => totals !== null && <Figures totals={totals} asked={asked} />}
+        {({ totals }) => totals !== null && <Figures totals={totals} credits={credits} asked={asked} />}
       </Loaded>
     </section>
   );
 }
 
-function Figures(props: { readonly totals: NonNullable<TurnPageEnvelope["totals"]>; readonly asked: PageQuery }) {
-  const { totals, asked } = props;
+function Figures(props: {
+  readonly totals: NonNullable<TurnPageEnvelope["totals"]>;
+  readonly credits: ReturnType<typeof creditsOfModels>;
+  readonly asked: PageQuery;
+}) {
+  const { totals, credits, asked } = props;
   const { turns, failed, median_first_token_ms: median, p95_first_token_ms: p95 } = totals;
   const mark = totals.estimated_turns > 0 ? "~" : "";
   const isCounted = totals.tokens_in + totals.tokens_out > 0; // a turn whose tokens are unknown counts as none
-  const isPart = totals.credits_known_turns < turns;
-  const hasCredits = totals.credits_known_turns > 0;
   const to = (filter: Partial<PageQuery>) => turnsBehind(asked, filter);
   return (
     <dl class="tiles">
@@ -39,9 +47,7 @@ function Figures(props: { readonly totals: NonNullable<TurnPageEnvelope["totals"
         value={isCounted ? [totals.tokens_in, totals.tokens_out].map((sum) => mark + shortCount(sum)).join(", ") : "–"}
         to={to({ sort: "tokens_out" })}
       />
-      {hasCredits && (
-        <Tile name="Credits" value={`${isPart ? "≥ " : ""}${count(totals.credits)}`} to={to({ sort: "credits" })} />
-      )}
+      {credits !== undefined && <Tile name="Credits" value={creditsInWords(credits)} to={to({ sort: "credits" })} />}
       <Tile
         name="Failed"
         value={turns === 0 ? "–" : `${count((failed / turns) * 100)} %`}

@@ -4,6 +4,7 @@ import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
 import { useLiveTurns } from "./live-turns.ts";
 import { Failure, Loading, Prose } from "./parts.tsx";
+import { KeptFor } from "./texts.tsx";
 import { useTitle } from "./title.ts";
 import { TurnActions } from "./turn-actions.tsx";
 import { Events } from "./turn-events.tsx";
@@ -61,7 +62,9 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
   return (
     <section aria-labelledby="turn">
       <h1 id="turn">{modelName(kept)}</h1>
-      <p class="muted">The log no longer has the events of this turn. The usage history has these figures.</p>
+      <p class="muted">
+        The texts and events of this turn are deleted. The usage history has these figures. <KeptFor />
+      </p>
       {kept.status === "failed" && <WhyFailed code={kept.reason} />}
       <dl class="card facts">
         <Fact name="Status" value={endInWords(kept.status, kept.reason)} />

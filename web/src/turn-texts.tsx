@@ -1,6 +1,6 @@
 import type { TimelineEntry, TurnDetail } from "./api.ts";
 import { CopyButton } from "./parts.tsx";
-import { TextsSwitch } from "./texts.tsx";
+import { KeptFor, TextsSwitch } from "./texts.tsx";
 import { answerOf } from "./turn-rows.ts";
 
 /** Prompt and answer where this session shows them, and the switch of that. */
@@ -18,7 +18,7 @@ export function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly e
         </p>
       ) : !turn.shows_text ? (
         <p class="card muted">
-          This tab does not show prompts and answers. The log keeps them, encrypted, for a while.
+          This browser does not show prompts and answers. <KeptFor />
         </p>
       ) : (
         <div class="card texts">

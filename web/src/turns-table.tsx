@@ -1,4 +1,5 @@
 import { useContext, useEffect, useRef } from "preact/hooks";
+import { creditsOf, type Prices } from "../../src/usage/prices.ts";
 import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { type PageQuery, timesOf } from "./address.ts";
 import { api, type TurnsQuery } from "./api.ts";
@@ -6,7 +7,7 @@ import { ExportButtons } from "./export.tsx";
 import { Histogram } from "./histogram.tsx";
 import { useTurnEnd } from "./live-turns.ts";
 import { Loaded, Section } from "./parts.tsx";
-import { creditsInWords, creditsOf, type Prices, PricesOfModels } from "./prices.ts";
+import { creditsInWords, PricesOfModels } from "./prices.ts";
 import { pageSize } from "./settings.ts";
 import { dayInWords } from "./spend-by-day.tsx";
 import { TextsOfSession, TextsSwitch } from "./texts.tsx";

@@ -36,6 +36,8 @@ export interface UpstreamOptions {
   /** Decides whether prompts may go to an IDE; they may go to any without it. */
   readonly checkConsent?: BackendsOptions["checkConsent"];
   readonly events?: EventSink<ModelLifecycle & BackendLifecycle>;
+  /** The user's default model; that of the environment or the configuration where this is not given. */
+  readonly preferred?: string | undefined;
 }
 
 /** The agents of one process of Millrace. No program runs before it is asked for something. */

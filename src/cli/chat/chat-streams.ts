@@ -31,10 +31,17 @@ export function linkTo(
 }
 
 /** Where the records of chats are. */
-export async function openChatRecords(keep: boolean, context: CommandContext): Promise<RecordStore> {
+export async function openChatRecords(
+  keep: boolean,
+  retentionMs: number,
+  context: CommandContext,
+): Promise<RecordStore> {
   if (!keep) return openMemoryRecordStore();
   const store = await openFileRecordStore({ folder: context.settings.streamsFolder });
-  return keepingPast(store, await openPastChats(context), () => context.io.clock.now());
+  return keepingPast(store, await openPastChats(context), {
+    keptMs: retentionMs + 86_400_000,
+    nowMs: () => context.io.clock.now(),
+  });
 }
 
 /** A chat's note in the record of its stream. */
@@ -119,16 +126,19 @@ function nothingLeft(wanted: string, running: number): MillraceError {
   });
 }
 
-/** As long as a gateway keeps an answer that nobody reads, and a day more for one that somebody did. */
-const keptMs = 26 * 3_600_000;
-
 /** The records of chats whose answers have arrived: their owner can still read them. */
 export function openPastChats({ settings, io }: Pick<CommandContext, "settings" | "io">): Promise<RecordStore> {
   return openFileRecordStore({ folder: join(settings.streamsFolder, "ended"), clock: io.clock });
 }
 
+/** How long the keys of chats are kept after their answers have arrived, ms: the retention of answers, and a day. */
+interface PastOptions {
+  readonly keptMs: number;
+  readonly nowMs: () => number;
+}
+
 /** The same store, which keeps a copy of each record that is removed. A copy that cannot be written is only not kept. */
-export function keepingPast(store: RecordStore, past: RecordStore, nowMs: () => number): RecordStore {
+export function keepingPast(store: RecordStore, past: RecordStore, { keptMs, nowMs }: PastOptions): RecordStore {
   return {
     survivesRestart: store.survivesRestart,
     list: () => store.list(),
@@ -144,7 +154,7 @@ export function keepingPast(store: RecordStore, past: RecordStore, nowMs: () => 
         async remove() {
           await bestEffort(keep(streamKey, owned, past));
           await owned.remove();
-          await bestEffort(forgetOld(past, nowMs()));
+          await bestEffort(forgetOld(past, nowMs() - keptMs));
         },
       };
     },
@@ -158,10 +168,10 @@ async function keep(streamKey: string, owned: OwnedRecord, past: RecordStore): P
   await copy?.release();
 }
 
-async function forgetOld(past: RecordStore, nowMs: number): Promise<void> {
+async function forgetOld(past: RecordStore, sinceMs: number): Promise<void> {
   for (const streamKey of await past.list()) {
     const record = await past.peek(streamKey).catch(() => undefined); // one that cannot be opened goes as well
-    if (record !== undefined && nowMs - record.createdAtMs < keptMs) continue;
+    if (record !== undefined && record.createdAtMs > sinceMs) continue;
     const owned = await past.take(streamKey);
     await owned?.remove();
     await owned?.release();

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
 import { readSettings } from "../compose/settings.ts";
@@ -16,11 +17,16 @@ async function typed(homeFolder: string, ...lines: readonly string[]): Promise<s
   const out = openOutput(io.stdout, io.stderr, {});
   const context: CommandContext = { io, out, settings: readSettings(io), json: false, signal: io.signal };
   const begin = {
-    model: "swe-2:medium",
+    model: { name: "swe-2:medium", price: undefined },
     system: undefined,
     thinking: false,
     streams: {} as StreamOptions, // nothing is asked
     listModels: async () => ["swe-2:medium", "swe-2:high", "other"],
+    async findModel(name: string) {
+      if (name.startsWith("swe-2")) return { name: name === "swe-2" ? "swe-2:medium" : name, price: undefined };
+      throw new MillraceError("unknown_model", `The account has no model "${name}". No name is near it.`);
+    },
+    factsOf: () => Promise.reject(new Error("nothing is asked")),
   };
   const held = holdConversation(begin, context);
   const answered = async (times: number) => {
@@ -36,11 +42,13 @@ async function typed(homeFolder: string, ...lines: readonly string[]): Promise<s
   return io.written.stdout() + io.written.stderr();
 }
 
-test("/model takes a name of the list, and the name alone of a model with variants", async () => {
-  const written = await typed("/nowhere", "/model swe-2", "/model swe-2:high", "/model swe");
-  expect(written).toContain("swe-2 answers from now on.");
+test("/model takes any name of a model and says which it took, and /models lists the names", async () => {
+  const written = await typed("/nowhere", "/model swe-2", "/model swe-2:high", "/models", "/model swe");
+  expect(written).toContain("swe-2:medium answers from now on.");
   expect(written).toContain("swe-2:high answers from now on.");
-  expect(written).toContain("There is no model swe.");
+  expect(written).toContain("* swe-2:high");
+  expect(written).toContain('The account has no model "swe". No name is near it.');
+  expect(written).toContain("/models lists the names.");
 });
 
 test("/file and /save read ~ as the home folder", async () => {

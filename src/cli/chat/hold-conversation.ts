@@ -4,28 +4,35 @@ import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
 import { within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { MillraceError, toMillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import { Notifier } from "../../base/notifier.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { visible } from "../terminal/foreign-text.ts";
+import { type AnswerFacts, type AnswerSource, type ChatModel, spellFacts } from "./answer-facts.ts";
 import { type ChatMessage, startChat } from "./chat-streams.ts";
 import { fencedFile } from "./read-question.ts";
 import { showAnswer } from "./show-answer.ts";
 
 /** How a conversation begins. */
 export interface ChatStart {
-  readonly model: string;
+  readonly model: ChatModel;
   readonly system: string | undefined;
   readonly thinking: boolean;
   readonly streams: StreamOptions;
   /** Names of the models that can be asked. */
   readonly listModels: () => Promise<readonly string[]>;
+  /** The model that a name means. Throws `unknown_model`. */
+  readonly findModel: (name: string) => Promise<ChatModel>;
+  /** What an answer that has arrived used. */
+  readonly factsOf: (source: AnswerSource, model: ChatModel) => Promise<AnswerFacts>;
 }
 
 const help = [
-  "/model [name]   show the models, or ask another one from now on",
+  "/models         show the models",
+  "/model <name>   ask another one from now on",
   "/new            begin a new conversation",
   "/file <path>    attach a text file to the next message",
   "/save <path>    write the conversation to a Markdown file",
@@ -33,14 +40,14 @@ const help = [
   "/exit           leave (also Ctrl-D)",
   "",
   'A line that ends with \\ goes on in the next one. """ begins and ends a text of several lines.',
-  "Ctrl-C stops the answer.",
+  "Ctrl-C stops the answer. What you type while it comes is the next message.",
 ];
 
 /** Talks on a terminal until the user leaves. A failed or stopped question can be asked again; the conversation continues without it. */
 export async function holdConversation(begin: ChatStart, context: CommandContext): Promise<number> {
   const { out, signal } = context;
   const talk = openTalk(begin, context);
-  out.note(`${begin.model} · /help for commands, Ctrl-D to leave`);
+  out.note(`${begin.model.name} · /help for commands, Ctrl-D to leave`);
   const reader = new LineReader(context);
   const onAbort = () => reader.close();
   signal.addEventListener("abort", onAbort, { once: true });
@@ -102,7 +109,7 @@ function openTalk(begin: ChatStart, context: CommandContext) {
       answeredBy = [];
       attached = [];
       out.note("This is a new conversation.");
-    } else if (command === "/model") await choose(argument);
+    } else if (command === "/model" || command === "/models") await choose(argument);
     else if (command === "/file") {
       attached = [...attached, await fencedFile(pathOf(argument))];
       out.note(`${argument} goes with the next message.`);
@@ -114,18 +121,17 @@ function openTalk(begin: ChatStart, context: CommandContext) {
   }
 
   async function choose(wanted: string): Promise<void> {
-    const names = await begin.listModels();
     if (wanted === "") {
-      for (const name of names) out.note(`${name === model ? "*" : " "} ${name}`);
+      for (const name of await begin.listModels()) out.note(`${name === model.name ? "*" : " "} ${name}`);
       return;
     }
-    if (!names.some((name) => name === wanted || name.startsWith(`${wanted}:`))) {
-      const close = names.filter((name) => name.includes(wanted)).slice(0, 5);
-      const hint = close.length > 0 ? `Did you mean ${close.join(", ")}?` : "/model lists the names.";
-      throw new MillraceError("unknown_model", `There is no model ${wanted}.`, { hint });
+    try {
+      model = await begin.findModel(wanted);
+    } catch (error) {
+      if (!isMillraceError(error) || error.code !== "unknown_model") throw error;
+      throw new MillraceError("unknown_model", error.message, { hint: "/models lists the names." });
     }
-    model = wanted;
-    out.note(`${wanted} answers from now on.`);
+    out.note(`${model.name} answers from now on.`);
   }
 
   /** A path as a shell would read it: no shell has replaced the home folder here. */
@@ -139,15 +145,17 @@ function openTalk(begin: ChatStart, context: CommandContext) {
     const question = [text, ...attached].join("\n\n");
     const sent: readonly ChatMessage[] = [...messages, { role: "user", text: question }];
     const leave = new AbortController();
-    const asked = { model, messages: sent, system };
+    const asked = { model: model.name, messages: sent, system };
+    const asks = model;
     const stream = await startChat(asked, streams, leave.signal);
     const signal = AbortSignal.any([context.signal, stop]);
-    const options = { thinking, json: false, model };
+    const options = { thinking, json: false, model: model.name };
     const shown = await showAnswer(stream, leave, options, { ...context, signal });
     if (typeof shown === "string") return out.note("Stopped.");
     messages = [...sent, { role: "assistant", text: shown.answer }];
     answeredBy = [...answeredBy, asked.model];
     attached = [];
+    out.line(out.style("dim", spellFacts(await begin.factsOf({ pass: stream.pass }, asks))));
   }
 
   async function save(path: string): Promise<void> {
@@ -178,7 +186,8 @@ export type EnteredLine =
 
 /**
  * A prompt on a terminal with editing and history. A line that ends with `\` continues in the next one, `"""` begins and ends a text
- * of several lines, and pasted lines stay together. The history is kept in memory only, because it holds prompts.
+ * of several lines, and pasted lines stay together. What is typed while an answer comes is the next entry; if the answer is stopped, it
+ * waits at the prompt. The history is kept in memory only, because it holds prompts.
  */
 export class LineReader {
   readonly #clock: Clock;
@@ -189,11 +198,14 @@ export class LineReader {
   readonly #typed = new Notifier();
   #isEnded = false;
   #wasInterrupted = false;
+  /** The answer was stopped: what was typed meanwhile is not sent by itself. */
+  #isStopped = false;
 
   constructor({ io, out }: Pick<CommandContext, "io" | "out">) {
     this.#clock = io.clock;
     const screen = { isQuiet: false };
     this.#screen = screen;
+    this.#echo = (lines) => out.echo(`${lines.map((line) => visible(line)).join("\n")}\n`);
     const output = new Writable({
       write(chunk: Buffer, _encoding, done) {
         if (!screen.isQuiet) out.echo(chunk);
@@ -203,7 +215,6 @@ export class LineReader {
     Object.defineProperty(output, "columns", { get: () => out.columns });
     this.#readline = createInterface({ input: io.stdin, output, terminal: true, historySize: 200, tabSize: 2 });
     this.#readline.on("line", (line) => {
-      if (screen.isQuiet) return; // typed while the answer came
       this.#lines.push(line);
       this.#typed.wake();
     });
@@ -213,7 +224,10 @@ export class LineReader {
       this.#onInterrupt();
     });
     this.#readline.on("SIGINT", () => {
-      if (screen.isQuiet) return this.#onInterrupt();
+      if (screen.isQuiet) {
+        this.#isStopped = true;
+        return this.#onInterrupt();
+      }
       this.#wasInterrupted = true;
       this.#typed.wake();
     });
@@ -223,12 +237,14 @@ export class LineReader {
   async read(prompt: string): Promise<EnteredLine> {
     this.#screen.isQuiet = false;
     this.#wasInterrupted = false;
-    this.#lines.length = 0;
+    if (this.#isStopped) this.#readline.write(this.#lines.splice(0).join(" ")); // to be sent or deleted
+    this.#isStopped = false;
     const parts: string[] = [];
     let isBlock = false;
     for (;;) {
       this.#readline.setPrompt(parts.length === 0 ? prompt : "… ");
-      this.#readline.prompt();
+      if (this.#lines.length === 0 || parts.length > 0) this.#readline.prompt(true);
+      else this.#echo([`${prompt}${this.#lines[0] ?? ""}`, ...this.#lines.slice(1)]);
       const line = await this.#nextLine();
       if (line === undefined) return { type: "end" };
       if (line === "interrupt") {
@@ -250,7 +266,7 @@ export class LineReader {
     }
   }
 
-  /** While `work` runs, nothing typed is shown, and Ctrl-C calls `onInterrupt`. */
+  /** While `work` runs, nothing typed is shown yet, and Ctrl-C calls `onInterrupt`. */
   async during<T>(onInterrupt: () => void, work: () => Promise<T>): Promise<T> {
     this.#screen.isQuiet = true;
     this.#onInterrupt = onInterrupt;
@@ -264,6 +280,9 @@ export class LineReader {
   close(): void {
     this.#readline.close();
   }
+
+  /** Shows what was typed while nothing was shown. */
+  readonly #echo: (lines: readonly string[]) => void;
 
   async #nextLine(): Promise<{ readonly text: string } | "interrupt" | undefined> {
     for (;;) {

@@ -1,5 +1,6 @@
 import type { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
+import { idle } from "../../base/wait.fake.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { openOutput } from "../terminal/output.ts";
 import { LineReader } from "./hold-conversation.ts";
@@ -38,9 +39,29 @@ test("Ctrl-C at the prompt drops what was typed; the end of the input ends the c
   expect(await third).toEqual({ type: "end" });
 });
 
-test("while an answer comes, Ctrl-C stops it, and what is typed is neither shown nor kept", async () => {
+test("what is typed while an answer comes is kept, and is the next entry", async () => {
   const { stdin, reader, io } = open();
   const before = io.written.stdout();
+  await reader.during(
+    () => undefined,
+    async () => {
+      stdin.write("typed early\rin two lines\rand a ha");
+      await idle();
+      expect(io.written.stdout()).toBe(before);
+    },
+  );
+  expect(await reader.read("> ")).toEqual({ type: "text", text: "typed early\nin two lines" });
+  expect(io.written.stdout()).toContain("typed early\nin two lines");
+  const next = reader.read("> ");
+  stdin.write("lf\r");
+  expect(await next).toEqual({ type: "text", text: "and a half" });
+  reader.close();
+});
+
+test("Ctrl-C stops an answer, and what was typed meanwhile waits at the prompt", async () => {
+  const { stdin, reader } = open();
+  let finish: (how: string) => void = () => undefined;
+  const answer = new Promise<string>((resolve) => (finish = resolve));
   const stopped = await reader.during(
     () => finish("stopped"),
     () => {
@@ -49,14 +70,8 @@ test("while an answer comes, Ctrl-C stops it, and what is typed is neither shown
     },
   );
   expect(stopped).toBe("stopped");
-  expect(io.written.stdout()).toBe(before);
   const next = reader.read("> ");
-  stdin.write("now\r");
-  expect(await next).toEqual({ type: "text", text: "now" });
+  stdin.write(", and sent\r");
+  expect(await next).toEqual({ type: "text", text: "typed early, and sent" });
   reader.close();
-});
-
-let finish: (how: string) => void;
-const answer = new Promise<string>((resolve) => {
-  finish = resolve;
 });

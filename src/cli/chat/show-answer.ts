@@ -62,7 +62,10 @@ export async function showAnswer(
     leave.abort();
   }
   shown.end();
-  if (end?.outcome === "finished") return { ...shown.texts(), reason: end.reason };
+  if (end?.outcome === "finished") {
+    const { reason, promptTokens, completionTokens } = end;
+    return { ...shown.texts(), reason, promptTokens, completionTokens };
+  }
   if (isLeft) return "left" as const;
   if (signal.aborted || end === undefined) return "cancelled" as const;
   throw failureOf(end);

@@ -115,7 +115,7 @@ export function defaultModel(models: readonly { readonly id: string; readonly de
   if (id === undefined) throw new MillraceError("model_not_allowed", "The account has no model that can be called.");
   return {
     id,
-    why: `The account names no default model, so Millrace takes ${id}. \`-m\` names another one; \`millrace models\` lists them.`,
+    why: `The account names no default model, so Millrace takes ${id}. \`millrace config set model <name>\` sets another one; \`millrace models\` lists them.`,
   };
 }
 

@@ -3,11 +3,12 @@ import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { waitBefore } from "../../client/link/backoff.ts";
 import type { StreamEvent } from "../../client/stream/stream-event.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
+import { type AnswerSource, answerFacts, type ChatModel, chatModel, spellFacts } from "../chat/answer-facts.ts";
 import { linkTo, openChatRecords, pickLeftover, readStreamNote, startChat } from "../chat/chat-streams.ts";
-import { holdConversation } from "../chat/hold-conversation.ts";
+import { type ChatStart, holdConversation } from "../chat/hold-conversation.ts";
 import { readBytes, readQuestion } from "../chat/read-question.ts";
 import { type ShownStream, showAnswer, tellConnection } from "../chat/show-answer.ts";
-import { defaultModel, listModels } from "../clients/target.ts";
+import { listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { ask, type GatewayClient, type Question, sameGateway } from "../gateway-process/gateway-client.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
@@ -16,6 +17,7 @@ import { flag, modelOption, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { listOwnStreams } from "../terminal/pick-turn.ts";
 
 export const chatCommand = defineCommand({
   ...outlines.chat,
@@ -51,7 +53,7 @@ export const chatCommand = defineCommand({
     const question = options.resume ? args.join(" ") : isQuestion ? await readQuestion(asked, context) : "";
     if (!options.resume) stopIfPaused(context.settings.pauseFile);
     return withGateway(options, context, async (gateway) => {
-      const records = await openChatRecords(!options.noRecord, context);
+      const records = await openChatRecords(!options.noRecord, options.retention, context);
       const streams: StreamOptions = {
         gateway: linkTo(gateway, "millrace-chat", context),
         store: records,
@@ -59,55 +61,73 @@ export const chatCommand = defineCommand({
         clock: io.clock,
         onConnection: tellConnection(out),
       };
-      const model = options.resume ? "" : await modelFor(gateway, options.model, context);
+      const model = options.resume ? { name: "", price: undefined } : await modelFor(gateway, options.model, context);
       const { system, thinking } = options;
       if (!isQuestion && !options.resume) {
-        const names = async () => {
-          const now = await sameGateway(gateway, context.settings, context.signal);
-          return (await listModels(now, context.signal)).map(({ id }) => id);
-        };
-        return holdConversation({ model, system, thinking, streams, listModels: names }, context);
+        const now = () => sameGateway(gateway, context.settings, context.signal);
+        const names = async () => (await listModels(await now(), context.signal)).map(({ id }) => id);
+        const findModel = async (name: string) => chatModel(await now(), name, context.signal);
+        const factsOf: ChatStart["factsOf"] = async (...answer) => answerFacts(...answer, await now(), context);
+        return holdConversation({ model, system, thinking, streams, listModels: names, findModel, factsOf }, context);
       }
       const leave = new AbortController();
       let stream: ShownStream;
-      let asks = model;
+      let asks: ChatModel = model;
+      let source: AnswerSource;
       if (options.resume) {
         const leftover = await pickLeftover(question, streams, context, leave.signal);
         if (leftover === undefined) return exitCodes.ok;
-        asks = readStreamNote(leftover.label).model;
+        asks = { name: readStreamNote(leftover.label).model, price: undefined };
         stream = leftover;
+        source = { pass: leftover.pass };
       } else if (pictures.length > 0) {
-        const withPictures = { model, text: question, pictures, ...(system === undefined ? {} : { system }) };
+        const idempotencyKey = crypto.randomUUID();
+        const withPictures = { model: model.name, text: question, pictures, idempotencyKey, ...(system && { system }) };
         stream = askWithPictures(gateway, withPictures, leave, context);
+        source = { idempotencyKey };
       } else {
-        stream = await startChat(
-          { model, messages: [{ role: "user", text: question }], system },
-          streams,
-          leave.signal,
-        );
+        const asked = { model: model.name, messages: [{ role: "user" as const, text: question }], system };
+        const started = await startChat(asked, streams, leave.signal);
+        source = { pass: started.pass };
+        stream = started;
       }
-      const shown = await showAnswer(stream, leave, { ...options, model: asks }, context);
+      const shown = await showAnswer(stream, leave, { ...options, model: asks.name }, context);
       if (typeof shown === "string") {
         out.note(shown === "left" ? "The answer goes on. `millrace chat --resume` shows it." : "Cancelled.");
         return exitCodes.interrupted;
       }
-      const { answer, thinking: thoughts, reason } = shown;
-      if (options.json) out.json({ model: asks, answer, thinking: thoughts, finish_reason: reason });
+      if (!options.json && !out.isTerminal) return exitCodes.ok;
+      const facts = await answerFacts(source, asks, gateway, context);
+      if (!options.json) out.line(out.style("dim", spellFacts(facts)));
+      else {
+        const { answer, thinking: thoughts, reason } = shown;
+        const { tokens, credits } = facts;
+        out.json({
+          model: facts.model,
+          answer,
+          thinking: thoughts,
+          finish_reason: reason,
+          turn: facts.turn ?? null,
+          tokens: tokens ?? null,
+          credits: credits?.value ?? null,
+          credits_estimated: credits?.isEstimated ?? false,
+        });
+      }
       return exitCodes.ok;
     });
   },
 });
 
-/** The model that was asked for, else the default one; says why where the account names none. */
+/** The model that was asked for, else the default one. The first chat says why that one, where the account names none. */
 async function modelFor(
   gateway: GatewayClient,
   asked: string | undefined,
-  { signal, out }: CommandContext,
-): Promise<string> {
-  if (asked !== undefined) return asked;
-  const { id, why } = defaultModel(await listModels(gateway, signal));
-  if (why !== undefined) out.note(why);
-  return id;
+  context: CommandContext,
+): Promise<ChatModel> {
+  const model = await chatModel(gateway, asked, context.signal);
+  const isFirst = model.why !== undefined && (await listOwnStreams(context)).length === 0;
+  if (isFirst && model.why !== undefined) context.out.note(model.why);
+  return model;
 }
 
 /** The types of images that the HTTP APIs accept. Source: docs/http-api.md. */
@@ -141,14 +161,13 @@ export function askWithPictures(
   leave: AbortController,
   { io, out, settings }: CommandContext,
 ): ShownStream {
-  const keyed = { ...question, idempotencyKey: crypto.randomUUID() };
   async function* events(): AsyncGenerator<StreamEvent, void> {
     const shown = { text: 0, thinking: 0 };
     for (let failures = 0; ; ) {
       const seen = { text: 0, thinking: 0 };
       try {
         const now = await sameGateway(gateway, settings, leave.signal);
-        for await (const piece of ask(now, keyed, leave.signal)) {
+        for await (const piece of ask(now, question, leave.signal)) {
           if (piece.type === "end") return yield finished(piece.reason);
           const from = Math.max(0, shown[piece.type] - seen[piece.type]);
           seen[piece.type] += piece.delta.length;

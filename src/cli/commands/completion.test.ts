@@ -35,6 +35,11 @@ const cases: readonly (readonly [typed: readonly string[], offered: readonly str
   [["serve", "--store", "m"], ["memory"]],
   [["service", "install", "--d"], ["--dry-run"]],
   [["restart", "--w"], ["--wait"]],
+  [["setup", "cod"], ["codex"]],
+  [["run", "cod"], ["codex"]],
+  [["tail", "2v"], ["2vg9ncb2"]],
+  [["chat", "-m", "op"], ["opus"]],
+  [["chat", "--model", "op"], ["opus"]],
 ];
 
 function run(program: string, args: readonly string[]): readonly string[] {
@@ -46,17 +51,21 @@ function run(program: string, args: readonly string[]): readonly string[] {
 /** Line by line, with the candidates of each. */
 type Completes = (file: string, lines: readonly (readonly string[])[]) => readonly (readonly string[])[];
 
+/** A program in place of Millrace that lists names as it does. */
+const stub =
+  'millrace() { case "$*" in *models*) echo "gpt-5.5:high opus";; *turns*) echo 2vg9ncb2;; *) echo codex;; esac; }';
+
 const inBash: Completes = (file, lines) => {
-  const code = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _millrace; printf '%s\n' "\${COMPREPLY[@]}"`;
+  const code = `${stub}; source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _millrace; printf '%s\n' "\${COMPREPLY[@]}"`;
   return lines.map((typed) => run("bash", ["--norc", "-c", code, file, "millrace", ...typed]));
 };
 
 /** A zsh on a terminal of its own, in which a key completes the line; each candidate is noted as zsh takes it. */
-const zshDriver = String.raw`script=$1 noted=$2
-shift 2
+const zshDriver = String.raw`script=$1 noted=$2 stub=$3
+shift 3
 zmodload zsh/zpty
 zpty shell zsh -f -i
-zpty -w shell "PS1= ; autoload -U compinit; compinit -u -D; source $script"
+zpty -w shell "PS1= ; autoload -U compinit; compinit -u -D; source $script; $stub"
 zpty -w shell 'compadd() { local -a hits; builtin compadd -O hits "$@"; print -rl -- $hits >> '$noted'; builtin compadd "$@" }'
 zpty -w shell 'show() { zle complete-word; print -r -- "<en""d>" }; zle -N show; bindkey "^X" show; print -r -- "<rea""dy>"'
 zpty -r shell said '*<ready>*'
@@ -73,13 +82,15 @@ cat $noted
 const inZsh: Completes = (file, lines) => {
   const noted = join(mkdtempSync(join(homeFolder, "zsh-")), "candidates");
   const typed = lines.map((words) => ["millrace", ...words].join(" "));
-  const output = run("zsh", ["-f", "-c", zshDriver, "zsh", file, noted, ...typed]).join("\n");
+  const output = run("zsh", ["-f", "-c", zshDriver, "zsh", file, noted, stub, ...typed]).join("\n");
   return output.split(/^--$/m).map((candidates) => candidates.split("\n").filter((line) => line !== ""));
 };
 
 const inFish: Completes = (file, lines) =>
   lines.map((typed) => {
-    const code = `source ${file}; complete -C '${["millrace", ...typed].join(" ")}'`;
+    const fishStub =
+      "function millrace; switch \"$argv\"; case '*models*'; echo gpt-5.5:high; echo opus; case '*turns*'; echo 2vg9ncb2; case '*'; echo codex; end; end";
+    const code = `${fishStub}; source ${file}; complete -C '${["millrace", ...typed].join(" ")}'`;
     return run("fish", ["--no-config", "-c", code]).map((line) => line.replace(/\t.*/, ""));
   });
 
@@ -104,6 +115,9 @@ test("every shell's script knows every command and option", async () => {
     expect(text).toContain(shell === "fish" ? "-l log-level" : "--log-level");
   }
   const io = fakeIo({ homeFolder });
+  expect(await main(["completion", "--list", "clients"], io)).toBe(0);
+  expect(io.written.stdout()).toMatch(/^codex$/m);
+  expect(await main(["completion", "--list", "turns"], io)).toBe(0); // no gateway runs: nothing to complete
   expect(await main(["completion", "tcsh"], io)).toBe(64);
   expect(io.written.stderr()).toContain("One of: bash, zsh, fish.");
 });

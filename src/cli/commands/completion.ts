@@ -1,7 +1,11 @@
-import { MillraceError } from "../../base/errors.ts";
-import { type Command, defineCommand } from "../command.ts";
-import { kebab } from "../options.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { clients } from "../clients/clients.ts";
+import { listModels } from "../clients/target.ts";
+import { type Command, type CommandContext, defineCommand } from "../command.ts";
+import { findGateway } from "../gateway-process/gateway-client.ts";
+import { type Completable, choice, completables, kebab } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { mostTurns, newestTurns } from "../terminal/pick-turn.ts";
 
 /** Each is run by a test; PowerShell is not here because no machine of ours can run it. */
 const shells = ["bash", "zsh", "fish"] as const;
@@ -11,23 +15,44 @@ export function completionCommand(loadAll: () => Promise<readonly Command[]>): C
   return defineCommand({
     ...outlines.completion,
     description:
-      "Prints a script that completes commands, options and their values. Load it in the shell's start file, so that it is up to date after each update.",
-    options: {},
+      "Prints a script that completes commands, options and their values, also the names of clients, models and turns; for the last two a gateway must run. Load it in the shell's start file, so that it is up to date after each update.",
+    options: {
+      list: choice("print the names of this kind that exist here, one a line", completables, undefined),
+    },
     examples: [
       ['eval "$(millrace completion bash)"', "in ~/.bashrc"],
       ['eval "$(millrace completion zsh)"', "in ~/.zshrc, after compinit"],
       ["millrace completion fish | source", "in ~/.config/fish/config.fish"],
     ],
-    async run({ args }, { out }) {
+    async run({ options, args }, context) {
+      const { out } = context;
+      if (options.list !== undefined) {
+        for (const name of await namesOf(options.list, context)) out.line(name);
+        return;
+      }
       const shell = shells.find((each) => each === args[0]);
       if (shell === undefined) {
-        throw new MillraceError("invalid_request", `There is no completion for ${JSON.stringify(args[0])}.`, {
+        throw new MillraceError("invalid_request", `There is no completion for ${JSON.stringify(args[0] ?? "")}.`, {
           hint: `One of: ${shells.join(", ")}.`,
         });
       }
       out.write(completionScripts[shell](await loadAll()));
     },
   });
+}
+
+/** The names that only this machine knows. A gateway that does not answer has none: a shell cannot show an error. */
+async function namesOf(what: Completable, { settings, signal }: CommandContext): Promise<readonly string[]> {
+  if (what === "clients") return clients.map(({ name }) => name);
+  const gateway = await findGateway(settings, signal).catch(() => undefined);
+  if (gateway === undefined) return [];
+  try {
+    if (what === "models") return (await listModels(gateway, signal)).map(({ id }) => id);
+    return (await newestTurns(gateway, mostTurns, signal)).map(({ id }) => id.slice(-8));
+  } catch (error) {
+    if (isMillraceError(error)) return [];
+    throw error;
+  }
 }
 
 type Shell = (typeof shells)[number];
@@ -43,34 +68,43 @@ type Level = ReturnType<typeof placesOf>[number];
 
 /** The completions after the words of each command. `path` is such as `config set`; empty for the program itself. */
 function placesOf(commands: readonly Command[]) {
-  const placeOf = (path: string, subcommands: readonly Command[] = [], options: Command["options"] = {}) => ({
+  const placeOf = (path: string, { subcommands = [], options = {}, arguments: args = [] }: Partial<Command>) => ({
     path,
+    /** What the next argument names. */
+    completes: args.find(({ completes }) => completes !== undefined)?.completes,
     words: subcommands.map(({ name, summary }) => ({ word: name, summary })),
-    options: Object.entries(options).map(([name, { summary, value, choices = [] }]) => ({
+    options: Object.entries(options).map(([name, { summary, short, value, choices = [], completes }]) => ({
       word: `--${kebab(name)}`,
+      short,
       summary,
       takesValue: value !== undefined,
       choices,
+      completes,
     })),
   });
   const within = (command: Command, path: string): readonly ReturnType<typeof placeOf>[] => [
-    placeOf(path, command.subcommands, command.options),
+    placeOf(path, command),
     ...(command.subcommands ?? []).flatMap((each) => within(each, `${path} ${each.name}`)),
   ];
-  return [placeOf("", commands), ...commands.flatMap((command) => within(command, command.name))];
+  return [placeOf("", { subcommands: commands }), ...commands.flatMap((command) => within(command, command.name))];
 }
+
+/** In double quotes or alone: the names of this kind, asked for when the user completes. */
+const listed = (what: Completable) => `$(millrace completion --list ${what} 2>/dev/null)`;
 
 /** Cases on the path of commands that was typed, and on the option before the cursor. Works in bash 3.2, which macOS has. */
 function bash(places: readonly Level[]): string {
   const paths = places.filter(({ path }) => path !== "").map(({ path }) => `"${path}"`);
   const values = places.flatMap(({ path, options }) =>
-    options.flatMap(({ word, takesValue, choices }) =>
-      takesValue ? [`    "${path} ${word}") words="${choices.join(" ")}"; value=1 ;;`] : [],
-    ),
+    options.flatMap(({ word, short, takesValue, choices, completes }) => {
+      const words = [...choices, ...(completes === undefined ? [] : [listed(completes)])].join(" ");
+      const names = [word, ...(short === undefined ? [] : [`-${short}`])].map((name) => `"${path} ${name}"`);
+      return takesValue ? [`    ${names.join("|")}) words="${words}"; value=1 ;;`] : [];
+    }),
   );
   const follow = places.map(
-    ({ path, words, options }) =>
-      `    "${path}") words="${[...words, ...options].map(({ word }) => word).join(" ")} --help" ;;`,
+    ({ path, words, options, completes }) =>
+      `    "${path}") words="${[...words, ...options].map(({ word }) => word).join(" ")} --help${completes === undefined ? "" : ` ${listed(completes)}`}" ;;`,
   );
   return `# Completion of millrace. Generated by: millrace completion
 _millrace() {
@@ -102,15 +136,17 @@ complete -F _millrace millrace
 /** Each line holds only where the commands that were typed are exactly its path: `restart` is a command and one of `service`. */
 function fish(places: readonly Level[]): string {
   const paths = places.filter(({ path }) => path !== "").map(({ path }) => quote(path));
-  const lines = places.flatMap(({ path, words, options }) => {
+  const lines = places.flatMap(({ path, words, options, completes }) => {
     const here = `complete -c millrace -n ${quote(`__millrace_at ${quote(path)}`)}`;
     return [
+      ...(completes === undefined ? [] : [`${here} -f -a '(millrace completion --list ${completes} 2>/dev/null)'`]),
       ...words.map(({ word, summary }) => `${here} -f -a ${word} -d ${quote(summary)}`),
-      ...options.map(({ word, summary, takesValue, choices }) =>
+      ...options.map(({ word, short, summary, takesValue, choices, completes: names }) =>
         [
-          `${here} -l ${word.slice(2)} -d ${quote(summary)}`,
+          `${here} -l ${word.slice(2)}${short === undefined ? "" : ` -s ${short}`} -d ${quote(summary)}`,
           takesValue ? " -r" : "",
           choices.length > 0 ? ` -f -a ${quote(choices.join(" "))}` : "",
+          names === undefined ? "" : ` -f -a '(millrace completion --list ${names} 2>/dev/null)'`,
         ].join(""),
       ),
     ];

@@ -24,6 +24,7 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   "serve.ide_tools": [no, ""],
   "serve.acp_command": ["", "devin 'acp"],
   "serve.log_level": [no, "INFO", ""],
+  "serve.show_texts": [no, "true", ""],
   "serve.socket": ["", `/${"a".repeat(200)}`],
   "serve.allow_host": ["http://a.example", "a.example:42100", "", "a b"],
   "serve.allow_origin": ["a.example", "https://a.example/", "*", "", "null"],
@@ -48,7 +49,7 @@ const set = async (key: string, value: string) => {
 };
 
 test("each setting that takes no free text has values that are refused here", () => {
-  const free = ["serve.home", "serve.token_file"];
+  const free = ["serve.home", "serve.model", "serve.token_file"];
   const all = serveSettings(serveCommand).map(({ key }) => key);
   expect([...Object.keys(wrong), ...free].toSorted()).toEqual(all.toSorted());
 });

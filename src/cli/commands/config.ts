@@ -5,6 +5,7 @@ import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { editDistance } from "../../models/nearest.ts";
+import { chatModel } from "../chat/answer-facts.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import {
   agentSchema,
@@ -61,16 +62,27 @@ const getCommand = defineCommand({
     const rows = shown.map((setting) => ({ key: setting.key, ...valueOf(setting, context) }));
     if (options.json) out.json({ data: rows });
     else if (args[0] !== undefined) for (const { value } of rows) out.line(value);
-    else
-      printTable(
-        [{ title: "setting" }, { title: "value" }, { title: "from", drop: 1 }],
-        rows.map(({ key, value, source }) => [key, value, source]),
-        out,
-        options.wide,
-      );
+    else printSettings(rows, options.wide, out);
     return Promise.resolve();
   },
 });
+
+export function printSettings(
+  rows: readonly { readonly key: string; readonly value: string; readonly source: string }[],
+  wide: boolean,
+  out: CommandContext["out"],
+): void {
+  printTable(
+    [
+      { title: "setting", whole: true },
+      { title: "value", narrow: 16 },
+      { title: "from", narrow: 14, keepsEnd: true, drop: 1 },
+    ],
+    rows.map(({ key, value, source }) => [key, value, source]),
+    out,
+    wide,
+  );
+}
 
 const setCommand = defineCommand({
   name: "set",
@@ -81,22 +93,33 @@ const setCommand = defineCommand({
   ],
   options: {},
   async run({ args }, context) {
-    const {
-      out,
-      settings: { configFile: file },
-    } = context;
     const [name = "", ...values] = args;
+    const { out, settings } = context;
     const { key } = settingOf(name);
-    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
-    parseConfig(text, file); // a file that is wrong already is not edited
-    const value = values.length === 0 ? undefined : tomlValue(key, values);
-    const edited = editToml(text, "serve", key.slice("serve.".length), value);
-    checkServeTable(parseConfig(edited, file), file, context.io);
-    replaceFileSync(file, edited);
-    out.line(value === undefined ? `${key} has its default again.` : `${key} is set in ${file}.`);
-    out.note(await howToApply(context));
+    const model = key === "serve.model" ? await modelMeant(values.join(" "), context) : undefined;
+    setSetting(key, model === undefined ? values : [model], context);
+    const set = model === undefined ? key : `${key} = ${model}`;
+    out.line(values.length === 0 ? `${key} has its default again.` : `${set} is set in ${settings.configFile}.`);
+    out.note(await howToApply(key, context));
   },
 });
+
+/** The model that a name means in the running gateway; undefined where none runs. Throws `unknown_model`. */
+async function modelMeant(name: string, { settings, signal }: CommandContext): Promise<string | undefined> {
+  const gateway = name === "" ? undefined : await findGateway(settings, signal);
+  return gateway && (await chatModel(gateway, name, signal)).name;
+}
+
+/** Sets a setting of `[serve]` in the file, or removes it without words. Throws `invalid_request`. */
+export function setSetting(key: string, words: readonly string[], { io, settings }: CommandContext): void {
+  const { configFile: file } = settings;
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  parseConfig(text, file); // a file that is wrong already is not edited
+  const value = words.length === 0 ? undefined : tomlValue(key, words);
+  const edited = editToml(text, "serve", key.slice("serve.".length), value);
+  checkServeTable(parseConfig(edited, file), file, io);
+  replaceFileSync(file, edited);
+}
 
 /** Refuses a file with which `serve` would not start. Throws `invalid_request`. */
 function checkServeTable(config: Config, file: string, io: CommandContext["io"]): void {
@@ -112,6 +135,8 @@ export const configCommand = defineCommand({
   options: {},
   subcommands: [getCommand, setCommand, checkCommand, pathCommand, schemaCommand],
   examples: [
+    ["millrace config set model claude-opus-4.5", "the default model"],
+    ["millrace config set retention 7d", "keep answers for a week"],
     ["millrace config set serve.port 42200", "from the next start on"],
     ["millrace config get", "every setting and where it comes from"],
     ["millrace config check", "is the file right?"],
@@ -157,11 +182,14 @@ function tomlValue(key: string, words: readonly string[]): SettingValue {
 }
 
 /** The command that makes the running gateway use a changed setting of the configuration file. */
-async function howToApply({ settings, signal }: Pick<CommandContext, "settings" | "signal">): Promise<string> {
+async function howToApply(
+  key: string,
+  { settings, signal }: Pick<CommandContext, "settings" | "signal">,
+): Promise<string> {
   const running = await findGateway(settings, signal);
   return running === undefined
     ? "No gateway runs. Its next start uses the new value."
-    : "The running gateway uses the new value after `millrace restart`.";
+    : `${key === "serve.model" ? "Commands use it at once; the" : "The"} running gateway uses the new value after \`millrace restart\`.`;
 }
 
 /**

@@ -7,6 +7,7 @@ import { defaultOf } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
+import { readConfig } from "../config/read-config.ts";
 import { dispatch } from "../dispatch.ts";
 import { startInBackground } from "../gateway-process/background.ts";
 import {
@@ -23,9 +24,10 @@ import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { choosePrompted, spellChosenIde } from "../serve/servers.ts";
-import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
+import { askNumbers, askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { chatCommand } from "./chat.ts";
+import { setSetting } from "./config.ts";
 import { dashboardCommand } from "./dashboard.ts";
 import { setupCommand } from "./setup.ts";
 import { stopGateway } from "./stop.ts";
@@ -40,6 +42,8 @@ interface Step {
   readonly plan: string;
   /** A command that is useful once the step is done, and its effect. */
   readonly later?: readonly [command: string, what: string];
+  /** It asks the user something, so `--yes` leaves it out. */
+  readonly asks?: true;
   readonly take: () => Promise<number>;
 }
 
@@ -68,7 +72,8 @@ export const initCommand = defineCommand({
       out.prose(`IDE       ${spellChosenIde(found) ?? "found"}`);
       return { found, model: await modelHere(finder, context) };
     });
-    return takeSteps(await stepsOf(context, unconsented(found, settings.folder), model), options.yes, context);
+    const steps = await stepsOf(context, unconsented(found, settings.folder), model);
+    return takeSteps(options.yes ? steps.filter(({ asks }) => asks !== true) : steps, options.yes, context);
   },
 });
 
@@ -141,6 +146,11 @@ async function stepsOf(
       return startInBackground(["serve"], context, (lines) => lines.slice(0, 1));
     },
   };
+  const keep: Step = {
+    plan: "Choose how long answers are kept here, and whether the dashboard shows them",
+    asks: true,
+    take: () => chooseKeeping(context),
+  };
   const open = installedClients({ ...io, ownFolder: settings.folder }).filter(
     ({ client, isSetUp }) => !isSetUp && client.edits !== undefined,
   );
@@ -156,6 +166,7 @@ async function stepsOf(
         return Promise.resolve(exitCodes.ok);
       },
     })),
+    ...(isKeepingChosen(settings.configFile) ? [] : [keep]),
     ...(running === undefined || endsWhenIdle ? [start] : []),
     ...open.map(({ client }) => ({
       plan: `Set up ${client.title} (\`millrace setup ${client.name} --undo\` takes it back)`,
@@ -167,6 +178,32 @@ async function stepsOf(
     ask,
     { plan: "Open the dashboard", take: () => run(dashboardCommand) },
   ];
+}
+
+const keeping = [
+  ["2h", "2 hours"],
+  ["1d", "1 day"],
+  ["7d", "7 days"],
+  ["30d", "30 days"],
+] as const;
+
+function isKeepingChosen(file: string): boolean {
+  const { retention, show_texts: shows } = readConfig(file).serve ?? {};
+  return retention !== undefined || shows !== undefined;
+}
+
+/** Asks once: the choice is written also where it is the default. */
+async function chooseKeeping(context: CommandContext): Promise<number> {
+  const { io, out } = context;
+  out.prose("Answers are kept on this machine, encrypted, so that a client can get them again and you can find them.");
+  for (const [at, [, words]] of keeping.entries()) out.line(`  ${at + 1}  ${words}`);
+  const chosen = await askNumbers("How long? [a number, Enter for 1]", { count: keeping.length, one: true }, context);
+  const [time] = keeping[([...chosen][0] ?? 1) - 1] ?? keeping[0];
+  const shows = await askYes("Show prompts and answers on the dashboard, to you alone?", io);
+  setSetting("serve.retention", [time], context);
+  setSetting("serve.show_texts", [shows ? "on" : "off"], context);
+  out.note("`millrace config set retention 7d` and `millrace config set show_texts on` change that.");
+  return exitCodes.ok;
 }
 
 /** The steps that the user agrees to: all, none, or those whose numbers were typed. Off a terminal none; a note says how to go on. */
@@ -184,10 +221,12 @@ async function choose(steps: readonly Step[], { io, out }: CommandContext): Prom
 /** The commands that come next, now that everything is set up. */
 function showWhatNow(steps: readonly Step[], { io, out, settings }: CommandContext): void {
   const millrace = typedCommand(io);
+  const runs = steps.flatMap(({ later }) => (later === undefined ? [] : [later]));
   const next = [
     ["chat", "ask more"],
-    ...steps.flatMap(({ later }) => (later === undefined ? [] : [later])),
+    ...(runs.length > 0 ? runs : [["run", "start a coding agent on the gateway"] as const]),
     ["usage", "see what is left of the plan"],
+    ["dashboard", "see the turns as they run, in the browser"],
     ...(readGatewayFile(settings.gatewayFile) === undefined ? [] : [["stop", "stop the gateway"] as const]),
   ] as const;
   const width = Math.max(...next.map(([command]) => command.length));

@@ -28,12 +28,12 @@ const createCommand = defineCommand({
   arguments: [nameArgument],
   options: {
     model: texts("a model that it may use; any model without this option", "<model>"),
-    turnsPerDay: integer("how many turns it may start on one day (of UTC)", "<number>", {
+    turnsPerDay: integer("how many turns it may start on one day of UTC", "<number>", {
       min: 1,
       max: 1_000_000,
       initial: undefined,
     }),
-    expires: text("when it ends: 30d, or the last day such as 2027-01-31", "<time>", { defaultText: "never" }),
+    expires: text("when it ends: 30d, or its last day of UTC such as 2027-01-31", "<time>", { defaultText: "never" }),
     json,
   },
   examples: [
@@ -52,6 +52,7 @@ const createCommand = defineCommand({
     const key = createKey(settings.keysFile, name, limits, nowMs);
     if (options.json) return out.json({ name, key: key.reveal() });
     out.line(key.reveal());
+    if (limits.expiresAtMs !== undefined) out.note(`It works until ${spellUtc(limits.expiresAtMs)} UTC.`);
     out.note("Save it now: Millrace stores only its hash.");
     if (isFirst)
       out.note(
@@ -71,21 +72,7 @@ async function list(
   if (options.json) return out.json({ own, data: keys.map((key) => shown(key, nowMs)) });
   out.line(`Your own key is in ${own.file}`);
   if (keys.length === 0) return out.note("There are no other keys. `millrace keys create <name>` makes one.");
-  const columns: readonly Column[] = [
-    { title: "NAME", whole: true },
-    { title: "STATE" },
-    { title: "TODAY", drop: 1 },
-    { title: "MODELS", drop: 2 },
-    { title: "EXPIRES", drop: 3 },
-  ];
-  const rows = keys.map((key) => [
-    key.name,
-    keyState(key, nowMs),
-    spellTurns(key, nowMs),
-    key.models.join(", "),
-    key.expiresAtMs === undefined ? "" : new Date(key.expiresAtMs).toISOString().slice(0, 16).replace("T", " "),
-  ]);
-  printTable(columns, rows, out, options.wide);
+  printKeys(keys, { nowMs, wide: options.wide }, out);
   for (const key of keys) {
     const problem = key.revokedAtMs === undefined ? limitProblem(key) : undefined;
     if (problem !== undefined) out.note(`${problem.message} ${problem.hint}`);
@@ -94,6 +81,28 @@ async function list(
   const gateway = await findGateway(settings, signal);
   const limit = gateway && (await readHealth(gateway, signal)).turn_limit;
   if (limit !== undefined) out.note(`Turns of all keys in the running gateway: ${spellTurnLimit(limit)}.`);
+}
+
+export function printKeys(
+  keys: readonly KeyRecord[],
+  { nowMs, wide }: { readonly nowMs: number; readonly wide: boolean },
+  out: CommandContext["out"],
+): void {
+  const columns: readonly Column[] = [
+    { title: "NAME", narrow: 16 },
+    { title: "STATE", whole: true },
+    { title: "TODAY (UTC)", whole: true, drop: 2 },
+    { title: "MODELS", narrow: 12, drop: 3 },
+    { title: "EXPIRES (UTC)", whole: true, drop: 1 },
+  ];
+  const rows = keys.map((key) => [
+    key.name,
+    keyState(key, nowMs),
+    spellTurns(key, nowMs),
+    key.models.join(", "),
+    key.expiresAtMs === undefined ? "" : spellUtc(key.expiresAtMs),
+  ]);
+  printTable(columns, rows, out, wide);
 }
 
 const revokeCommand = defineCommand({
@@ -146,6 +155,11 @@ function nameOf([name]: readonly string[]): string {
   return name;
 }
 
+/** `2027-02-01 00:00`. */
+function spellUtc(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 16).replace("T", " ");
+}
+
 function spellTurns(key: KeyRecord, nowMs: number): string {
   const used = startedOn(dayOf(nowMs).day, key);
   return key.turnsPerDay === undefined ? "" : `${used} of ${key.turnsPerDay} turns`;
@@ -165,19 +179,18 @@ function shown(key: KeyRecord, nowMs: number): unknown {
   };
 }
 
-/** `30d`, or a day of the future such as `2027-01-31` (to its end), as epoch ms. Throws `invalid_request`. */
+/** `30d`, or a day of UTC such as `2027-01-31` (to its end), as epoch ms. The future only. Throws `invalid_request`. */
 export function parseExpiry(raw: string, nowMs: number): number {
-  const day = /^(\d{4})-(\d{2})-(\d{2})$/.exec(raw);
-  if (day === null) {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(raw)) {
     const ms = parseDuration(raw);
     if (ms > 0) return nowMs + ms;
     throw wrong(raw, "an expiry");
   }
-  const [year, month, date] = [Number(day[1]), Number(day[2]), Number(day[3])];
-  const exists = new Date(year, month - 1, date).getDate() === date && month >= 1 && month <= 12;
-  const endMs = new Date(year, month - 1, date + 1).getTime();
-  if (!exists || endMs <= nowMs) throw wrong(raw, "a day of the future");
-  return endMs;
+  const beginMs = Date.parse(`${raw}T00:00:00Z`);
+  const exists = Number.isFinite(beginMs) && new Date(beginMs).toISOString().startsWith(raw);
+  const { endsAtMs } = dayOf(exists ? beginMs : 0);
+  if (!exists || endsAtMs <= nowMs) throw wrong(raw, "a day of the future");
+  return endsAtMs;
 }
 
 function wrong(raw: string, what: string): MillraceError {

@@ -5,9 +5,13 @@ import { createCatalogue } from "../../models/catalogue.ts";
 import { fakeModelOf } from "../../models/models.fake.ts";
 import { resolveModel } from "../../models/resolve.ts";
 import { printTable } from "../terminal/table.ts";
-import { familiesOf, familyColumns, familyRow, modelRow } from "./models.ts";
+import { familiesOf, familyColumns, familyRow, type ModelsPast, modelRow } from "./models.ts";
 
 const models = modelsOf(fakeStatus(fakeModels, "claude-opus-4-7-high"), createCatalogue());
+
+const past: ModelsPast = { lastUses: new Map(), week: new Map(), prices: new Map(), nowMs: 0 };
+const named = (title: string, row: readonly string[]) =>
+  row[familyColumns.findIndex((column) => column.title === title)];
 
 function means(name: string) {
   try {
@@ -18,7 +22,10 @@ function means(name: string) {
 }
 
 it("puts the variants of a family behind one name, and marks what that name alone means", () => {
-  const rows = familiesOf(models, means).map((family) => familyRow(family).slice(0, 2));
+  const rows = familiesOf(models, means).map((family) => {
+    const row = familyRow(family, past);
+    return [row[0], named("VARIANTS", row)];
+  });
   expect(rows).toContainEqual(["claude-opus-4.7", ":low :medium* :high :medium-fast"]);
   expect(rows).toContainEqual(["gpt-5.2", ":none :low :high :priority"]);
   expect(rows).toContainEqual(["gpt-5.5", ":high* :low"]);
@@ -30,7 +37,8 @@ it("writes names that resolve to the very model: the name of a row, or that with
   for (const { name, members, plain } of familiesOf(models, means)) {
     expect(means(name)?.uid).toBe(plain?.uid);
     for (const member of members.filter(({ disabledReason }) => disabledReason === undefined)) {
-      const [, variant = ""] = familyRow({ name, members: [member], plain }).map((cell) => cell.replace("*", ""));
+      const row = familyRow({ name, members: [member], plain }, past);
+      const variant = named("VARIANTS", row)?.replace("*", "") ?? "";
       expect(means(/^[a-z]/.test(variant) ? variant : name + variant)?.uid).toBe(member.uid);
     }
   }
@@ -41,7 +49,10 @@ it("names a family by what most of its members share, also when one name does no
   const rows = familiesOf(
     names.map((name) => fakeModelOf(name)),
     () => undefined,
-  ).map((family) => familyRow(family).slice(0, 2));
+  ).map((family) => {
+    const row = familyRow(family, past);
+    return [row[0], named("VARIANTS", row)];
+  });
   expect(rows).toEqual([["claude-opus-5.5", ":low :high claude-opus-5-5-high"]]);
 });
 
@@ -57,10 +68,14 @@ it("shows the 385 models of a large account as families, with their cost, on a t
   const families = familiesOf(large, (name) => resolveModel(large, name, undefined).model);
   const lines: string[] = [];
   const terminal = { line: (text = "") => lines.push(text), style: (_: unknown, text: string) => text };
-  printTable(familyColumns, families.map(familyRow), { ...terminal, isTerminal: true, columns: 80 });
+  printTable(
+    familyColumns,
+    families.map((family) => familyRow(family, past)),
+    { ...terminal, isTerminal: true, columns: 80 },
+  );
   expect(lines).toHaveLength(12);
-  expect(lines[0]).toMatch(/^NAME +VARIANTS +VENDOR +CONTEXT +COST/);
-  expect(lines[1]).toMatch(/^claude-opus-10 +35 variants, :medium\* /);
+  expect(lines[0]).toMatch(/^NAME +COST +VARIANTS +CONTEXT +VENDOR/);
+  expect(lines[1]).toMatch(/^claude-opus-10 +- +35 variants, :medium\* /);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 
@@ -85,26 +100,30 @@ it("shows ranges where the variants differ, and a dash where nothing is known", 
     backend: "acp",
   });
   const [family] = familiesOf([low, high], () => undefined);
-  expect(family && familyRow(family)).toEqual([
+  expect(family && familyRow(family, past)).toEqual([
     "m",
-    ":low :high",
-    "test-vendor",
-    "200k - 1.05M",
     "free - 6x",
+    "",
+    "",
+    "default, 1 new",
+    ":low :high",
+    "200k - 1.05M",
+    "test-vendor",
     "free - high",
     "images",
     "cascade, acp",
-    "default, 1 new",
   ]);
   const bare = { creditMultiplier: undefined, costTier: undefined, contextTokens: undefined, supportsImages: false };
-  expect(modelRow(fakeModelOf("n", { ...bare, isNew: true, disabledReason: "Upgrade" }))).toEqual([
+  expect(modelRow(fakeModelOf("n", { ...bare, isNew: true, disabledReason: "Upgrade" }), past)).toEqual([
     "n",
-    "test-vendor",
-    "-",
-    "-",
     "-",
     "",
     "",
     "new, not callable: Upgrade",
+    "-",
+    "test-vendor",
+    "-",
+    "",
+    "",
   ]);
 });

@@ -7,12 +7,15 @@ import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { Model, Models } from "../../models/model.ts";
 import { inOrder } from "../../models/model-order.ts";
 import { shapeOf } from "../../models/model-shape.ts";
+import type { SpendEnvelope } from "../../usage/envelope.ts";
+import { creditsOfModel, creditsOfModels, type Prices, priceOf } from "../../usage/prices.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
+import { spellAge, spellCount } from "../doctor/spell.ts";
 import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
 import { limitsSource, type OpenLimitsSource } from "../limits/limits-source.ts";
-import { flag, text } from "../options.ts";
+import { choice, flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions, overridesOf } from "../serve/gateway-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
@@ -24,6 +27,10 @@ export function modelsCommand(openSource: OpenLimitsSource = limitsSource()): Co
     description:
       "Lists the models of your account, as the IDE or its agent program reports them now, and the models of the agents in config.toml. Each row is one family; its variants differ in effort, speed or context size.",
     options: {
+      free: flag("only models that cost nothing"),
+      sort: choice("order of the rows", ["used", "cost", "name"], "used", {
+        defaultText: "used: those that you used last, the default, the newest",
+      }),
       all: flag("one row for each variant, including those that your plan does not allow"),
       vendor: text("only this vendor", "<name>"),
       refresh: flag("also make the running gateway read the list again now, not within five minutes"),
@@ -38,6 +45,7 @@ export function modelsCommand(openSource: OpenLimitsSource = limitsSource()): Co
     examples: [
       ["millrace models", "the models that you can use"],
       ["millrace models opus", "the models with that word in their name"],
+      ["millrace models --free", "what costs nothing; `--sort cost` begins with the cheapest"],
       ["millrace models --json", "all details of each model"],
       ["millrace models --all --vendor anthropic", "all models of one vendor, and why some cannot be used"],
     ],
@@ -50,16 +58,18 @@ export function modelsCommand(openSource: OpenLimitsSource = limitsSource()): Co
       try {
         const { models } = upstream;
         const all = await models.list({ refresh: true }, signal);
-        const list = inOrder(all, await lastUsesOf(all, openSource, context)).filter(
+        const past = await pastOf(all, openSource, context);
+        const list = sorted(inOrder(all, past.lastUses), options.sort).filter(
           (model) =>
             (options.all || model.disabledReason === undefined) &&
+            (!options.free || priceOf(model.costTier, model.creditMultiplier) === 0) &&
             (options.vendor === undefined || model.vendor === options.vendor) &&
             hasWords(model, args),
         );
         const gateway = options.refresh ? await findGateway(settings, signal) : undefined;
         if (gateway !== undefined) await callGateway(gateway, "/v1/models?refresh=1", { signal });
-        if (options.json) out.json({ data: list });
-        else await printModels(list, models, options, context);
+        if (options.json) out.json({ data: list.map((model) => encoded(model, past)) });
+        else await printModels(list, models, { ...options, past }, context);
       } finally {
         await upstream.agents.close();
         finder.close();
@@ -68,29 +78,67 @@ export function modelsCommand(openSource: OpenLimitsSource = limitsSource()): Co
   });
 }
 
-/** When the models were used last. Empty where there is no history yet, or none that can be read: only the order depends on it. */
-async function lastUsesOf(
+/** What the usage history knows of models. */
+export interface ModelsPast {
+  /** Epoch ms, by UID. */
+  readonly lastUses: ReadonlyMap<string, number>;
+  /** The use of the last seven days, by UID. */
+  readonly week: ReadonlyMap<string, SpendEnvelope>;
+  readonly prices: Prices;
+  readonly nowMs: number;
+}
+
+/** Empty where there is no history yet, or none that can be read: the list is of use without it. */
+async function pastOf(
   models: readonly Model[],
   openSource: OpenLimitsSource,
   context: CommandContext,
-): Promise<ReadonlyMap<string, number>> {
-  const { settings, signal } = context;
-  if (!existsSync(settings.storeFile) && (await findGateway(settings, signal)) === undefined) return new Map();
+): Promise<ModelsPast> {
+  const { settings, signal, io } = context;
+  const nowMs = io.clock.now();
+  const prices = new Map(
+    models.flatMap(({ uid, costTier, creditMultiplier }) => {
+      const price = priceOf(costTier, creditMultiplier);
+      return price === undefined ? [] : [[uid, price] as const];
+    }),
+  );
+  const none: ModelsPast = { lastUses: new Map(), week: new Map(), prices, nowMs };
+  if (!existsSync(settings.storeFile) && (await findGateway(settings, signal)) === undefined) return none;
   try {
     const source = await openSource(context);
     try {
-      return await source.lastUses(
-        models.map(({ uid }) => uid),
-        signal,
-      );
+      const uids = models.map(({ uid }) => uid);
+      const { data } = await source.usage({ sinceMs: nowMs - weekMs, by: "model", timeZone: "UTC" }, signal);
+      const lastUses = await source.lastUses(uids, signal);
+      return { ...none, lastUses, week: new Map(data.map((spend) => [spend.key ?? "", spend])) };
     } finally {
       source.close();
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (isMillraceError(error)) return new Map();
+    if (isMillraceError(error)) return none;
     throw error;
   }
+}
+
+const weekMs = 7 * 86_400_000;
+
+/** By cost: the cheapest first, unknown prices last, and equal ones in the usual order. */
+function sorted(models: readonly Model[], by: "used" | "cost" | "name"): readonly Model[] {
+  if (by === "used") return models;
+  if (by === "name") return models.toSorted((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  const price = (model: Model) => priceOf(model.costTier, model.creditMultiplier) ?? Number.POSITIVE_INFINITY;
+  return models.toSorted((a, b) => (price(a) === price(b) ? 0 : price(a) - price(b)));
+}
+
+function encoded(model: Model, { lastUses, week, prices }: ModelsPast): object {
+  const [at, spend] = [lastUses.get(model.uid), week.get(model.uid)];
+  const credits = spend === undefined ? undefined : creditsOfModel(spend, prices);
+  return {
+    ...model,
+    lastUsedAt: at === undefined ? null : new Date(at).toISOString(),
+    creditsThisWeek: spend === undefined ? 0 : (credits?.value ?? null),
+  };
 }
 
 function unread(agent: string, error: unknown): string {
@@ -102,7 +150,7 @@ function unread(agent: string, error: unknown): string {
 async function printModels(
   list: readonly Model[],
   models: Models,
-  { all, wide }: { readonly all: boolean; readonly wide: boolean },
+  { all, wide, past }: { readonly all: boolean; readonly wide: boolean; readonly past: ModelsPast },
   { out, signal }: CommandContext,
 ): Promise<void> {
   if (list.length === 0) return out.note("No model matches.");
@@ -110,11 +158,11 @@ async function printModels(
   for (const { name } of all ? [] : familiesOf(list, () => undefined))
     names.set(name, await meant(models, name, signal));
   const families = familiesOf(list, (name) => names.get(name));
-  if (all) printTable(modelColumns, list.map(modelRow), out, wide);
-  else printTable(familyColumns, families.map(familyRow), out, wide);
+  const rows = all ? list.map((model) => modelRow(model, past)) : families.map((family) => familyRow(family, past));
+  printTable(all ? modelColumns : familyColumns, rows, out, wide);
   if (!all && list.length > families.length) {
     out.note(
-      "In a request, write the name, or the name with a variant (claude-opus-4.7:high). The name alone means the variant with *. --all has a row for each variant.",
+      "In a request, write the name, or the name with a variant (claude-opus-4.7:high). * marks the variant that the name alone means. `millrace models --all` has a row for each variant.",
     );
   }
 }
@@ -141,14 +189,16 @@ export type ModelFamily = ReturnType<typeof familiesOf>[number];
 /** The columns of `familyRow`; those of `modelRow` lack the variants. */
 export const familyColumns: readonly Column[] = [
   { title: "NAME", whole: true },
-  { title: "VARIANTS", drop: 1 },
-  { title: "VENDOR", drop: 5 },
-  { title: "CONTEXT", drop: 3 },
-  { title: "COST", drop: 2 },
-  { title: "TIER", drop: 6 },
-  { title: "INPUT", drop: 7 },
-  { title: "BACKEND", drop: 8 },
-  { title: "NOTES", drop: 4 },
+  { title: "COST", whole: true },
+  { title: "THIS WEEK", whole: true, drop: 2 },
+  { title: "LAST USED", whole: true, drop: 3 },
+  { title: "NOTES", narrow: 7, drop: 1 },
+  { title: "VARIANTS", narrow: 11, drop: 4 },
+  { title: "CONTEXT", whole: true, drop: 5 },
+  { title: "VENDOR", drop: 6 },
+  { title: "TIER", drop: 7 },
+  { title: "INPUT", drop: 8 },
+  { title: "BACKEND", drop: 9 },
 ];
 export const modelColumns = familyColumns.filter(({ title }) => title !== "VARIANTS");
 
@@ -169,7 +219,7 @@ export function familiesOf(models: readonly Model[], means: (name: string) => Mo
 }
 
 /** One row for a family: ranges where its members differ. */
-export function familyRow({ name, members, plain }: ModelFamily): readonly string[] {
+export function familyRow({ name, members, plain }: ModelFamily, past: ModelsPast): readonly string[] {
   const variants = members.filter((member) => member.name !== name);
   const behind = (whole: string) => (whole.startsWith(name) ? whole.slice(name.length) : whole);
   const shown = variants.map((member) => `${behind(member.name)}${member === plain ? "*" : ""}`);
@@ -180,15 +230,40 @@ export function familyRow({ name, members, plain }: ModelFamily): readonly strin
   ];
   return [
     name,
+    range(members, (model) => priceOf(model.costTier, model.creditMultiplier), price),
+    weekCell(members, past),
+    lastUseCell(members, past),
+    marks.filter((mark) => mark !== "").join(", "),
     variantsCell(shown),
-    members[0]?.vendor ?? "",
     range(members, (model) => model.contextTokens, tokens),
-    range(members, (model) => model.creditMultiplier, credits),
+    members[0]?.vendor ?? "",
     tierRange(members),
     members.some((member) => member.supportsImages) ? "images" : "",
     [...new Set(members.flatMap(({ backend }) => backend ?? []))].join(", "),
-    marks.filter((mark) => mark !== "").join(", "),
   ];
+}
+
+/** What the family cost this week: `~` where the price list says it, `≥` where a price is not known. */
+function weekCell(members: readonly Model[], { week, prices }: ModelsPast): string {
+  const spends = members.flatMap(({ uid }) => week.get(uid) ?? []);
+  if (spends.length === 0) return "";
+  const credits = creditsOfModels(spends, prices);
+  if (credits === undefined) {
+    const turns = spends.reduce((sum, spend) => sum + spend.turns, 0);
+    return spellCount(turns, "turn");
+  }
+  const marks = `${credits.isPart ? "≥" : ""}${credits.isEstimated ? "~" : ""}`;
+  return `${marks}${credits.value.toLocaleString("en", { maximumFractionDigits: 1 })} cr`;
+}
+
+function lastUseCell(members: readonly Model[], { lastUses, nowMs }: ModelsPast): string {
+  const at = Math.max(...members.map(({ uid }) => lastUses.get(uid) ?? 0));
+  return at === 0
+    ? ""
+    : `${spellAge(nowMs - at)
+        .split(" ")
+        .slice(0, 2)
+        .join(" ")} ago`;
 }
 
 /** All variants if they are short enough for a terminal of 80 columns; else their number, and the one that the name alone means. */
@@ -198,12 +273,15 @@ function variantsCell(shown: readonly string[]): string {
   return [`${shown.length} variants`, ...shown.filter((variant) => variant.endsWith("*"))].join(", ");
 }
 
+const variantsAt = familyColumns.findIndex(({ title }) => title === "VARIANTS");
+const notesAt = familyColumns.findIndex(({ title }) => title === "NOTES");
+
 /** One row for one model, by its whole name, without the column of variants. */
-export function modelRow(model: Model): readonly string[] {
-  const [name = "", , ...cells] = familyRow({ name: model.name, members: [model], plain: model });
+export function modelRow(model: Model, past: ModelsPast): readonly string[] {
+  const cells = familyRow({ name: model.name, members: [model], plain: model }, past);
   const reason = model.disabledReason === undefined ? "" : `not callable: ${model.disabledReason}`;
-  const marks = [cells.at(-1) ?? "", reason].filter((mark) => mark !== "").join(", ");
-  return [name, ...cells.slice(0, -1), marks];
+  const marks = [cells[notesAt] ?? "", reason].filter((mark) => mark !== "").join(", ");
+  return cells.with(notesAt, marks).toSpliced(variantsAt, 1);
 }
 
 /** The IDE does not say. */
@@ -234,6 +312,6 @@ function tokens(count: number): string {
   return count < 1_000_000 ? `${Math.round(count / 1000)}k` : `${Number((count / 1_000_000).toFixed(2))}M`;
 }
 
-function credits(multiplier: number): string {
+function price(multiplier: number): string {
   return multiplier === 0 ? "free" : `${multiplier}x`;
 }

@@ -16,7 +16,7 @@ import { readPause } from "../gateway-process/pause-file.ts";
 import { findPortHolder, type PortReason, portReason, portTaken } from "../gateway-process/port-holder.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { readAccounts } from "../limits/read-accounts.ts";
-import { flag, text, texts } from "../options.ts";
+import { choice, flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
 import { checkGatewayOptions, gatewayOptions } from "../serve/gateway-options.ts";
@@ -30,6 +30,18 @@ export const serveCommand = defineCommand({
     "Runs the gateway. It looks for the IDE at each request, so you can start, restart or update the IDE at any time. Clients need the key that `millrace keys` shows.",
   options: {
     ...gatewayOptions,
+    model: text("the default model, by any of its names", "<name>", {
+      env: "MILLRACE_MODEL",
+      defaultText: "the account's default",
+    }),
+    showTexts: choice(
+      "show prompts and answers on the dashboard; each browser can switch that for itself",
+      ["on", "off"],
+      "off",
+      {
+        env: "MILLRACE_SHOW_TEXTS",
+      },
+    ),
     socket: text("listen on this Unix domain socket (mode 0600) in place of a port", "<path>", {
       env: "MILLRACE_SOCKET",
     }),

@@ -71,6 +71,8 @@ export async function actOnService(
     return exitCodes.ok;
   }
   if (action === "status") return status(manager, spec, context);
+  if (action === "uninstall" && !existsSync(manager.definition(spec)))
+    throw nothingHere("The service is not installed, so there is nothing to remove.", "");
   if (action !== "install" && !existsSync(manager.definition(spec))) throw notInstalled();
   if (action === "install") await refuseBesideAnother(context);
   await takeSteps(steps, commandRunner(childEnvironment("tool", io.env, io.platform)), signal);

@@ -40,6 +40,14 @@ describe("without an IDE", () => {
     });
   });
 
+  it("setup asks nothing where nothing would change", async () => {
+    const { millrace } = await emptyHome();
+    await millrace("setup", "codex", "--yes");
+    const { code, stdout, stderr } = await millrace("setup", "codex"); // there is no terminal to ask on
+    expect([code, stdout]).toEqual([0, expect.stringContaining("(nothing to change)")]);
+    expect(stderr).toContain("Codex is set up already.");
+  });
+
   it("setup takes the model that was asked for", async () => {
     const { millrace, file } = await emptyHome();
     const { stderr } = await millrace("setup", "pi", "--yes", "--model", "gpt-5.5");

@@ -76,7 +76,8 @@ export const setupCommand = defineCommand({
     if (!(await agreed(all, options, context, notes))) return exitCodes.ok;
     for (const { client, changes, notes: own } of planned) {
       if (client.edits !== undefined) applyChanges(settings.folder, client.name, changes);
-      out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up.`);
+      const already = changes.every(({ before, after }) => before === after) ? " already" : "";
+      out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up${already}.`);
       for (const note of own) out.talk(`${note}\n`); // commands to copy: they are not broken
     }
     return exitCodes.ok;
@@ -108,7 +109,8 @@ async function targetOf(options: Options, context: CommandContext) {
   const { io, settings, signal } = context;
   const running = await findGateway(settings, signal); // one that is started for this command may have any free port
   return withGateway(options, context, async (gateway) => {
-    const url = options.url ?? running?.url ?? `http://127.0.0.1:${options.port}`;
+    const fixed = options.port === 0 ? gateway.url : `http://127.0.0.1:${options.port}`;
+    const url = options.url ?? running?.url ?? fixed;
     const way = keyWay(io);
     try {
       return await readTarget(gateway, url, options.model, { way, allModels: options.allModels, signal });
@@ -133,7 +135,8 @@ async function agreed(
     });
   } else for (const change of changes) if (change.before !== undefined || change.after !== "") show(change, out);
   if (options.dryRun) return false;
-  if (options.yes) return true;
+  const changesNothing = changes.length > 0 && changes.every(({ before, after }) => before === after);
+  if (options.yes || changesNothing) return true;
   if (!canAsk({ io, out })) {
     throw new MillraceError("invalid_request", "Nothing was changed: Millrace needs a terminal to ask for consent.", {
       hint: "Add --yes to make the changes.",

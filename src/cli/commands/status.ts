@@ -2,7 +2,7 @@ import { lookAtHosts } from "../../backends/acp/host/hosts.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import { withFileReason } from "../../base/node/file-problem.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
-import type { LimitsEnvelope } from "../../usage/envelope.ts";
+import type { LimitsEnvelope, LimitsOfIde } from "../../usage/envelope.ts";
 import { percentLeft } from "../../usage/limits.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
@@ -119,7 +119,10 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
   );
   const told = rows.map(([title, text]) => unread.find(([other]) => other === title) ?? [title, text]);
   const further = unread.filter(([title]) => !rows.some(([other]) => other === title));
-  return [...told, ...further].map(([title, text]) => `${out.style("dim", title.padEnd(13))}${text}`);
+  const label = (title: string) => out.style("dim", title.padEnd(13));
+  return [...told, ...further].flatMap(([title, text]) =>
+    text.split("\n").map((line, at) => `${label(at === 0 ? title : "")}${line}`),
+  );
 }
 
 function spellGateway({ gateway, atMs }: Status): string {
@@ -135,15 +138,31 @@ function spellAccounts(accounts: readonly AccountEntry[]): string {
   if (first === undefined) return "no editor and no agent program was found";
   const product = `${first.product}${first.stand_in ? ", a stand-in" : ""}`;
   if (!first.signed_in) return `no account is signed in to ${product}`;
-  const others = accounts.filter(({ signed_in: signedIn }) => signedIn).length - 1;
-  const more = others === 0 ? "" : `, and ${others} more (--json shows all)`;
   const plan = first.plan === null ? null : `${first.plan}${first.cascade_denied ? " (without Cascade)" : ""}`;
   const who = [first.name, plan].filter((part) => part !== null).join(", ") || "signed in";
-  return `${who} in ${product}${more}${first.key_refused === null ? "" : `; refused: ${first.key_refused}`}`;
+  const others = accounts.slice(1).filter((one) => one.signed_in && !hasAccountOf(one, first));
+  const more = others.length === 0 ? [] : [spellAccounts(others)];
+  const refused = first.key_refused === null ? "" : `; refused: ${first.key_refused}`;
+  return [`${who} in ${product}${refused}`, ...more].join("\n");
+}
+
+/** An agent that is signed in by the key of the editor says nothing new. */
+function hasAccountOf(one: AccountEntry, other: AccountEntry): boolean {
+  const words = ({ name, plan, stand_in }: AccountEntry) => JSON.stringify([name, plan, stand_in]);
+  return words(one) === words(other) && one.product === other.product;
 }
 
 function spellLeft({ limits, atMs }: Status): string {
-  const windows = (limits?.data ?? []).flatMap((of) => of.windows.filter(({ scope }) => scope !== "model"));
+  const plans = limits?.data ?? [];
+  const ofPlans = plans.flatMap((of) => {
+    const spelled = spellWindows(of.windows, atMs);
+    return spelled === "" ? [] : [plans.length < 2 ? spelled : `${of.product || of.ide}: ${spelled}`];
+  });
+  return ofPlans.length === 0 ? (limits?.errors[0]?.message ?? "not known") : ofPlans.join("\n");
+}
+
+function spellWindows(all: LimitsOfIde["windows"], atMs: number): string {
+  const windows = all.filter(({ scope }) => scope !== "model");
   const parts = windows.flatMap((window) => {
     const { label, state, utilization, remaining, resets_at: reset } = window;
     if (state === "unlimited") return [`${label}: unlimited`];
@@ -152,7 +171,7 @@ function spellLeft({ limits, atMs }: Status): string {
     const inMs = reset === null ? 0 : Date.parse(reset) - atMs;
     return [`${label}: ${left}${inMs > 60_000 ? `, resets in ${durationInWords(inMs)}` : ""}`];
   });
-  return parts.length === 0 ? (limits?.errors[0]?.message ?? "not known") : parts.join("; ");
+  return parts.join("; ");
 }
 
 /** The product alone where all is well; `millrace doctor` has the reason. */

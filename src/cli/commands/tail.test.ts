@@ -9,6 +9,9 @@ import { gatewayProof, proofHeader } from "../../base/node/gateway-proof.ts";
 import { Secret } from "../../base/secret.ts";
 import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
+import { turnFake } from "../../usage/history/history.fake.ts";
+import { openHistory } from "../../usage/history/sqlite-history.ts";
+import { openMeter } from "../../usage/meter.ts";
 import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
@@ -71,10 +74,17 @@ async function begin(
     readonly ends?: TurnEventBody;
     readonly cutsAfter?: readonly number[];
     readonly change?: (text: string) => string;
+    /** Turns that the usage history has, and the log no longer. */
+    readonly deleted?: readonly string[];
   } = {},
 ) {
   const home = mkdtempSync(join(tmpdir(), "millrace-tail-"));
-  const { gateway, turns, request } = fakeGateway({ clock: systemClock });
+  const history = openHistory({ file: ":memory:", keepDays: 400 });
+  onTestFinished(() => history.close());
+  for (const turnId of options.deleted ?? [])
+    history.addTurn(turnFake({ turnId, endedAtMs: systemClock.now() - 86_400_000 }));
+  const meter = openMeter({ readPlan: () => Promise.resolve([]), history, clock: systemClock });
+  const { gateway, turns, request } = fakeGateway({ clock: systemClock, meter });
   turns.script = () => [...answer, ...(options.says ?? []), ...(options.ends === undefined ? [] : [options.ends])];
   const listening = await gateway.listen({ host: "127.0.0.1", port: 0 });
   onTestFinished(() => listening.close());
@@ -171,6 +181,36 @@ describe("millrace tail", () => {
     const { code, stderr } = await tail(home);
     expect(code).toBe(1);
     expect(stderr).toContain("Failed: Too fast. Wait.");
+  });
+
+  test("lists turns by the end of their ids, with their questions, also those whose texts are deleted, and says so", async () => {
+    const { home, turnId } = await begin({ ends: finished, deleted: ["turn_of_yesterday_0123"] });
+    const { code, stdout, stderr } = await tail(home, "--list");
+    expect(code).toBe(0);
+    const [, newest, older] = stdout.split("\n");
+    expect(newest).toMatch(new RegExp(`^${turnId.slice(-8)} .* finished .*test-model +Hello$`));
+    expect(older).toMatch(/^day_0123 .*\(deleted\)$/);
+    expect(stderr).toContain("the gateway keeps texts for 2h");
+    expect(stderr).toContain("millrace config set retention 7d");
+    const { data } = JSON.parse((await tail(home, "--list", "--json")).stdout) as { data: readonly object[] };
+    expect(data).toMatchObject([{ id: turnId }, { id: "turn_of_yesterday_0123", expired: true }]);
+    expect(await tail(home, "day_0123")).toMatchObject({ code: 69, stderr: expect.stringContaining("are deleted") });
+  });
+
+  test("--search finds words of questions and answers, shows where, and says what it could not look at", async () => {
+    const { home, turnId } = await begin({ ends: finished, deleted: ["turn_of_yesterday_0123"] });
+    const found = await tail(home, "--search", "THERE.");
+    expect(found).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(new RegExp(`^${turnId.slice(-8)} .*there\\.`, "m")),
+    });
+    expect(found.stderr).toContain("Searched 1 turn. Not searched: 1 turn whose texts are deleted");
+    expect(await tail(home, "--search", "no such word")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Nothing was found."),
+    });
+    expect(await tail(home, "--search", " ")).toMatchObject({ code: 64 });
+    expect(await tail(home, "--search", "a", "--list")).toMatchObject({ code: 64 });
   });
 
   test("says what to do without a gateway, with an unknown id, with two turns, and with none", async () => {

@@ -18,37 +18,45 @@ import {
   messagesOf,
   needGateway,
 } from "../gateway-process/gateway-client.ts";
-import { flag } from "../options.ts";
+import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import type { Output } from "../terminal/output.ts";
-import { listTurns, mostTurns, type OwnStream, pickTurn, showTurns, type Turn } from "../terminal/pick-turn.ts";
+import { mostTurns, type OwnStream, pickTurn, type Turn } from "../terminal/pick-turn.ts";
+import { findTurns, listTurns, showTurns, spellSearched } from "../terminal/turn-list.ts";
 
 export const tailCommand = defineCommand({
   ...outlines.tail,
   description:
     "Shows one turn, the newest by default. The answer goes to stdout, thinking and other events go to stderr. With --follow it continues until the turn ends, even if the gateway restarts. It does not change the turn: it neither keeps it running nor cancels it. A turn of `millrace chat` is encrypted; its key is kept for you for a day, unless you chat with --no-record.",
   options: {
-    list: flag(`list the newest turns, ${mostTurns} at most`),
+    list: flag(`list the newest turns, ${mostTurns} at most, also those whose texts are deleted`),
+    search: text("list the turns whose question or answer contains this; only texts that are still kept", "<text>"),
     follow: flag("continue until the turn ends", { short: "f" }),
-    wide: flag("with --list: show all columns, even on a narrow terminal"),
-    json: flag("print each event as one line of JSON; with --list: the turns"),
+    wide: flag("with --list or --search: show all columns and whole ids, even on a narrow terminal"),
+    json: flag("print each event as one line of JSON; with --list or --search: the turns"),
   },
   examples: [
     ["millrace tail --follow", "the newest turn, to its end"],
     ["millrace tail turn_01k… --json", "all events of a turn so far"],
     ["millrace tail --list", "the newest turns and their ids"],
     ["millrace tail 2vg9ncb2", "one of them, by the end of its id"],
+    ['millrace tail --search "race condition"', "where was that answer?"],
   ],
   async run({ options, args }, context) {
     const { out, settings, signal } = context;
     const [id] = args;
-    if (id !== undefined && options.list)
-      throw new MillraceError("invalid_request", "Use either an id or --list.", { hint: "Give one of them." });
+    const lists = [...(options.list ? ["--list"] : []), ...(options.search === undefined ? [] : ["--search"])];
+    if (lists.length > 1 || (id !== undefined && lists.length > 0))
+      throw new MillraceError("invalid_request", `Use only one of ${["an id", "--list", "--search"].join(", ")}.`, {
+        hint: "Leave out the others.",
+      });
     const gateway = await needGateway("The turns cannot be read", settings, signal);
+    if (options.search !== undefined) return search(options.search, options, gateway, context);
     if (options.list) {
       const listed = await listTurns(gateway, context);
-      if (options.json) out.json({ data: listed.map(({ turn }) => turn) });
+      if (options.json) out.json({ data: listed });
+      else if (listed.length === 0) out.note("The gateway has no turns yet.");
       else showTurns(listed, options.wide, context);
       return exitCodes.ok;
     }
@@ -69,6 +77,25 @@ export const tailCommand = defineCommand({
     return last?.type === "failed" || last?.type === "cancelled" ? exitCodes.negative : exitCodes.ok;
   },
 });
+
+/** Exits 1 where nothing is found, as grep does. */
+async function search(
+  wanted: string,
+  { json, wide }: { readonly json: boolean; readonly wide: boolean },
+  gateway: GatewayClient,
+  context: CommandContext,
+): Promise<number> {
+  const { out } = context;
+  if (wanted.trim() === "")
+    throw new MillraceError("invalid_request", "--search needs a text.", { hint: "Give a word of the answer." });
+  const { turns, ...counts } = await findTurns(wanted.trim(), gateway, context);
+  if (json) out.json({ data: turns, ...counts });
+  else {
+    if (turns.length > 0) showTurns(turns, wide, context);
+    out.note(`${turns.length === 0 ? "Nothing was found. " : ""}${spellSearched(counts, context)}`);
+  }
+  return turns.length === 0 ? exitCodes.negative : exitCodes.ok;
+}
 
 async function* eventsOf(turn: Turn, follows: boolean, context: CommandContext): AsyncGenerator<ShownEvent, void> {
   if (!follows && turn.last_event_id === startOfLog) return;

@@ -50,8 +50,8 @@ describe("millrace usage --min-remaining", () => {
     const answers = [windsurfAnswer("quota"), antigravityAnswer("fractions")];
     const { code, stderr } = await guard(["--min-remaining", "50"], answers);
     expect(code).toBe(1);
-    expect(stderr).toContain("devin weekly: 81 % left, enough.");
-    expect(stderr).toContain("antigravity 3p-5h: 40 % left, less than 50 %.");
+    expect(stderr).toContain("Windsurf 2.3, weekly: 81 % left, enough.");
+    expect(stderr).toContain("Antigravity 1.14, 3p-5h: 40 % left, less than 50 %.");
     expect((await guard(["--min-remaining", "50", "--ide", "devin"], answers)).code).toBe(0);
   });
 
@@ -72,7 +72,7 @@ describe("millrace usage --min-remaining", () => {
       runAt(["usage", ...floorIn(argv)], usageCommand(late), { homeFolder, clock: source.clock });
     expect(await run("--max-age", "10m", "--window", "weekly")).toMatchObject({
       code: 75,
-      stderr: "devin weekly: read 20 min ago, longer than --max-age allows.\n",
+      stderr: "Windsurf 2.3, weekly: read 20 min ago, longer than --max-age allows.\n",
     });
     expect(await run("--max-age", "30m")).toMatchObject({ code: 0 });
   });
@@ -80,7 +80,17 @@ describe("millrace usage --min-remaining", () => {
   it("prints JSON", async () => {
     const { stdout } = await guard(["--json", "--window", "weekly"], [windsurfAnswer("quota")]);
     expect(JSON.parse(stdout)).toEqual({
-      data: [{ ide: "devin", window: "weekly", remaining_percent: 81, enough: true, age_seconds: 0, too_old: false }],
+      data: [
+        {
+          ide: "devin",
+          product: "Windsurf 2.3",
+          window: "weekly",
+          remaining_percent: 81,
+          enough: true,
+          age_seconds: 0,
+          too_old: false,
+        },
+      ],
     });
   });
 });

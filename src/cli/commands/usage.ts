@@ -10,7 +10,7 @@ import { type LimitsSource, limitsSource, type OpenLimitsSource } from "../limit
 import { choice, duration, flag, ideChoice, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { limitsTable, printElsewhere, printSpend, spellInstant } from "../terminal/usage-table.ts";
+import { limitsTable, printElsewhere, printSpend, productOfIde, spellInstant } from "../terminal/usage-table.ts";
 
 const options = {
   since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
@@ -26,6 +26,7 @@ const options = {
   maxAge: duration("with --min-remaining: refuse a reading that is older than this", undefined, {
     defaultText: "the reading's own time to expire",
   }),
+  wide: flag("with --since or --by: show all columns and whole names, even on a narrow terminal"),
   json: flag("print JSON, as GET /v1/limits and GET /v1/usage"),
 } as const;
 type UsageOptions = OptionValues<typeof options>;
@@ -79,11 +80,13 @@ async function limitsOf(
   if (noted !== undefined && noted.length > 0) return { ...limits, data: noted.map((of) => ({ ...of, stale: true })) };
   if (error === undefined)
     throw new MillraceError("ide_not_running", "No IDE answered, so there are no limits to show.");
-  const hint =
-    error.code === "ide_not_running"
-      ? "Start Devin Desktop and open a folder. `millrace doctor` shows where Millrace looked."
-      : error.hint;
-  throw MillraceError.fromRecord({ ...error, hint, code: error.code as MillraceError["code"] }); // codes are ours
+  throw MillraceError.fromRecord({ ...error, hint: hintOf(error), code: error.code as MillraceError["code"] }); // codes are ours
+}
+
+/** The next step for somebody who sent no request. */
+function hintOf({ code, hint }: LimitsEnvelope["errors"][number]): string {
+  if (code !== "ide_not_running") return hint.replace(/,? (?:and |then )?send the request again/, "");
+  return "Start Devin Desktop and open a folder. `millrace doctor` shows where Millrace looked.";
 }
 
 function onlyOf(limits: LimitsEnvelope, ide: string | undefined): LimitsEnvelope {
@@ -105,12 +108,19 @@ function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandCon
 function wrongWith(limits: LimitsEnvelope, nowMs: number): readonly string[] {
   const old = limits.data.filter(({ stale }) => stale && limits.errors.length > 0);
   return [
-    ...limits.errors.map((error) => `${error.ide ?? "limits"}: ${error.message} ${error.hint}`),
+    ...limits.errors.map((error) => `${nameOfIde(limits, error.ide)}${error.message} ${hintOf(error)}`),
     ...old.map((of) => {
       const age = durationInWords(nowMs - Date.parse(of.fetched_at));
-      return `${of.product || of.ide} does not answer: its limits were read ${age === "now" ? "just now" : `${age} ago, and may have changed since`}.`;
+      const when = age === "now" ? "less than a minute ago" : `${age} ago`;
+      return `${of.product || of.ide} does not answer: its limits were read ${when}, and may have changed since.`;
     }),
   ];
+}
+
+/** The product that an error is about, as the limits name it. */
+function nameOfIde({ data }: LimitsEnvelope, ide: string | null): string {
+  if (ide === null) return "";
+  return `${data.find((of) => of.ide === ide)?.product || productOfIde(ide)}: `;
 }
 
 async function report(options: UsageOptions, source: LimitsSource, context: CommandContext): Promise<void> {
@@ -121,8 +131,8 @@ async function report(options: UsageOptions, source: LimitsSource, context: Comm
   const usage = await source.usage({ sinceMs, by: options.by ?? "model", timeZone }, signal);
   if (options.json) return out.json(usage);
   if (usage.data.length === 0) out.line(`No turn ended since ${spellInstant(sinceMs)}.`);
-  else printSpend(usage, out);
-  const isUsed = printElsewhere(usage, out) || usage.data.length > 0;
+  else printSpend(usage, out, options.wide);
+  const isUsed = printElsewhere(usage, out, options.wide) || usage.data.length > 0;
   if (!isUsed) out.note("No turns yet. Run `millrace serve` and use the gateway from a tool.");
 }
 
@@ -165,6 +175,7 @@ function checkLimits(limits: LimitsEnvelope, asked: Floor) {
     const left = isExpired ? undefined : remainingPercent(window, nowMs);
     return {
       ide: of.ide,
+      product: of.product || productOfIde(of.ide),
       window: window.id,
       remaining_percent: left === undefined || left === Infinity ? null : left,
       enough: left === undefined ? null : left >= asked.minRemaining,
@@ -184,10 +195,10 @@ function remainingPercent(window: LimitsWindowEnvelope, nowMs: number): number |
 
 /** One checked limit in words. */
 function spellChecked(
-  { ide, window, remaining_percent: left, enough, ...read }: LimitVerdict,
+  { product, window, remaining_percent: left, enough, ...read }: LimitVerdict,
   { minRemaining }: Floor,
 ): string {
-  const name = `${ide} ${window}`;
+  const name = `${product}, ${window}`;
   const age = read.age_seconds < 60 ? `${read.age_seconds} s` : durationInWords(read.age_seconds * 1000);
   if (read.too_old) return `${name}: read ${age} ago, longer than --max-age allows.`;
   if (enough === null) return `${name}: not known.`;

@@ -4,7 +4,7 @@ import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
 import { composeAgents, readAccountModels, type UpstreamOptions } from "../agents/compose-agents.ts";
-import { readConfig } from "../config/read-config.ts";
+import { defaultModelHere, readConfig } from "../config/read-config.ts";
 import { promptServers } from "../serve/servers.ts";
 import { openOwnJournal, ownerName } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
@@ -49,7 +49,7 @@ export function composeUpstream(options: UpstreamOptions) {
   });
   const models: OpenModels = openModels(
     { account: readAccountModels(backends, servers, agents), agents: agents.all },
-    { clock: io.clock, ...(events && { events }) },
+    { clock: io.clock, preferred: options.preferred ?? defaultModelHere(io.env, config), ...(events && { events }) },
   );
   return { servers, agents, backends, models, journal, starting };
 }

@@ -46,7 +46,10 @@ import type { Settings } from "./settings.ts";
 export interface ComposeOptions {
   readonly io: Io;
   readonly settings: Settings;
-  readonly options: GatewayCommandOptions;
+  readonly options: GatewayCommandOptions & {
+    readonly model?: string | undefined;
+    readonly showTexts?: "on" | "off";
+  };
   readonly log: GatewayLog;
   /** Random, of this start. */
   readonly instance: string;
@@ -86,6 +89,7 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     backend: options.backend,
     acpCommand: options.acpCommand,
     ideTools: options.ideTools,
+    preferred: options.model,
     toolWay: keepsConversations ? options.tools : "prose", // a prompt that waits is a conversation that is kept
     owner,
     events,
@@ -149,6 +153,8 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     logBytes: () => (storeFile === undefined || ownsFile ? undefined : bytesOf(storeFile)),
     dashboard: readDashboard(dashboardFolder),
     sessionStore: sessionFile(join(folder, "sessions.json")),
+    showsTexts: options.showTexts === "on",
+    keptMs: retention.keptMs,
     ides: ides.read,
     idesMark: ides.mark,
     agents: () => agentStats(agents),

@@ -78,6 +78,16 @@ export function readConfig(file: string): Config {
   return parseConfig(text, file);
 }
 
+/** The default model that the user set, by the name that was set; undefined for that of the account. */
+export function defaultModelHere(
+  env: Readonly<Record<string, string | undefined>>,
+  { serve }: Config,
+): string | undefined {
+  const { MILLRACE_MODEL: named } = env;
+  const { model } = serve ?? {};
+  return named || (typeof model === "string" ? model : undefined);
+}
+
 /** Parses the text of a configuration file; `file` is its name in errors. Throws `invalid_request`. */
 export function parseConfig(text: string, file: string): Config {
   let table: unknown;
@@ -169,7 +179,9 @@ function tomlKey(option: string): string {
 export function readServeTable(command: Command, file: string): Readonly<Record<string, unknown>> {
   if (command.name === "serve") return parseServeTable(readConfig(file), command.options, file);
   try {
-    const known = Object.fromEntries(Object.entries(command.options).filter(([, { isOfServe }]) => isOfServe));
+    const known = Object.fromEntries(
+      Object.entries(command.options).filter(([, spec]) => spec.isOfServe || spec.isSetting),
+    );
     const keys = settingsOf(known);
     const table = Object.entries(readConfig(file).serve ?? {}).filter(([key]) => keys.has(key));
     return parseServeTable({ serve: Object.fromEntries(table) }, known, file);

@@ -19,6 +19,7 @@ import {
   readSessions,
 } from "../compose/own-cascades.ts";
 import { environmentOptions, type IdeOptions } from "../serve/gateway-options.ts";
+import type { Output } from "../terminal/output.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 import { spellAge, spellBytes, spellCount } from "./spell.ts";
 
@@ -65,12 +66,12 @@ function report(old: readonly OwnCascade[], oldSessions: readonly OwnSession[], 
 }
 
 const columns: readonly Column[] = [
-  { title: "CONVERSATION" }, // no command takes its id, so it may be cut
-  { title: "LAST USED", align: "right" },
-  { title: "MODEL", drop: 1 },
-  { title: "CLIENT", drop: 3 },
-  { title: "SIZE", align: "right", drop: 2 },
-  { title: "KEPT BY", drop: 4 },
+  { title: "CONVERSATION", narrow: 12 }, // no command takes its id, so it may be cut
+  { title: "LAST USED", align: "right", whole: true },
+  { title: "MODEL", narrow: 14, drop: 1 },
+  { title: "CLIENT", narrow: 10, drop: 3 },
+  { title: "SIZE", align: "right", whole: true, drop: 2 },
+  { title: "KEPT BY", narrow: 8, drop: 4 },
 ];
 
 /** The least recently used first. */
@@ -82,17 +83,24 @@ function printAll(cascades: readonly OwnCascade[], sessions: readonly OwnSession
     keeper: cascade.ide === undefined ? "a file" : productName(cascade.ide.variant, cascade.ide.build),
   }));
   const ofAgents = sessions.map((session) => ({ ...session, size: "", keeper: "an agent" }));
-  const rows = [...ofIdes, ...ofAgents]
-    .toSorted((a, b) => a.atMs - b.atMs)
-    .map(({ cascadeId, atMs, model = "", client = "", size, keeper }) => [
-      cascadeId,
-      `${spellAge(io.clock.now() - atMs)} ago`,
-      model,
-      client,
-      size,
-      keeper,
-    ]);
-  if (rows.length === 0) return out.note("Millrace has no conversation in an IDE.");
+  const all = [...ofIdes, ...ofAgents].toSorted((a, b) => a.atMs - b.atMs);
+  if (all.length === 0) return out.note("Millrace has no conversation in an IDE.");
+  printConversations(all, io.clock.now(), out);
+}
+
+export function printConversations(
+  conversations: readonly (Omit<OwnSession, "cascadeId"> & Readonly<Record<"cascadeId" | "size" | "keeper", string>>)[],
+  nowMs: number,
+  out: Output,
+): void {
+  const rows = conversations.map(({ cascadeId, atMs, model = "", client = "", size, keeper }) => [
+    cascadeId,
+    `${spellAge(nowMs - atMs)} ago`,
+    model,
+    client,
+    size,
+    keeper,
+  ]);
   printTable(columns, rows, out);
 }
 

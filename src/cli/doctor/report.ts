@@ -1,6 +1,9 @@
+import { delimiter } from "node:path";
 import { deadline } from "../../base/async.ts";
-import { ideName } from "../../base/ide-name.ts";
-import type { IdeFinder } from "../../ide/ide.ts";
+import { appFolders } from "../../ide/apps/installed-apps.ts";
+import type { IdeOverrides } from "../../ide/discover/overrides.ts";
+import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
+import { productName } from "../../language-server/product-name.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import type { CommandContext } from "../command.ts";
 import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
@@ -47,6 +50,7 @@ export async function examine(
     const answering = await checkBackend(upstream.backends, upstream.agents, { ...upstream, editor }, signal);
     const { findings: ofAgents, backend, agents } = answering;
     const { findings: ofMachine, ...machine } = checkMachine(nowMs);
+    const places = placesOf(looked.trace, overrides, io);
     const installed = checkAgents(found, await plansOf(finder, context), nowMs);
     const { findings: ofGateway, ...gateway } = await checkGateway(settings, defaultPort, version(), signal);
     const { findings: ofKey, ...key } = await checkKey(settings, io.platform);
@@ -75,6 +79,7 @@ export async function examine(
       machine,
       ides,
       rejected,
+      looked_in: places,
       installed,
       backend,
       agents,
@@ -89,6 +94,17 @@ export async function examine(
     await upstream.agents.close();
     finder.close();
   }
+}
+
+/** Where Millrace looked for an IDE and its agent, for somebody who has one elsewhere. */
+function placesOf(trace: DiscoveryResult["trace"], { homes, onlyHome }: IdeOverrides, io: CommandContext["io"]) {
+  const platform = io.platform === "win32" ? "windows" : io.platform === "darwin" ? "darwin" : "linux";
+  const all = onlyHome === undefined ? [io.homeFolder, ...homes] : [onlyHome];
+  return {
+    processes: trace.find(({ rule, verdict }) => rule === "processes" && verdict === "note")?.why ?? null,
+    apps: appFolders({ platform, homes: all, onlyHomes: onlyHome !== undefined, variables: io.env }),
+    path: onlyHome === undefined ? (io.env["PATH"] ?? io.env["Path"] ?? "") : "",
+  };
 }
 
 /** The plans, from the servers and the apps; empty if there is neither. */
@@ -155,7 +171,9 @@ export function render(
   const heading = (text: string) => style("bold", text);
   const lines = [
     heading("IDEs"),
-    ...(ides.length === 0 ? ["  none found"] : ides.flatMap((ide) => linesOf(ide, width))),
+    ...(ides.length === 0
+      ? ["  none found", ...placeLines(report.looked_in, width)]
+      : ides.flatMap((ide) => linesOf(ide, width))),
   ];
   lines.push(...installedLines(report.installed, heading, width));
   if (rejected.length > 0) {
@@ -182,6 +200,14 @@ export function render(
     if (todo !== undefined) lines.push(...spellLines(todo, width, 6, 6));
   }
   return lines;
+}
+
+function placeLines({ processes, apps, path }: DoctorReport["looked_in"], width: number): readonly string[] {
+  return [
+    ...(processes === null ? [] : [`looked among the running programs: ${processes}`]),
+    `looked for apps in ${apps.join(", ")}`,
+    ...(path === "" ? [] : [`looked for \`devin\` in ${path.split(delimiter).join(", ")}`]),
+  ].flatMap((line) => spellLines(line, width, 4, 6));
 }
 
 function installedLines(
@@ -213,7 +239,7 @@ function installedLines(
   );
   for (const { variant, source, read_at: readAt, problem } of plans) {
     const text = source === "none" ? `not known. ${problem ?? ""}` : `from the ${planWords[source]} ${readAt ?? ""}`;
-    lines.push(...spell(`plan of ${ideName(variant)}: ${text}`));
+    lines.push(...spell(`plan of ${productName(variant, "", true)}: ${text}`));
   }
   return lines;
 }

@@ -9,7 +9,7 @@ import { linkFileIn, sessionFile } from "./gateway-file.ts";
 
 const headersOf = (session: string) => new Headers({ "x-millrace-session": session });
 const open = (clock: FakeClock, file: string) =>
-  openSessions(clock, new AbortController().signal, () => "key", sessionFile(file));
+  openSessions(clock, new AbortController().signal, () => "key", { store: sessionFile(file) });
 
 function signIn(sessions: ReturnType<typeof openSessions>): string {
   const session = sessions.redeem(sessions.newCode());

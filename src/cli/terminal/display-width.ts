@@ -46,6 +46,17 @@ export function cutTo(text: string, width: number): string {
   return `${cut}…${(visible(text).slice(cut.length).match(marks) ?? []).join("")}`;
 }
 
+/** The end of a text in `width` columns (1 at least), after `…`. For text without marks of style. */
+export function cutStartTo(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  let kept = "";
+  for (const letter of lettersOf(visible(text)).toReversed()) {
+    if (displayWidth(letter + kept) >= width) break;
+    kept = letter + kept;
+  }
+  return `…${kept}`;
+}
+
 /**
  * A line in lines of at most `width` columns (1 at least), broken at blanks, and inside words that are longer. The lines after the
  * first are indented like it, as far as there is room. Styling continues over a break.

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { z } from "zod";
+import type { z } from "zod";
 import { defaultHints, type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
 import { openFileRecordStore } from "../../client/node/file-record-store.ts";
 import type { RecordStore } from "../../client/records/record-store.ts";
@@ -8,12 +8,14 @@ import type { StreamPass } from "../../client/stream/stream.ts";
 import type { ConnectionChange } from "../../client/stream/stream-options.ts";
 import { turnDetailSchema } from "../../gateway/dashboard/turn-summary.ts";
 import { turnListSchema, turnSchema } from "../../gateway/routes/answer-schemas.ts";
-import { linkTo, openPastChats, readStreamNote, shortened } from "../chat/chat-streams.ts";
+import { type TurnPageEnvelope, turnPageSchema } from "../../usage/turn-page-envelope.ts";
+import { linkTo, openPastChats, readStreamNote } from "../chat/chat-streams.ts";
 import type { CommandContext } from "../command.ts";
-import { spellAge, spellCount } from "../doctor/spell.ts";
+import type { Settings } from "../compose/settings.ts";
+import { spellCount } from "../doctor/spell.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { nothingHere } from "./exit-codes.ts";
-import { type Column, printTable } from "./table.ts";
 
 /** How many turns a list shows, and how far back the search for the newest readable one goes. */
 export const mostTurns = 20;
@@ -40,12 +42,12 @@ export async function pickTurn(
   const chat = id.startsWith("turn_") ? undefined : await chatOf(id, context);
   if (chat !== undefined) {
     const turnId = await turnOfStream(chat, gateway, context);
-    if (turnId !== undefined) return { own: chat, turn: await turnOf(gateway, turnId, signal) };
+    if (turnId !== undefined) return { own: chat, turn: await turnOf(gateway, turnId, context) };
     throw new MillraceError("expired", "The gateway does not know this chat.", {
       hint: "The question has not reached the gateway yet, or the answer was deleted.",
     });
   }
-  const turn = await turnOf(gateway, await wholeId(id, gateway, signal), signal);
+  const turn = await turnOf(gateway, await wholeId(id, gateway, signal), context);
   const own = (await ownTurns([turn], gateway, context)).get(turn.id);
   if (turn.sealed !== true || own !== undefined) return { turn, own };
   const failure = turn.status === "failed" ? await failureOf(turn.id, gateway, signal) : undefined;
@@ -64,11 +66,30 @@ export async function pickTurn(
   );
 }
 
-/** The id that ends so, where it is one of the newest turns: `millrace status` shows the ends of ids. */
+/** The id that ends so, of any turn that the gateway still knows: lists show the ends of ids. */
 async function wholeId(end: string, gateway: GatewayClient, signal: AbortSignal): Promise<string> {
   if (end.startsWith("turn_")) return end;
-  const found = (await newestTurns(gateway, mostTurns, signal)).filter(({ id }) => id.endsWith(end));
+  const kept = await newestTurns(gateway, 1000, signal);
+  const known = kept.some(({ id }) => id.endsWith(end))
+    ? kept
+    : (await endedTurns(gateway, { search: end }, signal)).data;
+  const found = known.filter(({ id }) => id.endsWith(end));
   return found.length === 1 ? (found[0]?.id ?? end) : end;
+}
+
+/** Ended turns of the usage history, newest first: it knows them long after their texts have expired. None where it cannot be read. */
+export async function endedTurns(
+  gateway: GatewayClient,
+  asked: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Pick<TurnPageEnvelope, "data" | "totals">> {
+  const query = new URLSearchParams({ since: "400d", totals: "0", limit: String(mostTurns), ...asked });
+  try {
+    return await askGateway(gateway, `/dashboard/api/usage/turns?${query.toString()}`, turnPageSchema, { signal });
+  } catch (error) {
+    if (isMillraceError(error)) return { data: [], totals: null };
+    throw error;
+  }
 }
 
 /**
@@ -82,23 +103,14 @@ export async function failureOf(id: string, gateway: GatewayClient, signal: Abor
     return (await askGateway(gateway, path, reason, { signal })).reason ?? undefined;
   } catch (error) {
     if (!isMillraceError(error)) throw error;
-    const page = z.object({ data: z.array(z.object({ reason: z.string() })) });
-    const ended = `/dashboard/api/usage/turns?totals=0&id=${encodeURIComponent(id)}`;
-    const found = await askGateway(gateway, ended, page, { signal }).catch(() => undefined);
-    signal.throwIfAborted();
-    return found?.data[0]?.reason;
+    return (await endedTurns(gateway, { id }, signal)).data[0]?.reason;
   }
 }
 
-/** The newest turns, the newest first. */
-export async function listTurns(gateway: GatewayClient, context: CommandContext): Promise<readonly PickedTurn[]> {
-  const turns = await newestTurns(gateway, mostTurns, context.signal);
-  const own = await ownTurns(turns, gateway, context);
-  return turns.map((turn) => ({ turn, own: own.get(turn.id) }));
-}
-
 async function newestReadable(gateway: GatewayClient, context: CommandContext): Promise<PickedTurn> {
-  const listed = await listTurns(gateway, context);
+  const turns = await newestTurns(gateway, mostTurns, context.signal);
+  const ofChats = await ownTurns(turns, gateway, context);
+  const listed = turns.map((turn) => ({ turn, own: ofChats.get(turn.id) }));
   const at = listed.findIndex(({ turn, own }) => turn.sealed !== true || own !== undefined);
   const found = listed[at];
   if (found !== undefined) {
@@ -116,7 +128,7 @@ async function newestReadable(gateway: GatewayClient, context: CommandContext): 
 }
 
 /** The streams of this user's chats that the sealed ones of these turns belong to, by the ids of the turns. */
-async function ownTurns(
+export async function ownTurns(
   turns: readonly Turn[],
   gateway: GatewayClient,
   context: CommandContext,
@@ -147,53 +159,43 @@ async function chatOf(start: string, context: CommandContext): Promise<OwnStream
 /** A turn as the gateway lists it. */
 export type Turn = z.output<typeof turnListSchema>["data"][number];
 
-/** The newest turns of the gateway, the newest first, sealed ones too. Throws as `callGateway` does. */
+/** The newest turns of the gateway, the newest first, sealed ones too; `more` is added to the query. Throws as `callGateway` does. */
 export async function newestTurns(
   gateway: GatewayClient,
   limit: number,
   signal: AbortSignal,
+  more = "",
 ): Promise<readonly Turn[]> {
-  return (await askGateway(gateway, `/v1/turns?limit=${limit}`, turnListSchema, { signal })).data;
+  return (await askGateway(gateway, `/v1/turns?limit=${limit}${more}`, turnListSchema, { signal })).data;
 }
 
-/** One turn. Throws `invalid_request` for an unknown one. */
-async function turnOf(gateway: GatewayClient, id: string, signal: AbortSignal): Promise<Turn> {
+/** One turn. Throws `invalid_request` for an unknown one, `expired` for one whose texts are gone. */
+async function turnOf(gateway: GatewayClient, id: string, { signal, settings }: CommandContext): Promise<Turn> {
   try {
     return await askGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, turnSchema, { signal });
   } catch (error) {
-    if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
+    if (!isMillraceError(error) || !["invalid_request", "expired"].includes(error.code)) throw error;
     const listed = (await newestTurns(gateway, mostTurns, signal)).find((turn) => turn.id === id);
     if (listed !== undefined) return listed; // the gateway cannot open it any more: its client has the key
+    const [ended] = (await endedTurns(gateway, { id }, signal)).data;
+    if (ended !== undefined || error.code === "expired")
+      throw new MillraceError("expired", `The texts of ${id} are deleted: ${spellKept(settings)}.`, {
+        hint: keepLonger,
+        cause: error,
+      });
     throw new MillraceError("invalid_request", `The gateway has no turn ${id}.`, {
-      hint: "`millrace tail --list` lists its turns. Old turns are deleted.",
+      hint: "`millrace tail --list` lists its turns.",
       cause: error,
     });
   }
 }
 
-const columns: readonly Column[] = [
-  { title: "TURN", whole: true },
-  { title: "AGE", align: "right" },
-  { title: "STATUS", whole: true },
-  { title: "MODEL", drop: 2 },
-  { title: "CLIENT", drop: 3 },
-  { title: "QUESTION", drop: 1 },
-];
-
-/** A row for each turn: its id, age, status, model and client, and its question where this user's records have it. */
-export function showTurns(
-  turns: readonly { readonly turn: Turn; readonly own: OwnStream | undefined }[],
-  wide: boolean,
-  { out, io }: CommandContext,
-): void {
-  if (turns.length === 0) return out.note("The gateway has no turns yet.");
-  const rows = turns.map(({ turn, own }) => {
-    const question = own === undefined ? (turn.sealed === true ? "(encrypted)" : "") : shortened(own.question);
-    const age = spellAge(io.clock.now() - Date.parse(turn.created_at));
-    return [turn.id, age, turn.status, turn.model, turn.client ?? "", question];
-  });
-  printTable(columns, rows, out, wide);
+/** How long the running gateway keeps texts. */
+export function spellKept({ gatewayFile }: Settings): string {
+  return `the gateway keeps texts for ${readGatewayFile(gatewayFile)?.options?.["retention"] ?? "2h"} after the end`;
 }
+
+export const keepLonger = "`millrace config set retention 7d`, then `millrace restart`, keeps the next ones longer.";
 
 /** A stream of one of this user's chats, by its record. */
 export interface OwnStream {
@@ -232,12 +234,23 @@ async function streamsIn(store: RecordStore): Promise<readonly OwnStream[]> {
 
 /** The turn that a stream is at, as the gateway lists it; undefined where it knows none of this stream. */
 export async function turnOfStream(
-  { pass }: OwnStream,
+  stream: OwnStream,
   gateway: GatewayClient,
   context: CommandContext,
 ): Promise<string | undefined> {
+  return (await readStream(stream, gateway, context, { onlyTurn: true })).turnId;
+}
+
+/** The turn of a stream, and its answer as far as it is there now; no answer with `onlyTurn`. */
+export async function readStream(
+  { pass }: OwnStream,
+  gateway: GatewayClient,
+  context: CommandContext,
+  { onlyTurn }: { readonly onlyTurn: boolean },
+): Promise<{ readonly turnId: string | undefined; readonly answer: string }> {
   const enough = new AbortController();
   let turnId: string | undefined;
+  let answer = "";
   const options = {
     gateway: linkTo(gateway, "millrace-tail", context),
     clock: context.io.clock,
@@ -245,15 +258,18 @@ export async function turnOfStream(
     backoff: { baseMs: 250, capMs: 1000, budget: 5 },
     onConnection: (change: ConnectionChange) => {
       if (change.state !== "attached") return;
-      turnId = change.turnId;
-      enough.abort(); // the welcome said it
+      turnId = change.turnId; // the welcome said it
+      if (onlyTurn) enough.abort();
     },
   };
   try {
-    for await (const _ of observe(pass, options, AbortSignal.any([context.signal, enough.signal])));
+    for await (const event of observe(pass, options, AbortSignal.any([context.signal, enough.signal]))) {
+      if (event.type === "text") answer += event.delta;
+      else if (event.type === "rewritten") answer = event.text;
+    }
   } catch (error) {
     context.signal.throwIfAborted();
     if (!enough.signal.aborted && !(isMillraceError(error) && error.code === "expired")) throw error;
   }
-  return turnId;
+  return { turnId, answer };
 }

@@ -1,4 +1,4 @@
-import { cutTo, displayWidth, padEndTo, padStartTo } from "./display-width.ts";
+import { cutStartTo, cutTo, displayWidth, padEndTo, padStartTo } from "./display-width.ts";
 import { visible } from "./foreign-text.ts";
 import type { Output } from "./output.ts";
 
@@ -8,17 +8,19 @@ export interface Column {
   /** Columns with the highest number leave first when a terminal is too narrow; one without a number stays. */
   readonly drop?: number;
   readonly align?: "right";
+  /** It may be cut to so many columns of the terminal before another column leaves. */
+  readonly narrow?: number;
+  /** Cut at its start: the end of a path says which one it is. */
+  readonly keepsEnd?: boolean;
   /** Cut only where nothing else helps: an id that is cut cannot be copied. */
   readonly whole?: boolean;
 }
 
 const gap = 2;
-/** A column is cut no further than this before the next column leaves. */
-const narrowest = 8;
 
 /**
- * Prints a table with a header. A line end in a cell becomes a blank. On a terminal it is never wider than that: the least important columns leave first, then the widest
- * column is cut. With `wide`, in a pipe and in a file every column is whole.
+ * Prints a table with a header. A line end in a cell becomes a blank. On a terminal it is never wider than that: columns with `narrow` are cut that far, then the least
+ * important columns leave, then the widest is cut. With `wide`, in a pipe and in a file every column is whole.
  */
 export function printTable(
   columns: readonly Column[],
@@ -39,7 +41,7 @@ export function printTable(
     shown
       .map(({ column, at }) => {
         const width = widths.get(at) ?? 0;
-        const cell = cutTo(row[at] ?? "", width);
+        const cell = (column.keepsEnd === true ? cutStartTo : cutTo)(row[at] ?? "", width);
         return column.align === "right" ? padStartTo(cell, width) : padEndTo(cell, width);
       })
       .join(" ".repeat(gap))
@@ -50,29 +52,27 @@ export function printTable(
 
 type PlacedColumns = readonly { readonly column: Column; readonly at: number }[];
 
-/** The columns that stay. Narrows the widest one in `widths` where nothing else helps. */
+/** The columns that stay. Narrows those in `widths` that must be. */
 function fit(used: PlacedColumns, widths: Map<number, number>, room: number): PlacedColumns {
   let shown = used;
-  const total = () => shown.reduce((sum, { at }) => sum + (widths.get(at) ?? 0), 0) + gap * (shown.length - 1);
-  while (total() > room) {
-    const elastic = shown.filter(({ column }) => column.whole !== true);
-    const widest = (elastic.length > 0 ? elastic : shown).reduce((a, b) =>
-      (widths.get(b.at) ?? 0) > (widths.get(a.at) ?? 0) ? b : a,
-    );
-    const width = widths.get(widest.at) ?? 0;
-    const cut = width - (total() - room);
-    const next = shown
+  const widthOf = ({ at }: { readonly at: number }) => widths.get(at) ?? 0;
+  const widestOf = (columns: PlacedColumns) => columns.reduce((a, b) => (widthOf(b) > widthOf(a) ? b : a));
+  for (;;) {
+    const over = shown.reduce((sum, column) => sum + widthOf(column), gap * (shown.length - 1)) - room;
+    if (over <= 0) return shown;
+    const soft = shown.filter((each) => widthOf(each) > (each.column.narrow ?? Number.POSITIVE_INFINITY));
+    const slack = soft.reduce((sum, each) => sum + widthOf(each) - (each.column.narrow ?? 0), 0);
+    const [least] = shown
       .filter(({ column }) => column.drop !== undefined)
-      .toSorted((a, b) => (b.column.drop ?? 0) - (a.column.drop ?? 0))[0];
-    const staysReadable = widest.column.whole !== true && cut >= Math.max(narrowest, width * 0.7);
-    if (next !== undefined && !staysReadable) {
-      shown = shown.filter((column) => column !== next);
+      .toSorted((a, b) => (b.column.drop ?? 0) - (a.column.drop ?? 0));
+    if (slack < over && least !== undefined) {
+      shown = shown.filter((column) => column !== least);
       continue;
     }
-    if (width <= 1) {
-      if (shown.length < 2) break;
-      shown = shown.filter((column) => column !== widest); // narrower than its id: only that stays
-    } else widths.set(widest.at, staysReadable ? cut : width - 1);
+    const elastic = slack >= over ? soft : shown.filter(({ column }) => column.whole !== true);
+    const widest = widestOf(elastic.length > 0 ? elastic : shown);
+    if (widthOf(widest) > 1) widths.set(widest.at, widthOf(widest) - 1);
+    else if (shown.length < 2) return shown;
+    else shown = shown.filter((column) => column !== widest); // narrower than its id: only that stays
   }
-  return shown;
 }

@@ -91,11 +91,9 @@ function withLine(head: string, indent: string, parts: readonly string[]): reado
 
 function heading(of: LimitsOfIde, out: Pick<Output, "style">, nowMs: number): string {
   const age = durationInWords(nowMs - Date.parse(of.fetched_at));
-  const when = age === "now" ? "read just now" : `read ${age} ago`;
+  const when = age !== "now" ? `read ${age} ago` : of.stale ? "read less than a minute ago" : "read just now";
   const read = of.source === "saved_plan" ? `saved plan, ${when.replace("read", "written")}` : when;
-  const parts = [of.plan_name, of.stale && age !== "now" ? `${read}, may have changed since` : read].filter(
-    (part) => part !== null,
-  );
+  const parts = [of.plan_name, of.stale ? `${read}, may have changed since` : read].filter((part) => part !== null);
   return `${out.style("bold", of.product || of.ide)}  ${out.style("dim", parts.join(" · "))}`;
 }
 
@@ -139,21 +137,32 @@ function number(value: number): string {
 }
 
 /** Prints spending as a table, the sums below it, and the plan's loss that it does not explain. `~`: estimated in part. */
-export function printSpend(usage: UsageEnvelope, out: Output): void {
-  const header = [usage.by, "turns", "failed", "prompt", "completion", "thinking", "credits", "first token"];
+export function printSpend(usage: UsageEnvelope, out: Output, wide = false): void {
+  const header: readonly Column[] = [
+    nameColumn(usage.by),
+    ...counts({
+      turns: undefined,
+      failed: 3,
+      prompt: 1,
+      completion: 2,
+      thinking: 5,
+      credits: undefined,
+      "first token": 4,
+    }),
+  ];
   const rows = usage.data.map((spend) => cellsOf(spend.name ?? "unknown", spend));
-  printTable(columnsOf(header), rows.length > 1 ? [...rows, cellsOf("total", sum(usage.data))] : rows, out, true);
-  for (const use of usage.used_outside.filter(({ lost }) => lost > 0)) out.line(outsideLine(use));
+  printTable(header, rows.length > 1 ? [...rows, cellsOf("total", sum(usage.data))] : rows, out, wide);
+  for (const use of usage.used_outside.filter(({ lost }) => lost > 0)) out.prose(outsideLine(use));
 }
 
 /** Prints what Devin used without Millrace, by its own records. False where it used nothing. */
-export function printElsewhere({ by, elsewhere }: UsageEnvelope, out: Output): boolean {
+export function printElsewhere({ by, elsewhere }: UsageEnvelope, out: Output, wide = false): boolean {
   const { data, own, problem } = elsewhere ?? { data: [], own: null, problem: null };
-  if (own?.differs === true) out.line(differenceLine(own));
+  if (own?.differs === true) out.prose(differenceLine(own));
   if (problem === null && data.length === 0) return false;
   out.line();
   if (problem !== null) {
-    out.line(`What Devin used without Millrace is unknown: its records cannot be read (${problem}).`);
+    out.prose(`What Devin used without Millrace is unknown: its records cannot be read (${problem}).`);
     return true;
   }
   const cells = (name: string, of: readonly ElsewhereEnvelope["data"][number][]) => [
@@ -163,9 +172,12 @@ export function printElsewhere({ by, elsewhere }: UsageEnvelope, out: Output): b
     ),
   ];
   const rows = data.map((row) => cells(row.name ?? "unknown", [row]));
-  out.line("Without Millrace, by Devin's own records of its CLI and editor:");
-  const header = [by, "calls", "input", "cache read", "cache written", "output"];
-  printTable(columnsOf(header), rows.length > 1 ? [...rows, cells("total", data)] : rows, out, true);
+  out.prose("Without Millrace, by Devin's own records of its CLI and editor:");
+  const header: readonly Column[] = [
+    nameColumn(by),
+    ...counts({ calls: 3, input: undefined, "cache read": 1, "cache written": 2, output: undefined }),
+  ];
+  printTable(header, rows.length > 1 ? [...rows, cells("total", data)] : rows, out, wide);
   return true;
 }
 
@@ -176,9 +188,19 @@ function differenceLine({ sessions, millrace, devin }: NonNullable<ElsewhereEnve
   return `In ${count(sessions)} of Millrace's sessions its count differs from Devin's own: ${count(millrace.prompt_tokens)} prompt and ${count(millrace.completion_tokens)} completion tokens, by Devin ${count(devin.input_tokens)} input, ${count(cached)} cached and ${count(devin.output_tokens)} output.`;
 }
 
-/** Names, and counts beside them. */
-function columnsOf(header: readonly string[]): readonly Column[] {
-  return header.map((title, at) => (at === 0 ? { title } : { title, align: "right" }));
+/** Names of models, clients and so on. Of a project's path the end counts. */
+function nameColumn(by: string): Column {
+  return { title: by, narrow: 18, ...(by === "project" ? { keepsEnd: true } : {}) };
+}
+
+/** Columns of counts, by title: which leave first (the highest), undefined for one that stays. */
+function counts(drops: Readonly<Record<string, number | undefined>>): readonly Column[] {
+  return Object.entries(drops).map(([title, drop]) => ({
+    title,
+    align: "right",
+    whole: true,
+    ...(drop === undefined ? {} : { drop }),
+  }));
 }
 
 function cellsOf(key: string, spend: SpendEnvelope): readonly string[] {
@@ -218,12 +240,16 @@ const ideNames: Readonly<Record<string, string>> = {
   "devin-next": "Devin Desktop Next",
   antigravity: "Antigravity",
 };
+/** The name of an IDE where no build is at hand; another version's word stays. */
+export function productOfIde(ide: string): string {
+  return ideNames[ide] ?? ide;
+}
+
 const bounds = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" } as const;
 
 function outsideLine(use: UsageEnvelope["used_outside"][number]): string {
   const unit = use.unit === "percent" ? "%" : use.unit;
-  const name = ideNames[use.ide] ?? use.ide; // a newer gateway may know another one
-  const lost = `${name} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
+  const lost = `${productOfIde(use.ide)} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
   if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace is unknown.`;
   if (use.used_outside === 0) return use.bound === "at_least" ? `${lost}.` : `${lost}, all of it through Millrace.`;
   return `${lost}; used outside Millrace: ${bounds[use.bound]}${rounded(use.used_outside)} ${unit}.`;

@@ -41,9 +41,17 @@ export type DashboardSessions = ReturnType<typeof openSessions>;
 
 /**
  * Sessions in memory, and in a store where there is one. Links and sessions are known by digests under the owner's key (`keyDigest`),
- * so all of them end when that key changes. `stopping` aborts when the gateway stops.
+ * so all of them end when that key changes. `stopping` aborts when the gateway stops. `showsTexts`: the setting of a session that chose nothing.
  */
-export function openSessions(clock: Clock, stopping: AbortSignal, keyDigest: () => string, store?: SessionStore) {
+export function openSessions(
+  clock: Clock,
+  stopping: AbortSignal,
+  keyDigest: () => string,
+  {
+    store,
+    showsTexts = false,
+  }: { readonly store?: SessionStore | undefined; readonly showsTexts?: boolean | undefined } = {},
+) {
   const digestOf = (value: string) =>
     createHash("sha256").update("millrace session\0").update(keyDigest()).update("\0").update(value).digest("hex");
 
@@ -103,8 +111,11 @@ export function openSessions(clock: Clock, stopping: AbortSignal, keyDigest: () 
     },
     /** Whether a request carries a living session. */
     isSignedIn: (headers: Headers) => sessionIn(headers) !== undefined,
-    /** Whether the owner agreed that the session which a request carries shows prompts and answers. */
-    showsTexts: (headers: Headers) => sessionIn(headers)?.showsTexts === true,
+    /** Whether the session that a request carries shows prompts and answers: by its owner's click there, else by the setting. */
+    showsTexts(headers: Headers): boolean {
+      const session = sessionIn(headers);
+      return session !== undefined && (session.showsTexts ?? showsTexts);
+    },
     /** Shows them in that session from now on, or hides them; false if the request carries no living session. */
     setTexts(headers: Headers, areShown: boolean): boolean {
       const session = sessionIn(headers);

@@ -96,6 +96,10 @@ export interface GatewayOptions {
   readonly idesMark?: () => string;
   /** Where the dashboard's sessions outlive the gateway; they end with it otherwise. */
   readonly sessionStore?: SessionStore;
+  /** Whether the dashboard shows prompts and answers in a browser whose owner did not choose; false by default. */
+  readonly showsTexts?: boolean;
+  /** How long an ended turn's texts are kept, ms; two hours by default. */
+  readonly keptMs?: number;
   /** The window of a model by its UID, as prompts are laid out for it; undefined while it is unknown. */
   readonly contextTokens?: (modelUid: string) => number | undefined;
   /** The details of `/health` for a caller with the key: plain JSON without secrets. */

@@ -16,6 +16,7 @@ import { plainRoutes } from "./plain-routes.ts";
 import { responsesRoutes } from "./responses-routes.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { turnHistoryRoutes } from "./turn-history-routes.ts";
+import { turnSearchRoute } from "./turn-search.ts";
 import { turnsRoutes } from "./turns-routes.ts";
 import { usageRoutes } from "./usage-routes.ts";
 
@@ -33,6 +34,7 @@ export const routes: readonly Route[] = [
   ...messagesRoutes,
   ...modelsRoutes,
   ...ollamaRoutes,
+  turnSearchRoute,
   ...onlookerRoutes,
   ...turnsRoutes,
   askAgainRoute,

@@ -105,12 +105,23 @@ const turnMembers = {
   sealed: z.literal(true).optional(),
   session: maybe(z.string()),
   idempotency_key: maybe(z.string()),
+  /** The first line of the user's question, where it was asked for. */
+  question: maybe(z.string()).optional(),
 };
 
 export const turnListSchema = z.object({
   object: z.literal("list"),
   data: z.array(z.object(turnMembers)),
   server_now: instant,
+});
+
+/** Turns that contain a text, and how many could be searched. */
+export const foundTurnsSchema = z.object({
+  object: z.literal("list"),
+  /** `excerpt`: the line around the first hit. */
+  data: z.array(z.object({ ...turnMembers, excerpt: z.string() })),
+  searched: z.int(),
+  sealed: z.int(),
 });
 
 /** One turn; `queue` while it waits for its place. */

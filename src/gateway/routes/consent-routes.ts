@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
+import { defaultRetention } from "../../log/store.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { Refusal } from "../http/refusal.ts";
 import { jsonResponse, type Reply } from "../http/reply.ts";
@@ -43,15 +44,16 @@ const choice = z.union([
   z.object({ show: z.literal(false) }),
 ]);
 
-const answer = z.object({ object: z.literal("texts"), shown: z.boolean() });
+const answer = z.object({ object: z.literal("texts"), shown: z.boolean(), kept_seconds: z.number() });
 
 /**
- * Whether a session of the dashboard shows prompts and answers. The choice belongs to that session and ends with it: another tab, or the
- * next sign-in, shows none.
+ * Whether a session of the dashboard shows prompts and answers. The choice belongs to that session and ends with it: the next sign-in
+ * shows them where the gateway's setting says so.
  */
 export const textRoutes = [
   defineOwnerRoute("GET /dashboard/api/texts", {
-    summary: "Whether this session of the dashboard shows prompts and answers. Only for the owner.",
+    summary:
+      "Whether this session of the dashboard shows prompts and answers, and how long they are kept. Only for the owner.",
     answer,
     handle: shownTexts,
   }),
@@ -74,6 +76,6 @@ export const textRoutes = [
   }),
 ];
 
-function shownTexts({ sessions }: Gateway, c: GatewayContext): Reply {
-  return jsonResponse({ object: "texts", shown: sessions.showsTexts(c.headers) });
+function shownTexts({ sessions, keptMs = defaultRetention.keptMs }: Gateway, c: GatewayContext): Reply {
+  return jsonResponse({ object: "texts", shown: sessions.showsTexts(c.headers), kept_seconds: keptMs / 1000 });
 }

@@ -24,7 +24,7 @@ describe("the texts of the dashboard", () => {
     const [one, other] = [await signedIn(fake), await signedIn(fake)];
     expect([await areShown(one), await areShown(other)]).toEqual([false, false]);
     const shown = await fake.request(path, { json: showTexts, headers: one });
-    expect(await shown.json()).toEqual({ object: "texts", shown: true });
+    expect(await shown.json()).toEqual({ object: "texts", shown: true, kept_seconds: 7200 });
     expect([await areShown(one), await areShown(other)]).toEqual([true, false]);
     await fake.request(path, { json: { show: false }, headers: one });
     expect(await areShown(one)).toBe(false);
@@ -32,6 +32,14 @@ describe("the texts of the dashboard", () => {
     await fake.request("/sign-out", { method: "POST", headers: one });
     expect((await fake.request(path, { headers: one })).status).toBe(401);
     expect(await areShown(await signedIn(fake))).toBe(false);
+  });
+
+  it("are shown without a click where the setting says so, and each session can hide them for itself", async () => {
+    fake = fakeGateway({ showsTexts: true, keptMs: 86_400_000 });
+    const [one, other] = [await signedIn(fake), await signedIn(fake)];
+    expect([await areShown(one), await areShown(other), await areShown({})]).toEqual([true, true, false]);
+    await fake.request(path, { json: { show: false }, headers: one });
+    expect([await areShown(one), await areShown(other)]).toEqual([false, true]);
   });
 
   it("are not shown without consent in the body, with a key alone, to a guest, or in a session that is over", async () => {

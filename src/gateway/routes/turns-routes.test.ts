@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { type FakeGateway, fakeGateway, guestKey } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { finished, started, text } from "../turn-events.fake.ts";
+import { foundTurnsSchema, turnListSchema } from "./answer-schemas.ts";
+import { signedIn } from "./signed-in.fake.ts";
 import { openStream } from "./turn-route.fake.ts";
 
 describe("/v1/turns", () => {
@@ -44,6 +46,36 @@ describe("/v1/turns", () => {
       (await fake.request(`/v1/turns/${turnId}`, { headers: { authorization: `Bearer ${guestKey}` } })).status,
     ).toBe(404);
     expect((await fake.request("/v1/turns/turn_nothing")).status).toBe(404);
+  });
+
+  it("tells the questions to a key that asks for them, and to a session only where it shows texts", async () => {
+    const fake = fakeGateway();
+    await oneTurn(fake);
+    const questions = async (query: string, headers: Readonly<Record<string, string>> = {}) =>
+      turnListSchema
+        .parse(await (await fake.request(`/v1/turns${query}`, { headers })).json())
+        .data.map(({ question }) => question);
+    expect(await questions("")).toEqual([undefined]);
+    expect(await questions("?questions=1")).toEqual(["Hello"]);
+    expect(await questions("?questions=1", await signedIn(fake))).toEqual([undefined]);
+    expect(await questions("?questions=1", await signedIn(fake, true))).toEqual(["Hello"]);
+  });
+
+  it("finds turns by their newest question and by their answer, in any case of letters, and says what it searched", async () => {
+    const fake = fakeGateway();
+    await oneTurn(fake);
+    const find = async (search: string, headers: Readonly<Record<string, string>> = {}) => {
+      const query = new URLSearchParams({ text: search }).toString();
+      return fake.request(`/dashboard/api/turns/search?${query}`, { headers });
+    };
+    const found = async (search: string) => foundTurnsSchema.parse(await (await find(search)).json());
+    expect(await found("HELL")).toMatchObject({ data: [{ excerpt: "Hello" }], searched: 1, sealed: 0 });
+    expect(await found(" hi ")).toMatchObject({ data: [{ excerpt: "Hi", status: "running" }] });
+    expect(await found("nothing like it")).toMatchObject({ data: [], searched: 1 });
+    expect(await found("")).toMatchObject({ data: [], searched: 0 });
+    expect((await find("hi", await signedIn(fake))).status).toBe(400);
+    expect((await find("hi", await signedIn(fake, true))).status).toBe(200);
+    expect((await find("hi", { authorization: `Bearer ${guestKey}` })).status).toBe(403);
   });
 
   it("follows a turn's own events from any cursor, and stops politely at the end", async () => {

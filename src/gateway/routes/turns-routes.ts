@@ -1,6 +1,8 @@
+import { isMillraceError } from "../../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import type { TurnLabel, TurnRecord } from "../../log/store.ts";
 import { handedOut, streamTurn } from "../answers/stream-turn.ts";
+import { questionOf } from "../dashboard/turn-summary.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-timeline.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
 import { notServed, Refusal } from "../http/refusal.ts";
@@ -10,14 +12,19 @@ import { keptHeaders, resumesTurn, tellsOfTurn } from "../http/route-headers.ts"
 import { turnListSchema, turnSchema } from "./answer-schemas.ts";
 import { defineRoute, limitIn, type RouteInput } from "./route.ts";
 
-const mostListed = 1000;
+const [mostListed, mostQuestions] = [1000, 100];
 
 /** Turns in Millrace's own words: list, look at, follow from any cursor, cancel. */
 export const turnsRoutes = [
   defineRoute("GET /v1/turns", {
     summary: "Turns, newest first, without their prompts.",
     dashboard: true,
-    query: { open: "`true`: running ones only", limit: "1 to 1000" },
+    query: {
+      open: "`true`: running ones only",
+      limit: "1 to 1000",
+      questions:
+        "`1`: with the first line of each question; of the newest 100, and in a session only where it shows texts",
+    },
     answer: turnListSchema,
     handle: async (gateway, c) => jsonResponse(await listTurns(gateway, c)),
   }),
@@ -81,7 +88,30 @@ async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> 
     ...(caller === undefined ? {} : { caller }),
     limit: limitIn(c.search, 50, mostListed),
   });
-  return { object: "list", data: turns.map(describeTurn), server_now: serverNow(gateway) };
+  const data: object[] = [];
+  const asksQuestions = c.query("questions") === "1" && seesTexts(gateway, c);
+  // One after the other: a request may be large, and reading it takes time.
+  for (const [at, turn] of turns.entries()) {
+    const record = asksQuestions && at < mostQuestions ? await readable(gateway, turn) : undefined;
+    data.push({ ...describeTurn(turn), ...(record === undefined ? {} : { question: questionOf(record.request) }) });
+  }
+  return { object: "list", data, server_now: serverNow(gateway) };
+}
+
+/** Whether the caller may read texts now: a key reads those of its own turns, a session only where its owner lets it show them. */
+export function seesTexts({ sessions }: Gateway, { headers }: GatewayContext): boolean {
+  return !sessions.isSignedIn(headers) || sessions.showsTexts(headers);
+}
+
+/** The turn with its request; undefined for one that its client sealed, and one that has expired meanwhile. */
+export async function readable({ turns }: Gateway, { turnId, sealed }: TurnLabel): Promise<TurnRecord | undefined> {
+  if (sealed === true) return undefined;
+  try {
+    return await turns.get(turnId);
+  } catch (error) {
+    if (isMillraceError(error) && error.code === "expired") return undefined;
+    throw error;
+  }
 }
 
 /** A turn, and the current time of the clock that its times come from. */
@@ -96,7 +126,7 @@ function serverNow(gateway: Gateway): string {
 }
 
 /** A turn's entry in a list: never with its prompt. */
-function describeTurn(turn: TurnLabel): object {
+export function describeTurn(turn: TurnLabel): object {
   return {
     object: "turn",
     id: turn.turnId,

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import type { StreamPass } from "../../client/stream/stream.ts";
+import { type Credits, creditsOf, priceOf } from "../../usage/prices.ts";
+import { defaultModel, listModels } from "../clients/target.ts";
+import type { CommandContext } from "../command.ts";
+import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { endedTurns, newestTurns, turnOfStream } from "../terminal/pick-turn.ts";
+
+/** A model as the gateway resolved its name. */
+export interface ChatModel {
+  readonly name: string;
+  /** In credits, by the price list; undefined where it does not say. */
+  readonly price: number | undefined;
+  /** Why this one, where neither the user nor the account named it. */
+  readonly why?: string | undefined;
+}
+
+const modelSchema = z.object({
+  id: z.string(),
+  millrace: z.object({ cost_tier: z.string().nullish(), credit_multiplier: z.number().nullish() }).optional(),
+});
+
+/** The model that a name means, or the default one. Throws the gateway's `unknown_model` with the nearest names. */
+export async function chatModel(
+  gateway: GatewayClient,
+  asked: string | undefined,
+  signal: AbortSignal,
+): Promise<ChatModel> {
+  const { id: wanted, why } = asked === undefined ? defaultModel(await listModels(gateway, signal)) : { id: asked };
+  const { id, millrace } = await askGateway(gateway, `/v1/models/${encodeURIComponent(wanted)}`, modelSchema, {
+    signal,
+  });
+  return { name: id, price: priceOf(millrace?.cost_tier, millrace?.credit_multiplier), why };
+}
+
+/** How the gateway knows an answer that has arrived: its stream, or the key of its request. */
+export type AnswerSource = { readonly pass: StreamPass } | { readonly idempotencyKey: string };
+
+/** What an answer used. */
+export interface AnswerFacts {
+  readonly model: string;
+  readonly turn: string | undefined;
+  readonly tokens: { readonly in: number; readonly out: number; readonly estimated: boolean } | undefined;
+  readonly credits: Credits | undefined;
+}
+
+/** Asks the gateway what an answer used. What it does not know yet, or any more, is undefined. */
+export async function answerFacts(
+  source: AnswerSource,
+  model: ChatModel,
+  gateway: GatewayClient,
+  context: CommandContext,
+): Promise<AnswerFacts> {
+  const turn = await turnOf(source, gateway, context);
+  const row = turn === undefined ? undefined : (await endedTurns(gateway, { id: turn }, context.signal)).data[0];
+  const prices = new Map(model.price === undefined ? [] : [["", model.price]]);
+  return {
+    model: row?.model_name ?? model.name,
+    turn,
+    tokens: row?.tokens ?? undefined,
+    credits: creditsOf({ model: "", status: "finished", credits: row?.credits ?? null }, prices),
+  };
+}
+
+async function turnOf(
+  source: AnswerSource,
+  gateway: GatewayClient,
+  context: CommandContext,
+): Promise<string | undefined> {
+  if ("pass" in source) return turnOfStream({ pass: source.pass, question: "", createdAtMs: 0 }, gateway, context);
+  const turns = await newestTurns(gateway, 20, context.signal);
+  return turns.find(({ idempotency_key: key }) => key === source.idempotencyKey)?.id;
+}
+
+/** `claude-opus-4.7:medium · ~1,204 in, 310 out · ~4 credits · tail 2vg9ncb2`, without what is not known. */
+export function spellFacts({ model, turn, tokens, credits }: AnswerFacts): string {
+  const count = (value: number) => value.toLocaleString("en", { maximumFractionDigits: 2 });
+  const about = (isEstimated: boolean) => (isEstimated ? "~" : "");
+  const price = credits && `${about(credits.isEstimated)}${count(credits.value)}`;
+  return [
+    model,
+    tokens &&
+      `${about(tokens.estimated)}${count(tokens.in)} tokens in, ${about(tokens.estimated)}${count(tokens.out)} out`,
+    credits && (credits.value === 0 ? "free" : `${price} ${credits.value === 1 ? "credit" : "credits"}`),
+    turn && `millrace tail ${turn.slice(-8)}`,
+  ]
+    .filter((part) => part)
+    .join(" · ");
+}

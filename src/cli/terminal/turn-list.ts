@@ -1,0 +1,136 @@
+import { isMillraceError } from "../../base/errors.ts";
+import { foundTurnsSchema } from "../../gateway/routes/answer-schemas.ts";
+import { shortened } from "../chat/chat-streams.ts";
+import type { CommandContext } from "../command.ts";
+import { spellAge, spellCount } from "../doctor/spell.ts";
+import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import {
+  endedTurns,
+  keepLonger,
+  listOwnStreams,
+  mostTurns,
+  newestTurns,
+  ownTurns,
+  readStream,
+  spellKept,
+  type Turn,
+} from "./pick-turn.ts";
+import { type Column, printTable } from "./table.ts";
+
+/** A turn of a list, also one whose texts have expired. */
+export interface ListedTurn extends Pick<Turn, "id" | "created_at" | "status" | "model" | "client"> {
+  readonly sealed?: boolean | undefined;
+  readonly expired?: true;
+  /** The question in one line; with `tail --search`, the text around the hit. */
+  readonly question?: string | null | undefined;
+}
+
+/** The newest turns, newest first: those that run, those that are kept, and those of the usage history whose texts have expired. */
+export async function listTurns(gateway: GatewayClient, context: CommandContext): Promise<readonly ListedTurn[]> {
+  const { signal } = context;
+  const [kept, { data: ended }] = await Promise.all([
+    newestTurns(gateway, mostTurns, signal, "&questions=1"),
+    endedTurns(gateway, {}, signal),
+  ]);
+  const own = await ownTurns(kept, gateway, context);
+  const ids = new Set(kept.map(({ id }) => id));
+  const expired = ended
+    .filter(({ id }) => !ids.has(id))
+    .map(({ id, created_at, status, model_name: model, client }) => ({
+      id,
+      created_at,
+      status,
+      model,
+      client,
+      expired: true as const,
+    }));
+  return [...kept.map((turn) => ({ ...turn, question: own.get(turn.id)?.question ?? turn.question })), ...expired]
+    .toSorted((a, b) => b.created_at.localeCompare(a.created_at))
+    .slice(0, mostTurns);
+}
+
+/** The turns whose question or answer contains a text, newest first, and how many could not be searched. */
+export async function findTurns(text: string, gateway: GatewayClient, context: CommandContext) {
+  const { signal } = context;
+  const query = new URLSearchParams({ text, limit: String(mostTurns) });
+  const [found, kept, ended] = await Promise.all([
+    askGateway(gateway, `/dashboard/api/turns/search?${query.toString()}`, foundTurnsSchema, { signal }),
+    newestTurns(gateway, 1000, signal),
+    endedTurns(gateway, { limit: "1000", totals: "1" }, signal),
+  ]);
+  const ofChats: ListedTurn[] = [];
+  let readable = 0;
+  for (const stream of await listOwnStreams(context)) {
+    const { turnId, answer } = await readStream(stream, gateway, context, { onlyTurn: false }).catch(
+      (error: unknown) => {
+        if (!isMillraceError(error)) throw error;
+        return { turnId: undefined, answer: "" }; // this chat is not searched; the others are
+      },
+    );
+    const turn = kept.find(({ id }) => id === turnId);
+    if (turn === undefined) continue;
+    readable++;
+    const hit = [stream.question, answer].find((one) => one.toLowerCase().includes(text.toLowerCase()));
+    if (hit !== undefined) ofChats.push({ ...turn, question: around(hit, text) });
+  }
+  const ids = new Set(kept.map(({ id }) => id));
+  return {
+    turns: [...found.data.map(({ excerpt, ...turn }) => ({ ...turn, question: excerpt })), ...ofChats].toSorted(
+      (a, b) => b.created_at.localeCompare(a.created_at),
+    ),
+    searched: found.searched + readable,
+    sealed: Math.max(0, found.sealed - readable),
+    expired: (ended.totals?.turns ?? 0) - ended.data.filter(({ id }) => ids.has(id)).length,
+  };
+}
+
+/** How much of a text before a hit is shown, in characters: a column may be narrow. */
+const before = 8;
+
+/** The part of a text around the first hit. */
+function around(text: string, wanted: string): string {
+  const at = text.toLowerCase().indexOf(wanted.toLowerCase());
+  return `${at > before ? "…" : ""}${text.slice(Math.max(0, at - before), at + wanted.length + 60)}`;
+}
+
+/** What a search did, and what it could not look at. */
+export function spellSearched(
+  { searched, sealed, expired }: Omit<Awaited<ReturnType<typeof findTurns>>, "turns">,
+  { settings }: Pick<CommandContext, "settings">,
+): string {
+  const not = [
+    ...(sealed === 0 ? [] : [`${spellCount(sealed, "turn")} that only their clients can read`]),
+    ...(expired === 0 ? [] : [`${spellCount(expired, "turn")} whose texts are deleted (${spellKept(settings)})`]),
+  ];
+  const rest = not.length === 0 ? "" : ` Not searched: ${not.join(", and ")}.`;
+  return `Searched ${spellCount(searched, "turn")}.${rest}${expired === 0 ? "" : ` ${keepLonger}`}`;
+}
+
+const columns: readonly Column[] = [
+  { title: "TURN", whole: true },
+  { title: "AGE", align: "right", whole: true },
+  { title: "STATUS", whole: true },
+  { title: "CLIENT", narrow: 11, drop: 2 },
+  { title: "MODEL", narrow: 16, drop: 3 },
+  { title: "QUESTION", narrow: 16, drop: 1 },
+];
+
+/** A row for each turn: the end of its id, which `tail` takes, its age, status, client and model, and its question. */
+export function showTurns(turns: readonly ListedTurn[], wide: boolean, { out, io, settings }: CommandContext): void {
+  const rows = turns.map(({ id, created_at: at, status, client, model, ...turn }) => {
+    const isClosed = turn.sealed === true && turn.question == null;
+    const question = turn.expired === true ? "(deleted)" : isClosed ? "(encrypted)" : shortened(turn.question ?? "");
+    const age = spellAge(io.clock.now() - Date.parse(at));
+    return [
+      wide ? id : id.slice(-8),
+      wide ? age : age.replace(/ [^ ]+ (?:h|min)$/, ""),
+      status,
+      (wide ? client : client?.split("/", 1)[0]) ?? "",
+      model,
+      question,
+    ];
+  });
+  printTable(columns, rows, out, wide);
+  if (turns.some(({ expired }) => expired))
+    out.note(`The texts of some are deleted: ${spellKept(settings)}. ${keepLonger}`);
+}
