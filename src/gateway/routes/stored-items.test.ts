@@ -109,7 +109,8 @@ describe("a reference to an item whose time is over", () => {
     const { body } = await ask({ input: "FIRST" });
     const [thought, said] = body.output.map(({ id }) => refer(id));
     await clock.advance(sinceMs);
-    turns.get = () => (sinceMs === 0 ? Promise.reject(new MillraceError("expired", "Over.")) : Promise.resolve(undefined));
+    turns.get = () =>
+      sinceMs === 0 ? Promise.reject(new MillraceError("expired", "Over.")) : Promise.resolve(undefined);
     const next = await ask({ input: [user("FIRST"), thought, said, user("SECOND")] });
     expect([next.status, next.headers.get("x-millrace-left-out")]).toEqual([200, "item_reference"]);
     expect(prompted().map(({ role, parts }) => ({ role, parts }))).toEqual([

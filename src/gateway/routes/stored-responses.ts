@@ -89,7 +89,8 @@ async function withStoredItems(gateway: Gateway, c: GatewayContext, json: unknow
     }
     if (key === undefined) throw refusal();
     if (responses.size >= mostResponses) throw refusal();
-    const items = responses.get(key) ?? (await itemsOf(gateway, c, key).catch((error: unknown) => orNone(error, key, gateway)));
+    const items =
+      responses.get(key) ?? (await itemsOf(gateway, c, key).catch((error: unknown) => orNone(error, key, gateway)));
     responses.set(key, items);
     if (items === "over") {
       input.push(item, ...(id.startsWith("msg_") ? [noLongerKept] : []));
