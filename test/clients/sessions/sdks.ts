@@ -43,6 +43,7 @@ export const sdkSessions: readonly SessionClient[] = [
   sdk({ ...openAi, surface: "chat completions" }, ["openai", "chat"]),
   sdk({ ...openAi, surface: "responses" }, ["openai", "whole"]),
   sdk({ ...openAi, name: "OpenAI SDK, previous_response_id", surface: "responses" }, ["openai", "by id"], {
+    lacks: { ...lacks, "full context": "its session has ended on the day before" },
     known: { "next day": "a response can be continued for two hours (`--retention`)" },
   }),
   sdk({ name: "Anthropic SDK", packageName: "@anthropic-ai/sdk", surface: "messages" }, ["anthropic"]),
