@@ -19,6 +19,7 @@ import { setupJourneys } from "./journeys/setup.ts";
 import type { Recorded } from "./recorder.ts";
 import { cliSessions } from "./sessions/clis.ts";
 import { driveSession, type StepResult } from "./sessions/drive.ts";
+import { recordSession } from "./sessions/record.ts";
 import { sdkSessions } from "./sessions/sdks.ts";
 import type { SessionClient } from "./sessions/session.ts";
 import { sessionTable } from "./sessions/session-table.ts";
@@ -45,7 +46,7 @@ const onlyFailures = args.includes("--only-failures");
 const wantedSessions = args.includes("--sessions") ? (args[args.indexOf("--sessions") + 1] ?? "usual") : "usual";
 const onlySessions = args.includes("--only-sessions");
 
-const clients = await installClients();
+const clients = await installClients({ newest: args.includes("--newest") });
 const travelled: Travelled[] = [];
 const allSessions = [...cliSessions, ...sdkSessions];
 const allCases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
@@ -54,7 +55,7 @@ const cases = allCases.filter(
     isWanted(`${name} ${surface}`) && (slow !== true || only !== undefined || wantedFailures === "all"),
 );
 /** Most of a client's time is its start and, after a failure, waiting; alone where the times are written down. */
-const [suitesAtOnce, failuresAtOnce] = update ? [1, 1] : [2, 3];
+const [suitesAtOnce, failuresAtOnce] = update ? [2, 1] : [2, 3];
 const driven = await atOnce(onlyFailures || onlySessions ? [] : cases, suitesAtOnce, async (client) => ({
   row: { client, version: versionOf(clients, client.packageName), outcomes: await suite(client) },
   overAgent: acp ? undefined : await plainOverAgent(client),
@@ -100,6 +101,9 @@ const written = readFileSync(page, "utf8");
 const earlier = (name: string) => sectionOf(written, name);
 const failureText = failureTable(allCases, failureRows, (name) => versionOf(clients, name), earlier("failures"));
 const supported = supportTable(allCases, rows, new Date().toISOString().slice(0, 10), earlier("clients"));
+if (update)
+  for (const report of sessionReports.filter(({ way }) => way === "Cascade"))
+    recordSession(join(root, "test/corpus/sessions"), report, versionOf(clients, report.client.packageName));
 const sessionText = sessionTable(allSessions, sessionReports, {
   versionOf: (name) => versionOf(clients, name),
   date: new Date().toISOString().slice(0, 10),
@@ -113,7 +117,7 @@ process.stdout.write(`\n${Object.values(parts).join("\n\n")}\n`);
 if (update && !acp)
   writeFileSync(
     page,
-    withSections(written, isWhole ? parts : { clients: supported, failures: failureText, sessions: sessionText }),
+    withSections(written, isWhole ? parts : { ...parts, "set-up": sectionOf(written, "set-up").trim() }),
   );
 const failed =
   rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ||
