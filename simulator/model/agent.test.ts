@@ -135,6 +135,16 @@ describe("a model that is offered tools", () => {
     expect(second.said).toBe("The file says hello.");
   });
 
+  it("follows no script of before a reset, also where no answer stands between", async () => {
+    const task = "Do it. [[sim: agent=loop]]";
+    const over = written([
+      ["user", task],
+      ["assistant", "calls"],
+      ["user", "[[sim: reset]] count to 3"],
+    ]);
+    expect((await ask(over, { asked: "count to 3" })).said).toBe("1, 2, 3");
+  });
+
   it("answers plainly once its script is over, and when there is none", async () => {
     const over = written([
       ["user", "[[sim: agent=refuse]]"],

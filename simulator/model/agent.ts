@@ -43,7 +43,10 @@ export function agentAnswer(prompt: ModelPrompt, offer: Offer): ModelDelta[] | u
   });
 }
 
-/** The last script that a person put into the conversation, else the plan's. */
+/** A person's word that what stands before it in the conversation counts no more. */
+const reset = /\[\[sim:[^\]]*\breset\b/;
+
+/** The last script that a person put into the conversation since a `reset`, else the plan's. */
 function findScript(
   seen: readonly SeenMessage[],
   prompt: ModelPrompt,
@@ -54,6 +57,7 @@ function findScript(
     const name = readDirectives(message.text).plan.agent;
     const script = inlineScript(message.text) ?? (name === undefined ? undefined : namedScript(name));
     if (script !== undefined) return { script, at };
+    if (reset.test(message.text)) break;
   }
   const script = prompt.plan.agent === undefined ? undefined : namedScript(prompt.plan.agent);
   return script === undefined ? undefined : { script, at: seen.findIndex((message) => !message.toolResult) };

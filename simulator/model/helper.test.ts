@@ -55,6 +55,15 @@ describe("the default model", () => {
     expect(await ask("What is in this image?")).toBe("I see no image.");
   });
 
+  it("recalls the words of the whole conversation that begin as it is told", async () => {
+    const history = [
+      { role: "user", text: "Say word-one." },
+      { role: "assistant", text: "word-two, word-one" },
+    ] as const;
+    expect(await ask("recall: word-", {}, { history })).toBe("word-one word-two");
+    expect(await ask("recall: word-")).toBe("Nothing.");
+  });
+
   it("gives back everything that reached it", async () => {
     const history = [{ role: "user", text: "before" }] as const;
     expect(await ask("echo-prompt now", {}, { history, images: [{ mimeType: "image/png", base64: "AAAA" }] })).toBe(

@@ -32,6 +32,7 @@ const words = [
 
 const skills: readonly Skill[] = [
   { asks: /^\s*echo-prompt\b/im, answer: (_, prompt) => wholePrompt(prompt) },
+  { asks: /^\s*recall:[ \t]*([\w-]+)/im, answer: (match, prompt) => recalled(match[1] ?? "", prompt) },
   { asks: /^\s*echo:[ \t]*([\s\S]*)$/im, answer: (match) => match[1] ?? "" },
   { asks: /\bcount(?:\s+from\s+(\d+))?\s+(?:up\s+)?to\s+(\d[\d,_]*)/i, answer: (match) => count(match) },
   {
@@ -99,6 +100,12 @@ function wholePrompt(prompt: ModelPrompt): string {
   parts.push("--- prompt ---", prompt.text);
   for (const image of prompt.images) parts.push(`--- image ${image.mimeType} ${image.base64.length} ---`);
   return parts.join("\n");
+}
+
+/** The words of the whole conversation that begin so, each once: what is left of it. */
+function recalled(beginning: string, prompt: ModelPrompt): string {
+  const words = wholePrompt(prompt).match(new RegExp(`\\b${beginning}\\w+`, "g")) ?? [];
+  return [...new Set(words)].join(" ") || "Nothing.";
 }
 
 const forgedHeader =

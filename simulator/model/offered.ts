@@ -1,3 +1,5 @@
+import { nowOf } from "./conversation.ts";
+
 /** A tool as the instructions describe it to the model. */
 export interface OfferedTool {
   readonly name: string;
@@ -27,7 +29,7 @@ export function readOffer(instructions: string, text = ""): Offer {
   const named = /^- This answer must call the tool (\S+), and no other\.$/m.exec(tools)?.[1];
   return {
     tools: example === null ? [] : readTools(tools),
-    callTag: /write calls as <([\w-]+) name=/.exec(text)?.[1] ?? example?.[1] ?? "tool_call",
+    callTag: [...nowOf(text).matchAll(/write calls as <([\w-]+) name=/g)].at(-1)?.[1] ?? example?.[1] ?? "tool_call",
     parallel: !/^- At most one call/m.test(tools),
     mustCall: named ?? /^- This answer must call at least one tool\.$/m.test(tools),
     form: form === "" ? undefined : { schema: parseObject(/^\{.*\}$/m.exec(form)?.[0]) },

@@ -33,6 +33,14 @@ export function sortableId(nowMs: number, random: (bytes: number) => Uint8Array 
   return head + tail;
 }
 
+/** When an id of `sortableId` was made, epoch ms; undefined for a text that is none, or of before 2020. */
+export function timeOf(id: string): number | undefined {
+  const places = id.split("").map((letter) => alphabet.indexOf(letter));
+  if (id.length !== idLength || places.includes(-1)) return undefined;
+  const time = places.slice(0, timeLength).reduce((sum, place) => sum * 32 + place, 0);
+  return time < Date.UTC(2020) ? undefined : time;
+}
+
 export function newTurnId(nowMs: number): TurnId {
   return `turn_${sortableId(nowMs)}` as TurnId; // the one place that makes them
 }

@@ -61,6 +61,8 @@ export interface BenchOptions {
   /** The model that the client is told to ask. */
   readonly model?: string;
   readonly patienceMs?: number;
+  /** How long a turn continues without a reader; a second by default. */
+  readonly grace?: string;
 }
 
 /** A prompt as the stand-in took it. */
@@ -72,7 +74,8 @@ export interface ModelInput {
 /** A client's own world: a stand-in IDE, a gateway process, a recorder before it, an empty home and a work folder. */
 export class Bench {
   readonly ide: Simulator;
-  readonly gateway: GatewayProcess;
+  /** The one that runs now. */
+  gateway: GatewayProcess;
   readonly recorder: Recorder;
   /** Where the clients are installed. */
   readonly clients: string;
@@ -110,9 +113,20 @@ export class Bench {
       ...(acp ? { profile: "devin-3" as const } : {}),
       ...(plan === undefined ? {} : { plan }),
     });
-    const gateway = await startGatewayProcess({ home: gatewayHome, args: ["--grace", "1s"] });
+    const { grace = "1s" } = options;
+    const gateway = await startGatewayProcess({ home: gatewayHome, args: ["--grace", grace] });
     const recorder = await startRecorder(gateway.url, () => waitedMs(gateway));
     return new Bench({ ide, gateway, recorder, clients, gatewayHome, home, work, acp }, options);
+  }
+
+  /** Another gateway over the same files, after the one that runs was killed or stopped. Its clock may be a day ahead. */
+  async startGateway({ dayLater = false } = {}): Promise<void> {
+    const day = new URL("sessions/day-later.mjs", import.meta.url).href;
+    this.gateway = await startGatewayProcess({
+      home: this.gatewayHome,
+      ...(dayLater ? { env: { NODE_OPTIONS: `--import=${day}` } } : {}),
+    });
+    this.recorder.leadTo(this.gateway.url);
   }
 
   async close(): Promise<void> {
@@ -192,23 +206,25 @@ export class Bench {
     child.stdin.on("error", () => {}); // a program that does not read its input
     child.stdin.end(options.stdin ?? "");
     let killed = false;
-    const giveUp = AbortSignal.timeout(options.patienceMs ?? this.patienceMs);
-    giveUp.addEventListener(
-      "abort",
-      () => {
-        killed = child.exitCode === null && child.signalCode === null;
-        child.kill("SIGKILL");
-        endLeftRunning(this.home); // they hold its output open
-      },
-      { once: true },
-    );
+    const giveUp = setTimeout(() => {
+      killed = child.exitCode === null && child.signalCode === null;
+      child.kill("SIGKILL");
+      endLeftRunning(this.home); // they hold its output open
+    }, options.patienceMs ?? this.patienceMs);
     void options.until?.then(() => child.kill("SIGINT"));
     const [code] = (await once(child, "close")) as [number | null];
+    clearTimeout(giveUp);
     return { code, ...written, pieces, killed };
   }
 
   /** Runs one of our own drivers of an SDK, in a process of its own. */
-  driver(name: string, scenario: Scenario | "failure", surface = "", prompt?: string): Promise<Ran> {
+  driver(
+    name: string,
+    scenario: Scenario | "failure",
+    surface = "",
+    prompt?: string,
+    more: Parameters<Bench["run"]>[2] = {},
+  ): Promise<Ran> {
     const env = {
       BASE_URL: this.recorder.url,
       API_KEY: this.key,
@@ -217,8 +233,9 @@ export class Bench {
       SCHEMA: JSON.stringify(tripSchema),
       IMAGE: join(this.work, "picture.png"),
       SURFACE: surface,
+      ...more.env,
     };
-    return this.run(process.execPath, [join(this.clients, "drivers", `${name}.mjs`), scenario], { env });
+    return this.run(process.execPath, [join(this.clients, "drivers", `${name}.mjs`), scenario], { ...more, env });
   }
 
   /** Resolves once the model has begun to answer something new. */

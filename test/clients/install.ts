@@ -12,13 +12,37 @@ const finishers = [
   ["@anthropic-ai/claude-code", "install.cjs"],
 ] as const;
 
+const install = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+
 /**
- * The folder with the pinned clients; installed once for each state of package.json, in the user's cache (or
+ * The folder with the pinned clients, or with their `newest` releases; installed once for each state of package.json, in the user's cache (or
  * MILLRACE_TEST_CLIENTS), never beside Millrace's own packages. The drivers are copied there at every run.
  */
-export async function installClients(): Promise<string> {
-  const folder = await installPackages(join(here, "package.json"));
+export async function installClients({ newest = false } = {}): Promise<string> {
+  const pinned = await installPackages(join(here, "package.json"));
+  const folder = newest ? await installNewest(pinned) : pinned;
   cpSync(join(here, "drivers"), join(folder, "drivers"), { recursive: true });
+  return folder;
+}
+
+/** A folder with the newest release of each client, made once a day from the pinned ones. A release that cannot be installed is named, and its pinned one stays. */
+async function installNewest(pinned: string): Promise<string> {
+  const folder = join(dirname(pinned), `newest-${new Date().toISOString().slice(0, 10)}`);
+  const done = join(folder, "installed");
+  if (existsSync(done)) return folder;
+  mkdirSync(folder, { recursive: true });
+  for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(pinned, file), join(folder, file));
+  await ran("npm", install, folder);
+  const { dependencies } = JSON.parse(readFileSync(join(here, "package.json"), "utf8")) as {
+    readonly dependencies: Readonly<Record<string, string>>; // a file of ours
+  };
+  for (const name of Object.keys(dependencies)) {
+    await ran("npm", [...install, `${name}@latest`], folder).catch(() =>
+      process.stderr.write(`The newest ${name} cannot be installed; the pinned one stays.\n`),
+    );
+  }
+  await finish(folder);
+  writeFileSync(done, "");
   return folder;
 }
 
@@ -32,15 +56,18 @@ export async function installPackages(manifest: string): Promise<string> {
     process.stderr.write(`Installing ${readName(manifest)} into ${folder} (about a minute, once) …\n`);
     mkdirSync(folder, { recursive: true });
     copyFileSync(manifest, join(folder, "package.json"));
-    await ran("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], folder);
-    for (const [name, script] of finishers) {
-      const own = join(folder, "node_modules", name);
-      if (!existsSync(own)) continue;
-      await ran(process.execPath, [join(own, script)], own);
-    }
+    await ran("npm", install, folder);
+    await finish(folder);
     writeFileSync(done, "");
   }
   return folder;
+}
+
+async function finish(folder: string): Promise<void> {
+  for (const [name, script] of finishers) {
+    const own = join(folder, "node_modules", name);
+    if (existsSync(own)) await ran(process.execPath, [join(own, script)], own);
+  }
 }
 
 function readName(manifest: string): string {

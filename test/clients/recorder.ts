@@ -1,5 +1,6 @@
 import { createServer, request as forward } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { Notifier } from "../../src/base/notifier.ts";
 
 /** A request as a client sent it. */
 export interface Recorded {
@@ -15,18 +16,25 @@ export interface Recorded {
   status?: number;
   /** When the answer had ended, or the client had left; undefined before. */
   endedAtMs?: number;
+  /** How much of its answer has passed, in bytes. */
+  passed: number;
 }
 
 export interface Recorder {
   readonly url: string;
   readonly requests: Recorded[];
+  /** Resolves once the requests pass; looks again with each request and each piece of an answer. Throws the signal's reason. */
+  until(passes: (requests: readonly Recorded[]) => boolean, signal: AbortSignal): Promise<void>;
+  /** Passes what follows on to another gateway. */
+  leadTo(gatewayUrl: string): void;
   close(): void;
 }
 
 /** Stands between a client and the gateway and remembers what the client asked; answers pass as they come. */
 export async function startRecorder(gatewayUrl: string, waitedMs: () => number): Promise<Recorder> {
-  const target = new URL(gatewayUrl);
+  let target = new URL(gatewayUrl);
   const requests: Recorded[] = [];
+  const changes = new Notifier();
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -34,14 +42,19 @@ export async function startRecorder(gatewayUrl: string, waitedMs: () => number):
       const { method = "GET", url: path = "/", headers } = incoming;
       const body = Buffer.concat(chunks);
       const at = { atMs: performance.now(), waitedMs: waitedMs() };
-      const recorded: Recorded = { method, path, headers, body: body.toString("utf8"), ...at };
+      const recorded: Recorded = { method, path, headers, body: body.toString("utf8"), ...at, passed: 0 };
       requests.push(recorded);
+      changes.wake();
       const upstream = forward(
         { host: target.hostname, port: target.port, method, path, headers: { ...headers, host: target.host } },
         (answer) => {
           recorded.status = answer.statusCode ?? 502;
           outgoing.writeHead(recorded.status, answer.headers);
           answer.pipe(outgoing);
+          answer.on("data", ({ length }: Buffer) => {
+            recorded.passed += length;
+            changes.wake();
+          });
           answer.on("error", () => outgoing.destroy()); // a stream that is cut is cut for the client too
         },
       );
@@ -55,7 +68,7 @@ export async function startRecorder(gatewayUrl: string, waitedMs: () => number):
   });
   server.on("upgrade", (incoming, socket, head) => {
     const { method = "GET", url: path = "/", headers } = incoming;
-    requests.push({ method, path, headers, body: "", atMs: performance.now(), waitedMs: waitedMs() });
+    requests.push({ method, path, headers, body: "", atMs: performance.now(), waitedMs: waitedMs(), passed: 0 });
     const onward = connect(Number(target.port), target.hostname, () => {
       const lines = incoming.rawHeaders.flatMap((name, at, all) => (at % 2 === 0 ? `${name}: ${all[at + 1]}` : []));
       const sent = lines.map((line) => line.replace(/^host: .*$/i, `host: ${target.host}`));
@@ -68,5 +81,15 @@ export async function startRecorder(gatewayUrl: string, waitedMs: () => number):
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo; // listening on TCP
-  return { url: `http://127.0.0.1:${port}`, requests, close: () => server.close().closeAllConnections() };
+  const until = async (passes: (all: readonly Recorded[]) => boolean, signal: AbortSignal) => {
+    while (!passes(requests)) await changes.wait(signal);
+  };
+  const leadTo = (url: string) => void (target = new URL(url));
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    until,
+    leadTo,
+    close: () => server.close().closeAllConnections(),
+  };
 }

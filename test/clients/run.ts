@@ -17,11 +17,17 @@ import { plantedJourneys } from "./journeys/planted.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
 import { setupJourneys } from "./journeys/setup.ts";
 import type { Recorded } from "./recorder.ts";
+import { cliSessions } from "./sessions/clis.ts";
+import { driveSession, type StepResult } from "./sessions/drive.ts";
+import { recordSession } from "./sessions/record.ts";
+import { sdkSessions } from "./sessions/sdks.ts";
+import type { SessionClient } from "./sessions/session.ts";
+import { sessionTable } from "./sessions/session-table.ts";
 import { shapeOf } from "./shape.ts";
 import { type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
 
 /*
- * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--update] [--acp]`: drives real clients against a real gateway process and the stand-in
+ * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--sessions all] [--update] [--acp] [--newest]`: drives real clients against a real gateway process and the stand-in
  * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. What
  * was not driven keeps its rows and cells, so the tables can be measured client by client; with `--only` the set-up is not written.
  */
@@ -36,30 +42,45 @@ const verbose = args.includes("--verbose");
 const wantedFailures = args.includes("--failures") ? (args[args.indexOf("--failures") + 1] ?? "usual") : "usual";
 /** Nothing but the failures. */
 const onlyFailures = args.includes("--only-failures");
+/** `usual` (by default), `all`, `none`; nothing but the sessions. */
+const wantedSessions = args.includes("--sessions") ? (args[args.indexOf("--sessions") + 1] ?? "usual") : "usual";
+const onlySessions = args.includes("--only-sessions");
 
-const clients = await installClients();
+const clients = await installClients({ newest: args.includes("--newest") });
 const travelled: Travelled[] = [];
+const allSessions = [...cliSessions, ...sdkSessions];
 const allCases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
 const cases = allCases.filter(
   ({ name, surface, slow }) =>
     isWanted(`${name} ${surface}`) && (slow !== true || only !== undefined || wantedFailures === "all"),
 );
 /** Most of a client's time is its start and, after a failure, waiting; alone where the times are written down. */
-const [suitesAtOnce, failuresAtOnce] = update ? [1, 1] : [2, 3];
-const driven = await atOnce(onlyFailures ? [] : cases, suitesAtOnce, async (client) => ({
+const [suitesAtOnce, failuresAtOnce] = update ? [2, 1] : [2, 3];
+const driven = await atOnce(onlyFailures || onlySessions ? [] : cases, suitesAtOnce, async (client) => ({
   row: { client, version: versionOf(clients, client.packageName), outcomes: await suite(client) },
   overAgent: acp ? undefined : await plainOverAgent(client),
 }));
 const rows: readonly Row[] = driven.map(({ row }) => row);
-for (const journey of acp || onlyFailures ? [] : [...pluginJourneys, ...setupJourneys, ...plantedJourneys]) {
+for (const journey of acp || onlyFailures || onlySessions
+  ? []
+  : [...pluginJourneys, ...setupJourneys, ...plantedJourneys]) {
   const { client, sentence, packageName } = journey;
   if (!isWanted(`${client} ${sentence}`)) continue;
   travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });
 }
+const sessionClients = wantedSessions === "none" || onlyFailures ? [] : allSessions.filter(isDriven);
+const sessionReports = await atOnce(
+  sessionClients.flatMap((client) => (acp ? [{ client, acp }] : [false, true].map((way) => ({ client, acp: way })))),
+  suitesAtOnce,
+  async ({ client, acp: way }) => ({
+    ...(await driveSession(clients, client, { acp: way, tell: (step, result) => tellStep(client, way, step, result) })),
+    way: way ? ("ACP" as const) : ("Cascade" as const),
+  }),
+);
 let failuresHold = true;
 const failureRows = await driveFailures(
   clients,
-  acp ? [] : cases,
+  acp || onlySessions ? [] : cases,
   failuresToDrive(),
   failuresAtOnce,
   (client, failure, verdict) => {
@@ -80,14 +101,29 @@ const written = readFileSync(page, "utf8");
 const earlier = (name: string) => sectionOf(written, name);
 const failureText = failureTable(allCases, failureRows, (name) => versionOf(clients, name), earlier("failures"));
 const supported = supportTable(allCases, rows, new Date().toISOString().slice(0, 10), earlier("clients"));
-const parts = sections(supported, travelled, failureRows.length === 0 ? undefined : failureText);
+if (update)
+  for (const report of sessionReports.filter(({ way }) => way === "Cascade"))
+    recordSession(join(root, "test/corpus/sessions"), report, versionOf(clients, report.client.packageName));
+const sessionText = sessionTable(allSessions, sessionReports, {
+  versionOf: (name) => versionOf(clients, name),
+  date: new Date().toISOString().slice(0, 10),
+  earlier: earlier("sessions"),
+});
+const parts = {
+  ...sections(supported, travelled, failureRows.length === 0 ? undefined : failureText),
+  sessions: sessionText,
+};
 process.stdout.write(`\n${Object.values(parts).join("\n\n")}\n`);
 if (update && !acp)
-  writeFileSync(page, withSections(written, isWhole ? parts : { clients: supported, failures: failureText }));
+  writeFileSync(
+    page,
+    withSections(written, isWhole ? parts : { ...parts, "set-up": sectionOf(written, "set-up").trim() }),
+  );
 const failed =
   rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ||
   driven.some(({ overAgent }) => overAgent?.type === "failed") ||
   travelled.some(({ failure }) => failure !== undefined) ||
+  sessionReports.some(({ steps }) => [...steps.values()].some(({ type }) => type === "failed")) ||
   !failuresHold;
 process.exitCode = failed ? 1 : 0;
 
@@ -162,6 +198,19 @@ function show({ code, stdout, stderr }: Ran): void {
 
 function isWanted(title: string): boolean {
   return only === undefined || only.some((part) => title.toLowerCase().includes(part));
+}
+
+function isDriven({ name, surface, rarely }: SessionClient): boolean {
+  return isWanted(`${name} ${surface}`) && (rarely !== true || only !== undefined || wantedSessions === "all");
+}
+
+function tellStep({ name, surface }: SessionClient, way: boolean, step: string, result: StepResult): void {
+  const mark = { passed: "ok", failed: "FAILED", known: "known", "not possible": "-" }[result.type];
+  const over = way ? "over ACP" : "over Cascade";
+  process.stderr.write(
+    `${mark.padEnd(7)} ${name} (${surface}), session ${over}: ${step} ${(result.ms / 1000).toFixed(1)} s ${result.note}\n`,
+  );
+  if (result.ran !== undefined && (result.type === "failed" || verbose)) show(result.ran);
 }
 
 function failuresToDrive(): ReadonlySet<FailureName> {

@@ -31,6 +31,7 @@ export const claudeCode: Client = {
   aliases: ["claude", "claudecode", "cc"],
   title: "Claude Code",
   programs: ["claude"],
+  refused: /^--(?:settings|managed-settings)(?:=|$)/, // of two the last one counts
   edits: (target, machine) => [
     {
       kind: "json",

@@ -69,6 +69,8 @@ export interface Client {
    * where a configuration that no argument overrides would lead it elsewhere.
    */
   readonly launch?: (target: Target, key: string, machine: Machine) => ClientStart;
+  /** Its own arguments that would win over those of `launch` and lead it, with the gateway's key, to another host: `run` refuses them by name. */
+  readonly refused?: RegExp;
 }
 
 /** The variable that clients read the gateway's key from, where their configuration names one. */

@@ -20,6 +20,7 @@ const aider: Client = {
   name: "aider",
   title: "aider",
   programs: ["aider"],
+  refused: /^--(?:openai-api-base|set-env)(?:=|$)/,
   edits: ({ url, model, models }, { homeFolder }) => [
     {
       kind: "yaml",

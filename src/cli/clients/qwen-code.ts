@@ -15,6 +15,7 @@ export const qwenCode: Client = {
   name: "qwen-code",
   title: "Qwen Code",
   programs: ["qwen"],
+  refused: /^--(?:openai-base-url|openaiBaseUrl|auth-type|authType|proxy)(?:=|$)/,
   edits: ({ url, model, models }, { homeFolder }) => [
     {
       kind: "json",

@@ -12,6 +12,7 @@ export const zed: Client = {
   name: "zed",
   title: "Zed",
   programs: ["zed", "zeditor"],
+  refused: /^--user-data-dir(?:=|$)/,
   folder: configFolder,
   edits: (target, machine) => [
     {

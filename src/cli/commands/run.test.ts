@@ -68,6 +68,29 @@ describe.runIf(hasFileModes)("millrace run", () => {
     }
   });
 
+  it.each([
+    ["claude-code", "claude", ["--", "--settings", "mine.json"], "--settings"],
+    ["claude-code", "claude", ["--settings=mine.json"], "--settings"],
+    ["codex", "codex", ["exec", "-c", 'model_provider="other"'], "model_provider"],
+    ["codex", "codex", ["--config=openai_base_url=http://x"], "--config"],
+    ["codex", "codex", ["--oss"], "--oss"],
+    ["qwen-code", "qwen", ["--openai-base-url", "http://x"], "--openai-base-url"],
+    ["pi", "pi", ["--provider", "openai"], "--provider"],
+    ["droid", "droid", ["exec", "--settings", "x"], "--settings"],
+    ["aider", "aider", ["--openai-api-base=http://x"], "--openai-api-base"],
+  ])("starts no %s with an argument that leads it elsewhere", async (name, program, args, told) => {
+    const { millrace, homeFolder } = await home();
+    const { code, stderr } = await millrace(["run", name, ...args], fakeProgram(homeFolder, program));
+    expect([code, stderr]).toEqual([64, expect.stringContaining(`${told} would lead it to another server`)]);
+    expect(existsSync(join(homeFolder, `${program}.json`))).toBe(false);
+  });
+
+  it("passes such words on in a prompt", async () => {
+    const { millrace, homeFolder } = await home();
+    const env = fakeProgram(homeFolder, "claude");
+    expect((await millrace(["run", "claude", "-p", "--", "--settings"], env)).code).toBe(7);
+  });
+
   it("takes Claude's models by their vendor's names, and the one that costs nothing for small work", async () => {
     const free = { id: "swe-1.5", millrace: { credit_multiplier: 0 } };
     const { millrace, homeFolder, read } = await home({ data: [{ id: "claude-sonnet-4.6", default: true }, free] });

@@ -41,16 +41,32 @@ export const runCommand = defineCommand({
         hint: `\`millrace setup ${client.name}\` points it at the gateway. One of: ${names}.`,
       });
     }
+    const own = rest[0] === "--" ? rest.slice(1) : rest; // as `npm run` and others have it
+    refuseElsewhere(client, own);
     return withGateway(options, context, async (gateway) => {
       const { io, settings, signal } = context;
       const target = await readTarget(gateway, gateway.url, options.model, { way: keyWay(io), signal });
       if (target.why !== undefined) context.out.note(target.why);
       const place = { ...io, ownFolder: settings.folder };
-      const own = rest[0] === "--" ? rest.slice(1) : rest; // as `npm run` and others have it
       return untilEnded(client, launch(target, gateway.key.reveal(), place), own, context);
     });
   },
 });
+
+/** Throws `invalid_request` for an argument with which the client would not ask this gateway. What follows `--` is a prompt. */
+function refuseElsewhere({ title, refused }: Client, args: readonly string[]): void {
+  const end = args.indexOf("--");
+  const found = args.slice(0, end < 0 ? undefined : end).find((arg) => refused?.test(arg));
+  if (found === undefined) return;
+  const name = /^[\w-]+/.exec(found)?.[0] ?? found;
+  throw new MillraceError(
+    "invalid_request",
+    `${title} was not started: ${name} would lead it to another server than this gateway.`,
+    {
+      hint: `Leave ${name} out, or start ${title} without Millrace.`,
+    },
+  );
+}
 
 /** The installed client that the user picks, if any. */
 function pickOne(context: CommandContext): Promise<readonly Client[]> {

@@ -13,7 +13,6 @@ import {
 } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnLabel } from "../../log/store.ts";
-import type { Unread } from "../../turns/readers.ts";
 import { instant, maybe } from "./inventory.ts";
 
 /** The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Unknown values are null, never zero. */
@@ -142,7 +141,9 @@ function phaseOf(newest: OutlinedEvent | undefined): TurnSummary["phase"] {
 }
 
 /** That a turn goes on without its client. */
-export function encodeUnread(unread: Unread | undefined): TurnSummary["without_client"] {
+export function encodeUnread(
+  unread: Readonly<Record<"sinceMs" | "untilMs", number>> | undefined,
+): TurnSummary["without_client"] {
   if (unread === undefined) return null;
   const { sinceMs, untilMs } = unread;
   return {

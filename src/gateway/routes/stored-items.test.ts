@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
 import { guestKey } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { finished, started, text } from "../turn-events.fake.ts";
@@ -93,6 +94,40 @@ describe("a reference to an item that this gateway gave out", () => {
         message: expect.stringContaining("kept for a limited time"),
       });
     }
+  });
+});
+
+describe("a reference to an item whose time is over", () => {
+  const dayMs = 24 * 60 * 60 * 1000;
+  const rain = [{ type: "text", text: "(An answer that is no longer kept.)" }];
+
+  it.each([
+    ["a while ago", 0],
+    ["days ago", 3 * dayMs],
+  ])("is left out of the history, if that was %s", async (_, sinceMs) => {
+    const { ask, prompted, turns, clock } = world();
+    const { body } = await ask({ input: "FIRST" });
+    const [thought, said] = body.output.map(({ id }) => refer(id));
+    await clock.advance(sinceMs);
+    turns.get = () =>
+      sinceMs === 0 ? Promise.reject(new MillraceError("expired", "Over.")) : Promise.resolve(undefined);
+    const next = await ask({ input: [user("FIRST"), thought, said, user("SECOND")] });
+    expect([next.status, next.headers.get("x-millrace-left-out")]).toEqual([200, "item_reference"]);
+    expect(prompted().map(({ role, parts }) => ({ role, parts }))).toEqual([
+      { role: "user", parts: [{ type: "text", text: "FIRST" }] },
+      { role: "assistant", parts: rain },
+      { role: "user", parts: [{ type: "text", text: "SECOND" }] },
+    ]);
+  });
+
+  it("leaves the results of its calls", async () => {
+    const { ask, prompted, turns } = world([started, call("c1", "look_up", "{}"), finished("")]);
+    const { body } = await ask({ input: "x", tools: [{ type: "function", name: "look_up", parameters: {} }] });
+    turns.get = () => Promise.reject(new MillraceError("expired", "Over."));
+    const result = { type: "function_call_output", call_id: body.output[0]?.["call_id"], output: "42" };
+    const next = await ask({ input: [user("x"), refer(body.output[0]?.id ?? ""), result, user("SECOND")] });
+    expect(next.status).toBe(200);
+    expect(prompted()[2]).toMatchObject({ role: "tool", parts: [{ type: "text", text: "42" }] });
   });
 });
 

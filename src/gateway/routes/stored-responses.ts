@@ -1,5 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
-import { startOfLog, type TurnId } from "../../base/ids.ts";
+import { startOfLog, type TurnId, timeOf } from "../../base/ids.ts";
 import { isObject, type JsonObject } from "../../base/json.ts";
 import type { Message } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
@@ -50,9 +50,10 @@ export async function answerNow(gateway: Gateway, c: GatewayContext, record: Tur
 }
 
 /**
- * A body with the stored items in the place of the references to them, and the messages of the response that it continues.
+ * A body with the stored items in the place of the references to them, and the messages of the response that it continues. A reference to an
+ * item whose time is over stays, and is left out of the history like any other item that cannot be read: its client would send it for ever.
  *
- * @throws Refusal with status 404 for an id that this gateway did not give out, or no longer has.
+ * @throws Refusal with status 404 for an id that this gateway did not give out.
  */
 export async function withStoredParts(
   gateway: Gateway,
@@ -72,7 +73,7 @@ const mostResponses = 1_000;
 
 async function withStoredItems(gateway: Gateway, c: GatewayContext, json: unknown): Promise<unknown> {
   if (!isObject(json) || !Array.isArray(json["input"]) || !json["input"].some(isReference)) return json;
-  const responses = new Map<string, readonly JsonObject[]>();
+  const responses = new Map<string, readonly JsonObject[] | "over">();
   const input: unknown[] = [];
   for (const [i, item] of json["input"].entries()) {
     if (!isReference(item)) {
@@ -88,13 +89,34 @@ async function withStoredItems(gateway: Gateway, c: GatewayContext, json: unknow
     }
     if (key === undefined) throw refusal();
     if (responses.size >= mostResponses) throw refusal();
-    const items = responses.get(key) ?? (await itemsOf(gateway, c, key).catch((error: unknown) => orNone(error)));
+    const items =
+      responses.get(key) ?? (await itemsOf(gateway, c, key).catch((error: unknown) => orNone(error, key, gateway)));
     responses.set(key, items);
+    if (items === "over") {
+      input.push(item, ...(id.startsWith("msg_") ? [noLongerKept] : []));
+      continue;
+    }
     const found = items.find((one) => one["id"] === id);
     if (found === undefined) throw refusal();
     input.push(found);
   }
-  return { ...json, input };
+  return { ...json, input: [...responses.values()].includes("over") ? withCalls(input) : input };
+}
+
+/** In place of an answer whose time is over. */
+const noLongerKept = { type: "message", role: "assistant", content: "(An answer that is no longer kept.)" };
+
+/** The input with a call before each output whose own call is no longer kept. */
+function withCalls(input: readonly unknown[]): readonly unknown[] {
+  const called = new Set(input.flatMap((item) => (isObject(item) && !isOutput(item) ? [item["call_id"]] : [])));
+  return input.flatMap((item) => {
+    if (!isObject(item) || !isOutput(item) || called.has(item["call_id"])) return [item];
+    return [{ type: "function_call", call_id: item["call_id"], name: "no_longer_kept", arguments: "{}" }, item];
+  });
+}
+
+function isOutput({ type }: JsonObject): boolean {
+  return type === "function_call_output" || type === "custom_tool_call_output";
 }
 
 /** The type of a reference may be left out. */
@@ -105,9 +127,14 @@ function isReference(item: unknown): item is { readonly id: string; readonly typ
   return isBare || type === "item_reference";
 }
 
-function orNone(error: unknown): readonly JsonObject[] {
-  if (error instanceof Refusal) return [];
-  throw error;
+/** How long a store knows what has expired. */
+const tombstoneMs = 24 * 60 * 60 * 1000;
+
+function orNone(error: unknown, key: string, { clock }: Gateway): readonly JsonObject[] | "over" {
+  if (error instanceof MillraceError && error.code === "expired") return "over";
+  if (!(error instanceof Refusal)) throw error;
+  const madeAtMs = timeOf(key);
+  return madeAtMs !== undefined && madeAtMs < clock.now() - tombstoneMs ? "over" : [];
 }
 
 /** The items of a stored response: its own input, and its output. `key`: the common part of their ids. */

@@ -56,6 +56,21 @@ describe("joining", () => {
     expect(await response.json()).toMatchObject({ choices: [{ message: { content: "slow" } }] });
   });
 
+  it("joins a repeat whose members stand in another order", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => [started, text("slow")];
+    const metadata = { thread: "1", turn: "2", more: [{ a: 1, b: 2 }] };
+    const { reader } = await openStream(fake, {}, { ...streamed, metadata });
+    await reader.cancel();
+    fake.turns.emit(fake.turns.turnId(0), finished("slow"));
+    const reversed = { metadata: { more: [{ b: 2, a: 1 }], turn: "2", thread: "1" }, ...chat };
+    const response = await fake.request(path, { json: reversed });
+    expect(response.headers.get("x-millrace-joined")).toBe("implicit");
+    fake.turns.script = () => answer;
+    const other = await fake.request(path, { json: { ...chat, metadata: { ...metadata, turn: "1", thread: "2" } } });
+    expect(other.headers.get("x-millrace-joined")).toBe("no");
+  });
+
   it("starts a new turn for the same question after the earlier answer was delivered", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;

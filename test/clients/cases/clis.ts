@@ -9,7 +9,7 @@ import type { ClientCase } from "./case.ts";
 import { launched } from "./launched.ts";
 
 /** What keeps Claude Code from asking anybody but the gateway. */
-const quietClaude = {
+export const quietClaude = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
   DISABLE_TELEMETRY: "1",
   DISABLE_ERROR_REPORTING: "1",
