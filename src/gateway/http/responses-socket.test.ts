@@ -179,6 +179,15 @@ describe.runIf(canServeSockets())("the Responses API over a WebSocket", () => {
     ]);
   });
 
+  it("ends a connection whose message is too long to be joined at once, and says where it can go", async () => {
+    const { port } = await listening();
+    const { socket } = await connect(port);
+    socket.on("error", () => {}); // what it still sends is not read
+    socket.send("x".repeat(17 * 1024 * 1024));
+    const [code, why] = await once(socket, "close");
+    expect([code, String(why)]).toEqual([1009, "A message may have 16 MB. Send a longer request over HTTP."]);
+  });
+
   it("is not ended by these times while it is answered", async () => {
     const { port, turns } = await listening({ idleMs: 30, requestMs: 30 });
     turns.script = () => [started, text("Hi")];
