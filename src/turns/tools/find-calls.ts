@@ -28,6 +28,8 @@ export class CallFinder {
   /** A result that the model made up came: the rest is an invention too. */
   #isOver = false;
   #end: Place["ended"];
+  /** How much of the held text is not the model's: the rest of a closing tag in which the answer ended. */
+  #added = 0;
   /** Text that is not decided yet. */
   #held = "";
   /** It is read again when it is this long, or when a text that `until` matches came. */
@@ -54,6 +56,10 @@ export class CallFinder {
   /** The answer is over: everything held is decided. */
   end(cause: "stop" | "length"): void {
     this.#end = cause;
+    const { isCalled, isPending } = this.#parts;
+    const missing = this.#inside === undefined ? this.#tags.missing(this.#held, isCalled || isPending) : "";
+    this.#added = missing.length;
+    this.#held += missing;
     this.#read();
     this.#parts.end();
   }
@@ -61,9 +67,10 @@ export class CallFinder {
   /** Reads what is held, as far as it is decided. */
   #read(): void {
     const text = this.#held;
+    const own = text.length - this.#added;
     let [said, at] = [0, 0];
     const say = () => {
-      this.#parts.say(text.slice(said, at));
+      this.#parts.say(text.slice(said, Math.min(at, own)));
       said = at;
     };
     this.#checkAt = 0;
@@ -73,15 +80,15 @@ export class CallFinder {
       if (this.#parts.isPending || this.#parts.isEmpty) say();
       const found = at < text.length ? this.#find(text.slice(at)) : undefined;
       if (found === undefined) break;
-      const raw = text.slice(at, at + found.end);
+      const raw = text.slice(at, Math.min(at + found.end, own));
       if (found.calls === undefined) this.#line.follow(raw);
       else {
         say();
         this.#parts.add(raw, found);
         this.#line.begin();
-        said += raw.length;
+        said += found.end;
       }
-      at += raw.length;
+      at += found.end;
       this.#inside = found.inside;
     }
     say();
@@ -154,30 +161,22 @@ export class CallFinder {
       return undefined;
     }
     const isClosed = next?.[0] === own.closer;
-    const begun = next === null ? begunCloser(rest, own.closer) : 0; // the answer ends inside the closing tag
-    const body = rest.slice(0, next?.index ?? rest.length - begun);
+    const body = rest.slice(0, next?.index);
     const extent = isClosed
       ? { to: body.length, closed: body.length + own.closer.length, isClosed }
       : extentOf(body, { ...tag, end: 0 }, { tool, isOver: true });
     const content = body.slice(0, extent.to);
-    const isAll = begun > 0 && body.slice(extent.closed).trim() === "";
-    const end = isAll ? text.length : tag.end + extent.closed;
-    if (!extent.isClosed && next === null && !isAll) {
+    const end = tag.end + extent.closed;
+    if (!extent.isClosed && next === null) {
       if (isSentence(content, tool)) return { end };
       const cut = { asked, tool, arguments: undefined, raw: content.trimStart(), isCut: true } as const;
       if (this.#end === "length") return { end, calls: [cut], isCertain: true };
     }
     const calls = callsFromTag(tag, tool, content, names);
-    const isFinished = isClosed || tool?.tool.kind === "freeform";
+    const isFinished = (isClosed && this.#added === 0) || tool?.tool.kind === "freeform";
     const isClean = isFinished && text.startsWith(`${own.opener}name="${tool?.shownName}">`);
     return { end, calls: isClean ? calls : calls.map(repairedCall), isCertain: true };
   }
-}
-
-/** How much of a closing tag stands at the end of a text: 0, or two characters and more. */
-function begunCloser(text: string, closer: string): number {
-  for (let length = closer.length - 1; length >= 2; length--) if (text.endsWith(closer.slice(0, length))) return length;
-  return 0;
 }
 
 /** The end of text in which no call begins, if it stands at the start of a text. */

@@ -37,6 +37,31 @@ describe("a backend whose answers are read by a plan", () => {
     expect(rounds).toBeGreaterThan(5);
   });
 
+  it.each([
+    ['<tool_call name="bash">\n{"command":"ls"}\n</tool_ca', ""],
+    ['Now.\n<tool_call name="bash">\n{"command":"ls"}\n</', "Now."],
+    ['<function_call name="bash">{"command":"ls"}</function_cal', ""],
+    ['<invoke name="bash"><parameter name="command">ls</parameter></invo', ""],
+    ['<x:invoke name="bash"><x:parameter name="command">ls</x:parameter></x:inv', ""],
+    ['<function=bash>{"command":"ls"}</func', ""],
+    ['<bash>{"command":"ls"}</ba', ""],
+    ['<tool_calls>\n<tool_call name="bash">{"command":"ls"}</tool_call>\n</tool_cal', ""],
+    [`${good}\n</tool_ca`, ""],
+    [`${good}</func`, ""],
+  ])("ends a call whose closing tag is cut, and leaves none of it as text: %j", async (answer, said) => {
+    const { text, calls } = await told(new ScriptedBackend(answer), {});
+    expect(text.trim()).toBe(said);
+    expect(calls.map(({ arguments: given }) => given)).toEqual(['{"command":"ls"}']);
+  });
+
+  it.each(["Hello.\n</tool_ca", "A tag ends with </", "<b>bold</", "`<tool_call>` begins it, and it ends </tool_c"])(
+    "adds nothing to a text without a call: %j",
+    async (answer) => {
+      const { text, calls } = await told(new ScriptedBackend(answer), {});
+      expect([text, calls]).toEqual([answer, []]);
+    },
+  );
+
   it("gives a quoted block that is cut off as text, and does not ask about it", async () => {
     const file = `Call it so:\n<tool_call>\n<name>bash</name>\n<arguments>{"command":"rm -rf build"}</arguments>\n</tool_call>`;
     for (const shown of [file, file.replace(/^/gm, "12 │ ")]) {

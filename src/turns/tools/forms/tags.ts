@@ -71,6 +71,21 @@ export class TagReader {
       for (const name of names.split(" ")) this.#kinds.set(name, kind);
   }
 
+  /** What is missing of the closing tag in which a text ends: of one that it opened, or after calls of any that may stand there. */
+  missing(text: string, isAfterCalls: boolean): string {
+    const begun = /<\/\s{0,9}([\w.:-]*)$/.exec(text.slice(-200))?.[1]?.toLowerCase();
+    if (begun === undefined) return "";
+    const opened = Array.from(text.matchAll(/<([\w.:-]+)/g), ([, written = ""]) => written.toLowerCase()).reverse();
+    const names = isAfterCalls && begun !== "" ? [...opened, ...this.#kinds.keys()] : opened;
+    const name = names.find((each) => each.startsWith(begun) && this.#closesCalls(each.replace(/^.*:/, "")));
+    return name === undefined ? "" : `${name.slice(begun.length)}>`;
+  }
+
+  #closesCalls(name: string): boolean {
+    const kind = this.#kinds.get(name) ?? this.#kinds.get(unmarked(name));
+    return kind !== undefined && !["invented", "thoughts", "summary"].includes(kind);
+  }
+
   /** Reads the tag at the start of a text. Undefined: it is none of ours; "open": it may become one. */
   read(whole: string): Tag | "open" | undefined {
     const text = whole.slice(0, tagWindow);
