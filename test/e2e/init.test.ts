@@ -77,7 +77,7 @@ test.runIf(existsSync("/usr/bin/script"))(
     expect(text).toMatch(/Start the gateway in the background\s+Millrace \S+ serves on/);
     expect(text).toContain("Done. What you can type now:");
     expect(text).not.toContain("Open the dashboard\r\nhttp");
-    expect(text).toMatch(/ run +start a coding\s+agent on the gateway/);
+    expect(text).toMatch(/ run +start a\s+coding\s+agent\s+on\s+the\s+gateway/);
     expect(existsSync(join(home, ".millrace/gateway.json"))).toBe(true);
     const config = readFileSync(join(home, ".millrace/config.toml"), "utf8");
     for (const line of ['retention = "7d"', 'show_texts = "on"']) expect(config).toContain(`${line}\n`);

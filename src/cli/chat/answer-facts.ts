@@ -6,6 +6,9 @@ import type { CommandContext } from "../command.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { endedTurns, newestTurns, turnOfStream } from "../terminal/pick-turn.ts";
 
+/** How often the usage history is asked for an answer, and the time between, in ms. */
+const [mostLooks, againMs] = [10, 100];
+
 /** A model as the gateway resolved its name. */
 export interface ChatModel {
   readonly name: string;
@@ -52,7 +55,7 @@ export async function answerFacts(
   context: CommandContext,
 ): Promise<AnswerFacts> {
   const turn = await turnOf(source, gateway, context);
-  const row = turn === undefined ? undefined : (await endedTurns(gateway, { id: turn }, context.signal)).data[0];
+  const row = turn === undefined ? undefined : await recorded(turn, gateway, context);
   const prices = new Map(model.price === undefined ? [] : [["", model.price]]);
   return {
     model: row?.model_name ?? model.name,
@@ -60,6 +63,19 @@ export async function answerFacts(
     tokens: row?.tokens ?? undefined,
     credits: creditsOf({ model: "", status: "finished", credits: row?.credits ?? null }, prices),
   };
+}
+
+/** A turn's row in the usage history, which is written a moment after the turn's end. */
+async function recorded(
+  turn: string,
+  gateway: GatewayClient,
+  { io, signal }: CommandContext,
+): Promise<Awaited<ReturnType<typeof endedTurns>>["data"][number] | undefined> {
+  for (let look = 1; ; look++) {
+    const [row] = (await endedTurns(gateway, { id: turn }, signal)).data;
+    if (row !== undefined || look === mostLooks) return row;
+    await io.clock.sleep(againMs, signal);
+  }
 }
 
 async function turnOf(

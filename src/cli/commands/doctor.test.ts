@@ -46,7 +46,7 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
     expect(stdout).toContain(`Windsurf 2.2, running: ${simulator.home}`);
     expect(stdout).toMatch(/data folder taken: .*state\.vscdb: holds an API key/);
     expect(stdout).toMatch(/credentials of the CLI: no/);
-    expect(stdout).toMatch(/plan of devin: from the language server, read at \d{4}-/);
+    expect(stdout).toMatch(/plan of Devin Desktop .*: from the language server, read at \d{4}-/);
     expect(stdout).toContain(`127.0.0.1:${simulator.port}, grpc without TLS; signed in, plan Pro`);
     expect(stdout).toContain("answers: Cascade, typed steps, transcript, raw chat");
     expect(stdout).toContain("schema: ");
