@@ -60,7 +60,8 @@ try {
   const file = join(root, "docs/images/terminal.svg");
   const title =
     "Two terminals, with the stand-in IDE. Above, millrace run codex writes an answer. Below, the gateway is killed and started again. The answer goes on to its end, and millrace usage shows what it cost.";
-  writeFileSync(file, terminalSvg(frames, { columns, title }));
+  const neutral = "/home/me/project".padEnd(project.length, "-"); // as wide as this machine's path
+  writeFileSync(file, terminalSvg(frames, { columns, title }).replaceAll(project, neutral));
   console.log(`terminal.svg: ${frames.length} frames, ${(statSync(file).size / 1000).toFixed(0)} kB`);
   stage.close();
   await client;

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** `release.json`: where the published package says it comes from. Whoever publishes fills it in once. */
+/** `release.json`: where the published package says it comes from. It is filled in once, before the first release. */
 interface Release {
   /** `https://github.com/OWNER/NAME`. */
   readonly repository: string;

@@ -15,7 +15,7 @@ test("every function that docs/dev/tour.md names is in the file that it names", 
   expect(named.length).toBeGreaterThan(25);
 });
 
-/** A further function on a path is a further file to read for whoever follows it: who adds one takes one away. */
+/** Each function on a path is a file to read. So the number may not grow. */
 const mostHops = { "A streamed request": 19, "A reconnect": 8, "A restart": 12 } as const;
 
 test.each(Object.entries(mostHops))("%s goes through at most %i functions, which are there", (section, most) => {

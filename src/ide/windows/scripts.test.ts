@@ -41,7 +41,7 @@ function isListed(name: string, line: string): boolean {
   return has(server, name) || (has(app, name) && !has(helper, line)) || has(words, line);
 }
 
-it("the list has whatever discovery takes for a server or an app", () => {
+it("the list has every program that discovery takes for a server or an app", () => {
   const commands = [
     ["C:\\a\\language_server_windows_x64.exe"],
     ["C:\\a\\language-server.exe", "--standalone"],
