@@ -33,11 +33,49 @@ const knows = {
 };
 
 /**
- * The order inside the folders of the core: which parts of a folder (its folders, or single files of it) may know which others of it. "."
+ * The order inside the folders of the core and of the command line: which parts of a folder (its folders, or single files of it) may know which others of it. "."
  * are its files without a row of their own; where "." has no row, they lie above all the others and may know them. The last column
  * of docs/dev/folders.md says the same. A folder of the core without a row is an error, as is a row without a part (scripts/layers/check.ts).
  */
 const order = {
+  "src/cli": {
+    terminal: [],
+    ".": ["terminal"],
+    config: [".", "terminal"],
+    agents: ["config", "terminal"],
+    keys: [".", "terminal"],
+    "gateway-process": [".", "terminal"],
+    service: [".", "terminal", "gateway-process"],
+    clients: [".", "terminal", "gateway-process"],
+    serve: [".", "terminal", "keys", "gateway-process", "clients"],
+    limits: [".", "terminal", "serve"],
+    compose: [".", "terminal", "config", "agents", "keys", "gateway-process", "serve", "limits"],
+    chat: [".", "terminal", "gateway-process", "clients"],
+    doctor: [".", "terminal", "agents", "gateway-process", "service", "serve", "limits", "compose"],
+    "statusline-fast.ts": [".", "limits"],
+    "dispatch.ts": [".", "terminal", "config", "serve"],
+    "menu.ts": [".", "terminal", "clients", "commands"],
+    commands: [
+      ".",
+      "terminal",
+      "config",
+      "agents",
+      "keys",
+      "gateway-process",
+      "service",
+      "clients",
+      "serve",
+      "limits",
+      "compose",
+      "chat",
+      "doctor",
+      "statusline-fast.ts",
+      "dispatch.ts",
+    ],
+    "main.ts": [".", "terminal", "dispatch.ts", "menu.ts", "commands"],
+    "bin.ts": [".", "statusline-fast.ts", "main.ts"],
+  },
+  "src/cli/doctor": { contract: [] },
   "src/log": { "rows.ts": [], redis: ["rows.ts"], sealing: ["rows.ts"], sqlite: ["rows.ts"] },
   "src/turns": { tools: [], prompt: ["tools"], continuity: ["prompt"] },
   "src/turns/tools": {

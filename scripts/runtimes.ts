@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startSimulator } from "../simulator/index.ts";
-import { startGateway } from "../src/cli/gateway-process/start-gateway.ts";
+import { startGateway } from "../src/cli/compose/start-gateway.ts";
 
 /**
  * Tries the built package on every runtime it is said to run on: the demo must answer once on each, and the client library

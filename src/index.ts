@@ -6,4 +6,4 @@ export {
   MillraceError,
   type MillraceErrorOptions,
 } from "./base/errors.ts";
-export { type RunningGateway, type StartGatewayOptions, startGateway } from "./cli/gateway-process/start-gateway.ts";
+export { type RunningGateway, type StartGatewayOptions, startGateway } from "./cli/compose/start-gateway.ts";

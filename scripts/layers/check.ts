@@ -24,7 +24,7 @@ interface Found {
 }
 
 /** The layers whose folders have an order inside as well. */
-const core = /^src\/(log|turns|backends|gateway)\//;
+const core = /^src\/(cli|log|turns|backends|gateway)\//;
 
 /** Holds the tree below `root` (its folders `src` and `simulator`) against `.dependency-cruiser.cjs`. */
 export async function checkLayers(root: string, configurationFile: string): Promise<Found> {

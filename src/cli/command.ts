@@ -1,5 +1,5 @@
-import type { Settings } from "./compose/settings.ts";
 import type { Completable, OptionSpec } from "./options.ts";
+import type { Settings } from "./settings.ts";
 import type { Io, Output } from "./terminal/output.ts";
 
 /** The arguments of a command's handler. */

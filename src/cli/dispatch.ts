@@ -2,10 +2,10 @@ import { Argument, CommanderError, Help, Option, Command as Program } from "comm
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { withFileReason } from "../base/node/file-problem.ts";
 import type { Command, CommandContext, CommandInput } from "./command.ts";
-import { readSettings } from "./compose/settings.ts";
 import { kebab, namesOfServe, type OptionSpec } from "./options.ts";
 import { commandIn, everyday, movedCommands } from "./outlines.ts";
 import { version } from "./package-files.ts";
+import { readSettings } from "./settings.ts";
 import { wrapLine, wrapProse } from "./terminal/display-width.ts";
 import { exitCodeFor, exitCodeMeanings, exitCodes } from "./terminal/exit-codes.ts";
 import { type Io, openOutput } from "./terminal/output.ts";

@@ -1,6 +1,6 @@
 import { setUpClients } from "./clients/installed.ts";
 import { readStatus, statusLines } from "./commands/status.ts";
-import { readSettings } from "./compose/settings.ts";
+import { readSettings } from "./settings.ts";
 import { askLine } from "./terminal/ask-yes.ts";
 import { exitCodes } from "./terminal/exit-codes.ts";
 import { type Io, openOutput } from "./terminal/output.ts";

@@ -1,8 +1,8 @@
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { ideName, productToday } from "../base/ide-name.ts";
 import { type StatusLineFormat, type StatusLineOptions, statusLine, statusLineFormats } from "../usage/status-line.ts";
-import { readSettings } from "./compose/settings.ts";
 import { markAsked, readLimitsFile } from "./limits/limits-file.ts";
+import { readSettings } from "./settings.ts";
 
 /**
  * `millrace statusline` without the rest of the CLI: some status bars run it every second, and loading every command costs more than

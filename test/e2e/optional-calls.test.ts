@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Simulator, startSimulator } from "../../simulator/index.ts";
-import { type RunningGateway, startGateway } from "../../src/cli/gateway-process/start-gateway.ts";
+import { type RunningGateway, startGateway } from "../../src/cli/compose/start-gateway.ts";
 import { bash } from "../support/tool-loop.ts";
 import { ask, model, openai, patience } from "../support/world.ts";
 

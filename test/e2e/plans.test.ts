@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type RunningGateway, startGateway } from "../../src/cli/gateway-process/start-gateway.ts";
+import { type RunningGateway, startGateway } from "../../src/cli/compose/start-gateway.ts";
 import { main } from "../../src/cli/main.ts";
 import { fakeIo } from "../../src/cli/terminal/io.fake.ts";
 import { type LimitsEnvelope, limitsSchema, usageSchema } from "../../src/usage/envelope.ts";

@@ -389,11 +389,11 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "health waits for a search of the IDE",
-    file: "src/cli/gateway-process/health-details.ts",
+    file: "src/cli/compose/health-details.ts",
     in: "healthDetails",
     code: "(await within(looking, freshMs, clock)) ?? known",
     becomes: "(await looking) ?? $&",
-    tests: ["src/cli/gateway-process/health-details.test.ts"],
+    tests: ["src/cli/compose/health-details.test.ts"],
   },
   {
     name: "readers wait for a turn that another process has taken over",

@@ -4,7 +4,7 @@ import { type Credits, creditsOf, priceOf } from "../../usage/prices.ts";
 import { defaultModel, listModels } from "../clients/target.ts";
 import type { CommandContext } from "../command.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
-import { endedTurns, newestTurns, turnOfStream } from "../terminal/pick-turn.ts";
+import { endedTurns, newestTurns, turnOfStream } from "./pick-turn.ts";
 
 /** How often the usage history is asked for an answer, and the time between, in ms. */
 const [mostLooks, againMs] = [10, 100];

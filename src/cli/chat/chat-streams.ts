@@ -10,9 +10,9 @@ import { autoResume, startReliableStream } from "../../client/stream/open-stream
 import type { ReliableStream } from "../../client/stream/stream.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
-import { spellAge } from "../doctor/spell.ts";
 import { type GatewayClient, sameGateway } from "../gateway-process/gateway-client.ts";
 import { version } from "../package-files.ts";
+import { spellAge } from "../terminal/spell.ts";
 
 /** Longest part of a question that a list shows, in characters. */
 const shownLength = 60;

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
-import { readSettings } from "../compose/settings.ts";
+import { readSettings } from "../settings.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { openOutput } from "../terminal/output.ts";
 import { holdConversation } from "./hold-conversation.ts";

@@ -1,9 +1,9 @@
-import { accessSync, constants, existsSync, readdirSync, statSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { CommandContext } from "../command.ts";
-import { stableNode } from "../service/stable-node.ts";
 import { askNumbers, canAsk } from "../terminal/ask-yes.ts";
 import { nothingHere } from "../terminal/exit-codes.ts";
+import { isOnPath, millraceCommand, millraceWords } from "../terminal/own-command.ts";
 import { shellOf } from "../terminal/shell.ts";
 import type { Client, Machine } from "./client.ts";
 import { clients } from "./clients.ts";
@@ -65,65 +65,11 @@ export function setUpClients(folder: string): readonly string[] {
   }
 }
 
-type Shell = Pick<Machine, "env" | "platform">;
-
-/** This program as it was started: the Node that runs it, and its script. */
-const started = { node: process.execPath, script: process.argv[1] };
-
-/** Whether a shell finds a program of this name. */
-function isOnPath(name: string, { env, platform }: Shell): boolean {
-  const endings = platform === "win32" ? ["", ...(env["PATHEXT"] ?? ".EXE;.CMD;.BAT").split(";")] : [""];
-  const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  return folders.some((folder) => endings.some((ending) => isProgram(join(folder, name + ending))));
-}
-
-/**
- * The words that start Millrace from the user's shell: its name where the shell finds it, else where it stands. They stand in files of
- * clients, so they name a Node that an upgrade leaves in place, if there is one.
- */
-function millraceWords(shell: Shell, { node, script } = started): readonly string[] {
-  const own = withoutNpm(shell);
-  if (script === undefined || isOnPath("millrace", own)) return ["millrace"];
-  const home = shell.env["HOME"] ?? shell.env["USERPROFILE"] ?? "";
-  return [stableNode(node, { env: own.env, home }).path, script];
-}
-
-/** The same as a command line. */
-export function millraceCommand(shell: Shell, from = started): string {
-  const words = millraceWords(shell, from);
-  return words.length === 1 ? words.join("") : words.map((word) => `"${word}"`).join(" ");
-}
-
 /** How the clients of this user get the key of the gateway. */
-export function keyWay(shell: Shell): KeyWay {
+export function keyWay(shell: Pick<Machine, "env" | "platform">): KeyWay {
   return {
     keyCommand: `${millraceCommand(shell)} keys --value`,
     keyWords: [...millraceWords(shell), "keys", "--value"],
     shell: shellOf(shell),
   };
-}
-
-/** The command that the user types to run Millrace: in a clone, the script that picks its Node. */
-export function typedCommand(shell: Shell, from = started): string {
-  const command = millraceCommand(shell, from);
-  const isClone = from.script?.replaceAll("\\", "/").endsWith("/src/cli/bin.ts") === true;
-  return command !== "millrace" && isClone ? "npm run -s millrace --" : command;
-}
-
-/** The PATH without the folders that npm adds for the programs that it starts: the user's own shell does not have them. */
-export function withoutNpm({ env, platform }: Shell): Shell {
-  const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter);
-  return {
-    platform,
-    env: { ...env, PATH: folders.filter((folder) => !/node_modules[\\/]\.bin[\\/]?$/.test(folder)).join(delimiter) },
-  };
-}
-
-function isProgram(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false; // none, or not for this user
-  }
 }

@@ -6,18 +6,18 @@ import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import { type AnswerSource, answerFacts, type ChatModel, chatModel, spellFacts } from "../chat/answer-facts.ts";
 import { linkTo, openChatRecords, pickLeftover, readStreamNote, startChat } from "../chat/chat-streams.ts";
 import { type ChatStart, holdConversation } from "../chat/hold-conversation.ts";
+import { listOwnStreams } from "../chat/pick-turn.ts";
 import { readBytes, readQuestion } from "../chat/read-question.ts";
 import { type ShownStream, showAnswer, tellConnection } from "../chat/show-answer.ts";
 import { listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
+import { withGateway } from "../compose/use-gateway.ts";
 import { ask, type GatewayClient, type Question, sameGateway } from "../gateway-process/gateway-client.ts";
 import { stopIfPaused } from "../gateway-process/pause-file.ts";
-import { withGateway } from "../gateway-process/use-gateway.ts";
 import { flag, modelOption, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { listOwnStreams } from "../terminal/pick-turn.ts";
 
 export const chatCommand = defineCommand({
   ...outlines.chat,

@@ -1,11 +1,11 @@
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { mostTurns, newestTurns } from "../chat/pick-turn.ts";
 import { clients } from "../clients/clients.ts";
 import { listModels } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { type Completable, choice, completables, kebab } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { mostTurns, newestTurns } from "../terminal/pick-turn.ts";
 
 /** Each is run by a test; PowerShell is not here because no machine of ours can run it. */
 const shells = ["bash", "zsh", "fish"] as const;

@@ -4,13 +4,13 @@ import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { makeTemporaryFolder } from "../../base/node/user.ts";
 import { defaultModel, listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { readSettings } from "../compose/settings.ts";
+import { stayAwake } from "../compose/use-gateway.ts";
 import { startForCommand } from "../gateway-process/background.ts";
 import { ask, type GatewayClient, spell } from "../gateway-process/gateway-client.ts";
-import { stayAwake } from "../gateway-process/use-gateway.ts";
 import { flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { defaultPort } from "../serve/gateway-options.ts";
+import { readSettings } from "../settings.ts";
 import { askForLink } from "./dashboard.ts";
 import { stopGateway } from "./stop.ts";
 

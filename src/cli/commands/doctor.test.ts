@@ -8,10 +8,10 @@ import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
 import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
-import { exitCodeOfFindings } from "../doctor/finding.ts";
+import { startGateway } from "../compose/start-gateway.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
-import { startGateway } from "../gateway-process/start-gateway.ts";
 import { main } from "../main.ts";
+import { exitCodeOfFindings } from "../terminal/finding.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { doctorCommand } from "./doctor.ts";
 

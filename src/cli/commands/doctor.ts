@@ -8,20 +8,20 @@ import { defaultOf } from "../clients/target.ts";
 import { type CommandContext, defineCommand, type OptionValues } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { type Upstream } from "../compose/compose-upstream.ts";
+import { withGateway } from "../compose/use-gateway.ts";
 import { showBuildSchema } from "../doctor/build-schema.ts";
 import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
 import { showConversations } from "../doctor/conversations.ts";
-import { exitCodeOfFindings, type Finding, finding } from "../doctor/finding.ts";
 import { type KnownNames, redactedJson, redactor } from "../doctor/redact.ts";
 import { examine, render } from "../doctor/report.ts";
 import { ask, spell } from "../gateway-process/gateway-client.ts";
 import { readKey } from "../gateway-process/key-file.ts";
-import { withGateway } from "../gateway-process/use-gateway.ts";
 import { duration, flag, kebab, modelOption, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { exitCodeOfFindings, type Finding, finding } from "../terminal/finding.ts";
 import { jsonText } from "../terminal/foreign-text.ts";
 
 const options = {

@@ -2,14 +2,11 @@ import type { PromptedIde } from "../../backends/current-server.ts";
 import { deadline } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
-import { installedClients, typedCommand } from "../clients/installed.ts";
+import { installedClients } from "../clients/installed.ts";
 import { defaultOf } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
-import { readConfig } from "../config/read-config.ts";
-import { dispatch } from "../dispatch.ts";
-import { startInBackground } from "../gateway-process/background.ts";
 import {
   giveConsent,
   promptedHere,
@@ -17,7 +14,10 @@ import {
   spellConsent,
   unconsented,
   withdrawConsent,
-} from "../gateway-process/consent.ts";
+} from "../compose/consent.ts";
+import { readConfig } from "../config/read-config.ts";
+import { dispatch } from "../dispatch.ts";
+import { startInBackground } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
@@ -26,6 +26,7 @@ import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { choosePrompted, spellChosenIde } from "../serve/servers.ts";
 import { askNumbers, askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { typedCommand } from "../terminal/own-command.ts";
 import { chatCommand } from "./chat.ts";
 import { setSetting } from "./config.ts";
 import { dashboardCommand } from "./dashboard.ts";

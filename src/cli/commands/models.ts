@@ -12,12 +12,12 @@ import { creditsOfModel, creditsOfModels, type Prices, priceOf } from "../../usa
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
-import { spellAge, spellCount } from "../doctor/spell.ts";
+import { limitsSource, type OpenLimitsSource } from "../compose/limits-source.ts";
 import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
-import { limitsSource, type OpenLimitsSource } from "../limits/limits-source.ts";
 import { choice, flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { gatewayOptions, overridesOf } from "../serve/gateway-options.ts";
+import { spellAge, spellCount } from "../terminal/spell.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
 /** `millrace models`: the models that the account can call. */

@@ -10,7 +10,7 @@ import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { withGateway } from "../gateway-process/use-gateway.ts";
+import { withGateway } from "../compose/use-gateway.ts";
 import { modelOption } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";

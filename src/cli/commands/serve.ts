@@ -3,26 +3,27 @@ import { untilAborted, within } from "../../base/async.ts";
 import { isPortTaken, type Listener } from "../../gateway/http/listen.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { compose, type GatewayParts } from "../compose/compose.ts";
-import type { Settings } from "../compose/settings.ts";
-import { spellCount } from "../doctor/spell.ts";
+import { askConsent } from "../compose/consent.ts";
+import { backendInUse, spellTarget } from "../compose/health-details.ts";
 import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
-import { askConsent } from "../gateway-process/consent.ts";
 import { openGatewayLog } from "../gateway-process/gateway-log.ts";
-import { backendInUse, spellTarget } from "../gateway-process/health-details.ts";
 import { alreadyServes, holderOf, takeHome } from "../gateway-process/home.ts";
 import { untilIdle } from "../gateway-process/idle-end.ts";
 import { keepKeyFile } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
-import { findPortHolder, type PortReason, portReason, portTaken } from "../gateway-process/port-holder.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { readAccounts } from "../limits/read-accounts.ts";
 import { choice, flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
 import { checkGatewayOptions, gatewayOptions } from "../serve/gateway-options.ts";
+import { findPortHolder, type PortReason, portReason, portTaken } from "../serve/port-holder.ts";
 import { spellOptions } from "../serve/running-options.ts";
 import { chosenIde, spellChosenIde } from "../serve/servers.ts";
+import type { Settings } from "../settings.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { typedCommand } from "../terminal/own-command.ts";
+import { spellCount } from "../terminal/spell.ts";
 
 export const serveCommand = defineCommand({
   ...outlines.serve,
@@ -219,7 +220,7 @@ async function promptsGoTo(
 
 /** Lines of the start-up output that show commands to type next. */
 async function nextSteps({ io, settings }: Pick<CommandContext, "io" | "settings">): Promise<readonly string[]> {
-  const { installedClients, typedCommand } = await import("../clients/installed.ts");
+  const { installedClients } = await import("../clients/installed.ts");
   const millrace = typedCommand(io);
   const open = installedClients({ ...io, ownFolder: settings.folder }).filter(({ isSetUp }) => !isSetUp);
   return [

@@ -13,8 +13,8 @@ import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { type ServiceManager, type ServiceSpec, spellStep, takeSteps } from "../service/service-plan.ts";
 import { managerOf, noteService, serviceSpec } from "../service/service-spec.ts";
-import { stableNode } from "../service/stable-node.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
+import { stableNode } from "../terminal/stable-node.ts";
 
 const waitMs = 20_000;
 const lookEveryMs = 100;

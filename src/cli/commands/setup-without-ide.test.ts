@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { parse } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { startGateway } from "../gateway-process/start-gateway.ts";
+import { startGateway } from "../compose/start-gateway.ts";
 import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { runCommand } from "./run.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { hasFileModes } from "../../../test/support/file-mode.ts";
-import { millraceCommand, typedCommand } from "../clients/installed.ts";
 import { defaultModel, shortList } from "../clients/target.ts";
+import { millraceCommand, typedCommand } from "../terminal/own-command.ts";
 import { files, home, program } from "./setup-home.fake.ts";
 
 describe("what setup writes", () => {

@@ -7,10 +7,10 @@ import {
   simulateOptionsOf,
 } from "../../../simulator/simulate.ts";
 import { MillraceError } from "../../base/errors.ts";
-import { typedCommand } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { choice, duration, flag, integer, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { typedCommand } from "../terminal/own-command.ts";
 
 export const simulateCommand = defineCommand({
   ...outlines.simulate,

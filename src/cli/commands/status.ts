@@ -6,23 +6,23 @@ import type { LimitsEnvelope, LimitsOfIde } from "../../usage/envelope.ts";
 import { percentLeft } from "../../usage/limits.ts";
 import { durationInWords } from "../../usage/pace-words.ts";
 import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
+import { failureOf, newestTurns } from "../chat/pick-turn.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
-import { spellAge } from "../doctor/spell.ts";
+import { spellBackend, spellEditor, spellTarget } from "../compose/health-details.ts";
+import { limitsSource, openLocalMeter } from "../compose/limits-source.ts";
 import { callGateway, findGateway, type GatewayClient, readHealth } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { spellBackend, spellEditor, spellTarget } from "../gateway-process/health-details.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { spellTurnLimit } from "../keys/key-record.ts";
-import { limitsSource, openLocalMeter } from "../limits/limits-source.ts";
 import { type AccountEntry, readAccounts } from "../limits/read-accounts.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { failureOf, newestTurns } from "../terminal/pick-turn.ts";
+import { spellAge } from "../terminal/spell.ts";
 import { amount, spellInstant } from "../terminal/usage-table.ts";
 
 /** Everything that `millrace status` knows, read at one moment. */

@@ -7,8 +7,8 @@ import { FakeClock } from "../../base/clock.fake.ts";
 import { encodeLimits } from "../../usage/envelope.ts";
 import { windsurfFixture } from "../../usage/snapshot.fake.ts";
 import { windsurfSnapshot } from "../../usage/windsurf-plan.ts";
+import { fixtureNowMs, runAt } from "../compose/limits-source.fake.ts";
 import { lastAsked, limitsFile, writeLimitsFile } from "../limits/limits-file.ts";
-import { fixtureNowMs, runAt } from "../limits/limits-source.fake.ts";
 import { statuslineFast } from "../statusline-fast.ts";
 import { statuslineCommand } from "./statusline.ts";
 

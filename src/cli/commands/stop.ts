@@ -12,10 +12,10 @@ import { type GatewayFile, type GatewayRecord, readGatewayRecord } from "../gate
 import { clearHome, holderOf } from "../gateway-process/home.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { endPause, pause, readPause } from "../gateway-process/pause-file.ts";
-import { findPortHolder } from "../gateway-process/port-holder.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { ownGatewayOptions } from "../serve/gateway-options.ts";
+import { findPortHolder } from "../serve/port-holder.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { serveCheck } from "./serve.ts";

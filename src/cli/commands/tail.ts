@@ -9,7 +9,9 @@ import type { EndEvent } from "../../client/stream/stream-event.ts";
 import { EventChain } from "../../gateway/dashboard/turn-timeline.ts";
 import { isTerminal, type TurnEvent, type TurnEventBody } from "../../log/event.ts";
 import { linkTo } from "../chat/chat-streams.ts";
+import { mostTurns, type OwnStream, pickTurn, type Turn } from "../chat/pick-turn.ts";
 import { tellConnection } from "../chat/show-answer.ts";
+import { findTurns, listTurns, showTurns, spellSearched } from "../chat/turn-list.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import {
   callGateway,
@@ -22,8 +24,6 @@ import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import type { Output } from "../terminal/output.ts";
-import { mostTurns, type OwnStream, pickTurn, type Turn } from "../terminal/pick-turn.ts";
-import { findTurns, listTurns, showTurns, spellSearched } from "../terminal/turn-list.ts";
 
 export const tailCommand = defineCommand({
   ...outlines.tail,

@@ -11,15 +11,15 @@ import { planUndo, undoChanges } from "../clients/applied.ts";
 import { setUpClients } from "../clients/installed.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { cacheFolder } from "../compile-cache.ts";
-import { isOwnFile } from "../compose/settings.ts";
 import { removeConversations, withConversations } from "../doctor/conversations.ts";
-import { spellBytes, spellCount } from "../doctor/spell.ts";
 import { readGatewayRecord } from "../gateway-process/gateway-file.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
+import { isOwnFile } from "../settings.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
+import { spellBytes, spellCount } from "../terminal/spell.ts";
 import { actOnService } from "./service.ts";
 import { stopGateway } from "./stop.ts";
 

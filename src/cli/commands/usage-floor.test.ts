@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
-import { antigravityAnswer, fakeLimits, runAt, windsurfAnswer } from "../limits/limits-source.fake.ts";
+import { antigravityAnswer, fakeLimits, runAt, windsurfAnswer } from "../compose/limits-source.fake.ts";
 import { usageCommand } from "./usage.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-guard-"));

@@ -9,8 +9,8 @@ import { type LimitsEnvelope, usageSchema } from "../../usage/envelope.ts";
 import { turnFake } from "../../usage/history/history.fake.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
+import { antigravityAnswer, fakeLimits, fixtureNowMs, runAt, windsurfAnswer } from "../compose/limits-source.fake.ts";
 import { writeLimitsFile } from "../limits/limits-file.ts";
-import { antigravityAnswer, fakeLimits, fixtureNowMs, runAt, windsurfAnswer } from "../limits/limits-source.fake.ts";
 import { usageCommand } from "./usage.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-usage-"));

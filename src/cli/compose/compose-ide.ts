@@ -18,9 +18,9 @@ import type { Endpoint, IdeIdentity } from "../../language-server/transport/endp
 import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
 import { openSchemas, type Schemas } from "../../schema/open-schemas.ts";
 import { type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
+import { readSettings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
 import { openOwnJournal, ownerName } from "./own-cascades.ts";
-import { readSettings } from "./settings.ts";
 
 /** The schemas of builds, kept in Millrace's own folder once they are read. */
 export function composeSchemas(io: Io): Schemas {

@@ -6,8 +6,8 @@ import { type OpenModels, openModels } from "../../models/open-models.ts";
 import { composeAgents, readAccountModels, type UpstreamOptions } from "../agents/compose-agents.ts";
 import { defaultModelHere, readConfig } from "../config/read-config.ts";
 import { promptServers } from "../serve/servers.ts";
+import { readSettings } from "../settings.ts";
 import { openOwnJournal, ownerName } from "./own-cascades.ts";
-import { readSettings } from "./settings.ts";
 import { startingIde } from "./starting-ide.ts";
 
 /** The parts that answer prompts on this machine, and their models. */

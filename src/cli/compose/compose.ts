@@ -22,10 +22,8 @@ import type { LimitsSnapshot } from "../../usage/limits.ts";
 import { quotaAdvice, quotaReset } from "../../usage/quota-reset.ts";
 import { hostsFolder } from "../agents/agent-spec.ts";
 import { agentStats } from "../agents/compose-agents.ts";
-import { consentBook, consentCheck } from "../gateway-process/consent.ts";
 import { sessionFile } from "../gateway-process/gateway-file.ts";
 import { type GatewayLifecycle, logLifecycle } from "../gateway-process/gateway-log.ts";
-import { healthDetails } from "../gateway-process/health-details.ts";
 import { followKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
@@ -33,14 +31,16 @@ import { turnLimit } from "../keys/key-record.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import { continuityIdleMs, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
 import { promptAccount } from "../serve/servers.ts";
+import type { Settings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
 import { type OpenedStore, openStore } from "./compose-store.ts";
 import { composeUpstream } from "./compose-upstream.ts";
+import { consentBook, consentCheck } from "./consent.ts";
+import { healthDetails } from "./health-details.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import { isElsewhere, ownerIsGone, ownerName, trajectoryNotes } from "./own-cascades.ts";
-import type { Settings } from "./settings.ts";
 
 /** A gateway's options, and the process that it runs in. */
 export interface ComposeOptions {

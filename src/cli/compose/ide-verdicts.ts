@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { ideName } from "../../base/ide-name.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
-import { checkIdes, type IdeReport } from "../doctor/check-ides.ts";
+import { checkIdes, type IdeReport } from "./check-ides.ts";
 
 /** The IDEs that were found and doctor's verdicts on them, as JSON for the dashboard; no secrets. */
 export type IdeVerdicts = Awaited<ReturnType<typeof look>>;

@@ -6,7 +6,7 @@ import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/
 import { type CascadeJournal, type LastAsk, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Ide } from "../../ide/ide.ts";
 import type { TrajectoryNotes } from "../../turns/continuity/orphaned-trajectories.ts";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "../settings.ts";
 
 /** A conversation in an IDE that Millrace began. */
 export interface OwnCascade extends CascadeFile, Partial<LastAsk> {

@@ -6,7 +6,7 @@ import type { BuildSchema } from "../../schema/open-schemas.ts";
 import type { SchemaDifference } from "../../schema/reconcile.ts";
 import type { CommandContext } from "../command.ts";
 import { composeSchemas, withFinder } from "../compose/compose-ide.ts";
-import { spellCount } from "./spell.ts";
+import { spellCount } from "../terminal/spell.ts";
 
 /**
  * Compares the protobuf schema in an IDE's `extension.js` with Millrace's, and prints the differences. As JSON it also exports what the

@@ -10,9 +10,9 @@ import type { Models } from "../../models/model.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "../../usage/plan-answer.ts";
 import { hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import type { ComposedAgents } from "../agents/compose-agents.ts";
-import { type BackendInUse, backendInUse, spellTarget } from "../gateway-process/health-details.ts";
-import { type Finding, finding } from "./finding.ts";
-import { spellBytes, spellCount } from "./spell.ts";
+import { type BackendInUse, backendInUse, spellTarget } from "../compose/health-details.ts";
+import { type Finding, finding } from "../terminal/finding.ts";
+import { spellBytes, spellCount } from "../terminal/spell.ts";
 
 /** Installed programs, their accounts, and the source of the plan. Starts nothing. No key is in the report. */
 export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswer[], nowMs: number) {

@@ -8,15 +8,15 @@ import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { openRedisRows } from "../../log/redis.ts";
 import { inspectLogFile, type LogFileState } from "../../log/sqlite/open-file.ts";
-import type { Settings } from "../compose/settings.ts";
 import { lookForGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import type { RedisAddress } from "../options.ts";
 import { version } from "../package-files.ts";
 import { lostPrograms } from "../service/service-spec.ts";
-import { type Finding, finding } from "./finding.ts";
-import { spellBytes, spellCount } from "./spell.ts";
+import type { Settings } from "../settings.ts";
+import { type Finding, finding } from "../terminal/finding.ts";
+import { spellBytes, spellCount } from "../terminal/spell.ts";
 
 const fewBytes = 1024 ** 3;
 const tooFewBytes = 100 * 1024 ** 2;

@@ -20,8 +20,8 @@ import {
 } from "../compose/own-cascades.ts";
 import { environmentOptions, type IdeOptions } from "../serve/gateway-options.ts";
 import type { Output } from "../terminal/output.ts";
+import { spellAge, spellBytes, spellCount } from "../terminal/spell.ts";
 import { type Column, printTable } from "../terminal/table.ts";
-import { spellAge, spellBytes, spellCount } from "./spell.ts";
 
 /**
  * Lists the conversations that Millrace began and that are still in an IDE or an agent. With `olderMs`, deletes those that did not

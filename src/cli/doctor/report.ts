@@ -6,20 +6,20 @@ import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import { productName } from "../../language-server/product-name.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import type { CommandContext } from "../command.ts";
+import { checkIdes, type IdeReport } from "../compose/check-ides.ts";
 import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
 import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
+import { spellEditor } from "../compose/health-details.ts";
 import { type CascadesOnDisk, openOwnJournal, readCascades } from "../compose/own-cascades.ts";
-import { spellEditor } from "../gateway-process/health-details.ts";
 import { readPlans } from "../limits/read-plan.ts";
 import { version } from "../package-files.ts";
 import { defaultPort, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
 import { chosenIde, nameWithKind } from "../serve/servers.ts";
+import { type Finding, finding } from "../terminal/finding.ts";
 import type { Output } from "../terminal/output.ts";
+import { spellAge, spellBytes, spellCount, spellLines } from "../terminal/spell.ts";
 import { besideAgent, checkAgents, checkBackend, checkHosts } from "./check-agents.ts";
-import { checkIdes, type IdeReport } from "./check-ides.ts";
 import { checkGateway, checkKey, checkMachine, checkRedis, checkService, checkStore } from "./check-own.ts";
-import { type Finding, finding } from "./finding.ts";
-import { spellAge, spellBytes, spellCount, spellLines } from "./spell.ts";
 
 /** Everything the doctor found, as `--json` prints it. Stable: members are added, never renamed. Holds no secret. */
 type DoctorReport = Awaited<ReturnType<typeof examine>>["report"];

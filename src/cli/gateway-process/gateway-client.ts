@@ -6,8 +6,8 @@ import { identifyListener } from "../../base/node/gateway-proof.ts";
 import { type LoopbackRequest, loopbackFetch } from "../../base/node/loopback.ts";
 import type { Secret } from "../../base/secret.ts";
 import { blockedSchema, refusedSchema } from "../../gateway/http/refused-envelope.ts";
-import type { Settings } from "../compose/settings.ts";
 import { version } from "../package-files.ts";
+import type { Settings } from "../settings.ts";
 import { readGatewayFile } from "./gateway-file.ts";
 import { readKey } from "./key-file.ts";
 

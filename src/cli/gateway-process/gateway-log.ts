@@ -14,7 +14,7 @@ import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
-import type { Settings } from "../compose/settings.ts";
+import type { Settings } from "../settings.ts";
 import { visible } from "../terminal/foreign-text.ts";
 import type { Io } from "../terminal/output.ts";
 import { startedBy } from "./background.ts";

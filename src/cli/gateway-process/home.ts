@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { withFileLock } from "../../base/node/file-lock.ts";
 import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node/process-owner.ts";
-import { spellAge } from "../doctor/spell.ts";
+import { spellAge } from "../terminal/spell.ts";
 import { type GatewayRecord, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
 
 /** The home of a gateway, which no other gateway has meanwhile. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { readSettings } from "../compose/settings.ts";
+import { readSettings } from "../settings.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { environmentOptions } from "./gateway-options.ts";
 import { refuseOtherOptions, spellOptions, typedWords } from "./running-options.ts";

@@ -1,9 +1,9 @@
 import { MillraceError } from "../../base/errors.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
 import type { Command, CommandContext } from "../command.ts";
-import type { Settings } from "../compose/settings.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { kebab } from "../options.ts";
+import type { Settings } from "../settings.ts";
 import { type GatewayCommandOptions, ownGatewayOptions } from "./gateway-options.ts";
 
 type OptionName = keyof typeof ownGatewayOptions;

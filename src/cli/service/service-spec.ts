@@ -4,12 +4,13 @@ import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
-import { withoutNpm } from "../clients/installed.ts";
+
 import type { CommandContext } from "../command.ts";
 import { startedByVariable } from "../gateway-process/background.ts";
+import { withoutNpm } from "../terminal/own-command.ts";
+import { stableNode } from "../terminal/stable-node.ts";
 import { launchd } from "./launchd.ts";
 import type { ServiceManager, ServiceSpec } from "./service-plan.ts";
-import { stableNode } from "./stable-node.ts";
 import { systemd } from "./systemd.ts";
 import { taskScheduler } from "./task-scheduler.ts";
 

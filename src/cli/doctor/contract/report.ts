@@ -1,7 +1,7 @@
 import type { AcpStyle } from "../../../backends/acp/known/agent-spec.ts";
 import type { PromptForm } from "../../../backends/backend.ts";
 import type { Output } from "../../terminal/output.ts";
-import { spellLines } from "../spell.ts";
+import { spellLines } from "../../terminal/spell.ts";
 
 /** One assumption and the evidence for it. */
 export type CheckedAssumption = Observation & Readonly<Record<"id" | "sentence" | "source" | "certainty", string>>;

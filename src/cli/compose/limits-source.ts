@@ -17,7 +17,7 @@ import type { Meter } from "../../usage/meter.ts";
 import { usageReport } from "../../usage/usage-report.ts";
 import type { CommandContext } from "../command.ts";
 import { askGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
-import { devinRecords, openOwnHistory } from "./open-own-history.ts";
+import { devinRecords, openOwnHistory } from "../limits/open-own-history.ts";
 
 /** Where a command has limits and history from: the running gateway, or the IDEs and the store themselves. */
 export interface LimitsSource {
@@ -100,8 +100,8 @@ export function openLocalMeter({ io, settings }: CommandContext, shared?: IdeFin
     elsewhere: (query) => records.elsewhere(query, (...asked) => history.sessions(...asked)),
     async meter() {
       const [{ composeIdeFinder }, { meterOver }] = await Promise.all([
-        import("../compose/compose-ide.ts"),
-        import("../compose/compose-meter.ts"),
+        import("./compose-ide.ts"),
+        import("./compose-meter.ts"),
       ]);
       const used = shared ?? (finder ??= composeIdeFinder(io, overrides));
       return meterOver(history, { io, finder: used, folder: settings.folder, onlyHome: overrides.onlyHome });

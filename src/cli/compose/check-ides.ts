@@ -10,7 +10,7 @@ import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 import { nameOfRunning, signedOutHere } from "../serve/servers.ts";
-import { type Finding, finding } from "./finding.ts";
+import { type Finding, finding } from "../terminal/finding.ts";
 
 /** One IDE as the report shows it. */
 export interface IdeReport {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { isOwnFile, ownNames, readSettings } from "./settings.ts";
 
 test("each file that the sources make in Millrace's folder is removed by uninstall", () => {
-  const root = join(import.meta.dirname, "../..");
+  const root = join(import.meta.dirname, "..");
   const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((name) =>
     /^(?:cli|usage|opencode)\/.*(?<!\.test|\.fake)\.ts$/.test(name.replaceAll("\\", "/")),
   );
@@ -26,7 +26,7 @@ test("each file that the sources make in Millrace's folder is removed by uninsta
 });
 
 test("docs/reference.md has a row for each of them, and for nothing else", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../docs/reference.md"), "utf8");
+  const page = readFileSync(join(import.meta.dirname, "../../docs/reference.md"), "utf8");
   const [, table = ""] = page.split("## Files");
   const rows = [...table.matchAll(/^\| `([\w-]+)[^`]*` \|/gm)].map(([, name]) => name);
   expect(new Set(rows)).toEqual(new Set(ownNames));

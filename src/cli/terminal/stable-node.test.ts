@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { checkService } from "../doctor/check-own.ts";
-import type { ServiceSpec } from "./service-plan.ts";
-import { noteService } from "./service-spec.ts";
+import type { ServiceSpec } from "../service/service-plan.ts";
+import { noteService } from "../service/service-spec.ts";
 import { stableNode } from "./stable-node.ts";
 
 const links = (of: Readonly<Record<string, string>>) => (path: string) =>

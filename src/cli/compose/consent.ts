@@ -8,10 +8,10 @@ import type { ConsentBook } from "../../gateway/http/options.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { CommandContext } from "../command.ts";
-import { withFinder } from "../compose/compose-ide.ts";
 import type { IdeOptions } from "../serve/gateway-options.ts";
 import { foundByItself, promptable } from "../serve/servers.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
+import { withFinder } from "./compose-ide.ts";
 
 /** The text of the consent. The command, the question and the error all use it. */
 export function spellConsent(product: string): string {

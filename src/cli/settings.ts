@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Io } from "../terminal/output.ts";
+import type { Io } from "./terminal/output.ts";
 
 /** The places of Millrace's own files, and the settings from the environment. Everything has a default; see docs/reference.md. */
 export type Settings = Readonly<ReturnType<typeof readSettings>>;

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { homedir } from "node:os";
 import { systemClock } from "../../base/clock.ts";
-import { compose } from "../compose/compose.ts";
-import { readSettings, type Settings } from "../compose/settings.ts";
+import { openLogLines } from "../gateway-process/gateway-log.ts";
+import { type Home, takeHome } from "../gateway-process/home.ts";
 import { version } from "../package-files.ts";
 import { environmentOptions } from "../serve/gateway-options.ts";
+import { readSettings, type Settings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
-import { openLogLines } from "./gateway-log.ts";
-import { type Home, takeHome } from "./home.ts";
+import { compose } from "./compose.ts";
 
 export interface StartGatewayOptions {
   /** 0 (the default) for any free port. */

@@ -1,4 +1,4 @@
-import { exitCodes } from "../terminal/exit-codes.ts";
+import { exitCodes } from "./exit-codes.ts";
 
 /** The area of a finding. */
 export type Area = "ide" | "account" | "agent" | "gateway" | "key" | "store" | "conversations" | "clock" | "answer";

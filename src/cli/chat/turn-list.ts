@@ -1,9 +1,10 @@
 import { isMillraceError } from "../../base/errors.ts";
 import { foundTurnsSchema } from "../../gateway/routes/answer-schemas.ts";
-import { shortened } from "../chat/chat-streams.ts";
 import type { CommandContext } from "../command.ts";
-import { spellAge, spellCount } from "../doctor/spell.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { spellAge, spellCount } from "../terminal/spell.ts";
+import { type Column, printTable } from "../terminal/table.ts";
+import { shortened } from "./chat-streams.ts";
 import {
   endedTurns,
   keepLonger,
@@ -15,7 +16,6 @@ import {
   spellKept,
   type Turn,
 } from "./pick-turn.ts";
-import { type Column, printTable } from "./table.ts";
 
 /** A turn of a list, also one whose texts have expired. */
 export interface ListedTurn extends Pick<Turn, "id" | "created_at" | "status" | "model" | "client"> {

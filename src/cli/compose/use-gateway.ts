@@ -2,13 +2,13 @@ import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { CommandContext } from "../command.ts";
+import { startForCommand } from "../gateway-process/background.ts";
+import { findGateway, type GatewayClient, lookForGateway } from "../gateway-process/gateway-client.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { alreadyServes, holderOf } from "../gateway-process/home.ts";
 import type { GatewayCommandOptions } from "../serve/gateway-options.ts";
 import { refuseOtherOptions, typedWords } from "../serve/running-options.ts";
-import { startForCommand } from "./background.ts";
 import { askConsent } from "./consent.ts";
-import { findGateway, type GatewayClient, lookForGateway } from "./gateway-client.ts";
-import { readGatewayFile } from "./gateway-file.ts";
-import { alreadyServes, holderOf } from "./home.ts";
 
 /** How often a command asks a gateway that ends when it is idle; ms. */
 const awakeEveryMs = 60_000;

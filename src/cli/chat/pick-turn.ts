@@ -9,13 +9,13 @@ import type { ConnectionChange } from "../../client/stream/stream-options.ts";
 import { turnDetailSchema } from "../../gateway/dashboard/turn-summary.ts";
 import { turnListSchema, turnSchema } from "../../gateway/routes/answer-schemas.ts";
 import { type TurnPageEnvelope, turnPageSchema } from "../../usage/turn-page-envelope.ts";
-import { linkTo, openPastChats, readStreamNote } from "../chat/chat-streams.ts";
 import type { CommandContext } from "../command.ts";
-import type { Settings } from "../compose/settings.ts";
-import { spellCount } from "../doctor/spell.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
-import { nothingHere } from "./exit-codes.ts";
+import type { Settings } from "../settings.ts";
+import { nothingHere } from "../terminal/exit-codes.ts";
+import { spellCount } from "../terminal/spell.ts";
+import { linkTo, openPastChats, readStreamNote } from "./chat-streams.ts";
 
 /** How many turns a list shows, and how far back the search for the newest readable one goes. */
 export const mostTurns = 20;
