@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { rm } from "node:fs/promises";
 import module from "node:module";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { orAborted } from "../src/base/async.ts";
 import { systemClock } from "../src/base/clock.ts";
+import { remove } from "../src/base/node/move-file.ts";
 import { Secret } from "../src/base/secret.ts";
 import type { Plan, PlanUse } from "./account/plan.ts";
 import {
@@ -304,7 +304,7 @@ export class Editor implements Simulator {
     this.#server = undefined;
     await this.#agents?.close();
     await this.#parts.extensionServer.close();
-    if (this.#parts.ownHome) await rm(this.home, { recursive: true, force: true });
+    if (this.#parts.ownHome) await remove(this.home, { recursive: true });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,10 +1,11 @@
 import { Buffer } from "node:buffer";
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { CascadeId } from "../../src/base/ids.ts";
+import { remove } from "../../src/base/node/move-file.ts";
 import { replaceFile } from "../../src/base/node/replace-file.ts";
 import { CascadeTrajectorySummarySchema, CortexTrajectorySchema } from "../../src/proto/windsurf/exa/cortex_pb.ts";
 import { Trajectory } from "./trajectory.ts";
@@ -44,7 +45,7 @@ export class TrajectoryFiles {
   }
 
   remove(cascadeId: CascadeId): Promise<void> {
-    return this.#queue(cascadeId, () => rm(this.#path(cascadeId), { force: true }));
+    return this.#queue(cascadeId, () => remove(this.#path(cascadeId)));
   }
 
   /** Every conversation that an earlier process left; unreadable files are skipped, as the server does. */

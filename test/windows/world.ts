@@ -71,7 +71,8 @@ function make(cache: string, folder: string): string | undefined {
 
 /** Puts each Node of the lock file, with the npm of this machine, into the folder that the world shares. */
 function installNodes(cache: string, shared: string): string | undefined {
-  const npmRoot = spawnSync("npm", ["root", "--global"], { encoding: "utf8" }).stdout.trim();
+  const npmFile = process.env["npm_execpath"]; // `npm test` runs this
+  if (npmFile === undefined) return "it must be started by npm, whose files it copies";
   for (const file of ["package.json", "package-lock.json"]) cpSync(join(import.meta.dirname, file), join(cache, file));
   const args = ["ci", "--os=win32", "--cpu=x64", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const { status, stderr } = spawnSync("npm", args, { cwd: cache, encoding: "utf8" });
@@ -80,7 +81,7 @@ function installNodes(cache: string, shared: string): string | undefined {
     const target = join(shared, name);
     rmSync(target, { recursive: true, force: true });
     cpSync(join(cache, "node_modules", name, "bin"), target, { recursive: true });
-    cpSync(join(npmRoot, "npm"), join(target, "node_modules/npm"), { recursive: true, dereference: true });
+    cpSync(dirname(dirname(npmFile)), join(target, "node_modules/npm"), { recursive: true, dereference: true });
   }
   return undefined;
 }

@@ -1,6 +1,7 @@
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemClock } from "../clock.ts";
+import { isHeld, moveFileSync, removeIfThere, removeSync } from "./move-file.ts";
 import { ownProcess, readOwner, spellOwner, stateOfOwner } from "./process-owner.ts";
 
 /** How long a lock of another process is waited for, and how often it is tried; ms. */
@@ -28,7 +29,7 @@ export function withFileLock<T>(file: string, work: () => T): T {
   try {
     return work();
   } finally {
-    rmSync(lock, { force: true });
+    removeSync(lock);
   }
 }
 
@@ -53,9 +54,10 @@ function taken(lock: string, mine: string): boolean {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false; // of the lock: no other file has the draft's name
+    if (existsSync(draft) && isHeld(error)) return false; // Windows is removing the lock, and somebody still reads it
     throw error;
   } finally {
-    rmSync(draft, { force: true });
+    removeIfThere(draft);
   }
 }
 
@@ -63,12 +65,12 @@ function taken(lock: string, mine: string): boolean {
 function takeAway(lock: string, holder: string): void {
   const aside = `${lock}.${crypto.randomUUID()}`;
   try {
-    renameSync(lock, aside);
+    moveFileSync(lock, aside);
     if (textOf(aside) !== holder) linkSync(aside, lock);
   } catch {
     // it is gone, or a third process has taken it: the next try shows
   } finally {
-    rmSync(aside, { force: true });
+    removeIfThere(aside);
   }
 }
 

@@ -36,6 +36,18 @@ test.each([
   expect(fileProblem(failure(code, syscall, "/a"))).toBeUndefined();
 });
 
+test("a file that cannot be replaced is named, not its draft", () => {
+  const error = Object.assign(failure("EROFS", "rename", "/a.new"), { dest: "/a" });
+  expect(fileProblem(error)?.message).toBe("/a cannot be written: the disk is read-only.");
+});
+
+test.each(["EPERM", "EACCES", "EBUSY"])("on Windows %s may mean that another program has the file open", (code) => {
+  expect(fileProblem(failure(code, "rename", "C:\\a"), undefined, "win32")).toMatchObject({
+    message: "C:\\a cannot be written: you may not write there, or another program has it open.",
+    hint: "Close other programs that use it, then try again.",
+  });
+});
+
 test("a write through a descriptor names the file that its caller knows", () => {
   expect(fileProblem(failure("ENOSPC", "write"), "/a/log")?.message).toBe(
     "/a/log cannot be written: the disk is full.",

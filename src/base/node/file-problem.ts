@@ -6,6 +6,17 @@ const space = "Free some space, then try again.";
 const look = "Look at its folder with `ls -ld`. It must be yours.";
 const files = "Raise the limit (`ulimit -n 4096`), or end programs that keep many files open.";
 const place = "Remove that file, or set MILLRACE_HOME to another folder.";
+/** Windows gives the same codes for a file that another program has open. */
+const open = [
+  "you may not write there, or another program has it open",
+  "Close other programs that use it, then try again.",
+] as const;
+const reasonsOfWindows: Readonly<Record<string, readonly [why: string, hint: string]>> = {
+  EACCES: open,
+  EPERM: open,
+  EBUSY: open,
+  EMFILE: ["this process has too many files open", "End programs that keep many files open."],
+};
 const reasons: Readonly<Record<string, readonly [why: string, hint: string]>> = {
   "ENOENT of mkdtemp": ["its folder is missing", temporary],
   "EROFS of mkdtemp": ["the disk is read-only", temporary],
@@ -34,15 +45,20 @@ const looks = /^(scandir|opendir|read|l?stat|fstat|statfs|readlink|realpath)$/;
  * Undefined for anything else, which may be a bug. Node reports a folder that cannot be made on a read-only disk as ENOENT of mkdir.
  * A write through an open descriptor names no file: `file` does then.
  */
-export function fileProblem(error: unknown, file = "A file of Millrace"): MillraceError | undefined {
+export function fileProblem(
+  error: unknown,
+  file = "A file of Millrace",
+  platform: string = process.platform,
+): MillraceError | undefined {
   if (!(error instanceof Error)) return undefined;
-  const { code = "", syscall = "", path = file } = error as NodeJS.ErrnoException; // the file system's errors have these
-  const reason = reasons[`${code} of ${syscall}`] ?? reasons[code];
+  const { code = "", syscall = "", path = file, dest = path } = error as NodeJS.ErrnoException & { dest?: string }; // of the file system
+  const reason =
+    reasons[`${code} of ${syscall}`] ?? (platform === "win32" ? reasonsOfWindows[code] : undefined) ?? reasons[code];
   if (reason === undefined || !fileCalls.test(syscall)) return undefined;
   const [why, hint] = reason;
   const cannot = looks.test(syscall) ? "read" : "written";
   const shown = cannot === "read" ? why.replace("write", "read") : why;
-  return new MillraceError("degraded", `${path} cannot be ${cannot}: ${shown}.`, { hint, cause: error });
+  return new MillraceError("degraded", `${dest} cannot be ${cannot}: ${shown}.`, { hint, cause: error });
 }
 
 /**

@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { dirname } from "node:path";
+import { moveFile, moveFileSync, removeIfThere } from "./move-file.ts";
 
 // Not `write-file-atomic`: it hooks the exit of its process, which here may be a user's own program or test.
 
@@ -30,9 +31,9 @@ export async function replaceFile(
     } finally {
       await file.close();
     }
-    await rename(draft, path);
+    await moveFile(draft, path);
   } catch (error) {
-    await rm(draft, { force: true }).catch(() => undefined); // the first failure counts
+    removeIfThere(draft);
     throw error;
   }
 }
@@ -44,18 +45,9 @@ export function replaceFileSync(path: string, text: string, mode = ownersOnly): 
   try {
     writeFileSync(draft, text, { mode, flag: "wx" });
     if (mode !== ownersOnly) chmodSync(draft, mode);
-    renameSync(draft, path);
+    moveFileSync(draft, path);
   } catch (error) {
     removeIfThere(draft);
     throw error;
-  }
-}
-
-/** Removes a file where that can be done. */
-export function removeIfThere(file: string): void {
-  try {
-    rmSync(file, { force: true });
-  } catch {
-    // a file that cannot be written cannot be removed either
   }
 }

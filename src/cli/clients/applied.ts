@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, unlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { applyEdits, modify, type ParseError, parse, parseTree } from "jsonc-parser";
 import { parseDocument } from "yaml";
 import { MillraceError } from "../../base/errors.ts";
+import { removeSync } from "../../base/node/move-file.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { FileEdit, Path, SetValue } from "./client.ts";
@@ -94,11 +95,11 @@ export function undoChanges(
     if (before === undefined) continue;
     if (wasThere || after.trim() !== "") writeAtomically(edit.file, after, undefined);
     else {
-      unlinkSync(edit.file);
+      removeSync(edit.file);
       removeEmptyFolders(dirname(edit.file), home);
     }
   }
-  unlinkSync(recordFile(folder, client));
+  removeSync(recordFile(folder, client));
 }
 
 function readApplied(folder: string, client: string): AppliedChange | undefined {

@@ -1,6 +1,7 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Simulator, startSimulator } from "../../../simulator/index.ts";
+import { remove } from "../../base/node/move-file.ts";
 import { makeTemporaryFolder } from "../../base/node/user.ts";
 import { defaultModel, listModels } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
@@ -85,7 +86,7 @@ export const demoCommand = defineCommand({
       await stopGateway(stopMs, { ...inDemo, signal: new AbortController().signal });
       await simulator?.stop();
       try {
-        rmSync(home, { recursive: true, force: true, maxRetries: 5 }); // Windows holds a program's file for a moment after its end
+        await remove(home, { recursive: true });
       } catch {
         out.note(`The demo's files stay in ${home}. You can delete them.`); // what the demo did matters more
       }

@@ -107,8 +107,8 @@ async function modelHere(finder: IdeFinder, { io, signal }: CommandContext): Pro
   }
 }
 
-function takeConsentBack({ out, settings }: CommandContext): number {
-  withdrawConsent(settings.folder);
+async function takeConsentBack({ out, settings }: CommandContext): Promise<number> {
+  await withdrawConsent(settings.folder);
   out.line("Millrace sends no more prompts to an IDE until you type `millrace init --accept`.");
   return exitCodes.ok;
 }

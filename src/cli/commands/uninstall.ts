@@ -1,9 +1,9 @@
 import { existsSync, readdirSync } from "node:fs";
-import { rm } from "node:fs/promises"; // the errors of rmSync have no code
 import { basename, dirname, join } from "node:path";
 import { endHosts } from "../../backends/acp/host/hosts.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
+import { remove } from "../../base/node/move-file.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { hostsFolder } from "../agents/agent-spec.ts";
@@ -110,7 +110,7 @@ async function stepsOf(context: CommandContext): Promise<readonly Step[]> {
     existsSync(cache) && {
       plan: `Delete ${cache}`,
       async take() {
-        await rm(cache, { recursive: true, force: true });
+        await remove(cache, { recursive: true });
         removeEmptyFolders(dirname(cache), io.homeFolder);
         return [];
       },
@@ -147,7 +147,7 @@ async function filesLeft(context: CommandContext): Promise<readonly string[]> {
   for (const name of readdirSync(folder)) {
     if (kept.has(name) || !isOwnFile(name)) continue;
     try {
-      await rm(join(folder, name), { recursive: true, force: true });
+      await remove(join(folder, name), { recursive: true });
     } catch (error) {
       failed.push(why(error));
     }

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PromptedIde } from "../../backends/current-server.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { ideName, variantOf } from "../../base/ide-name.ts";
+import { remove } from "../../base/node/move-file.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { ConsentBook } from "../../gateway/http/options.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
@@ -33,8 +34,8 @@ export function giveConsent(folder: string, { variant }: Pick<PromptedIde, "vari
 }
 
 /** Forgets every consent: the next prompt is refused again. Throws the file system's errors. */
-export function withdrawConsent(folder: string): void {
-  rmSync(join(folder, "consent"), { recursive: true, force: true });
+export async function withdrawConsent(folder: string): Promise<void> {
+  await remove(join(folder, "consent"), { recursive: true });
 }
 
 interface ConsentParts {

@@ -7,7 +7,7 @@ import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
 import { parseJson } from "../../base/json.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
-import { removeIfThere } from "../../base/node/replace-file.ts";
+import { removeIfThere } from "../../base/node/move-file.ts";
 import type { CommandContext } from "../command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import type { GatewayClient } from "./gateway-client.ts";

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
+import { removeIfThere } from "../../base/node/move-file.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { SessionStore } from "../../gateway/dashboard/dashboard-sessions.ts";
 
 const recordSchema = z.object({

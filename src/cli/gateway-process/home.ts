@@ -1,8 +1,9 @@
-import { existsSync, rmSync, statSync, utimesSync } from "node:fs";
+import { existsSync, statSync, utimesSync } from "node:fs";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { withFileLock } from "../../base/node/file-lock.ts";
+import { removeSync } from "../../base/node/move-file.ts";
 import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node/process-owner.ts";
 import { spellAge } from "../terminal/spell.ts";
 import { type GatewayRecord, readGatewayRecord, writeGatewayFile } from "./gateway-file.ts";
@@ -77,7 +78,7 @@ export function holderOf(file: string): GatewayRecord | undefined {
 export function clearHome(file: string, { instance }: Pick<GatewayRecord, "instance">): void {
   if (!existsSync(file)) return; // the lock would make the folder again
   withFileLock(file, () => {
-    if (readGatewayRecord(file)?.instance === instance) rmSync(file, { force: true });
+    if (readGatewayRecord(file)?.instance === instance) removeSync(file);
   });
 }
 

@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { MillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
-import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
+import { removeIfThere } from "../../base/node/move-file.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { PauseState } from "../../gateway/http/options.ts";
 import type { AdmissionPolicy } from "../../turns/options.ts";
 

@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileProblem } from "../../base/node/file-problem.ts";
+import { moveFileSync } from "../../base/node/move-file.ts";
 
 /** When a log file is put aside; bytes. */
 const largestBytes = 10 * 2 ** 20;
@@ -88,7 +89,7 @@ export function openRotatedFile(
 
 function renameIfThere(from: string, to: string): void {
   try {
-    renameSync(from, to);
+    moveFileSync(from, to);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else
   }

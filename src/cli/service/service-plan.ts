@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, rmSync } from "node:fs";
-import { rm } from "node:fs/promises"; // the errors of rmSync have no code
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemClock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { remove, removeSync } from "../../base/node/move-file.ts";
 import { removeEmptyFolders } from "../../base/node/remove-empty-folders.ts";
 import { replaceFile } from "../../base/node/replace-file.ts";
 import type { CommandOutput, RunCommand } from "../../ide/host/run-command.ts";
@@ -73,7 +73,7 @@ export async function takeSteps(
   let last: CommandOutput = { stdout: "", exitCode: 0 };
   const undo: (() => void)[] = [];
   for (const step of steps) {
-    if (step.kind === "remove") await rm(step.file, { force: true });
+    if (step.kind === "remove") await remove(step.file);
     else if (step.kind === "until") await untilItFails(step.step, run, signal);
     else if (step.kind === "write") {
       const folder = dirname(step.file);
@@ -81,7 +81,7 @@ export async function takeSteps(
       const made = mkdirSync(folder, { recursive: true });
       if (!wasThere) {
         undo.push(() => {
-          rmSync(step.file, { force: true });
+          removeSync(step.file);
           if (made !== undefined) removeEmptyFolders(folder, dirname(made));
         });
       }

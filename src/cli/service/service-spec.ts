@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
-import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
-
+import { removeIfThere } from "../../base/node/move-file.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { CommandContext } from "../command.ts";
 import { startedByVariable } from "../gateway-process/background.ts";
 import { withoutNpm } from "../terminal/own-command.ts";

@@ -1,7 +1,8 @@
-import { readdir, rename, unlink } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import { moveFile, remove } from "../../base/node/move-file.ts";
 import { replaceFile } from "../../base/node/replace-file.ts";
 import type { RecordKey } from "../link/web-platform.ts";
 import type { StreamRecord } from "../records/record.ts";
@@ -73,7 +74,7 @@ export class FileRecord implements OwnedRecord {
 
   async remove(): Promise<void> {
     await this.#requireOwner();
-    await unlinkIfThere(this.#path);
+    await remove(this.#path);
     await this.#removeMark();
   }
 
@@ -84,7 +85,7 @@ export class FileRecord implements OwnedRecord {
     const earlier = names.filter((name) => name.startsWith(`${streamKey}.`) && name.endsWith(".aside")).length;
     const where = join(folder, `${streamKey}.${earlier + 1}.aside`);
     try {
-      await rename(this.#path, where);
+      await moveFile(this.#path, where);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else; nothing was saved yet
     }
@@ -116,12 +117,12 @@ export class FileRecord implements OwnedRecord {
   }
 
   async #moveMark(from: number, to: number): Promise<void> {
-    if (from !== to) await rename(this.#markPath(from), this.#markPath(to));
+    if (from !== to) await moveFile(this.#markPath(from), this.#markPath(to));
   }
 
   async #removeMark(): Promise<void> {
     this.#isMarked = false;
-    for (const mark of await this.#marks()) await unlinkIfThere(this.#markPath(mark));
+    for (const mark of await this.#marks()) await remove(this.#markPath(mark));
   }
 
   async #marks(): Promise<readonly number[]> {
@@ -134,13 +135,5 @@ export class FileRecord implements OwnedRecord {
 
   #markPath(generation: number): string {
     return join(this.#place.folder, `${this.#place.streamKey}.${generation}.mark`);
-  }
-}
-
-async function unlinkIfThere(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // as above
   }
 }

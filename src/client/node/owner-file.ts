@@ -1,6 +1,7 @@
-import { open, readdir, readFile, stat, unlink, utimes, writeFile } from "node:fs/promises";
+import { open, readdir, readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
+import { remove } from "../../base/node/move-file.ts";
 import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node/process-owner.ts";
 
 /** A holder on another machine that shared the folder is believed gone after this long without a sign. */
@@ -38,7 +39,7 @@ export class OwnerFile {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined; // another process was faster
       throw error;
     }
-    for (const number of numbers) await bestEffort(unlink(pathOf(folder, streamKey, number)));
+    for (const number of numbers) await bestEffort(remove(pathOf(folder, streamKey, number)));
     return new OwnerFile(folder, streamKey, last + 1);
   }
 
@@ -55,7 +56,7 @@ export class OwnerFile {
   /** `forget`: no record is left, so that no number needs to be remembered. */
   async release(forget: boolean): Promise<void> {
     if (!(await this.holds())) return;
-    await bestEffort(forget ? unlink(this.#path) : writeFile(this.#path, ""));
+    await bestEffort(forget ? remove(this.#path) : writeFile(this.#path, ""));
   }
 
   get #path(): string {

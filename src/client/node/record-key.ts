@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
-import { link, open, readFile, unlink } from "node:fs/promises";
+import { link, open, readFile } from "node:fs/promises";
 import { bestEffort } from "../../base/async.ts";
+import { remove } from "../../base/node/move-file.ts";
 
 /** How long a key is. */
 export const recordKeyBytes = 32;
@@ -30,7 +31,7 @@ export async function readOrMakeRecordKey(path: string): Promise<Uint8Array<Arra
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error; // fs throws nothing else
   } finally {
-    await bestEffort(unlink(draft));
+    await bestEffort(remove(draft));
   }
   const made = await readKey(path);
   if (made === undefined) throw new Error(`${path} is gone again`);

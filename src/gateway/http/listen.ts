@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, rmSync } from "node:fs";
+import { chmodSync, lstatSync } from "node:fs";
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -11,6 +11,7 @@ import type { Duplex } from "node:stream";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { noSuchAddress } from "../../base/node/loopback.ts";
+import { removeSync } from "../../base/node/move-file.ts";
 import {
   type ConnectionLimits,
   defaultConnectionLimits,
@@ -217,7 +218,7 @@ export class OpenAnswers {
  * @throws MillraceError `invalid_request` where another process listens there, or something else stands there.
  */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
-  if (await isLeftBehind(path)) rmSync(path);
+  if (await isLeftBehind(path)) removeSync(path);
   const mask = process.umask(0o177); // the system binds the socket before `listen` returns
   try {
     const listening = new Promise<void>((resolve, reject) => {

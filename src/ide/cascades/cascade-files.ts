@@ -1,6 +1,7 @@
-import { readdir, stat, unlink } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { CascadeId } from "../../base/ids.ts";
+import { remove } from "../../base/node/move-file.ts";
 import { promptedVariants } from "../../language-server/transport/endpoint.ts";
 
 /** The file in which an IDE keeps one conversation. */
@@ -47,9 +48,5 @@ export async function listCascadeFiles(codeiumFolder: string): Promise<readonly 
 
 /** Deletes the file; nothing happens if it is gone already. Throws the file system's errors. */
 export async function removeCascadeFile(file: CascadeFile): Promise<void> {
-  try {
-    await unlink(file.path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else
-  }
+  await remove(file.path);
 }

@@ -1,8 +1,9 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from "node:crypto";
-import { chmod, link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { remove } from "../../base/node/move-file.ts";
 import { Secret } from "../../base/secret.ts";
 
 const nonceBytes = 12;
@@ -205,6 +206,6 @@ async function writtenFirst(path: string, key: Secret): Promise<boolean> {
     if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
     throw error;
   } finally {
-    await bestEffort(rm(whole, { force: true })); // also what a full disk took of it
+    await bestEffort(remove(whole)); // also what a full disk took of it
   }
 }

@@ -1,8 +1,9 @@
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { moveFileSync } from "../../base/node/move-file.ts";
 import { isDamaged, lockTimeoutMs, translateSqliteError } from "./sqlite-errors.ts";
 
 /** Marks a file as Millrace's ("MilR"), so that another program's database is never mistaken for a log or a usage history. */
@@ -84,7 +85,7 @@ export function setDatabaseAside(path: string): string {
   while (existsSync(`${path}.damaged-${number}`)) number++;
   const copy = `${path}.damaged-${number}`;
   // The file itself is the last: SQLite would read a WAL that stays behind into the new file.
-  for (const suffix of ["-wal", "-shm", ""]) if (existsSync(path + suffix)) renameSync(path + suffix, copy + suffix);
+  for (const suffix of ["-wal", "-shm", ""]) if (existsSync(path + suffix)) moveFileSync(path + suffix, copy + suffix);
   return copy;
 }
 

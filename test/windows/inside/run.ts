@@ -2,6 +2,7 @@ import { agentChecks } from "./agent.ts";
 import { diskChecks } from "./disks.ts";
 import { everydayChecks } from "./everyday.ts";
 import { fileChecks } from "./files.ts";
+import { heldFileChecks } from "./held.ts";
 import { endOthers, install, progress, Skip } from "./product.ts";
 
 /**
@@ -21,7 +22,8 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const counts = { passed: 0, failed: 0, skipped: 0 };
 say(`Node ${process.version} on ${process.platform}`);
 await install(tarball);
-for (const [sentence, run] of Object.entries({ ...everydayChecks, ...agentChecks, ...fileChecks, ...diskChecks })) {
+const all = { ...everydayChecks, ...heldFileChecks, ...agentChecks, ...fileChecks, ...diskChecks };
+for (const [sentence, run] of Object.entries(all)) {
   if (!isChosen(sentence)) continue;
   const started = performance.now();
   progress.at = "";

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { ftruncateSync, openSync, readSync, unlinkSync, writeSync } from "node:fs";
+import { ftruncateSync, openSync, readSync, writeSync } from "node:fs";
+import { removeSync } from "../../../base/node/move-file.ts";
 
 const algorithm = "aes-256-gcm";
 const tagBytes = 16;
@@ -29,7 +30,7 @@ export class LineLog {
   constructor(path: string, write: typeof writeSync = writeSync) {
     this.#write = write;
     this.file = openSync(path, "wx+", 0o600);
-    unlinkSync(path);
+    removeSync(path);
   }
 
   /** The number of the first line that is kept. */

@@ -1,7 +1,7 @@
-import { rm } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { orAborted } from "../../../base/async.ts";
 import { parseJson, writeJson } from "../../../base/json.ts";
+import { remove } from "../../../base/node/move-file.ts";
 import { dial } from "../wire/door.ts";
 import type { HostLook, Order } from "./wire.ts";
 
@@ -42,7 +42,7 @@ export async function answered(
     return { socket, first: await orAborted(firstLine(socket, order), AbortSignal.timeout(helloMs)) };
   } catch (error) {
     socket?.destroy();
-    if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") await rm(door, { force: true });
+    if ((error as NodeJS.ErrnoException).code === "ECONNREFUSED") await remove(door);
     throw error;
   }
 }

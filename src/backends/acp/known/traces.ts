@@ -1,7 +1,8 @@
-import { open, readdir, rm } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { bestEffort } from "../../../base/async.ts";
+import { remove } from "../../../base/node/move-file.ts";
 import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
 import type { Traces } from "./known-agent.ts";
 import { deleteSessionRows } from "./session-rows.ts";
@@ -30,7 +31,7 @@ async function removeIn(folder: string, levels: number, id: string, traces: Trac
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (entry.name.includes(id) || (traces.shortNames === true && (await isShortlyNamed(path, entry.name, id))))
-      await bestEffort(rm(path, { recursive: true, force: true }));
+      await bestEffort(remove(path, { recursive: true }));
     else if (entry.isDirectory() && levels > 0 && mayBeOurs(entry.name, folder))
       await bestEffort(removeIn(path, levels - 1, id, traces));
   }

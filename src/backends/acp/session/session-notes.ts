@@ -1,8 +1,9 @@
-import { mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { CascadeId } from "../../../base/ids.ts";
+import { remove } from "../../../base/node/move-file.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 
 /** No turn needs a note that is older than this. */
@@ -60,7 +61,7 @@ export class SessionNotes {
   /** Removes the notes on the session and on the sessions that replaced it. */
   async forget(sessionId: string): Promise<void> {
     const { ids } = await this.#chain(sessionId);
-    for (const id of ids.reverse()) await rm(this.#path(id), { force: true });
+    for (const id of ids.reverse()) await remove(this.#path(id));
   }
 
   async #chain(sessionId: string): Promise<Omit<LastSession, "id"> & { readonly ids: string[] }> {
@@ -93,7 +94,7 @@ export class SessionNotes {
     for (const name of await readdir(this.#folder)) {
       const path = join(this.#folder, name);
       const { mtimeMs } = await stat(path);
-      if (mtimeMs < this.#clock.now() - oldMs) await rm(path, { force: true });
+      if (mtimeMs < this.#clock.now() - oldMs) await remove(path);
     }
   }
 

@@ -1,12 +1,13 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync, rmSync, statSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readFileSync, statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { bestEffort, orAborted } from "../../../base/async.ts";
 import { parseJson, writeJson } from "../../../base/json.ts";
+import { remove, removeSync } from "../../../base/node/move-file.ts";
 import { replaceFileSync } from "../../../base/node/replace-file.ts";
 import { socketAddress } from "./socket-address.ts";
 
@@ -60,7 +61,7 @@ export function openDoor(file: string, { pipes }: Doors, onDialled: (socket: Soc
   });
   const close = () => {
     server.close();
-    rmSync(file, { force: true });
+    removeSync(file);
   };
   return { server, opened: listen(server, file, pipe), close };
 }
@@ -108,8 +109,8 @@ export async function removeDeadDoors(
       (await dial(join(folder, name))).destroy();
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ECONNREFUSED") return;
-      await bestEffort(rm(join(folder, name)));
-      if (beside !== undefined) await bestEffort(rm(join(folder, `${name}${beside}`), { force: true }));
+      await bestEffort(remove(join(folder, name)));
+      if (beside !== undefined) await bestEffort(remove(join(folder, `${name}${beside}`)));
     }
   };
   await Promise.all(names.filter(isDoor).map(look));
