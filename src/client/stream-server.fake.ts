@@ -218,7 +218,7 @@ export class FakeStreamServer {
     if (stream.epoch > 1 && !stream.tickets.includes(given))
       throw refusal("ticket_spent", "cancelled", Code.PermissionDenied);
     const next = base64Encode(crypto.getRandomValues(new Uint8Array(32)));
-    stream.tickets = [next, given];
+    stream.tickets = given === stream.tickets.at(-1) ? [next, ...stream.tickets] : [next, given]; // the last one is the one before
     return next;
   }
 }

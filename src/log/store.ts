@@ -232,8 +232,8 @@ export interface LogStore {
    * Attaches to a stream; `create` makes it if there is none. Throws `expired` if another intent finds none, or the stream is no
    * longer kept: a second stream never takes its place.
    *
-   * Each attach spends a ticket and gets the next. The store accepts the newest ticket. Until that is used it also accepts the ticket
-   * before it, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` with the detail
+   * Each attach spends a ticket and gets the next. Until that is used the store also accepts the ticket before it, since an answer can be
+   * lost, and all that it gave for that one, since an attach can come late; no ticket counts as the one before the first. Any other throws `cancelled` with the detail
    * `ticket_spent`, and fences the attached client. Source: docs/dev/wire/idempotent-streams.md, "Sealing and tickets".
    */
   attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream>;

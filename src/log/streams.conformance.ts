@@ -104,6 +104,20 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect(await send(sixth, 0)).toMatchObject({ outcome: "admitted" });
     });
 
+    test("an attach that comes late with the ticket of another one leaves that one's own ticket good", async () => {
+      const name = named();
+      const { nextTicket } = await storeOf().attachStream(name, "create");
+      const second = await storeOf().attachStream(name, "resume", nextTicket);
+      const third = await storeOf().attachStream(name, "resume", nextTicket);
+      await storeOf().attachStream(name, "resume", nextTicket); // it comes late
+      const again = await storeOf().attachStream(name, "resume", second.nextTicket);
+      expect(await send(again, 0)).toMatchObject({ outcome: "admitted" });
+      for (const spent of [nextTicket, third.nextTicket]) {
+        const refused = storeOf().attachStream(name, "resume", spent);
+        await expect(refused).rejects.toMatchObject({ code: "cancelled", details: { reason: "ticket_spent" } });
+      }
+    });
+
     test("shows itself to an observer, who takes nothing from the one who writes and needs no ticket", async () => {
       const name = named();
       await expect(storeOf().attachStream(name, "observe")).rejects.toMatchObject({ code: "expired" });

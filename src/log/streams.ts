@@ -19,15 +19,19 @@ import { pageBytes, type TurnLog } from "./turn-log.ts";
 /** How many streams are remembered as seen. */
 const mostSeen = 10_000;
 
+/** So many welcomes may be lost, or come for a late attach, one after the other. */
+const mostBeside = 16;
+
 /** Stored for an attach without a ticket. */
 const noTicket = "";
 
 interface StreamMeta {
   readonly caller: string;
   readonly key: string;
-  /** Digests of the ticket that was handed out last, and of the one that was spent for it. */
+  /** Digests of the ticket that was handed out last, of the one that was spent for it, and of others that were handed out for the same one. */
   readonly ticket: string;
   readonly ticketBefore: string;
+  readonly ticketsBeside?: readonly string[];
 }
 
 interface StoredMessage {
@@ -191,9 +195,12 @@ export class Streams {
     const { id, epoch, last } = row;
     const held = row.meta as unknown as StreamMeta; // written by `#create`
     const given = ticket === undefined ? noTicket : this.#ticketDigest(id, ticket);
-    const isSpent = given !== held.ticket && given !== held.ticketBefore;
+    const { ticketBefore, ticketsBeside = [] } = held;
+    const isSpent = given !== held.ticket && given !== ticketBefore && !ticketsBeside.includes(given);
+    const beside = given === ticketBefore ? [held.ticket, ...ticketsBeside].slice(0, mostBeside) : [];
     const expiresAtMs = isSpent ? row.expiresAtMs : this.#clock.now() + this.#retention.keptMs;
-    const tickets = isSpent ? {} : { ticket: this.#ticketDigest(id, next), ticketBefore: given };
+    const ticketAfter = this.#ticketDigest(id, next);
+    const tickets = isSpent ? {} : { ticket: ticketAfter, ticketBefore: given, ticketsBeside: beside };
     const taken = { ...row, epoch: epoch + 1, expiresAtMs, meta: { ...row.meta, ...tickets } };
     const set = { expiresAtMs: expiresAtMs ?? null, meta: tickets, proof: this.#sealer.prove(taken) };
     const outcome = await this.#rows.commit([{ type: "update", id, guard: { epoch, last }, claim: true, set }], true);

@@ -247,7 +247,7 @@ export const mutants: readonly Mutant[] = [
     name: "G11: any ticket is good",
     file: "src/log/streams.ts",
     in: "Streams.#take",
-    code: "given !== held.ticket && given !== held.ticketBefore",
+    code: "given !== held.ticket && given !== ticketBefore && !ticketsBeside.includes(given)",
     becomes: "false",
     tests: [...log, ...streams],
   },

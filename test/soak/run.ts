@@ -14,12 +14,14 @@ import { accumulates, grown, type Room, spread } from "./verdict.ts";
  * log must not grow from window to window.
  * `--acp`: over an agent, which dies in place of the IDE. `--turns` (20,000), `--short` (400 turns; so does CI), `--json FILE`, `--seed` repeats the order of events.
  * `--short --acp` takes a minute: 160 turns, and the log is not judged, which is the same one over Cascade.
+ * `--minutes 65`: spreads the turns evenly over so many minutes, with owners' pages open beside them, so that hours of ordinary use are tried.
  */
 const { values: options } = parseArgs({
   options: {
     turns: { type: "string" },
     short: { type: "boolean", default: process.env["CI"] !== undefined },
     acp: { type: "boolean", default: false },
+    minutes: { type: "string", default: "0" },
     json: { type: "string" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
   },
@@ -49,6 +51,7 @@ const rooms = {
   files: { share: 0.1, absolute: 3 },
   sockets: { share: 0.2, absolute: 20 },
   openConversations: { share: 0.2, absolute: 50 },
+  homeFiles: { share: 0.1, absolute: 10 },
 } as const satisfies Readonly<Record<string, Room>>;
 
 const mine = mkdtempSync(join(tmpdir(), "soak-"));
@@ -62,10 +65,17 @@ try {
 }
 
 async function soak(): Promise<void> {
-  await using world = await Soak.open({ folder: mine, random: generator(Number(options.seed)), acp: options.acp });
+  const everyMs = (Number(options.minutes) * 60_000) / turns;
+  await using world = await Soak.open({
+    folder: mine,
+    random: generator(Number(options.seed)),
+    acp: options.acp,
+    everyMs,
+  });
   await world.restarts(Math.floor(turns / 5), restarts);
   say(`${world.outcome.asked} turns with ${world.gatewayDeaths} deaths of the gateway, ${seconds()} s`);
   await world.freshGateway();
+  await using _ = everyMs > 0 ? await world.openPages(3) : undefined;
   const steady = turns - world.outcome.asked;
   await world.load(Math.floor(steady / windows), false); // warms it up: what is loaded once is loaded now
   const rows = [await world.look()];

@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Question } from "../crash/crash-client.ts";
 import { TurnFailed } from "../crash/crash-client.ts";
@@ -25,13 +26,20 @@ export interface Outcome {
 }
 
 /** What one window shows: the gateway's own footprint, and what is left at the IDE. */
-export type Window = Footprint & { readonly openConversations: number; readonly conversationMiB: number };
+export type Window = Footprint & {
+  readonly openConversations: number;
+  readonly conversationMiB: number;
+  /** In the gateway's folder. */
+  readonly homeFiles: number;
+};
 
 interface SoakOptions {
   readonly folder: string;
   readonly random: () => number;
   /** Over an agent in place of the IDE's server. */
   readonly acp: boolean;
+  /** From one turn to the next; 0: as fast as they are answered. */
+  readonly everyMs: number;
 }
 
 /** One IDE and one gateway after another, under load. */
@@ -43,11 +51,14 @@ export class Soak implements AsyncDisposable {
   readonly #progress = new Progress(patienceMs);
   readonly #memoryFile: string;
   readonly #random: () => number;
+  readonly #everyMs: number;
   #faults = 0;
+  #nextAtMs = 0;
 
-  private constructor(standIn: SoakUpstream, folder: string, random: () => number) {
+  private constructor(standIn: SoakUpstream, { folder, random, everyMs }: SoakOptions) {
     this.standIn = standIn;
     this.#random = random;
+    this.#everyMs = everyMs;
     this.#memoryFile = join(folder, "memory.json");
     const preload = `--import ${join(import.meta.dirname, "tell-memory.ts")}`;
     this.#lives = new Lives(
@@ -58,8 +69,8 @@ export class Soak implements AsyncDisposable {
     );
   }
 
-  static async open({ folder, random, acp }: SoakOptions): Promise<Soak> {
-    const soak = new Soak(acp ? await AgentStandIn.start() : await StandIn.start(), folder, random);
+  static async open(options: SoakOptions): Promise<Soak> {
+    const soak = new Soak(options.acp ? await AgentStandIn.start() : await StandIn.start(), options);
     await soak.#lives.start();
     return soak;
   }
@@ -90,6 +101,31 @@ export class Soak implements AsyncDisposable {
     await this.#lives.start();
   }
 
+  /** So many owners' pages that show turns as they come. One that ends before it is closed is lost. */
+  async openPages(count: number): Promise<AsyncDisposable> {
+    const { url, key } = await this.#lives.current();
+    const closing = new AbortController();
+    const read = async () => {
+      const response = await fetch(`${url}/dashboard/api/turns/feed`, {
+        headers: { authorization: `Bearer ${key}` },
+        signal: closing.signal,
+      });
+      for await (const _ of response.body ?? []);
+      throw new Error(`the feed ended after ${response.status}`);
+    };
+    const pages = Array.from({ length: count }, (_, nth) =>
+      read().catch((error: unknown) => {
+        if (!closing.signal.aborted) this.outcome.lost.push(`page ${nth}: ${String(error)}`);
+      }),
+    );
+    return {
+      async [Symbol.asyncDispose]() {
+        closing.abort();
+        await Promise.all(pages);
+      },
+    };
+  }
+
   /** So many turns over one gateway; calls to the IDE fail, and it may die once. */
   async load(turns: number, dies: boolean): Promise<void> {
     const death = dies ? Math.floor(turns * (0.3 + this.#random() * 0.5)) : -1;
@@ -104,7 +140,8 @@ export class Soak implements AsyncDisposable {
     const { open, mib } = await this.standIn.conversations();
     const gateway = await this.#lives.current();
     const footprint = await footprintOf(gateway, this.#memoryFile, this.standIn.home);
-    return { ...footprint, openConversations: open, conversationMiB: mib };
+    const homeFiles = readdirSync(join(this.standIn.home, ".millrace"), { recursive: true }).length;
+    return { ...footprint, openConversations: open, conversationMiB: mib, homeFiles };
   }
 
   /** The same after a time without a request. */
@@ -130,12 +167,21 @@ export class Soak implements AsyncDisposable {
     const worker = async () => {
       while (left > 0) {
         left--;
+        await this.#untilNext();
         const turn = this.#ask();
         await beside(++nth);
         await turn;
       }
     };
     await Promise.all(Array.from({ length: this.atOnce }, worker));
+  }
+
+  /** Turns that could not begin in time are not made up for. */
+  async #untilNext(): Promise<void> {
+    const nowMs = performance.now();
+    const atMs = Math.max(nowMs, this.#nextAtMs);
+    this.#nextAtMs = atMs + this.#everyMs;
+    if (atMs > nowMs) await new Promise((resolve) => setTimeout(resolve, atMs - nowMs));
   }
 
   async #ask(): Promise<void> {

@@ -8,11 +8,11 @@ import type { Doors } from "./wire/door.ts";
 
 /*
  * A gateway that asks an agent, prints the conversation's id and each text, and then stays until it is killed. Its second argument is
- * `relay`, to start the agent below one, or the folder for hosts, followed by the kind of their doors.
+ * `relay`, to start the agent below one, or the folder for hosts, followed by the kind of their doors, and by `unsent` where no prompt is sent.
  */
 
 const spec = JSON.parse(process.argv[2] ?? "") as AcpAgentSpec; // the test gives it
-const [way = "", doors] = process.argv.slice(3);
+const [way = "", doors, sends] = process.argv.slice(3);
 const agent = openAcpAgent(spec, {
   clock: systemClock,
   ...(doors === undefined
@@ -30,7 +30,9 @@ const prompt = {
   continues: undefined,
   form: "text" as const,
 };
-const batches = agent.backend.run(prompt, { keep: false, onAlive: () => {} }, new AbortController().signal);
+const beforePrompt = () => (sends === "unsent" ? new Promise<void>(() => {}) : Promise.resolve());
+const options = { keep: false, onAlive: () => {}, beforePrompt };
+const batches = agent.backend.run(prompt, options, new AbortController().signal);
 for await (const event of eventsOf(batches)) {
   if (event.type === "started") process.stdout.write(`${event.cascadeId}\n`);
   if (event.type === "text") process.stdout.write(`${event.delta}\n`);

@@ -22,6 +22,11 @@ export class Connections {
   readonly #signal: AbortSignal;
   /** The last loss, with the wait that it asked for; undefined if the call ended without an error. */
   #loss: LossReport | undefined;
+  /**
+   * How many attaches of this record may still be on their way: a broken connection's, and one of an earlier life of the application. Each can
+   * take the stream from the present connection once. Without such a one another program has taken it.
+   */
+  #late = 1;
   /** Since when a link that never reached a gateway tries to reach one, by the monotonic clock; ms. */
   #aloneSinceMs: number | undefined;
 
@@ -85,19 +90,24 @@ export class Connections {
       if (session.isOver) return;
       this.#signal.throwIfAborted();
       if (error instanceof Silence) found(isWelcomed ? "silent" : "held_back");
-      else await this.#failed(error, found);
+      else if (!(await this.#isLost(error, found))) return;
+      if (!isWelcomed) this.#late++;
     }
   }
 
-  async #failed(cause: unknown, found: (what: TierFinding) => void): Promise<void> {
+  /** Whether the connection was lost on its way, so that the gateway may still get its attach. Throws what no other attach can mend. */
+  async #isLost(cause: unknown, found: (what: TierFinding) => void): Promise<boolean> {
     const failure = failureOf(cause);
     switch (failure.kind) {
       case "refused":
         found("welcomed"); // a gateway answers and understands
-        return this.#session.refused(failure);
+        if (failure.reason !== "superseded" || this.#late === 0) return this.#session.refused(failure);
+        this.#late--;
+        this.#loss = undefined;
+        return false;
       case "no_such_tier":
         found("missing");
-        if (!this.#settings.gateway.allMissing) return;
+        if (!this.#settings.gateway.allMissing) return false;
         throw new MillraceError("upstream_failed", "The program at this address does not speak the stream protocol.", {
           hint: "Give the gateway's own address, as `millrace serve` prints it; an old gateway must be updated.",
           cause: failure.error,
@@ -105,9 +115,9 @@ export class Connections {
       case "lost":
         this.#loss = failure;
         found(isUnreachable(failure.error) ? "unreachable" : "failed");
-        return;
+        return !isUnreachable(failure.error);
       default:
-        failure satisfies never;
+        return failure satisfies never;
     }
   }
 

@@ -12,7 +12,7 @@ import type { ConnectionChange } from "./stream-options.ts";
 import { failing, hasty, link, never, optionsFor, plain, readAll, request, scripted } from "./stream-world.fake.ts";
 
 describe("a stream that the gateway refuses", () => {
-  test.each([["expired"], ["diverged"], ["ticket_spent"], ["seqno_conflict"], ["superseded"]])(
+  test.each([["expired"], ["diverged"], ["ticket_spent"], ["seqno_conflict"]])(
     "ends with the gateway's error: %s",
     async (reason) => {
       const tier = scripted(() => failing(refusal(reason, "expired", Code.FailedPrecondition)));
@@ -21,6 +21,22 @@ describe("a stream that the gateway refuses", () => {
       expect(tier.attached).toHaveLength(1);
     },
   );
+
+  test("goes on once where an attach of its own may have come late, and ends where another program has taken it", async () => {
+    const server = new FakeStreamServer(plain);
+    const works = openBidiTier(transportTo(server));
+    const taken = refusal("superseded", "cancelled", Code.Aborted);
+    for (const [times, outcome] of [
+      [1, "finished"],
+      [2, "superseded"],
+    ] as const) {
+      let left = times as number;
+      const tier: Tier = { name: "bidi", attach: (...words) => (left-- > 0 ? failing(taken) : works.attach(...words)) };
+      const read = readAll(await startReliableStream(request, { ...hasty, gateway: link(tier) }, never));
+      if (outcome === "finished") expect((await read).at(-1)).toMatchObject({ type: "end", outcome });
+      else await expect(read).rejects.toMatchObject({ details: { reason: outcome } });
+    }
+  });
 
   test("ends when its key is wrong, and keeps its record for the right one", async () => {
     const disk = new Map();

@@ -47,12 +47,17 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
   const next = (): AcpAgent => harness.agent({ hosts: { folder: folder() }, doors });
 
   /** A gateway in a process of its own, which is killed once it has printed so many lines: the conversation's id, then texts. */
-  async function killedAfter(lines: number, plan: AgentPlan, before = async () => {}): Promise<CascadeId> {
+  async function killedAfter(
+    lines: number,
+    plan: AgentPlan,
+    before = async () => {},
+    sends = "sent",
+  ): Promise<CascadeId> {
     harness = await ScriptedHarness.open(plan);
     const program = join(import.meta.dirname, "../asking-gateway.fake.ts");
     const gateway = spawn(
       process.execPath,
-      ["--no-warnings", program, JSON.stringify(harness.spec), folder(), JSON.stringify(doors)],
+      ["--no-warnings", program, JSON.stringify(harness.spec), folder(), JSON.stringify(doors), sends],
       {
         stdio: ["ignore", "pipe", "inherit"],
       },
@@ -162,6 +167,17 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect((await resumed(next(), started.cascadeId as CascadeId)).at(-1)).toMatchObject({ type: "finished", text });
     expect([await harness.count("start"), await harness.count("accepted"), await harness.count("load")]).toEqual([
       1, 1, 0,
+    ]);
+  });
+
+  test("a turn whose gateway was killed between its begin and its prompt is prompted once, in its own session", async () => {
+    const cascadeId = await killedAfter(1, { text }, undefined, "unsent");
+    expect((await resumed(next(), cascadeId)).at(-1)).toMatchObject({ type: "finished", text });
+    const calls = (await harness.journal()).map(({ what }) => what);
+    expect(calls.filter((what) => ["start", "accepted", "delete"].includes(what))).toEqual([
+      "start",
+      "accepted",
+      "delete", // at its end
     ]);
   });
 

@@ -65,14 +65,13 @@ export class AgentProcess {
   static adopt({ child, start, kept, lost = "too_many" }: LeftProcess, hub: RelayHub): AgentProcess {
     const process = new AgentProcess(takeOver(child, start, kept.initialized), hub);
     const unwanted = kept.sessions.flatMap(({ id, idle }) => (idle === true ? [id] : []));
-    for (const { id, userMessages, told, prompt, folder, tools } of kept.sessions) {
+    for (const { id, userMessages, told, prompt, folder, tools, idle } of kept.sessions) {
       if (folder !== undefined) process.#folders.add(folder);
       if (prompt !== undefined && prompt.from < (child.host?.read ?? 0)) process.#cut.set(id, lost);
       const session = process.#opened(id, readSessionOptions({}), tools && new SessionTools(hub.restore(tools), tools));
-      Object.assign(session, { userMessages, told, folder });
+      Object.assign(session, { userMessages, told, folder, isLeft: idle !== true });
       process.#sessions.set(id, session);
       if (prompt === undefined || process.#cut.has(id)) continue;
-      session.isLeft = true;
       session.prompt = prompt;
       process.#peer.expect(prompt.id, process.#run(session));
     }

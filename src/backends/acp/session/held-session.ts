@@ -30,13 +30,14 @@ export class HeldSession {
     this.#parts = parts;
   }
 
-  /** Takes over the lease and gives back the one held before. */
+  /** Takes over the lease and gives back the one held before. The next gateway is told: it closes sessions that no turn has. */
   hold(lease: Lease<AgentProcess>, session: OpenSession | undefined): void {
     if (this.#lease !== lease) this.#lease?.release();
     if (this.#session !== undefined) this.#session.isHeld = false;
     if (session !== undefined) Object.assign(session, { isHeld: true, isLeft: false });
     this.#lease = lease;
     this.#session = session;
+    lease.process.note();
   }
 
   /** The turn's process; undefined before it has one. */
