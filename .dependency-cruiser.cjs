@@ -35,7 +35,7 @@ const knows = {
 /**
  * The order inside the folders of the core: which parts of a folder (its folders, or single files of it) may know which others of it. "."
  * are its files without a row of their own; where "." has no row, they lie above all the others and may know them. The last column
- * of docs/dev/folders.md says the same. A folder of the core without a row is an error, as is a row without a part (scripts/layers/check.ts).
+ * A folder of the core without a row is an error, as is a row without a part (scripts/layers/check.ts).
  */
 const order = {
   "src/log": { "rows.ts": [], redis: ["rows.ts"], sealing: ["rows.ts"], sqlite: ["rows.ts"] },
