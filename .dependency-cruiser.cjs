@@ -34,7 +34,7 @@ const knows = {
 
 /**
  * The order inside the folders of the core: which parts of a folder (its folders, or single files of it) may know which others of it. "."
- * are its files without a row of their own; where "." has no row, they lie above all the others and may know them. The last column
+ * are its files without a row of their own; where "." has no row, they lie above all the others and may know them.
  * A folder of the core without a row is an error, as is a row without a part (scripts/layers/check.ts).
  */
 const order = {

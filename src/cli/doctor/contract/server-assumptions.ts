@@ -98,7 +98,7 @@ export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
   {
     id: "server.transcript",
     sentence: "A build that has StartCascade returns the transcript of a conversation.",
-    source: "cascade.md, The text of a turn",
+    source: "cascade.md, Transcript",
     certainty: "several sources",
     check: ({ capabilities }) =>
       withCascade(capabilities, ({ transcript }) =>
