@@ -33,9 +33,9 @@ const knows = {
 };
 
 /**
- * The order inside the folders of the core and of the command line: which parts of a folder (its folders, or single files of it) may know which others of it. "."
- * are its files without a row of their own; where "." has no row, they lie above all the others and may know them. The last column
- * of docs/dev/folders.md says the same. A folder of the core without a row is an error, as is a row without a part (scripts/layers/check.ts).
+ * The order inside the folders of the core and of the command line: which parts of a folder (its folders, or single files of it) may know
+ * which others of it. "." are its files without a row of their own; where "." has no row, they lie above all the others and may know them.
+ * A folder of the core without a row is an error, as is a row without a part (scripts/layers/check.ts).
  */
 const order = {
   "src/cli": {

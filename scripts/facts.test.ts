@@ -74,13 +74,13 @@ const window = {
   resets_at: null,
 };
 
-test("docs/dev/retries.md and the sources name each other", () => {
-  const rows = [...read("docs/dev/retries.md").matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = ""]) =>
+test("docs/dev/turn-machine.md and the sources name each other", () => {
+  const rows = [...read("docs/dev/turn-machine.md").matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = ""]) =>
     [...cell.matchAll(/`([\w/.-]+\/[\w.-]+)`/g)].map(([, file]) => `src/${file}`),
   );
   expect(rows.length).toBeGreaterThan(20);
   expect(rows.filter((file) => !existsSync(join(root, file)))).toEqual([]);
-  const citing = sources.filter((file) => /rows? (?:of|in) `?docs\/dev\/retries\.md/i.test(read(file)));
+  const citing = sources.filter((file) => /rows? (?:of|in) `?docs\/dev\/turn-machine\.md/i.test(read(file)));
   expect(citing.filter((file) => !rows.includes(file) && file !== "src/base/retry.ts")).toEqual([]);
 });
 

@@ -19,7 +19,7 @@ interface ProcessFacts {
 
 /**
  * The flags of the language server, in the order a real one shows them.
- * Source: docs/dev/wire/processes.md, "Arguments", "Antigravity's arguments".
+ * Source: docs/dev/wire/processes.md, "Arguments".
  */
 export function processArguments(facts: ProcessFacts): string[] {
   const pipe = facts.platform === "win32" ? `\\\\.\\pipe\\server_${facts.pipeName}` : `/tmp/server_${facts.pipeName}`;

@@ -82,7 +82,7 @@ const isNew = true;
 const thinking = true;
 const newGpt: Rest = { isNew, tier: ModelCostTier.MEDIUM };
 
-/** The account's models. Source: docs/dev/wire/models.md. */
+/** The account's models. Source: docs/dev/wire/account.md. */
 const rows: readonly Row[] = [
   opus47("claude-opus-4-7-low", "Low", 4, { isNew }),
   opus47("claude-opus-4-7-medium", "Medium", 6, { isNew, recommended: true, familyDefault: true }),
@@ -131,13 +131,13 @@ function tierOf(credits: number): ModelCostTier {
   return credits < 4 ? ModelCostTier.MEDIUM : ModelCostTier.HIGH;
 }
 
-/** Listed, but the server knows no route for them. Source: docs/dev/wire/models.md, "Listed, but not callable". */
+/** Listed, but the server knows no route for them. Source: docs/dev/wire/account.md, "Listed, but not callable". */
 export const notCallable: ReadonlySet<string> = new Set(["adaptive", "arena-fast", "arena-smart"]);
 
 /** Enum numbers of retired models: a clear text asks the user to switch. */
 export const retired: ReadonlySet<number> = new Set([30, 71, 117, 166, 226, 227, 259, 260, 261]);
 
-/** The UID of a numbered model is the name of its enum value. Source: docs/dev/wire/models.md, "Model ids". */
+/** The UID of a numbered model is the name of its enum value. Source: docs/dev/wire/account.md, "Model ids". */
 export function uidOfNumber(number: number): string | undefined {
   return number === 0 ? undefined : ModelSchema.values.find((value) => value.number === number)?.name;
 }

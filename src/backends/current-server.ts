@@ -56,7 +56,7 @@ export class CurrentServer {
   /**
    * Makes a call, and repeats it once if that can help: after `repair` has corrected the failure, or on the server that runs now if
    * the first server seems to be gone. A call that broke because another request looked for the IDE again is repeated up to three
-   * times. A row in `docs/dev/retries.md`; no wait.
+   * times. A row in `docs/dev/turn-machine.md`; no wait.
    */
   async twice<T>(
     call: (server: LanguageServer) => Promise<T>,

@@ -10,7 +10,7 @@ export type EventId = Branded<"event">;
  * that speaks ACP. Only the backend that owns it makes and reads it; opaque to all other code.
  */
 export type CascadeId = Branded<"cascade">;
-/** The value of planner field 35: `claude-opus-4-7-medium`, `MODEL_CLAUDE_4_5_OPUS`. Source: docs/dev/wire/models.md, "Model ids". */
+/** The value of planner field 35: `claude-opus-4-7-medium`, `MODEL_CLAUDE_4_5_OPUS`. Source: docs/dev/wire/account.md, "Model ids". */
 export type ModelUid = Branded<"model">;
 
 /** The cursor before the first event of every log. */

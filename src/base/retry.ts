@@ -21,7 +21,7 @@ export interface RetryOptions extends RetryPorts {
 
 /**
  * Repeats work while `mayRepeat` accepts its failure: bounded, with full jitter, abortable. The only place that repeats anything; each
- * use is a row in `docs/dev/retries.md`.
+ * use is a row in `docs/dev/turn-machine.md`.
  *
  * @throws the error of the last attempt, or the signal's reason if it aborts during a pause.
  */

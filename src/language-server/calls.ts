@@ -54,7 +54,7 @@ export class Calls {
   }
 
   /**
-   * For calls that change nothing: done again, a few times, when the connection broke. A row of docs/dev/retries.md. `onFailure` hears of the
+   * For calls that change nothing: done again, a few times, when the connection broke. A row of docs/dev/turn-machine.md. `onFailure` hears of the
    * last error.
    */
   read<T>(

@@ -340,7 +340,7 @@ class RpcLanguageServer implements LanguageServer {
     );
   }
 
-  /** Until the server has its account: it may still be fetching it, or want to be handed it. A row of docs/dev/retries.md. */
+  /** Until the server has its account: it may still be fetching it, or want to be handed it. A row of docs/dev/turn-machine.md. */
   #initializePanel(signal: AbortSignal): Promise<void> {
     const initialize = async () => {
       await this.#calls.once(

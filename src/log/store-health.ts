@@ -90,7 +90,7 @@ export class StoreHealth<Store> {
     await probe(this.#store);
   }
 
-  /** Tries the store again until it takes a write. A row of docs/dev/retries.md. */
+  /** Tries the store again until it takes a write. A row of docs/dev/turn-machine.md. */
   async #tryAgain(): Promise<void> {
     const { signal } = this.#closing;
     const { clock, events } = this.#options;

@@ -22,7 +22,7 @@ export interface AccountModel extends Model {
 /**
  * The models of an account's status, in the server's order, each UID once, each name once.
  *
- * Source: docs/dev/wire/models.md, "Model list", "Model ids".
+ * Source: docs/dev/wire/account.md, "Model list", "Model ids".
  */
 export function modelsOf(status: UserStatus, catalogue: Catalogue): readonly AccountModel[] {
   const data = status.cascadeModelConfigData;
@@ -137,7 +137,7 @@ function creditMultiplier({ creditMultiplier: multiplier, pricingType }: ClientM
   return known ? multiplier : undefined;
 }
 
-/** Listed, but refused when a message asks for them. Source: docs/dev/wire/models.md, "Listed, but not callable". */
+/** Listed, but refused when a message asks for them. Source: docs/dev/wire/account.md, "Listed, but not callable". */
 const onlyInIde: ReadonlySet<string> = new Set(["adaptive", "arena-fast", "arena-smart"]);
 
 function disabledReason(config: ClientModelConfig): string | undefined {

@@ -27,7 +27,7 @@ const pauseMs = 60_000;
 
 /**
  * The models of an agent beside the account's own list. A caller waits a limited time: the request continues in the background, and the
- * next caller gets its answer. A row of docs/dev/retries.md.
+ * next caller gets its answer. A row of docs/dev/turn-machine.md.
  */
 export class BesideList {
   readonly #clock: Clock;

@@ -2,7 +2,7 @@
  * Known names of models: UID, canonical name, vendor and label, one model a line, with tabs between. Data, not truth: the account's
  * own list decides which models exist, and the meaning of a MODEL_PRIVATE number.
  *
- * Source: docs/dev/wire/models.md.
+ * Source: docs/dev/wire/account.md.
  */
 export const catalogueLines = `
 MODEL_CHAT_3_5_TURBO	gpt-3.5-turbo	openai	GPT-3.5 Turbo

@@ -6,7 +6,7 @@ import { type ModelShape, shapeOf } from "./model-shape.ts";
  * The displayed name of a model: `claude-opus-4.7:high`. It comes from the catalogue if the UID is known there, else from a string
  * UID, else from the label. The model behind a `MODEL_PRIVATE_n` differs between accounts, so its name comes from the label alone.
  *
- * Source: docs/dev/wire/models.md, "Names and suffixes".
+ * Source: docs/dev/wire/account.md, "Names and suffixes".
  */
 export function modelName(uid: string, label: string, catalogue: Catalogue): string {
   if (isPrivate(uid)) return oneForm(catalogue.byLabel(label)?.name ?? spelled(label) ?? uid);

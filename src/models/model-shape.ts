@@ -34,7 +34,7 @@ export function parseEffort(text: string): Effort | undefined {
  * Dots, colons, blanks and underscores are hyphens; `[1m]` is `-1m`; `priority` is `fast`; words of a Claude name come
  * before its version.
  *
- * Source: docs/dev/wire/models.md, "Names and suffixes".
+ * Source: docs/dev/wire/account.md, "Names and suffixes".
  */
 export function shapeOf(text: string): ModelShape {
   const tokens = tokensOf(text);

@@ -1,7 +1,7 @@
 import type { AccountModel } from "./account-models.ts";
 import { shapeOf } from "./model-shape.ts";
 
-/** The names of families that stand for their newest model, as the vendor's own program reads them. Source: docs/dev/wire/models.md, "Short names". */
+/** The names of families that stand for their newest model, as the vendor's own program reads them. Source: docs/dev/wire/account.md, "Short names". */
 const shortNames: ReadonlySet<string> = new Set(["opus", "sonnet", "haiku", "swe", "gpt", "codex", "gemini"]);
 
 /** Smaller models, and previews of a size: the short name of a family means them only where it has nothing else. */

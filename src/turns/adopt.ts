@@ -18,7 +18,7 @@ import { loggedAnswer, reconcile } from "./reconcile.ts";
 import { Runner } from "./run.ts";
 import type { RunningTurns } from "./running-turns.ts";
 
-/** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/dev/retries.md. */
+/** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/dev/turn-machine.md. */
 const waitForIdeMs = 60_000;
 const lookEveryMs = 1_000;
 

@@ -24,29 +24,28 @@ function opensAfter(failed: FailedSeries): number {
   return (first.untilMs - failedAtMs) / 1000;
 }
 
-/** The table of docs/dev/retries.md, row by row: failure, reached, and the wait after each prompt. */
+/** The table of docs/dev/turn-machine.md, row by row: failure, reached, and the wait after each prompt. */
 function documented(): readonly (readonly [string, AnswerReach, readonly number[]])[] {
-  const page = readFileSync(new URL("../../docs/dev/retries.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../docs/dev/turn-machine.md", import.meta.url), "utf8");
   const table = page.split("## A request that failed")[1]?.split("\n## ")[0] ?? "";
-  return table
-    .split("\n")
-    .filter((line) => line.startsWith("| `"))
-    .flatMap((line) => {
-      const [codes = "", reached = "", ...waits] = line
-        .split("|")
-        .slice(1, -1)
-        .map((cell) => cell.trim());
-      const seconds = waits.map((wait) => (wait === "at once" ? 0 : Number.parseInt(wait, 10)));
-      return [...codes.matchAll(/`([a-z_]+)`/g)].map(
-        ([, code]) => [code ?? "", reached === "a part" ? "a_part" : "nothing", seconds] as const,
-      );
-    });
+  const rows = table.split("\n").filter((line) => /^\| (?:`|every other code)/.test(line));
+  const named = new Set([...rows.join("\n").matchAll(/`([a-z_]+)`/g)].map(([, code = ""]) => code));
+  const others = Object.keys(repeatRules).filter((code) => !named.has(code));
+  return rows.flatMap((line) => {
+    const [codes = "", reached = "", ...waits] = line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+    const seconds = waits.map((wait) => (wait === "at once" ? 0 : Number.parseInt(wait, 10)));
+    const ofRow = codes.startsWith("`") ? [...codes.matchAll(/`([a-z_]+)`/g)].map(([, code = ""]) => code) : others;
+    return ofRow.map((code) => [code, reached === "a part" ? "a_part" : "nothing", seconds] as const);
+  });
 }
 
 describe("the table", () => {
   const rows = documented();
 
-  test("docs/dev/retries.md has a row for each failure, with nothing sent and with a part sent", () => {
+  test("docs/dev/turn-machine.md has a row for each failure, with nothing sent and with a part sent", () => {
     const codes = Object.keys(repeatRules).flatMap((code) => [`${code} nothing`, `${code} a_part`]);
     const held = rows.filter(([code]) => code !== unusableAnswer).map(([code, reached]) => `${code} ${reached}`);
     expect(held.toSorted()).toEqual(codes.toSorted());

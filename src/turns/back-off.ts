@@ -32,7 +32,7 @@ type Rules = Readonly<
 
 /**
  * The one table of the prompts that may follow a failed turn when the same caller sends the same body again without a key. Checked
- * cell by cell against docs/dev/retries.md.
+ * cell by cell against docs/dev/turn-machine.md.
  *
  * A refusal (`quota_exhausted`, `rate_limited`, plan, policy) will not change at once, so it gets no prompt at once. A failure that a
  * restart or a login may solve gets one prompt at once.

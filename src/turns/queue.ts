@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { NewTurn } from "../log/store.ts";
 
-/** How often to check, while turns wait, whether a pause is over or a limit has changed; ms. A row of docs/dev/retries.md. */
+/** How often to check, while turns wait, whether a pause is over or a limit has changed; ms. A row of docs/dev/turn-machine.md. */
 const lookAgainMs = 1_000;
 /** Where a turn stands in the queue: 1 is next. */
 export interface QueuePlace {

@@ -60,7 +60,7 @@ interface Refusal {
  * Millrace repeats the refusal and sends no prompt. If the server reports the limit, its report says when it ends, and the server
  * is asked again. Otherwise the refusal counts for the wait that it named, 60 seconds at most. Kept by model, because another
  * model may still be included. A model that answers is no longer refused. A configured agent has a plan of its own, of which the IDE
- * knows nothing. Source: docs/dev/retries.md.
+ * knows nothing. Source: docs/dev/turn-machine.md.
  */
 export class Refusals {
   readonly #options: RefusalsOptions;

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, simulator } from "../support/world.ts";
 
-/** A search that found no IDE is not repeated for this long; ms. Source: docs/dev/retries.md, the search for running IDEs. */
+/** A search that found no IDE is not repeated for this long; ms. Source: docs/dev/turn-machine.md, the search for running IDEs. */
 const freshMs = 1_000;
 
 // a stopped process accepts connections and answers nothing, so a search waits for it

@@ -14,7 +14,7 @@ const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "n
 /**
  * Sends a prompt, once. `unknown`: the connection broke or the deadline passed, and the server may have it or not. Sent again, once,
  * only after a failure that proves that the server did not take it: "panel state not found", or a server that cannot be reached or
- * refused the CSRF token, as after a restart, where the trajectory has no trace of the prompt either; a row in `docs/dev/retries.md`.
+ * refused the CSRF token, as after a restart, where the trajectory has no trace of the prompt either; a row in `docs/dev/turn-machine.md`.
  *
  * @throws MillraceError when the server certainly did not take it; with the reason `unsent_prompt` where the second try failed so too.
  */

@@ -17,7 +17,7 @@ export type StepKind =
 
 type StepCase = NonNullable<CortexTrajectoryStep["step"]["case"]>;
 
-/** Every known step that is missing here is an effect. Source: docs/dev/wire/cascade-steps.md. */
+/** Every known step that is missing here is an effect. Source: docs/dev/wire/cascade.md. */
 const kinds: Readonly<Partial<Record<StepCase, StepKind>>> = {
   userInput: "user",
   plannerResponse: "answer",
@@ -87,7 +87,7 @@ const effectWord =
 /** Calls of reading tools whose names differ from the names of their steps. */
 const readingCalls: ReadonlySet<string> = new Set(["view_terminal"]);
 
-/** The kind of a typed step. A step that waits for a decision is an effect. Source: docs/dev/wire/cascade-steps.md. */
+/** The kind of a typed step. A step that waits for a decision is an effect. Source: docs/dev/wire/cascade.md. */
 export function stepKind(step: CortexTrajectoryStep): StepKind {
   const kind = kindWhenDone(step);
   return mayWait.has(kind) && waits(step) ? "effect" : kind;

@@ -13,7 +13,7 @@ interface Header {
 }
 
 const headerLine = /^=== MESSAGE (\d{1,9}) - (User|Assistant|Tool|System) ===\n/gm;
-/** Only an error carries a text after its marker. Source: docs/dev/wire/cascade-steps.md, "Errors". */
+/** Only an error carries a text after its marker. Source: docs/dev/wire/cascade.md, "Errors". */
 const markerBody = /^\[CORTEX_STEP_TYPE_(?:[A-Z0-9_]+\]$|ERROR_MESSAGE\]\s)/;
 
 const errorMarker = "[CORTEX_STEP_TYPE_ERROR_MESSAGE]";

@@ -60,7 +60,7 @@ export function backendOf(way: Way): Backend {
  * - The backend gets its own id of the model, and the events say the turn's.
  * - A conversation is noted before its prompt is sent, while `started` is stored. A journal that cannot be written fails no turn.
  * - If the backend turns out to be retired before a conversation exists, the turn goes the other way: no prompt was sent yet, so
- *   none is sent twice. A row of docs/dev/retries.md. Once a conversation exists, the error stays the turn's.
+ *   none is sent twice. A row of docs/dev/turn-machine.md. Once a conversation exists, the error stays the turn's.
  */
 async function* ask(
   way: Way,

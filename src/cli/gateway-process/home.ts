@@ -19,7 +19,7 @@ export interface Home {
   leave(): void;
 }
 
-/** How often it is looked whether the file is there; ms. A row of docs/dev/retries.md. */
+/** How often it is looked whether the file is there; ms. A row of docs/dev/turn-machine.md. */
 const keepEveryMs = 5_000;
 /** How long a gateway elsewhere has to answer through the file; ms. More than two looks of it. */
 const answerMs = 12_000;

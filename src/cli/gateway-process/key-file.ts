@@ -54,7 +54,7 @@ function makeKey(file: string): Secret {
   }
 }
 
-/** How often a running gateway looks for its key's file when no request asks; ms. A row of docs/dev/retries.md. */
+/** How often a running gateway looks for its key's file when no request asks; ms. A row of docs/dev/turn-machine.md. */
 const lookEveryMs = 1_000;
 
 /**

@@ -24,7 +24,7 @@ export interface PromptServers extends ServerSource {
 
 /**
  * The server for prompts: the first IDE of the discovery that may be prompted and is signed in. If the found one cannot be used any
- * more, the search is repeated once. A row of docs/dev/retries.md. The IDE that got a prompt is the IDE in use: the next prompts go there too,
+ * more, the search is repeated once. A row of docs/dev/turn-machine.md. The IDE that got a prompt is the IDE in use: the next prompts go there too,
  * also after its restart. While it is away they wait; they go to another one only where that has the same account, or where the user
  * names it.
  */

@@ -62,7 +62,7 @@ const firstMessageMs = 8_000;
 /** How long a session whose stream has ended waits for its client's last messages; ms. */
 const lastWordsMs = 100;
 
-/** How often an observer looks for new messages of the writing client. No event announces them. A row of docs/dev/retries.md; ms. */
+/** How often an observer looks for new messages of the writing client. No event announces them. A row of docs/dev/turn-machine.md; ms. */
 const lookEveryMs = 1_000;
 
 type MessageInit = NonNullable<MessageInitShape<typeof ServerMessageSchema>["response"]>;

@@ -46,7 +46,7 @@ interface KnownResult {
 /**
  * Opens the one finder of a gateway. Callers that ask during a scan share it. A result with an IDE, or with an agent that is
  * signed in, is believed for 30 s unless a call failed, its process or program is gone, or the machine slept; any other result for a
- * second. No scan runs without a caller. Rows in `docs/dev/retries.md`: discovery after a failed call.
+ * second. No scan runs without a caller. Rows in `docs/dev/turn-machine.md`: discovery after a failed call.
  */
 export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
   const { host, clock } = options;

@@ -7,7 +7,7 @@ const windsurfFlags =
   "--api_server_url https://server.self-serve.windsurf.com --run_child --enable_lsp --extension_server_port 41000 --ide_name windsurf" +
   " --random_port --workspace_id file_home_me_antigravity --codeium_dir .codeium/windsurf --windsurf_version 2.2.17 --stdin_initial_metadata";
 
-/** Command lines as they were seen. Source: docs/dev/wire/processes.md, "Arguments", "Antigravity's arguments". */
+/** Command lines as they were seen. Source: docs/dev/wire/processes.md, "Arguments". */
 const servers: readonly [string, string][] = [
   ["windsurf", `/usr/share/windsurf/resources/app/extensions/windsurf/bin/language_server_linux_x64 ${windsurfFlags}`],
   [

@@ -31,7 +31,7 @@ const blockedMs = 1_000;
 /**
  * Asks the system again whether only that process, of this user, listens on that loopback port. A credential is sent only after
  * a yes. On systems that answer at once, a busy process cannot delay the check. On systems where the check starts programs, a no
- * is checked again, twice at most, if this process was too busy to read a yes in time: a row of docs/dev/retries.md.
+ * is checked again, twice at most, if this process was too busy to read a yes in time: a row of docs/dev/turn-machine.md.
  */
 export async function verifyHolder(
   host: Host,

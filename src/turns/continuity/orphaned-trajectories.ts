@@ -44,7 +44,7 @@ export interface OrphanedTrajectoriesOptions {
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
 }
 
-/** The pause between two looks, the most refusals of an IDE, and the pauses between two tries of one trajectory. A row of docs/dev/retries.md. */
+/** The pause between two looks, the most refusals of an IDE, and the pauses between two tries of one trajectory. A row of docs/dev/turn-machine.md. */
 const lookEveryMs = 15_000;
 const mostRefusals = 5;
 const firstPauseMs = 60_000;

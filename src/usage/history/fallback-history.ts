@@ -7,7 +7,7 @@ import type { UsageHistory } from "./history.ts";
 import { keptDays } from "./retention.ts";
 import { openHistory } from "./sqlite-history.ts";
 
-/** How often a history that failed is tried again; ms. A row of docs/dev/retries.md. */
+/** How often a history that failed is tried again; ms. A row of docs/dev/turn-machine.md. */
 const healEveryMs = 5_000;
 /** The most entries that are kept in memory; the oldest is dropped first. */
 const mostKept = 50_000;

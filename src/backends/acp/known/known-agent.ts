@@ -32,7 +32,7 @@ export interface KnownAgent {
   readonly servesSince?: string;
   /**
    * Its sessions in one folder share their MCP servers by name: the newest one's server gets the calls of all. So each session with the
-   * client's tools needs a folder of its own. Source: docs/dev/wire/acp-tools.md, "The server of a session".
+   * client's tools needs a folder of its own. Source: docs/dev/wire/acp-measured.md, "The server of a session".
    */
   readonly sharesServers?: true;
   /** What its sessions leave on disk, where we can tell it from what is its owner's. */

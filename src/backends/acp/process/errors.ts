@@ -199,7 +199,7 @@ export function titlesFreely(agent: string): MillraceError {
 
 /**
  * Does `work` once more where the agent's process ended meanwhile, or was killed while it started. `work` must not send a prompt.
- * A row of docs/dev/retries.md.
+ * A row of docs/dev/turn-machine.md.
  */
 export async function twiceIfKilled<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -15,7 +15,7 @@ import { socketAddress } from "./socket-address.ts";
  * A door is a file in a private folder, by which two programs of one user find each other. It is a Unix socket, and its folder's mode
  * keeps other users out. Node has no such sockets on Windows, and no folder protects a pipe: anybody may list the names of pipes, connect
  * to one, and listen under the name of one that is gone. There the file holds a pipe's name and a secret, and both sides prove that they
- * know the secret before they say anything else. Source: docs/dev/wire/pipes.md, "The handshake".
+ * know the secret before they say anything else. Source: docs/dev/wire/processes.md, "The handshake".
  */
 
 /** How this system's doors are made. */

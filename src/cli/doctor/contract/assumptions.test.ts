@@ -16,12 +16,6 @@ const all: readonly Omit<Assumption<never>, "check">[] = [
   ...toolAssumptions,
 ];
 
-test("docs/dev/discovery.md lists every assumption as it is checked, and no other", () => {
-  const page = readFileSync(join(docs, "discovery.md"), "utf8");
-  const rows = page.split("\n").filter((line) => /^- `(?:server|agent)\./.test(line));
-  expect(rows).toEqual(all.map(({ id, sentence, certainty }) => `- \`${id}\` (${certainty}): ${sentence}`));
-});
-
 test.each(all.map(({ id, source }) => [id, source] as const))(
   "what %s names is a heading of docs/dev/wire",
   (_, source) => {

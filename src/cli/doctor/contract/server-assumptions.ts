@@ -90,7 +90,7 @@ export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
   {
     id: "server.steps",
     sentence: "A build that has StartCascade returns typed steps.",
-    source: "cascade-steps.md, Kinds of steps",
+    source: "cascade.md, Kinds of steps",
     certainty: "several sources",
     check: ({ capabilities }) =>
       withCascade(capabilities, ({ steps }) => judged(steps, steps ? "the call is there" : "the call is missing")),
@@ -98,7 +98,7 @@ export const serverAssumptions: readonly Assumption<ServerObservation>[] = [
   {
     id: "server.transcript",
     sentence: "A build that has StartCascade returns the transcript of a conversation.",
-    source: "cascade-steps.md, The text of a turn",
+    source: "cascade.md, Transcript",
     certainty: "several sources",
     check: ({ capabilities }) =>
       withCascade(capabilities, ({ transcript }) =>
