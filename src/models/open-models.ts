@@ -9,7 +9,7 @@ import type { AgentSource } from "./beside-list.ts";
 import { createCatalogue } from "./catalogue.ts";
 import { KeptList } from "./kept-list.ts";
 import type { ModelLifecycle } from "./lifecycle.ts";
-import type { Model, Models } from "./model.ts";
+import { type Model, type Models, priceOf } from "./model.ts";
 import { nameOfUid } from "./model-name.ts";
 import { refuseLongName, resolveModel } from "./resolve.ts";
 
@@ -38,6 +38,8 @@ export interface OpenModels extends Models {
   isOnlyAgents(uid: string, signal: AbortSignal): Promise<boolean>;
   /** How much a model takes, as the last lists say; undefined where they do not. Sends no request. */
   readonly contextTokens: (uid: string) => number | undefined;
+  /** The price of one prompt in credits, as the last lists say; undefined where they do not. Sends no request. */
+  readonly priceOf: (uid: string) => number | undefined;
   /** The models of the last lists that cost nothing and can be called. Sends no request. */
   free(): readonly Model[];
 }
@@ -132,7 +134,11 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
       }
     },
     contextTokens: (uid) => known().find((model) => model.uid === uid)?.contextTokens,
-    free: () => known().filter((model) => isFree(model) && model.disabledReason === undefined),
+    priceOf(uid) {
+      const model = known().find((one) => one.uid === uid);
+      return model && priceOf(model);
+    },
+    free: () => known().filter((model) => priceOf(model) === 0 && model.disabledReason === undefined),
     nameOf(uid) {
       const name = known().find((model) => model.uid === uid)?.name;
       return name ?? (uid.includes("/") ? uid : nameOfUid(uid, catalogue));
@@ -203,8 +209,4 @@ function noneLists(
 /** Whether no account is signed in to the IDE's vendor here, or its server has no models left: the other models can still be used. */
 function hasNoAccount(error: unknown): boolean {
   return isWithoutIde(error) || (isMillraceError(error) && error.code === "backend_retired");
-}
-
-function isFree({ creditMultiplier, costTier }: Model): boolean {
-  return creditMultiplier === undefined ? costTier === "free" : creditMultiplier === 0;
 }
