@@ -20,8 +20,8 @@ export interface ModelsOptions {
   /** The youngest list that an unknown name makes us ask for again, in ms. */
   readonly doubtMs?: number;
   readonly events?: EventSink<ModelLifecycle>;
-  /** The user's default model, by any of its names: it is the default in place of the account's, where the list has it. */
-  readonly preferred?: string | undefined;
+  /** The user's default model now, by any of its names: it is the default in place of the account's, where the list has it. */
+  readonly preferred?: () => string | undefined;
 }
 
 /** Where the lists of models come from. */
@@ -55,7 +55,7 @@ interface KnownAgent {
 
 /** The models that requests can name: the account's, and `<agent>/<model>` of each configured agent. */
 export function openModels(sources: ModelSources, options: ModelsOptions): OpenModels {
-  const { clock, keepMs = 300_000, doubtMs = 10_000, events, preferred } = options;
+  const { clock, keepMs = 300_000, doubtMs = 10_000, events, preferred = () => undefined } = options;
   const catalogue = createCatalogue();
   const account = new AccountCatalogue({ account: sources.account, names: catalogue, clock, keepMs, doubtMs, events });
   const agents = (sources.agents ?? []).map((source): KnownAgent => {
@@ -122,7 +122,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
       const others = agentModels(maxAgeMs, signal);
       others.catch(() => {}); // awaited below, unless the account fails first
       try {
-        return withDefault([...(await account.list(refresh, signal)), ...(await others)], preferred);
+        return withDefault([...(await account.list(refresh, signal)), ...(await others)], preferred());
       } catch (error) {
         const listed = hasNoAccount(error) ? await others : [];
         const lacks = agents.flatMap((agent) =>
@@ -130,7 +130,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
         );
         if (listed.length === 0)
           throw lacks.length > 0 && hasNoAccount(error) ? noneLists(lacks, error as MillraceError) : error; // `hasNoAccount`
-        return withDefault(listed, preferred);
+        return withDefault(listed, preferred());
       }
     },
     contextTokens: (uid) => known().find((model) => model.uid === uid)?.contextTokens,
