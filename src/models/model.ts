@@ -29,6 +29,11 @@ export interface Model {
   readonly backend: ModelBackend | undefined;
 }
 
+/** A model's price in credits for one prompt; undefined where the list does not say. */
+export function priceOf(model: Partial<Pick<Model, "costTier" | "creditMultiplier">>): number | undefined {
+  return model.costTier === "free" ? 0 : model.creditMultiplier;
+}
+
 /** How a name was understood. */
 export interface Resolution {
   readonly model: Model;

@@ -8,7 +8,7 @@ import { openModels } from "./open-models.ts";
 
 const never = new AbortController().signal;
 
-function account(preferred?: string) {
+function account(preferred: () => string | undefined = () => undefined) {
   const clock = new FakeClock();
   const state = { asked: 0, models: fakeModels, failure: undefined as Error | undefined };
   const models = openModels(
@@ -25,13 +25,18 @@ function account(preferred?: string) {
 }
 
 describe("the list of models", () => {
-  it("has the user's default as its only one, by any name of it; a name of no model changes nothing", async () => {
-    const defaults = async (preferred: string) =>
-      (await account(preferred).models.list({ refresh: false }, never)).flatMap((model) =>
-        model.isDefault ? [model.name] : [],
-      );
-    expect(await defaults("opus-4.7")).toEqual(["claude-opus-4.7:medium"]);
-    expect(await defaults("no such model")).toEqual(await defaults(""));
+  it("has the user's default of this moment as its only one, by any name of it; a name of no model changes nothing", async () => {
+    let preferred = "opus-4.7";
+    const { models } = account(() => preferred);
+    const defaults = async () =>
+      (await models.list({ refresh: false }, never)).flatMap((model) => (model.isDefault ? [model.name] : []));
+    expect(await defaults()).toEqual(["claude-opus-4.7:medium"]);
+    preferred = "gpt-5.5";
+    expect(await defaults()).toEqual(["gpt-5.5:high"]);
+    preferred = "no such model";
+    const unchanged = await defaults();
+    preferred = "";
+    expect(await defaults()).toEqual(unchanged);
   });
 
   it("is asked for once by all together, and believed for five minutes", async () => {

@@ -9,7 +9,7 @@ import type { AgentSource } from "./beside-list.ts";
 import { createCatalogue } from "./catalogue.ts";
 import { KeptList } from "./kept-list.ts";
 import type { ModelLifecycle } from "./lifecycle.ts";
-import type { Model, Models } from "./model.ts";
+import { type Model, type Models, priceOf } from "./model.ts";
 import { nameOfUid } from "./model-name.ts";
 import { refuseLongName, resolveModel } from "./resolve.ts";
 
@@ -20,8 +20,8 @@ export interface ModelsOptions {
   /** The youngest list that an unknown name makes us ask for again, in ms. */
   readonly doubtMs?: number;
   readonly events?: EventSink<ModelLifecycle>;
-  /** The user's default model, by any of its names: it is the default in place of the account's, where the list has it. */
-  readonly preferred?: string | undefined;
+  /** The user's default model now, by any of its names: it is the default in place of the account's, where the list has it. */
+  readonly preferred?: () => string | undefined;
 }
 
 /** Where the lists of models come from. */
@@ -38,6 +38,8 @@ export interface OpenModels extends Models {
   isOnlyAgents(uid: string, signal: AbortSignal): Promise<boolean>;
   /** How much a model takes, as the last lists say; undefined where they do not. Sends no request. */
   readonly contextTokens: (uid: string) => number | undefined;
+  /** The price of one prompt in credits, as the last lists say; undefined where they do not. Sends no request. */
+  readonly priceOf: (uid: string) => number | undefined;
   /** The models of the last lists that cost nothing and can be called. Sends no request. */
   free(): readonly Model[];
 }
@@ -53,7 +55,7 @@ interface KnownAgent {
 
 /** The models that requests can name: the account's, and `<agent>/<model>` of each configured agent. */
 export function openModels(sources: ModelSources, options: ModelsOptions): OpenModels {
-  const { clock, keepMs = 300_000, doubtMs = 10_000, events, preferred } = options;
+  const { clock, keepMs = 300_000, doubtMs = 10_000, events, preferred = () => undefined } = options;
   const catalogue = createCatalogue();
   const account = new AccountCatalogue({ account: sources.account, names: catalogue, clock, keepMs, doubtMs, events });
   const agents = (sources.agents ?? []).map((source): KnownAgent => {
@@ -120,7 +122,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
       const others = agentModels(maxAgeMs, signal);
       others.catch(() => {}); // awaited below, unless the account fails first
       try {
-        return withDefault([...(await account.list(refresh, signal)), ...(await others)], preferred);
+        return withDefault([...(await account.list(refresh, signal)), ...(await others)], preferred());
       } catch (error) {
         const listed = hasNoAccount(error) ? await others : [];
         const lacks = agents.flatMap((agent) =>
@@ -128,11 +130,15 @@ export function openModels(sources: ModelSources, options: ModelsOptions): OpenM
         );
         if (listed.length === 0)
           throw lacks.length > 0 && hasNoAccount(error) ? noneLists(lacks, error as MillraceError) : error; // `hasNoAccount`
-        return withDefault(listed, preferred);
+        return withDefault(listed, preferred());
       }
     },
     contextTokens: (uid) => known().find((model) => model.uid === uid)?.contextTokens,
-    free: () => known().filter((model) => isFree(model) && model.disabledReason === undefined),
+    priceOf(uid) {
+      const model = known().find((one) => one.uid === uid);
+      return model && priceOf(model);
+    },
+    free: () => known().filter((model) => priceOf(model) === 0 && model.disabledReason === undefined),
     nameOf(uid) {
       const name = known().find((model) => model.uid === uid)?.name;
       return name ?? (uid.includes("/") ? uid : nameOfUid(uid, catalogue));
@@ -203,8 +209,4 @@ function noneLists(
 /** Whether no account is signed in to the IDE's vendor here, or its server has no models left: the other models can still be used. */
 function hasNoAccount(error: unknown): boolean {
   return isWithoutIde(error) || (isMillraceError(error) && error.code === "backend_retired");
-}
-
-function isFree({ creditMultiplier, costTier }: Model): boolean {
-  return creditMultiplier === undefined ? costTier === "free" : creditMultiplier === 0;
 }

@@ -92,6 +92,9 @@ export const spendSchema = z.object({
   unknown_turns: z.number(),
   credits: z.number(),
   credits_known_turns: z.number(),
+  /** Credits of further turns by the price list, because the IDE reported none, and how many turns these are. */
+  credits_estimated: z.number().default(0),
+  credits_estimated_turns: z.number().default(0),
   duration_ms: z.number(),
   mean_first_token_ms: maybeNumber,
 });
@@ -292,6 +295,8 @@ export function encodeSpend(spend: Spend, nameOf: NameOf): SpendEnvelope {
     unknown_turns: spend.unknownTurns,
     credits: spend.creditsHundredths / 100,
     credits_known_turns: spend.creditsKnownTurns,
+    credits_estimated: spend.estimatedHundredths / 100,
+    credits_estimated_turns: spend.pricedTurns,
     duration_ms: spend.durationMs,
     mean_first_token_ms: spend.firstTokenMs ?? null,
   };

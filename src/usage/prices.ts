@@ -1,12 +1,5 @@
 import type { SpendEnvelope } from "./envelope.ts";
-
-/** What one prompt to a model costs by the IDE's price list, in credits; undefined where the list does not say. By UID. */
-export type Prices = ReadonlyMap<string, number>;
-
-/** A model's price in credits; undefined where the list does not say. */
-export function priceOf(tier: string | null | undefined, multiplier: number | null | undefined): number | undefined {
-  return tier === "free" ? 0 : (multiplier ?? undefined);
-}
+import type { TurnRowEnvelope } from "./turn-page-envelope.ts";
 
 /** Credits, and whether they come from the price list because the IDE reported none. */
 export interface Credits {
@@ -14,35 +7,34 @@ export interface Credits {
   readonly isEstimated: boolean;
 }
 
-/** What a turn cost: as reported, else by the price list. Nothing is estimated of one that failed: its prompt may not have counted. */
-export function creditsOf(
-  turn: { readonly model: string; readonly status: string; readonly credits: number | null },
-  prices: Prices,
-): Credits | undefined {
-  if (turn.credits !== null) return { value: turn.credits, isEstimated: false };
-  const price = turn.status === "failed" ? undefined : prices.get(turn.model);
-  return price === undefined ? undefined : { value: price, isEstimated: true };
+/** What a turn cost; undefined where nobody knows. */
+export function creditsOf(turn: Pick<TurnRowEnvelope, "credits" | "credits_estimated">): Credits | undefined {
+  const value = turn.credits ?? turn.credits_estimated;
+  return value === null ? undefined : { value, isEstimated: turn.credits === null };
 }
 
-/** What the turns of one model cost: those whose credits the IDE did not report by the price list. */
-export function creditsOfModel(spend: SpendEnvelope, prices: Prices): Credits | undefined {
-  const unknown = Math.max(0, spend.turns - spend.failed - spend.credits_known_turns);
-  const price = prices.get(spend.key ?? "");
-  if (unknown === 0 || price === undefined)
-    return spend.credits_known_turns === 0 ? undefined : { value: spend.credits, isEstimated: false };
-  return { value: spend.credits + unknown * price, isEstimated: true };
-}
-
-/** What the turns of several models cost; `isPart` where the price of some is not known. */
-export function creditsOfModels(
-  spends: readonly SpendEnvelope[],
-  prices: Prices,
+/** What turns cost together; `isPart` where nobody knows it of some that did not fail. Undefined where nobody knows it of any. */
+export function creditsOfAll(
+  spends: readonly Pick<
+    SpendEnvelope,
+    "turns" | "failed" | "credits" | "credits_known_turns" | "credits_estimated" | "credits_estimated_turns"
+  >[],
 ): (Credits & { readonly isPart: boolean }) | undefined {
-  const known = spends.flatMap((spend) => creditsOfModel(spend, prices) ?? []);
-  if (known.length === 0) return undefined;
+  const sum = (of: (spend: (typeof spends)[number]) => number) => spends.reduce((total, spend) => total + of(spend), 0);
+  const estimated = sum((spend) => spend.credits_estimated_turns);
+  const known = estimated + sum((spend) => spend.credits_known_turns);
+  if (known === 0) return undefined;
   return {
-    value: known.reduce((sum, { value }) => sum + value, 0),
-    isEstimated: known.some(({ isEstimated }) => isEstimated),
-    isPart: known.length < spends.length,
+    value: sum((spend) => spend.credits + spend.credits_estimated),
+    isEstimated: estimated > 0,
+    isPart: known < sum((spend) => spend.turns - spend.failed),
   };
+}
+
+/** `4`, `~4` where the price list says it, `≥~4` where nobody knows it of some turns. */
+export function creditsInWords(
+  { value, isEstimated, isPart }: Credits & { readonly isPart?: boolean },
+  spell: (value: number) => string = (count) => count.toLocaleString("en", { maximumFractionDigits: 2 }),
+): string {
+  return `${isPart === true ? "≥" : ""}${isEstimated ? "~" : ""}${spell(value)}`;
 }

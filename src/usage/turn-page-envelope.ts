@@ -28,6 +28,8 @@ const turnRowSchema = z.object({
   ide: z.string().nullable(),
   tokens: z.object({ in: z.number(), out: z.number(), estimated: z.boolean() }).nullable(),
   credits: maybeNumber,
+  /** By the price list, where the IDE reported no credits. */
+  credits_estimated: maybeNumber.default(null),
   first_token_ms: maybeNumber,
   duration_ms: z.number(),
   status: z.enum(["finished", "failed", "cancelled"]),
@@ -125,7 +127,7 @@ function encodeTotals(totals: TurnTotals): z.infer<typeof totalsSchema> {
 }
 
 function encodeRow(turn: TurnUse, nameOf: (uid: string) => string): TurnRowEnvelope {
-  const { promptTokens, completionTokens, thinkingTokens, tokenSource, creditsHundredths } = turn;
+  const { promptTokens, completionTokens, thinkingTokens, tokenSource, creditsHundredths, estimatedHundredths } = turn;
   return {
     id: turn.turnId,
     created_at: iso(turn.startedAtMs),
@@ -141,6 +143,7 @@ function encodeRow(turn: TurnUse, nameOf: (uid: string) => string): TurnRowEnvel
         ? null
         : { in: promptTokens, out: completionTokens + thinkingTokens, estimated: tokenSource === "estimated" },
     credits: creditsHundredths === undefined ? null : creditsHundredths / 100,
+    credits_estimated: estimatedHundredths === undefined ? null : estimatedHundredths / 100,
     first_token_ms: turn.firstTokenMs ?? null,
     duration_ms: Math.max(0, turn.endedAtMs - turn.startedAtMs),
     status: turn.outcome,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Emitter } from "../base/emitter.ts";
+import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { until } from "../base/wait.fake.ts";
 import { asking, type FakeTurns, fakeTurns } from "../turns/turns.fake.ts";
@@ -60,6 +61,28 @@ describe("the usage recorder", () => {
       outcome: "finished",
     });
     expect(problems).toEqual([]);
+  });
+
+  it("notes the price of a turn where the IDE reports no credits, unless it failed", async () => {
+    const prices = new Map([["some-model", 1.5]]);
+    recorder = openUsageRecorder({ turns: fake.turns, meter, events, priceOf: (uid) => prices.get(uid) });
+    const start = async (fingerprint: string) => {
+      const { turnId } = await fake.turns.start(asking({ fingerprint }), never);
+      recorder.watch(turnId);
+      await until(() => fake.backend.answers.filter(({ closed }) => !closed).length === 1);
+      return turnId;
+    };
+    const recorded = async (turnId: TurnId) => {
+      await until(() => history.turn(turnId) !== undefined);
+      return history.turn(turnId);
+    };
+    const priced = await start("a");
+    fake.backend.last.finish("a");
+    expect(await recorded(priced)).toMatchObject({ creditsHundredths: undefined, estimatedHundredths: 150 });
+    const failed = await start("b");
+    fake.backend.last.emit({ type: "failed", error: new MillraceError("upstream_failed", "It broke.").toRecord() });
+    fake.backend.last.end();
+    expect(await recorded(failed)).not.toHaveProperty("estimatedHundredths");
   });
 
   it("catches up with turns that ended while none ran, and counts none twice", async () => {

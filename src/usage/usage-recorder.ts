@@ -36,10 +36,12 @@ export function openUsageRecorder(options: {
   readonly events: EventSink<UsageLifecycle>;
   /** Gives a model's current name by its UID. */
   readonly nameOf?: (uid: string) => string;
+  /** Gives a model's price for one prompt, in credits, by its UID; undefined if unknown. */
+  readonly priceOf?: (uid: string) => number | undefined;
   /** The name of a caller's key; undefined if unknown. */
   readonly keyOf?: (caller: string) => string | undefined;
 }): UsageRecorder {
-  const { turns, meter, events, nameOf, keyOf } = options;
+  const { turns, meter, events, nameOf, priceOf, keyOf } = options;
   const stopping = new AbortController();
   const watched = new Map<TurnId, Promise<void>>();
   const gathered: { readonly turn: FinishedTurn; readonly written: PromiseWithResolvers<void> }[] = [];
@@ -73,10 +75,14 @@ export function openUsageRecorder(options: {
     const turn = finishedTurn(found);
     if (turn === undefined) return;
     const key = keyOf?.(found.caller);
+    // A prompt that failed may not have counted.
+    const hasEstimate = turn.creditsHundredths === undefined && turn.outcome !== "failed";
+    const price = hasEstimate ? priceOf?.(turn.model) : undefined;
     const row = {
       ...turn,
       ...(nameOf === undefined ? {} : { modelName: nameOf(turn.model) }),
       ...(key === undefined ? {} : { key }),
+      ...(price === undefined ? {} : { estimatedHundredths: Math.round(price * 100) }),
     };
     await gather(row, alone);
   }

@@ -60,10 +60,15 @@ test("a chat tells in JSON what it used, takes the default model of the configur
     tokens: { in: expect.any(Number), out: expect.any(Number) },
   });
   const { turn } = JSON.parse(stdout) as { readonly turn: string };
+  const changed = await millrace(["config", "set", "model", "gpt-5.5"], { home });
+  expect(changed.stderr).toContain("use it at once");
+  expect(JSON.parse((await millrace(["chat", "--json", "hello"], { home })).stdout)).toMatchObject({
+    model: expect.stringMatching(/^gpt-5\.5/),
+  });
   const opus = await millrace(["chat", "--json", "-m", "opus", "hello"], { home });
   expect(JSON.parse(opus.stdout)).toMatchObject({ model: "claude-opus-4.7:medium" });
   const found = await millrace(["tail", "--search", "2, 3"], { home });
-  expect(found).toMatchObject({ code: 0, stderr: "Searched 2 turns.\n" });
+  expect(found).toMatchObject({ code: 0, stderr: "Searched 3 turns.\n" });
   expect(found.stdout.split("\n")[1]).toMatch(new RegExp(`^${turn.slice(-8)} `));
   expect((await millrace(["models", "--json", "--sort", "cost"], { home })).stdout).toContain('"credits_this_week": 1');
   await millrace(["stop"], { home });

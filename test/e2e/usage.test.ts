@@ -53,6 +53,25 @@ describe("the meter, with real processes and no gateway", () => {
     expect((await usage(apart)).stdout).toMatch(/Without Millrace.*\nproject +calls .*\n\/loom +1 /);
   });
 
+  it("takes credits from the price list where the IDE reports none, the same in a command and in its JSON", async () => {
+    const { home, ide, client, served } = await world({
+      simulator: { profile: "devin-3", plan: { shape: "percent" } },
+    });
+    await client.chat.completions.create({
+      model: "claude-opus-5:high",
+      messages: [{ role: "user", content: "count to 3" }],
+    });
+    const headers = { authorization: `Bearer ${served.key}` };
+    const answered = async (by: string) => (await fetch(`${served.url}/v1/usage?by=${by}`, { headers })).json();
+    const row = { turns: 1, credits: 0, credits_known_turns: 0, credits_estimated: 12, credits_estimated_turns: 1 };
+    for (const by of ["client", "project", "model", "day"])
+      await expect.poll(() => answered(by)).toMatchObject({ data: [row] });
+    const page = await (await fetch(`${served.url}/dashboard/api/usage/turns`, { headers })).json();
+    expect(page).toMatchObject({ data: [{ credits: null, credits_estimated: 12 }] });
+    const env = { MILLRACE_IDE_ONLY_HOME: ide.home };
+    expect((await millrace(["usage", "--by", "client"], { home, env })).stdout).toMatch(/ ~12\b/);
+  });
+
   it("takes the plan that a stand-in saved for a stand-in's, and not once it is gone", async () => {
     const home = temporaryHome();
     const plan = { used: 40, usedWeekly: 40 };

@@ -15,6 +15,7 @@ it("writes turns as CSV, with what is not known empty and no cell that a spreads
       api: "openai-chat",
       tokens: null,
       credits: 1.5,
+      credits_estimated: null,
       first_token_ms: null,
       duration_ms: 1000,
       status: "failed",
@@ -24,7 +25,7 @@ it("writes turns as CSV, with what is not known empty and no cell that a spreads
   const [header, row, end] = text.split("\r\n");
   expect(header?.split(",").slice(0, 5)).toEqual(["id", "created_at", "ended_at", "client", "project"]);
   expect(row).toBe(
-    `turn_1,2026-02-24T12:00:00.000Z,2026-02-24T12:00:01.000Z,'=cmd(),"a, ""b""",uid,name,openai-chat,,,,1.5,,1000,failed,quota_exhausted`,
+    `turn_1,2026-02-24T12:00:00.000Z,2026-02-24T12:00:01.000Z,'=cmd(),"a, ""b""",uid,name,openai-chat,,,,1.5,,,1000,failed,quota_exhausted`,
   );
   expect(end).toBe("");
 });

@@ -13,6 +13,7 @@ const header = [
   "tokens_out",
   "tokens_estimated",
   "credits",
+  "credits_estimated",
   "first_token_ms",
   "duration_ms",
   "status",

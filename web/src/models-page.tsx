@@ -2,11 +2,11 @@ import type { ComponentChildren } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import type { SpendEnvelope } from "../../src/usage/envelope.ts";
-import { creditsOfModels, type Prices } from "../../src/usage/prices.ts";
+import { creditsOfAll } from "../../src/usage/prices.ts";
 import { api } from "./api.ts";
 import { familiesOf, type Model, rangeOf, sortedBy } from "./model-families.ts";
 import { Choice, CopyButton, Loaded } from "./parts.tsx";
-import { creditsInWords, PricesOfModels } from "./prices.ts";
+import { creditsInWords, type Prices, PricesOfModels } from "./prices.ts";
 import { useTitle } from "./title.ts";
 import { type DataState, useData, useNow } from "./use-data.ts";
 import { When } from "./when.tsx";
@@ -94,10 +94,10 @@ function columnsOf(
     {
       title: "This week",
       look: "number",
-      of: (models) => weekInWords(spendsOf(models), prices),
+      of: (models) => weekInWords(spendsOf(models)),
       sort: (models) => {
         const spends = spendsOf(models);
-        return spends.length === 0 ? undefined : (creditsOfModels(spends, prices)?.value ?? 0);
+        return spends.length === 0 ? undefined : (creditsOfAll(spends)?.value ?? 0);
       },
       first: "desc",
     },
@@ -134,10 +134,10 @@ function Used({ at }: { readonly at: string }) {
 }
 
 /** `~12 credits`, and of how many turns; turns alone where no price is known. */
-function weekInWords(spends: readonly SpendEnvelope[], prices: Prices): ComponentChildren | undefined {
+function weekInWords(spends: readonly SpendEnvelope[]): ComponentChildren | undefined {
   if (spends.length === 0) return undefined;
   const turns = spends.reduce((sum, spend) => sum + spend.turns, 0);
-  const credits = creditsOfModels(spends, prices);
+  const credits = creditsOfAll(spends);
   const words = `${count(turns)} ${turns === 1 ? "turn" : "turns"}`;
   if (credits === undefined) return words;
   return (

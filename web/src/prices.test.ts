@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { creditsOf, creditsOfModel } from "../../src/usage/prices.ts";
+import { creditsOf, creditsOfAll } from "../../src/usage/prices.ts";
 import { creditsInWords, pricesOf } from "./prices.ts";
 
 const model = (uid: string, credit_multiplier: number | null, cost_tier: "free" | null = null) => ({
@@ -19,53 +19,35 @@ const model = (uid: string, credit_multiplier: number | null, cost_tier: "free" 
   disabled_reason: null,
   last_used_at: null,
 });
-const prices = pricesOf({
-  object: "list",
-  data: [model("opus", 4), model("swe", 1, "free"), model("new", null)],
+
+it("a model costs what the price list says, and nothing where its tier is free", () => {
+  const data = [model("opus", 4), model("swe", 1, "free"), model("new", null)];
+  expect([...pricesOf({ object: "list", data })]).toEqual([
+    ["opus", 4],
+    ["swe", 0],
+  ]);
 });
 
 it("credits are the IDE's own where it reported them, else by the price list and marked, else unknown", () => {
-  const cost = (uid: string, credits: number | null, status = "finished") => {
-    const known = creditsOf({ model: uid, status, credits }, prices);
+  const cost = (credits: number | null, credits_estimated: number | null) => {
+    const known = creditsOf({ credits, credits_estimated });
     return known && creditsInWords(known);
   };
-  expect(cost("opus", 3.5)).toBe("3.5");
-  expect(cost("opus", null)).toBe("~4");
-  expect(cost("swe", null)).toBe("~0");
-  expect(cost("new", null)).toBeUndefined();
-  expect(cost("gone", null)).toBeUndefined();
-  expect(cost("opus", null, "failed")).toBeUndefined();
+  expect(cost(3.5, null)).toBe("3.5");
+  expect(cost(null, 4)).toBe("~4");
+  expect(cost(null, 0)).toBe("~0");
+  expect(cost(null, null)).toBeUndefined();
 });
 
-it("a model's credits count each turn once", () => {
-  const spend = (part: object) => ({
-    key: "opus",
-    name: "opus",
-    turns: 10,
-    finished: 8,
-    failed: 2,
-    cancelled: 0,
-    credits: 0,
-    credits_known_turns: 0,
-    prompt_tokens: 0,
-    completion_tokens: 0,
-    thinking_tokens: 0,
-    cached_prompt_tokens: 0,
-    estimated_tokens: 0,
-    estimated_turns: 0,
-    unknown_turns: 0,
-    mean_first_token_ms: null,
-    duration_ms: 0,
-    ...part,
-  });
-  expect(creditsOfModel(spend({}), prices)).toEqual({ value: 32, isEstimated: true });
-  expect(creditsOfModel(spend({ credits: 12, credits_known_turns: 3 }), prices)).toEqual({
-    value: 32,
-    isEstimated: true,
-  });
-  expect(creditsOfModel(spend({ credits: 12, credits_known_turns: 10 }), prices)).toEqual({
-    value: 12,
-    isEstimated: false,
-  });
-  expect(creditsOfModel(spend({ key: "gone" }), prices)).toBeUndefined();
+it("a sum of credits says what is estimated, and that some turns are missing; one that failed is not missing", () => {
+  const none = { credits: 0, credits_known_turns: 0, credits_estimated: 0, credits_estimated_turns: 0 };
+  const sum = (...spends: readonly Partial<Parameters<typeof creditsOfAll>[0][number]>[]) => {
+    const known = creditsOfAll(spends.map((part) => ({ turns: 10, failed: 2, ...none, ...part })));
+    return known && creditsInWords(known);
+  };
+  expect(sum({})).toBeUndefined();
+  expect(sum({ credits: 12, credits_known_turns: 8 })).toBe("12");
+  expect(sum({ credits_estimated: 32, credits_estimated_turns: 8 })).toBe("~32");
+  expect(sum({ credits: 12, credits_known_turns: 3, credits_estimated: 20, credits_estimated_turns: 5 })).toBe("~32");
+  expect(sum({ credits: 12, credits_known_turns: 8 }, {})).toBe("≥12");
 });

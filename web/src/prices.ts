@@ -1,20 +1,22 @@
 import { createContext } from "preact";
 import type { ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
-import { type Credits, type Prices, priceOf } from "../../src/usage/prices.ts";
+import { priceOf } from "../../src/models/model.ts";
+import { creditsInWords as spellCredits } from "../../src/usage/prices.ts";
 import { count } from "./words.ts";
+
+/** What one prompt to a model costs by the IDE's price list, in credits, by UID; without those whose price it does not say. */
+export type Prices = ReadonlyMap<string, number>;
 
 export const PricesOfModels = createContext<Prices>(new Map());
 
 export function pricesOf(models: ModelsEnvelope | undefined): Prices {
   return new Map(
     (models?.data ?? []).flatMap(({ uid, credit_multiplier, cost_tier }) => {
-      const price = priceOf(cost_tier, credit_multiplier);
+      const price = priceOf({ costTier: cost_tier ?? undefined, creditMultiplier: credit_multiplier ?? undefined });
       return price === undefined ? [] : [[uid, price] as const];
     }),
   );
 }
 
-/** `4`, `~4` where it is estimated, `≥ ~4` where the price of some is not known. */
-export function creditsInWords({ value, isEstimated, isPart }: Credits & { readonly isPart?: boolean }): string {
-  return `${isPart === true ? "≥ " : ""}${isEstimated ? "~" : ""}${count(value)}`;
-}
+/** `~4`, with the reader's own separators. */
+export const creditsInWords = (credits: Parameters<typeof spellCredits>[0]) => spellCredits(credits, count);

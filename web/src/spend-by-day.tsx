@@ -1,10 +1,9 @@
-import { useContext, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 import { type PageQuery, rangeOf, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { useTurnEnd } from "./live-turns.ts";
 import { Choice, Loaded, Section } from "./parts.tsx";
-import { PricesOfModels } from "./prices.ts";
 import { axisEnd, firstMeasure, type Measure, type Stacks, stacksOf, trendsOf } from "./stacks.ts";
 import { useData } from "./use-data.ts";
 import { count, instantInWords, shortCount, spanInWords } from "./words.ts";
@@ -19,8 +18,7 @@ export function SpendByDay({ asked }: { readonly asked: PageQuery }) {
   );
   const { data } = state;
   useTurnEnd(state.reload);
-  const prices = useContext(PricesOfModels);
-  const first = data === undefined ? "turns" : firstMeasure(data, prices);
+  const first = data === undefined ? "turns" : firstMeasure(data);
   const measures = first === "credits" ? (["credits", "turns", "tokens"] as const) : (["turns", "tokens"] as const);
   const measure = chosen ?? first;
   return (
@@ -74,7 +72,7 @@ function behind(asked: PageQuery, part: string): string {
 
 function Days(props: { readonly usage: UsageDaysEnvelope; readonly measure: Measure; readonly asked: PageQuery }) {
   const { usage, measure, asked } = props;
-  const stacks = stacksOf(usage, measure, useContext(PricesOfModels));
+  const stacks = stacksOf(usage, measure);
   const trends = trendsOf(usage);
   const [place, setPlace] = useState<number>();
   if (stacks.total === 0) return <p class="card muted">{`No ${measure} in this time.`}</p>;

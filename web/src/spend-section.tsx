@@ -1,13 +1,12 @@
 import type { ComponentChildren } from "preact";
-import { useContext } from "preact/hooks";
 import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
-import { type Credits, creditsOfModel } from "../../src/usage/prices.ts";
+import { creditsOfAll } from "../../src/usage/prices.ts";
 import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api } from "./api.ts";
 import { Elsewhere, Heads } from "./elsewhere.tsx";
 import { useTurnEnd } from "./live-turns.ts";
 import { Choice, Loaded, Section } from "./parts.tsx";
-import { creditsInWords, PricesOfModels } from "./prices.ts";
+import { creditsInWords } from "./prices.ts";
 import { useData } from "./use-data.ts";
 import { count, groupKeyOf, ideName, shortCount } from "./words.ts";
 
@@ -58,9 +57,7 @@ export function SpendSection(props: {
 }
 
 function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly asked: PageQuery }) {
-  const prices = useContext(PricesOfModels);
-  // Only a row of one model has a price.
-  const creditsOf = (spend: SpendEnvelope) => creditsOfModel(spend, usage.by === "model" ? prices : new Map());
+  const creditsOf = (spend: SpendEnvelope) => creditsOfAll([spend]);
   const hasCredits = usage.data.some((spend) => creditsOf(spend) !== undefined);
   const measure = hasCredits ? (spend: SpendEnvelope) => creditsOf(spend)?.value ?? 0 : tokensOf; // what the rows are sorted by
   const most = Math.max(1e-9, ...usage.data.map(measure));
@@ -100,7 +97,7 @@ function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly 
                   <span class="exact">{tokensInWords(spend, count)}</span>
                   <span class="brief">{tokensInWords(spend, shortCount)}</span>
                 </td>
-                {hasCredits && <td class="number">{rowCredits(spend, creditsOf(spend))}</td>}
+                {hasCredits && <td class="number">{creditsInWordsOf(spend)}</td>}
               </tr>
             ))}
           </tbody>
@@ -143,9 +140,9 @@ function tokensInWords(spend: SpendEnvelope, spell: (value: number) => string): 
   return `${spend.estimated_tokens > 0 ? "~" : ""}${spell(tokensOf(spend))}`;
 }
 
-function rowCredits(spend: SpendEnvelope, credits: Credits | undefined): string {
-  if (credits === undefined) return "unknown";
-  return creditsInWords({ ...credits, isPart: !credits.isEstimated && spend.credits_known_turns < spend.turns });
+function creditsInWordsOf(spend: SpendEnvelope): string {
+  const credits = creditsOfAll([spend]);
+  return credits === undefined ? "unknown" : creditsInWords(credits);
 }
 
 function outsideInWords(use: UsageEnvelope["used_outside"][number]): string {

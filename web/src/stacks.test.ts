@@ -21,6 +21,8 @@ function spend(name: string, credits: number, part: Partial<Spend> = {}): Spend 
     unknown_turns: 0,
     credits,
     credits_known_turns: 1,
+    credits_estimated: 0,
+    credits_estimated_turns: 0,
     duration_ms: 1,
     mean_first_token_ms: null,
     ...part,
@@ -40,7 +42,6 @@ it("stacks days by model, those that used most first, and the rest as one", () =
       { day: "2026-02-25", models: [spend("g", 100)] },
     ),
     "credits",
-    new Map(),
   );
   expect(found.series.map(({ name, values }) => [name, values])).toEqual([
     ["g", [4, 0, 100]],
@@ -54,15 +55,16 @@ it("stacks days by model, those that used most first, and the rest as one", () =
 });
 
 it("counts turns where nobody knows credits, and says what is estimated or known in part only", () => {
-  const none = usage({ day: "2026-02-24", models: [spend("a", 0, { credits_known_turns: 0 })] });
-  const [unknown, prices] = [new Map<string, number>(), new Map([["a", 4]])];
-  expect([firstMeasure(none, unknown), firstMeasure(none, prices)]).toEqual(["turns", "credits"]);
-  expect(stacksOf(none, "credits", unknown)).toMatchObject({ total: 0, mark: "" });
-  expect(stacksOf(none, "credits", prices)).toMatchObject({ total: 4, mark: "~" });
+  const unknown = usage({ day: "2026-02-24", models: [spend("a", 0, { credits_known_turns: 0 })] });
+  const priced = { credits_known_turns: 0, credits_estimated: 4, credits_estimated_turns: 1 };
+  const estimated = usage({ day: "2026-02-24", models: [spend("a", 0, priced)] });
+  expect([firstMeasure(unknown), firstMeasure(estimated)]).toEqual(["turns", "credits"]);
+  expect(stacksOf(unknown, "credits")).toMatchObject({ total: 0, mark: "" });
+  expect(stacksOf(estimated, "credits")).toMatchObject({ total: 4, mark: "~" });
   const part = usage({ day: "2026-02-24", models: [spend("a", 0, { credits_known_turns: 0 }), spend("b", 2)] });
-  expect(stacksOf(part, "credits", unknown)).toMatchObject({ total: 2, mark: "≥ " });
-  expect(stacksOf(none, "turns", prices)).toMatchObject({ total: 1, mark: "" });
-  expect(stacksOf(none, "tokens", prices)).toMatchObject({ total: 13, mark: "" });
+  expect(stacksOf(part, "credits")).toMatchObject({ total: 2, mark: "≥ " });
+  expect(stacksOf(estimated, "turns")).toMatchObject({ total: 1, mark: "" });
+  expect(stacksOf(estimated, "tokens")).toMatchObject({ total: 13, mark: "" });
 });
 
 it("ends an axis at a round number", () => {

@@ -1,4 +1,4 @@
-import { creditsOfModel, creditsOfModels, type Prices } from "../../src/usage/prices.ts";
+import { creditsOfAll } from "../../src/usage/prices.ts";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 
 export type Measure = "credits" | "turns" | "tokens";
@@ -26,14 +26,14 @@ export interface Stacks {
 const mostSeries = 5;
 
 /** Days as bars: the models that used most each have a part, the first at the bottom. */
-export function stacksOf(usage: UsageDaysEnvelope, measure: Measure, prices: Prices): Stacks {
+export function stacksOf(usage: UsageDaysEnvelope, measure: Measure): Stacks {
   const days = usage.data.map(({ day }) => day);
   const byModel = new Map<string, number[]>();
   usage.data.forEach(({ models }, place) => {
     for (const spend of models) {
       const name = spend.name ?? "unknown";
       const values = byModel.get(name) ?? days.map(() => 0);
-      values[place] = (values[place] ?? 0) + amountOf(spend, measure, prices);
+      values[place] = (values[place] ?? 0) + amountOf(spend, measure);
       byModel.set(name, values);
     }
   });
@@ -50,30 +50,26 @@ export function stacksOf(usage: UsageDaysEnvelope, measure: Measure, prices: Pri
   const mark = markOf(
     usage.data.flatMap(({ models }) => models),
     measure,
-    prices,
   );
   return { days, series, totals, total: sum(totals), mark };
 }
 
 /** Credits where the plan or its price list has some, else turns. */
-export function firstMeasure(usage: UsageDaysEnvelope, prices: Prices): Measure {
-  const credits = creditsOfModels(
-    usage.data.flatMap(({ models }) => models),
-    prices,
-  );
+export function firstMeasure(usage: UsageDaysEnvelope): Measure {
+  const credits = creditsOfAll(usage.data.flatMap(({ models }) => models));
   return credits !== undefined && credits.value > 0 ? "credits" : "turns";
 }
 
-function amountOf(spend: Spend, measure: Measure, prices: Prices): number {
+function amountOf(spend: Spend, measure: Measure): number {
   if (measure === "turns") return spend.turns;
-  if (measure === "credits") return creditsOfModel(spend, prices)?.value ?? 0;
+  if (measure === "credits") return creditsOfAll([spend])?.value ?? 0;
   return spend.prompt_tokens + spend.completion_tokens + spend.thinking_tokens;
 }
 
-function markOf(spends: readonly Spend[], measure: Measure, prices: Prices): string {
+function markOf(spends: readonly Spend[], measure: Measure): string {
   if (measure === "turns") return "";
   if (measure === "tokens") return spends.some((of) => of.estimated_tokens > 0 || of.unknown_turns > 0) ? "~" : "";
-  const credits = creditsOfModels(spends, prices);
+  const credits = creditsOfAll(spends);
   return `${credits?.isPart === true ? "≥ " : ""}${credits?.isEstimated === true ? "~" : ""}`;
 }
 

@@ -1,11 +1,10 @@
-import { useContext } from "preact/hooks";
-import { creditsOfModels } from "../../src/usage/prices.ts";
+import { creditsOfAll } from "../../src/usage/prices.ts";
 import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { type PageQuery, sinceOf, turnsBehind } from "./address.ts";
 import { api, type Health } from "./api.ts";
 import { useTurnEnd } from "./live-turns.ts";
 import { Loaded, Prose } from "./parts.tsx";
-import { creditsInWords, PricesOfModels } from "./prices.ts";
+import { creditsInWords } from "./prices.ts";
 import { useData } from "./use-data.ts";
 import { clockInWords, count, hintFor, isMistake, modelName, reasonInWords, shortCount, spanInWords } from "./words.ts";
 
@@ -16,7 +15,7 @@ export function Tiles({ asked }: { readonly asked: PageQuery }) {
   const models = useData(`models ${since}`, (signal) => api.usage(since, "model", signal), 60_000);
   useTurnEnd(state.reload);
   useTurnEnd(models.reload);
-  const credits = creditsOfModels(models.data?.data ?? [], useContext(PricesOfModels));
+  const credits = creditsOfAll(models.data?.data ?? []);
   return (
     <section aria-labelledby="figures">
       <h2 id="figures" class="hidden">
@@ -31,7 +30,7 @@ export function Tiles({ asked }: { readonly asked: PageQuery }) {
 
 function Figures(props: {
   readonly totals: NonNullable<TurnPageEnvelope["totals"]>;
-  readonly credits: ReturnType<typeof creditsOfModels>;
+  readonly credits: ReturnType<typeof creditsOfAll>;
   readonly asked: PageQuery;
 }) {
   const { totals, credits, asked } = props;

@@ -1,9 +1,11 @@
 import { Fragment } from "preact";
 import { useCallback } from "preact/hooks";
+import { type Credits, creditsOf } from "../../src/usage/prices.ts";
 import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
 import { useLiveTurns } from "./live-turns.ts";
 import { Failure, Loading, Prose } from "./parts.tsx";
+import { creditsInWords } from "./prices.ts";
 import { KeptFor } from "./texts.tsx";
 import { useTitle } from "./title.ts";
 import { TurnActions } from "./turn-actions.tsx";
@@ -36,7 +38,7 @@ export function TurnPage({ id }: { readonly id: string }) {
       {turn === undefined && error === undefined && <Loading lines={4} />}
       {turn !== undefined && (
         <>
-          <Facts turn={turn} credits={kept.data?.credits ?? null} entries={timeline.entries} />
+          <Facts turn={turn} credits={kept.data && creditsOf(kept.data)} entries={timeline.entries} />
           <Events turn={turn} timeline={timeline} />
           <Texts turn={turn} entries={timeline.entries} />
         </>
@@ -59,6 +61,7 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
         <p class="card">Check the address. Old turns are removed from the log, and later from the usage history too.</p>
       </section>
     );
+  const credits = creditsOf(kept);
   return (
     <section aria-labelledby="turn">
       <h1 id="turn">{modelName(kept)}</h1>
@@ -75,7 +78,7 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
           name="Tokens"
           value={kept.tokens === null ? "unknown" : `${count(kept.tokens.in)} in, ${count(kept.tokens.out)} out`}
         />
-        <Fact name="Credits" value={kept.credits === null ? "unknown" : count(kept.credits)} />
+        <Fact name="Credits" value={credits === undefined ? "unknown" : creditsInWords(credits)} />
         <Fact name="Client" value={kept.client ?? "unknown"} />
         <Fact name="Project" value={kept.project ?? "unknown"} isWide={kept.project !== null} />
         <Fact name="API" value={kept.api} />
@@ -87,7 +90,7 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
 
 function Facts(props: {
   readonly turn: TurnDetail;
-  readonly credits: number | null;
+  readonly credits: Credits | undefined;
   readonly entries: readonly TimelineEntry[];
 }) {
   const { credits, entries } = props;
@@ -114,7 +117,7 @@ function Facts(props: {
         <Fact name="Took" value={durationOf(turn, now)} />
         <Fact name="First token" value={firstTokenOf(turn)} />
         <Fact name="Tokens" value={tokensInWords(turn)} />
-        {credits !== null && <Fact name="Credits" value={count(credits)} />}
+        {credits !== undefined && <Fact name="Credits" value={creditsInWords(credits)} />}
         {turn.ide_tools !== null && turn.ide_tools.length > 0 && (
           <Fact name="Read by the IDE's agent" value={turn.ide_tools.map(reasonInWords).join(", ").toLowerCase()} />
         )}

@@ -1,5 +1,5 @@
 import { useContext, useEffect, useRef } from "preact/hooks";
-import { creditsOf, type Prices } from "../../src/usage/prices.ts";
+import { creditsOf } from "../../src/usage/prices.ts";
 import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { type PageQuery, timesOf } from "./address.ts";
 import { api, type TurnsQuery } from "./api.ts";
@@ -7,7 +7,7 @@ import { ExportButtons } from "./export.tsx";
 import { Histogram } from "./histogram.tsx";
 import { useTurnEnd } from "./live-turns.ts";
 import { Loaded, Section } from "./parts.tsx";
-import { creditsInWords, PricesOfModels } from "./prices.ts";
+import { creditsInWords } from "./prices.ts";
 import { pageSize } from "./settings.ts";
 import { dayInWords } from "./spend-by-day.tsx";
 import { TextsOfSession, TextsSwitch } from "./texts.tsx";
@@ -187,13 +187,13 @@ function Pick(props: {
 }
 
 /** The columns that say something of one of these turns, and the one that the list is sorted by. */
-function filledColumns(turns: readonly TurnRowEnvelope[], sorted: string, prices: Prices): ReadonlySet<string> {
+function filledColumns(turns: readonly TurnRowEnvelope[], sorted: string): ReadonlySet<string> {
   const isKnown: Partial<Record<(typeof columns)[number][0], (turn: TurnRowEnvelope) => boolean>> = {
     client: ({ client }) => client !== null,
     project: ({ project }) => project !== null,
     tokens_in: ({ tokens }) => tokens !== null,
     tokens_out: ({ tokens }) => tokens !== null,
-    credits: (turn) => creditsOf(turn, prices) !== undefined,
+    credits: (turn) => creditsOf(turn) !== undefined,
     first_token: ({ first_token_ms }) => first_token_ms !== null,
   };
   return new Set(
@@ -208,9 +208,8 @@ function Rows(props: {
 }) {
   const { page, asked, onSort } = props;
   const { areShown } = useContext(TextsOfSession);
-  const prices = useContext(PricesOfModels);
-  const filled = filledColumns(page.data, asked.sort, prices);
-  const hasEstimates = filled.has("credits") && page.data.some((turn) => creditsOf(turn, prices)?.isEstimated);
+  const filled = filledColumns(page.data, asked.sort);
+  const hasEstimates = filled.has("credits") && page.data.some((turn) => creditsOf(turn)?.isEstimated);
   return (
     <div class="scroll">
       <table class="turns">
@@ -245,7 +244,7 @@ function Rows(props: {
         </thead>
         <tbody>
           {page.data.map((turn) => (
-            <TurnRow key={turn.id} turn={turn} areShown={areShown} filled={filled} prices={prices} />
+            <TurnRow key={turn.id} turn={turn} areShown={areShown} filled={filled} />
           ))}
         </tbody>
       </table>
@@ -258,10 +257,9 @@ function TurnRow(props: {
   readonly turn: TurnRowEnvelope;
   readonly areShown: boolean;
   readonly filled: ReadonlySet<string>;
-  readonly prices: Prices;
 }) {
   const { turn, areShown, filled } = props;
-  const credits = creditsOf(turn, props.prices);
+  const credits = creditsOf(turn);
   const at = Date.parse(turn.created_at);
   const { tokens, status, reason, question } = turn;
   const mark = tokens?.estimated === true ? "~" : "";

@@ -36,7 +36,7 @@ export interface UpstreamOptions {
   /** Decides whether prompts may go to an IDE; they may go to any without it. */
   readonly checkConsent?: BackendsOptions["checkConsent"];
   readonly events?: EventSink<ModelLifecycle & BackendLifecycle>;
-  /** The user's default model; that of the environment or the configuration where this is not given. */
+  /** The default model that was typed; without it that of the environment, else that of the configuration at each moment. */
   readonly preferred?: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { StreamPass } from "../../client/stream/stream.ts";
-import { type Credits, creditsOf, priceOf } from "../../usage/prices.ts";
+import { type Credits, creditsInWords, creditsOf } from "../../usage/prices.ts";
 import { defaultModel, listModels } from "../clients/target.ts";
 import type { CommandContext } from "../command.ts";
 import { askGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
@@ -12,15 +12,12 @@ const [mostLooks, againMs] = [10, 100];
 /** A model as the gateway resolved its name. */
 export interface ChatModel {
   readonly name: string;
-  /** In credits, by the price list; undefined where it does not say. */
-  readonly price: number | undefined;
   /** Why this one, where neither the user nor the account named it. */
   readonly why?: string | undefined;
 }
 
 const modelSchema = z.object({
   id: z.string(),
-  millrace: z.object({ cost_tier: z.string().nullish(), credit_multiplier: z.number().nullish() }).optional(),
 });
 
 /** The model that a name means, or the default one. Throws the gateway's `unknown_model` with the nearest names. */
@@ -30,10 +27,10 @@ export async function chatModel(
   signal: AbortSignal,
 ): Promise<ChatModel> {
   const { id: wanted, why } = asked === undefined ? defaultModel(await listModels(gateway, signal)) : { id: asked };
-  const { id, millrace } = await askGateway(gateway, `/v1/models/${encodeURIComponent(wanted)}`, modelSchema, {
+  const { id } = await askGateway(gateway, `/v1/models/${encodeURIComponent(wanted)}`, modelSchema, {
     signal,
   });
-  return { name: id, price: priceOf(millrace?.cost_tier, millrace?.credit_multiplier), why };
+  return { name: id, why };
 }
 
 /** How the gateway knows an answer that has arrived: its stream, or the key of its request. */
@@ -56,12 +53,11 @@ export async function answerFacts(
 ): Promise<AnswerFacts> {
   const turn = await turnOf(source, gateway, context);
   const row = turn === undefined ? undefined : await recorded(turn, gateway, context);
-  const prices = new Map(model.price === undefined ? [] : [["", model.price]]);
   return {
     model: row?.model_name ?? model.name,
     turn,
     tokens: row?.tokens ?? undefined,
-    credits: creditsOf({ model: "", status: "finished", credits: row?.credits ?? null }, prices),
+    credits: row && creditsOf(row),
   };
 }
 
@@ -92,12 +88,12 @@ async function turnOf(
 export function spellFacts({ model, turn, tokens, credits }: AnswerFacts): string {
   const count = (value: number) => value.toLocaleString("en", { maximumFractionDigits: 2 });
   const about = (isEstimated: boolean) => (isEstimated ? "~" : "");
-  const price = credits && `${about(credits.isEstimated)}${count(credits.value)}`;
   return [
     model,
     tokens &&
       `${about(tokens.estimated)}${count(tokens.in)} tokens in, ${about(tokens.estimated)}${count(tokens.out)} out`,
-    credits && (credits.value === 0 ? "free" : `${price} ${credits.value === 1 ? "credit" : "credits"}`),
+    credits &&
+      (credits.value === 0 ? "free" : `${creditsInWords(credits)} ${credits.value === 1 ? "credit" : "credits"}`),
     turn && `millrace tail ${turn.slice(-8)}`,
   ]
     .filter((part) => part)

@@ -77,7 +77,7 @@ export const chatCommand = defineCommand({
       if (options.resume) {
         const leftover = await pickLeftover(question, streams, context, leave.signal);
         if (leftover === undefined) return exitCodes.ok;
-        asks = { name: readStreamNote(leftover.label).model, price: undefined };
+        asks = { name: readStreamNote(leftover.label).model };
         stream = leftover;
         source = { pass: leftover.pass };
       } else if (pictures.length > 0) {

@@ -6,6 +6,7 @@ import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { editDistance } from "../../models/nearest.ts";
 import { chatModel } from "../chat/answer-facts.ts";
+import { listModels } from "../clients/target.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import {
   agentSchema,
@@ -187,9 +188,13 @@ async function howToApply(
   { settings, signal }: Pick<CommandContext, "settings" | "signal">,
 ): Promise<string> {
   const running = await findGateway(settings, signal);
-  return running === undefined
-    ? "No gateway runs. Its next start uses the new value."
-    : `${key === "serve.model" ? "Commands use it at once; the" : "The"} running gateway uses the new value after \`millrace restart\`.`;
+  if (running === undefined) return "No gateway runs. Its next start uses the new value.";
+  if (key !== "serve.model") return "The running gateway uses the new value after `millrace restart`.";
+  const { serve: { model: wanted } = {} } = readConfig(settings.configFile);
+  const isUsed = async () => (await listModels(running, signal)).some((model) => model.default && model.id === wanted);
+  return wanted === undefined || (await isUsed())
+    ? "Commands and the running gateway use it at once."
+    : "The running gateway was started with another default model: `--model` or MILLRACE_MODEL wins over the file.";
 }
 
 /**

@@ -62,6 +62,8 @@ const spend = (key: string) => ({
   unknown_turns: 0,
   credits: 12_345.5,
   credits_known_turns: 1,
+  credits_estimated: 12_345.25,
+  credits_estimated_turns: 1,
   duration_ms: 1,
   mean_first_token_ms: 123_456,
 });
@@ -102,7 +104,6 @@ const modelsCalled = (called: readonly string[]) =>
 const pastOf = (models: ReturnType<typeof modelsCalled>) => ({
   lastUses: new Map(models.map(({ uid }) => [uid as string, nowMs - 7_200_000])),
   week: new Map(models.map(({ uid }) => [uid as string, spend(uid)])),
-  prices: new Map(models.map(({ uid }) => [uid as string, 12.25])),
   nowMs,
 });
 

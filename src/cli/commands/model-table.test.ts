@@ -9,7 +9,7 @@ import { familiesOf, familyColumns, familyRow, type ModelsPast, modelRow } from 
 
 const models = modelsOf(fakeStatus(fakeModels, "claude-opus-4-7-high"), createCatalogue());
 
-const past: ModelsPast = { lastUses: new Map(), week: new Map(), prices: new Map(), nowMs: 0 };
+const past: ModelsPast = { lastUses: new Map(), week: new Map(), nowMs: 0 };
 const named = (title: string, row: readonly string[]) =>
   row[familyColumns.findIndex((column) => column.title === title)];
 

@@ -4,11 +4,11 @@ import { Emitter } from "../../base/emitter.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { commonName } from "../../models/common-name.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
-import type { Model, Models } from "../../models/model.ts";
+import { type Model, type Models, priceOf } from "../../models/model.ts";
 import { inOrder } from "../../models/model-order.ts";
 import { shapeOf } from "../../models/model-shape.ts";
 import type { SpendEnvelope } from "../../usage/envelope.ts";
-import { creditsOfModel, creditsOfModels, type Prices, priceOf } from "../../usage/prices.ts";
+import { creditsInWords, creditsOfAll } from "../../usage/prices.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
@@ -62,7 +62,7 @@ export function modelsCommand(openSource: OpenLimitsSource = limitsSource()): Co
         const list = sorted(inOrder(all, past.lastUses), options.sort).filter(
           (model) =>
             (options.all || model.disabledReason === undefined) &&
-            (!options.free || priceOf(model.costTier, model.creditMultiplier) === 0) &&
+            (!options.free || priceOf(model) === 0) &&
             (options.vendor === undefined || model.vendor === options.vendor) &&
             hasWords(model, args),
         );
@@ -84,7 +84,6 @@ export interface ModelsPast {
   readonly lastUses: ReadonlyMap<string, number>;
   /** The use of the last seven days, by UID. */
   readonly week: ReadonlyMap<string, SpendEnvelope>;
-  readonly prices: Prices;
   readonly nowMs: number;
 }
 
@@ -96,13 +95,7 @@ async function pastOf(
 ): Promise<ModelsPast> {
   const { settings, signal, io } = context;
   const nowMs = io.clock.now();
-  const prices = new Map(
-    models.flatMap(({ uid, costTier, creditMultiplier }) => {
-      const price = priceOf(costTier, creditMultiplier);
-      return price === undefined ? [] : [[uid, price] as const];
-    }),
-  );
-  const none: ModelsPast = { lastUses: new Map(), week: new Map(), prices, nowMs };
+  const none: ModelsPast = { lastUses: new Map(), week: new Map(), nowMs };
   if (!existsSync(settings.storeFile) && (await findGateway(settings, signal)) === undefined) return none;
   try {
     const source = await openSource(context);
@@ -127,13 +120,13 @@ const weekMs = 7 * 86_400_000;
 function sorted(models: readonly Model[], by: "used" | "cost" | "name"): readonly Model[] {
   if (by === "used") return models;
   if (by === "name") return models.toSorted((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
-  const price = (model: Model) => priceOf(model.costTier, model.creditMultiplier) ?? Number.POSITIVE_INFINITY;
+  const price = (model: Model) => priceOf(model) ?? Number.POSITIVE_INFINITY;
   return models.toSorted((a, b) => (price(a) === price(b) ? 0 : price(a) - price(b)));
 }
 
-function encoded(model: Model, { lastUses, week, prices }: ModelsPast): object {
+function encoded(model: Model, { lastUses, week }: ModelsPast): object {
   const [at, spend] = [lastUses.get(model.uid), week.get(model.uid)];
-  const credits = spend === undefined ? undefined : creditsOfModel(spend, prices);
+  const credits = spend === undefined ? undefined : creditsOfAll([spend]);
   return {
     ...model,
     lastUsedAt: at === undefined ? null : new Date(at).toISOString(),
@@ -230,7 +223,7 @@ export function familyRow({ name, members, plain }: ModelFamily, past: ModelsPas
   ];
   return [
     name,
-    range(members, (model) => priceOf(model.costTier, model.creditMultiplier), price),
+    range(members, priceOf, price),
     weekCell(members, past),
     lastUseCell(members, past),
     marks.filter((mark) => mark !== "").join(", "),
@@ -244,16 +237,15 @@ export function familyRow({ name, members, plain }: ModelFamily, past: ModelsPas
 }
 
 /** What the family cost this week: `~` where the price list says it, `≥` where a price is not known. */
-function weekCell(members: readonly Model[], { week, prices }: ModelsPast): string {
+function weekCell(members: readonly Model[], { week }: ModelsPast): string {
   const spends = members.flatMap(({ uid }) => week.get(uid) ?? []);
   if (spends.length === 0) return "";
-  const credits = creditsOfModels(spends, prices);
+  const credits = creditsOfAll(spends);
   if (credits === undefined) {
     const turns = spends.reduce((sum, spend) => sum + spend.turns, 0);
     return spellCount(turns, "turn");
   }
-  const marks = `${credits.isPart ? "≥" : ""}${credits.isEstimated ? "~" : ""}`;
-  return `${marks}${credits.value.toLocaleString("en", { maximumFractionDigits: 1 })} cr`;
+  return `${creditsInWords(credits)} cr`;
 }
 
 function lastUseCell(members: readonly Model[], { lastUses, nowMs }: ModelsPast): string {

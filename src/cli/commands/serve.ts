@@ -61,7 +61,7 @@ export const serveCommand = defineCommand({
     ["millrace serve --port 0 --json", "on any free port, for a script"],
     ["millrace serve --grace 10m", "let an answer continue for ten minutes after its client disconnects"],
   ],
-  async run({ options, given, argv }, context) {
+  async run({ options, given, typed, argv }, context) {
     const { io, out, settings, signal } = context;
     checkGatewayOptions(io, options);
     if (options.background) {
@@ -86,7 +86,7 @@ export const serveCommand = defineCommand({
       const composed = await compose({
         io,
         settings,
-        options,
+        options: typed.has("model") ? options : { ...options, model: undefined }, // else it is read anew
         instance: home.instance,
         log: openGatewayLog(io, settings, options.logLevel),
         allowedHosts: options.allowHost,

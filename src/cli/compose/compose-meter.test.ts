@@ -51,6 +51,7 @@ describe("the meter of a gateway", () => {
       turns: fake.turns,
       events: options.events,
       nameOf: (uid) => uid,
+      priceOf: () => undefined,
     });
     const { turnId } = await fake.turns.start(asking({ client: "codex/2" }), never);
     await until(() => fake.backend.answers.length !== 0);

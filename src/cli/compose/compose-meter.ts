@@ -77,13 +77,22 @@ export function startMeter(parts: {
   readonly events: Emitter<TurnLifecycle & UsageLifecycle>;
   /** The current name of a model's UID. */
   readonly nameOf: (uid: string) => string;
+  /** The current price of a model's UID, in credits for one prompt. */
+  readonly priceOf: (uid: string) => number | undefined;
   /** The name of a caller's key. */
   readonly keyOf?: (caller: string) => string | undefined;
 }): { close(): Promise<void> } {
-  const { meter, turns, events, nameOf, keyOf } = parts;
+  const { meter, turns, events, nameOf, priceOf, keyOf } = parts;
   const stopping = new AbortController();
   const running = Promise.all([meter.run(stopping.signal), parts.history.heal(stopping.signal)]);
-  const recorder = openUsageRecorder({ turns, meter, nameOf, events, ...(keyOf === undefined ? {} : { keyOf }) });
+  const recorder = openUsageRecorder({
+    turns,
+    meter,
+    nameOf,
+    priceOf,
+    events,
+    ...(keyOf === undefined ? {} : { keyOf }),
+  });
   const unsubscribe = events.on("turn_started", ({ turnId }) => {
     recorder.watch(turnId);
     void bestEffort(meter.limits({ wait: false }, stopping.signal)); // keeps the reading fresh: a refusal says when the quota resets

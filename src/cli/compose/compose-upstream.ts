@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { openBackends } from "../../backends/route/route.ts";
+import { isMillraceError } from "../../base/errors.ts";
 import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
@@ -18,7 +19,16 @@ export function composeUpstream(options: UpstreamOptions) {
   const { io, finder, ideTools, backend: mode, checkConsent, events } = options;
   const settings = readSettings(io);
   const { folder } = settings;
-  const config = readConfig(settings.configFile);
+  let config = readConfig(settings.configFile);
+  /** The default model as the user has it now: a file that is broken meanwhile changes nothing. */
+  const preferred = () => {
+    try {
+      config = readConfig(settings.configFile);
+    } catch (error) {
+      if (!isMillraceError(error)) throw error;
+    }
+    return options.preferred ?? defaultModelHere(io.env, config);
+  };
   const { owner = ownerName(randomUUID()) } = options;
   const journal = openOwnJournal(settings);
   const servers = promptServers(finder);
@@ -49,7 +59,7 @@ export function composeUpstream(options: UpstreamOptions) {
   });
   const models: OpenModels = openModels(
     { account: readAccountModels(backends, servers, agents), agents: agents.all },
-    { clock: io.clock, preferred: options.preferred ?? defaultModelHere(io.env, config), ...(events && { events }) },
+    { clock: io.clock, preferred, ...(events && { events }) },
   );
   return { servers, agents, backends, models, journal, starting };
 }

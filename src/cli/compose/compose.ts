@@ -98,7 +98,7 @@ export async function compose({ io, settings, options, log, instance, ...allowed
   });
   const { agents, backends, journal, servers, starting } = upstream;
   const models = starting.models(upstream.models);
-  const { contextTokens } = upstream.models;
+  const { contextTokens, priceOf } = upstream.models;
   const nameOf = (uid: string) => models.nameOf(uid);
 
   const { logKeyFile } = settings;
@@ -137,7 +137,7 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     limits: { mostTurns: () => limitNow().most, isPaused },
   });
   const keyNameOf = (caller: string) => keys.nameOf(caller);
-  const metering = startMeter({ ...usage, turns, events, nameOf, keyOf: keyNameOf });
+  const metering = startMeter({ ...usage, turns, events, nameOf, priceOf, keyOf: keyNameOf });
 
   const ides = ideVerdicts(finder, schemas, { clock, isAlive: processRuns });
   const gateway = openGateway({

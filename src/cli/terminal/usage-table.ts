@@ -7,6 +7,7 @@ import type {
   UsageEnvelope,
 } from "../../usage/envelope.ts";
 import { durationInWords, type FormatInstant, paceFromJson, paceInWords } from "../../usage/pace-words.ts";
+import { creditsInWords, creditsOfAll } from "../../usage/prices.ts";
 import { amountInWords, type Tone, toneOf } from "../../usage/window-words.ts";
 import { displayWidth, padEndTo, padStartTo, wrapLine } from "./display-width.ts";
 import type { Output } from "./output.ts";
@@ -207,7 +208,7 @@ function cellsOf(key: string, spend: SpendEnvelope): readonly string[] {
   const about = spend.estimated_tokens > 0 ? "~" : "";
   const counted = spend.unknown_turns < spend.turns;
   const tokens = (count: number) => (counted ? `${about}${count.toLocaleString("en")}` : "unknown");
-  const credits = spend.credits.toLocaleString("en", { maximumFractionDigits: 2 });
+  const credits = creditsOfAll([spend]);
   return [
     key,
     spend.turns.toLocaleString("en"),
@@ -215,7 +216,7 @@ function cellsOf(key: string, spend: SpendEnvelope): readonly string[] {
     tokens(spend.prompt_tokens),
     tokens(spend.completion_tokens),
     tokens(spend.thinking_tokens),
-    spend.credits_known_turns === 0 ? "unknown" : spend.credits_known_turns < spend.turns ? `≥${credits}` : credits,
+    credits === undefined ? "unknown" : creditsInWords(credits),
     spend.mean_first_token_ms === null ? "-" : `${(spend.mean_first_token_ms / 1000).toFixed(1)} s`,
   ];
 }

@@ -32,7 +32,10 @@ export interface FinishedTurn {
   readonly completionTokens: number;
   readonly thinkingTokens: number;
   readonly cachedPromptTokens: number;
+  /** As the IDE reported it. */
   readonly creditsHundredths: number | undefined;
+  /** By the price list of that time, where the IDE reported none; absent where the list did not say, or the turn failed. */
+  readonly estimatedHundredths?: number;
   /** From the request to the first text, thinking or tool call; undefined if there was none. */
   readonly firstTokenMs: number | undefined;
   readonly outcome: "finished" | "failed" | "cancelled";

@@ -48,6 +48,9 @@ export interface Spend {
   /** Of the turns whose cost the server reported. */
   readonly creditsHundredths: number;
   readonly creditsKnownTurns: number;
+  /** Of further turns, by the price list of their time. */
+  readonly estimatedHundredths: number;
+  readonly pricedTurns: number;
   readonly durationMs: number;
   /** Mean time to the first token; undefined if no turn had one. */
   readonly firstTokenMs: number | undefined;

@@ -19,6 +19,8 @@ const sums = [
   "unknown_turns",
   "credits_hundredths",
   "credits_known_turns",
+  "estimated_hundredths",
+  "priced_turns",
   "duration_ms",
   "first_token_ms",
   "first_token_turns",
@@ -49,7 +51,7 @@ export function openRollup(db: DatabaseSync): Rollup {
   const byKeyIn = (dimension: string, range: readonly [from: number, until: number]) =>
     rows(byKey, [dimension, ...range])
       .map((row) => spendOf(String(row["key"]), row))
-      .sort((a, b) => b.creditsHundredths - a.creditsHundredths || tokens(b) - tokens(a) || b.turns - a.turns);
+      .sort((a, b) => hundredths(b) - hundredths(a) || tokens(b) - tokens(a) || b.turns - a.turns);
   return {
     add(turn) {
       const bucket = Math.floor(turn.endedAtMs / quarterMs);
@@ -99,6 +101,8 @@ function sumsOf(turn: FinishedTurn): Sums {
     unknown_turns: turn.tokenSource === "unknown" ? 1 : 0,
     credits_hundredths: turn.creditsHundredths ?? 0,
     credits_known_turns: turn.creditsHundredths === undefined ? 0 : 1,
+    estimated_hundredths: turn.estimatedHundredths ?? 0,
+    priced_turns: turn.estimatedHundredths === undefined ? 0 : 1,
     duration_ms: Math.max(0, turn.endedAtMs - turn.startedAtMs),
     first_token_ms: turn.firstTokenMs ?? 0,
     first_token_turns: turn.firstTokenMs === undefined ? 0 : 1,
@@ -134,9 +138,15 @@ function spendOf(key: string, row: Sums): Spend {
     unknownTurns: row.unknown_turns,
     creditsHundredths: row.credits_hundredths,
     creditsKnownTurns: row.credits_known_turns,
+    estimatedHundredths: row.estimated_hundredths,
+    pricedTurns: row.priced_turns,
     durationMs: row.duration_ms,
     firstTokenMs: row.first_token_turns === 0 ? undefined : Math.round(row.first_token_ms / row.first_token_turns),
   };
+}
+
+function hundredths(spend: Spend): number {
+  return spend.creditsHundredths + spend.estimatedHundredths;
 }
 
 function tokens(spend: Spend): number {

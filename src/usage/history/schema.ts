@@ -22,7 +22,8 @@ const tables = `
     token_source TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     thinking_tokens INTEGER NOT NULL, cached_prompt_tokens INTEGER NOT NULL, credits_hundredths INTEGER,
     first_token_ms INTEGER, outcome TEXT NOT NULL, reason TEXT NOT NULL,
-    plan_window TEXT, plan_before REAL, plan_after REAL, key TEXT, cascade_id TEXT
+    plan_window TEXT, plan_before REAL, plan_after REAL, key TEXT, cascade_id TEXT,
+    estimated_hundredths INTEGER
   );
   CREATE INDEX usage_turns_by_end ON usage_turns (ended_at_ms, ide, credits_hundredths);
   CREATE INDEX usage_turns_awaiting ON usage_turns (ide, ended_at_ms) WHERE plan_window IS NOT NULL AND plan_after IS NULL;
@@ -34,6 +35,7 @@ const tables = `
     prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, thinking_tokens INTEGER NOT NULL,
     cached_prompt_tokens INTEGER NOT NULL, estimated_turns INTEGER NOT NULL, estimated_tokens INTEGER NOT NULL,
     unknown_turns INTEGER NOT NULL, credits_hundredths INTEGER NOT NULL, credits_known_turns INTEGER NOT NULL,
+    estimated_hundredths INTEGER NOT NULL, priced_turns INTEGER NOT NULL,
     duration_ms INTEGER NOT NULL, first_token_ms INTEGER NOT NULL, first_token_turns INTEGER NOT NULL,
     PRIMARY KEY (dimension, bucket, key)
   ) WITHOUT ROWID;

@@ -72,6 +72,30 @@ describe("the usage history", () => {
     ]);
   });
 
+  it("adds credits by the price list to each dimension, apart from those that the IDE reported", () => {
+    const estimated = { creditsHundredths: undefined, estimatedHundredths: 700 };
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now, client: "codex", ...estimated }));
+    for (const by of ["project", "model", "day"] as const)
+      expect(spend(by)).toMatchObject([
+        { turns: 2, creditsHundredths: 100, creditsKnownTurns: 1, estimatedHundredths: 700, pricedTurns: 1 },
+      ]);
+    expect(spend("client").map(({ key }) => key)).toEqual(["codex", "opencode"]);
+    expect(history.turn("turn_2")).toMatchObject(estimated);
+    const byCredits = {
+      sinceMs: 0,
+      untilMs: now + 1,
+      order: "credits",
+      descending: true,
+      offset: 0,
+      limit: 9,
+    } as const;
+    expect(history.turnPage({ ...byCredits, sums: false }).map(({ turnId }) => turnId)).toEqual(["turn_2", "turn_1"]);
+    expect(history.turnBars(byCredits, 900_000)[0]?.models).toMatchObject([
+      { estimatedHundredths: 700, pricedTurns: 1 },
+    ]);
+  });
+
   it("groups spending by each dimension, the dearest first, with unknown values under no name", () => {
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now, project: undefined, creditsHundredths: 50 }));
     history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now, client: "codex", creditsHundredths: 400 }));

@@ -78,6 +78,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
       ide: turn.ide ?? null,
       cascadeId: turn.cascadeId ?? null,
       creditsHundredths: turn.creditsHundredths ?? null,
+      estimatedHundredths: turn.estimatedHundredths ?? null,
       firstTokenMs: turn.firstTokenMs ?? null,
       planWindow: window?.id ?? null,
       planBefore: window?.remaining ?? null,
@@ -187,10 +188,10 @@ function prepare(db: DatabaseSync) {
     insertTurn: db.prepare(
       `INSERT INTO usage_turns (turn_id, started_at_ms, ended_at_ms, model, dialect, client, project, ide, token_source,
          prompt_tokens, completion_tokens, thinking_tokens, cached_prompt_tokens, credits_hundredths, first_token_ms,
-         outcome, reason, plan_window, plan_before, key, cascade_id)
+         outcome, reason, plan_window, plan_before, key, cascade_id, estimated_hundredths)
        VALUES (:turnId, :startedAtMs, :endedAtMs, :model, :dialect, :client, :project, :ide, :tokenSource,
          :promptTokens, :completionTokens, :thinkingTokens, :cachedPromptTokens, :creditsHundredths, :firstTokenMs,
-         :outcome, :reason, :planWindow, :planBefore, :key, :cascadeId) ON CONFLICT DO NOTHING`,
+         :outcome, :reason, :planWindow, :planBefore, :key, :cascadeId, :estimatedHundredths) ON CONFLICT DO NOTHING`,
     ),
     insertSnapshot: db.prepare(
       `INSERT INTO usage_snapshots (ide, read_at_ms, build, shape, plan_name, windows, raw)
@@ -268,6 +269,7 @@ function turnOf(row: Row): TurnUse {
     thinkingTokens: Number(row["thinking_tokens"]),
     cachedPromptTokens: Number(row["cached_prompt_tokens"]),
     creditsHundredths: number("credits_hundredths"),
+    ...(row["estimated_hundredths"] === null ? {} : { estimatedHundredths: Number(row["estimated_hundredths"]) }),
     firstTokenMs: number("first_token_ms"),
     outcome: row["outcome"] as TurnUse["outcome"],
     reason: String(row["reason"]),

@@ -12,7 +12,7 @@ const orders = {
   dialect: "dialect",
   tokens_in: "prompt_tokens",
   tokens_out: "completion_tokens + thinking_tokens",
-  credits: "credits_hundredths",
+  credits: "coalesce(credits_hundredths, estimated_hundredths)",
   first_token: "first_token_ms",
   duration: "ended_at_ms - started_at_ms",
   status: "outcome || reason",
@@ -54,7 +54,8 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
              sum(cached_prompt_tokens) AS cached, sum(token_source = 'estimated') AS estimated,
              sum(iif(token_source = 'estimated', ${tokens}, 0)) AS estimated_tokens,
              sum(token_source = 'unknown') AS unknown, coalesce(sum(credits_hundredths), 0) AS credits,
-             count(credits_hundredths) AS credits_known, sum(max(0, ended_at_ms - started_at_ms)) AS duration,
+             count(credits_hundredths) AS credits_known,
+             coalesce(sum(estimated_hundredths), 0) AS credits_estimated, count(estimated_hundredths) AS priced, sum(max(0, ended_at_ms - started_at_ms)) AS duration,
              avg(first_token_ms) AS first_token
            FROM usage_turns WHERE ${where} GROUP BY bar, model ORDER BY bar, turns DESC`,
         )
@@ -120,6 +121,8 @@ function spendOf(row: Readonly<Record<string, SQLOutputValue>>): Spend {
     unknownTurns: number("unknown"),
     creditsHundredths: number("credits"),
     creditsKnownTurns: number("credits_known"),
+    estimatedHundredths: number("credits_estimated"),
+    pricedTurns: number("priced"),
     durationMs: number("duration"),
     firstTokenMs: row["first_token"] === null ? undefined : Math.round(number("first_token")),
   };
