@@ -3,6 +3,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   load: () => import("./load.ts"),
   growth: () => import("./growth.ts"),
   tools: () => import("./tools.ts"),
+  hostile: () => import("./hostile.ts"),
   startup: () => import("./startup.ts"),
 };
 

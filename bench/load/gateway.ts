@@ -13,6 +13,7 @@ export const model = "claude-opus-4-7-medium";
 export interface World {
   /** Of the load server. */
   readonly port: number;
+  readonly home: string;
   /** The log of the gateways that are started here. */
   readonly storeFile: string;
   /** Starts a gateway here; again after one was killed. `bin`: another build than this one. `profile`: a folder for its CPU profile. */
@@ -38,6 +39,7 @@ export async function openWorld(growth: Growth, steps = true): Promise<World> {
   writeFileSync(file, JSON.stringify(tokens), { mode: 0o600 });
   return {
     port,
+    home,
     storeFile: join(home, ".millrace/turns.db"),
     start: (args = [], { bin, profile, env = {} } = {}) =>
       startGatewayProcess({

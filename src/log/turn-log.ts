@@ -1,8 +1,7 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../base/clock.ts";
 import { isDegraded } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
-import { unhurried } from "../base/node/unhurried.ts";
+import { ownTurn, unhurried } from "../base/node/unhurried.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, type OutlinedEvent, type TurnEvent } from "./event.ts";
 import { messageTo } from "./lease.ts";
@@ -126,9 +125,9 @@ export class TurnLog {
     const text = encodeTurn(turn);
     const isLarge = text.length > largeHead;
     for (;;) {
-      if (isLarge) await nextTurn();
+      if (isLarge) await ownTurn();
       const begun = this.begin(turn, owner, clientKey, text);
-      if (isLarge) await nextTurn();
+      if (isLarge) await ownTurn();
       const outcome = await this.#rows.commit([begun.insert], flush);
       if (outcome.type === "done") return begun;
       if (outcome.by === undefined) continue; // removed since

@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Backend, Batch, Prompt, ResumePoint, RunOptions, StopReason } from "../backends/backend.ts";
 import { bestEffort, deadline } from "../base/async.ts";
 import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
+import { ownTurn } from "../base/node/unhurried.ts";
 import type { TerminalEvent } from "../log/event.ts";
 import { type Conversation, isContinued } from "./continuity/continuity.ts";
 import { PlainAnswer, through } from "./event-stage.ts";
@@ -232,7 +232,7 @@ async function* inPieces(batches: AsyncIterable<Batch>): AsyncGenerator<Batch, v
       if (at > from) yield batch.slice(from, at);
       for (let begin = 0; begin < event.delta.length; begin += readAtOnce) {
         yield [{ type: "text", delta: event.delta.slice(begin, begin + readAtOnce) }];
-        await nextTurn();
+        await ownTurn();
       }
       from = at + 1;
     }

@@ -3,6 +3,7 @@ import { bestEffort, within } from "../base/async.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { isDegraded, MillraceError } from "../base/errors.ts";
 import { newTurnId, type TurnId } from "../base/ids.ts";
+import { ownTurn } from "../base/node/unhurried.ts";
 import { eventIdOf, seqOf, type TerminalEvent } from "../log/event.ts";
 import type { LogWriter, NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
@@ -57,6 +58,9 @@ const mostOfSession = 64;
 const startsSoonMs = 250;
 /** How long a stop waits for the clean-up of turns that were begun upstream but not stored; ms. */
 const cleanUpMs = 10_000;
+
+/** From so many characters on, laying out a prompt has taken some ms. */
+const largePrompt = 256 * 1024;
 
 /** Starts the turn of a request or of a stream's message, or joins a request to the turn that it repeats. */
 export class TurnStarter {
@@ -115,6 +119,7 @@ export class TurnStarter {
     const account = await this.#parts.account?.();
     const turn = { ...newTurnOf(asked, clock.now(), graceMs), ...(account === undefined ? {} : { account }) };
     const prompt = promptOf(this.#parts, turn);
+    if (prompt.text.length + prompt.instructions.length > largePrompt) await ownTurn(); // the store takes its own time
     await refusals.check(asked.modelUid);
     const backend = await backends.choose(prompt, signal);
     const { recall } = this.#parts;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
-import { setImmediate as othersTurn } from "node:timers/promises";
+import { ownTurn } from "../base/node/unhurried.ts";
 import { loadSqlite } from "../log/sqlite/open-file.ts";
 import { compared, type DevinCall, type Elsewhere, summed } from "./elsewhere.ts";
 import type { SpendDimension, SpendQuery, UsageHistory } from "./history/history.ts";
@@ -70,7 +70,7 @@ export class DevinCalls {
       if (Number(last) < this.#lastRow) this.#lastRow = 0; // another file, or its last rows were deleted
       while (this.#lastRow < Number(last)) {
         this.#readSome(database);
-        await othersTurn();
+        await ownTurn();
       }
     } finally {
       database.close();

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
 import { estimateTokens } from "../../base/token-estimate.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { AskedTurn, RequestIdentity, StartedTurn } from "../../turns/turns.ts";
@@ -184,8 +184,9 @@ function modelHeaders({ modelUid, request, modelRule }: TurnRecord): Readonly<Re
 /** Members that choose the delivery and not the answer: a client that gives up streaming asks for the same answer without it. */
 const delivery = new Set(["stream", "stream_options"]);
 
-/** Characters that are digested in one turn of the event loop: some 5 ms. */
+/** Characters, and values, that are digested in one turn of the event loop: some 5 ms. */
 const slice = 1 << 20;
+const mostValues = 10_000;
 
 /** An item that a response of this gateway gave out: thinking, or text. Source: `itemId` of the Responses API. */
 const givenOut = /^(?:rs|msg)_[0-9a-z]{26}_\d+$/;
@@ -197,13 +198,13 @@ const givenOut = /^(?:rs|msg)_[0-9a-z]{26}_\d+$/;
  */
 export async function fingerprintOf(dialect: string, body: unknown): Promise<string> {
   const hash = createHash("sha256").update(dialect).update("\0");
-  let waiting = "";
+  let [waiting, values] = ["", 0];
   for (const text of textsOf(questionIn(body))) {
     waiting += text;
-    if (waiting.length < slice) continue;
+    if (++values < mostValues && waiting.length < slice) continue;
     hash.update(waiting, "utf16le"); // each character as it is, also half a pair
-    waiting = "";
-    await nextTurn();
+    [waiting, values] = ["", 0];
+    await ownTurn();
   }
   return hash.update(waiting, "utf16le").digest("hex");
 }

@@ -1,7 +1,7 @@
 import { isAscii } from "node:buffer";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { MillraceError } from "../../base/errors.ts";
 import { parseJson } from "../../base/json.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
 import { type JsonCost, JsonScan } from "./json-scan.ts";
 import { busy, tooLarge } from "./refusal.ts";
 
@@ -96,8 +96,10 @@ export class Bodies {
       memory.hold(memoryOf(scan.cost));
       text.push(piece);
     }
-    const json = size === 0 ? {} : text.parse();
-    if (size > alwaysRead) await nextTurn(); // parsing took its time, and the caller takes its own
+    if (size <= alwaysRead) return size === 0 ? {} : text.parse();
+    await ownTurn();
+    const json = text.parse();
+    await ownTurn(); // the caller takes its own time
     return json;
   }
 }

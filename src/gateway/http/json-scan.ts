@@ -61,8 +61,10 @@ export class JsonScan {
   #run = 0;
   #isInString = false;
   #isEscaped = false;
-  /** The beginning of the last string, up to one letter more than a known name has. */
+  /** The beginning of the last member's name, up to one letter more than a known name has. */
   #string = "";
+  /** Whether the string that is open names a member. */
+  #isName = false;
   /** Whether an image can stand in the string that is open. */
   #isImage = false;
   readonly #carriers: ReadonlySet<string>;
@@ -114,9 +116,9 @@ export class JsonScan {
     this.#run = run;
     this.#text += text;
     this.#isEscaped = isEscaped;
-    const lacking = longestName + 1 - this.#string.length;
-    if (lacking > 0)
-      this.#string += latin1(bytes.subarray(from, Math.min(at - (this.#isInString ? 0 : 1), from + lacking)));
+    if (!this.#isName) return at;
+    const end = Math.min(at - (this.#isInString ? 0 : 1), from + longestName + 1 - this.#string.length);
+    for (let letter = from; letter < end; letter++) this.#string += String.fromCharCode(bytes[letter] ?? 0);
     return at;
   }
 
@@ -128,8 +130,9 @@ export class JsonScan {
       const byte = bytes[at++];
       if (byte === quote) {
         this.#isInString = true;
-        this.#isImage = this.#mayBeImage();
-        this.#string = "";
+        this.#isName = isList.at(-1) === false && names.at(-1) === "";
+        this.#isImage = !this.#isName && this.#mayBeImage();
+        if (this.#isName) this.#string = "";
       } else if (byte === comma) {
         values++;
         if (isList.at(-1) === false) names[names.length - 1] = "";
@@ -159,8 +162,4 @@ export class JsonScan {
     if (!images.has(names.at(-1) ?? "") || !holders.has(names[1] ?? "")) return false;
     return !names.some((name, level) => level > 1 && this.#isList[level] === false && calls.has(name));
   }
-}
-
-function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { type WebSocket, WebSocketServer } from "ws";
 import { isMillraceError } from "../../base/errors.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
 import type { Bodies, BodyMemory } from "./body.ts";
 import { type ConnectionLimits, defaultConnectionLimits } from "./connection-limits.ts";
 import type { Caller } from "./guard.ts";
@@ -264,7 +264,7 @@ class Connection {
 
 async function* piecesOf(message: Buffer): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < message.length; at += atOnce) {
-    if (at > 0) await nextTurn();
+    if (at > 0) await ownTurn();
     yield message.subarray(at, at + atOnce);
   }
 }

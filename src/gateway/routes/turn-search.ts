@@ -1,5 +1,5 @@
-import { setImmediate } from "node:timers/promises";
 import { MillraceError } from "../../base/errors.ts";
+import { ownTurn } from "../../base/node/unhurried.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { messageTexts } from "../dashboard/turn-summary.ts";
 import { textOf } from "../dialects/answer.ts";
@@ -42,7 +42,7 @@ async function search(gateway: Gateway, c: GatewayContext, wanted: string, limit
     const excerpt =
       excerptOf(newestQuestion(record), wanted) ?? excerptOf(await answerText(gateway, c, record), wanted);
     if (excerpt !== undefined) data.push({ ...describeTurn(turn), excerpt });
-    await setImmediate(); // requests are large: other work goes on between two of them
+    await ownTurn(); // requests are large: other work goes on between two of them
   }
   return { object: "list", data, searched, sealed };
 }
