@@ -14,6 +14,7 @@ export const claude: Owner = {
       ...(free
         ? { permissions: { defaultMode: "bypassPermissions", allow: ["Bash(*)", "Write(*)", "mcp__owner"] } }
         : {}),
+      outputStyle: "owner-style",
       hooks: hooks(place, ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreToolUse", "Notification"]),
       statusLine: { type: "command", command: place.mark("status-line") },
     }),
@@ -27,6 +28,7 @@ export const claude: Owner = {
     ".claude/skills/shipit/SKILL.md": skill(place, "shipit"),
     ".claude/agents/helper.md": subagent(place),
     ".claude/CLAUDE.md": place.canary("CLAUDE.md"),
+    ".claude/output-styles/owner-style.md": `---\nname: owner-style\ndescription: A style.\n---\n${place.canary("output style")}\n`,
   }),
   calls: ["/deploy", "/shipit", "@agent-helper"],
   signIn: [".claude/.credentials.json"],

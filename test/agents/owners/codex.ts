@@ -14,6 +14,8 @@ export const codex: Owner = {
       ...(free ? ['approval_policy = "never"', 'sandbox_mode = "danger-full-access"'] : []),
       'model = "mock-m1"',
       'model_provider = "mock"',
+      `developer_instructions = "${place.canary("developer_instructions")}"`,
+      `instructions = "${place.canary("instructions")}"`,
       `notify = ["sh", "-c", ${JSON.stringify(place.mark("notify"))}]`,
       "[features]",
       "hooks = true",

@@ -18,6 +18,7 @@ export const gemini: Owner = {
       security: { auth: { selectedType: "gemini-api-key" }, ...(free ? { folderTrust: { enabled: false } } : {}) },
       hooks: hooks(place, ["SessionStart", "BeforeAgent", "AfterAgent", "BeforeModel", "BeforeTool", "SessionEnd"]),
       experimental: { skills: true, enableAgents: true },
+      context: { includeDirectories: [`${place.home}/project`], loadMemoryFromIncludeDirectories: true },
       ...(free
         ? {
             general: { defaultApprovalMode: "auto_edit" },
@@ -33,6 +34,7 @@ export const gemini: Owner = {
     ".gemini/skills/shipit/SKILL.md": skill(place, "shipit"),
     ".gemini/agents/helper.md": subagent(place),
     ".gemini/GEMINI.md": place.canary("GEMINI.md"),
+    "project/GEMINI.md": place.canary("GEMINI.md of a folder of the settings"),
     ".gemini/extensions/owner-extension/gemini-extension.json": JSON.stringify({
       name: "owner-extension",
       version: "1.0.0",
@@ -57,5 +59,8 @@ export const gemini: Owner = {
     "/memory add remember this",
   ],
   signIn: [".gemini/oauth_creds.json"],
-  known: { "GEMINI.md": "Gemini CLI always reads this file of its owner's: settings add other names and remove none" },
+  known: {
+    "GEMINI.md of a folder of the settings": "settings add to `context.includeDirectories` and remove none",
+    "GEMINI.md": "Gemini CLI always reads this file of its owner's: settings add other names and remove none",
+  },
 };

@@ -9,7 +9,7 @@ export const opencode: Owner = {
   tool: "bash",
   input: (command) => ({ command, description: "a command" }),
   set: () => ({ OPENCODE_DISABLE_MODELS_FETCH: "1" }),
-  settings: ({ model, server }, free) => ({
+  settings: ({ home, model, server }, free) => ({
     ".config/opencode/opencode.json": JSON.stringify({
       $schema: "https://opencode.ai/config.json", // else it writes it there
       autoupdate: false,
@@ -17,6 +17,7 @@ export const opencode: Owner = {
       enabled_providers: ["mock"],
       model: "mock/m1",
       small_model: "mock/m1",
+      instructions: [`${home}/instructions.md`],
       mcp: { owner: { type: "local", command: [server.command, ...server.args], enabled: true } },
       ...(free
         ? {
@@ -40,9 +41,12 @@ export const opencode: Owner = {
     ".claude/skills/shipclaude/SKILL.md": skill(place, "shipclaude"),
     ".config/opencode/agent/helper.md": subagent(place),
     ".config/opencode/AGENTS.md": place.canary("AGENTS.md"),
+    "instructions.md": place.canary("instructions of the settings"),
     ".claude/CLAUDE.md": place.canary("CLAUDE.md"),
   }),
   calls: ["/deploy", "/shipit", "/shipclaude", "@helper"],
   signIn: [".local/share/opencode/auth.json"],
-  known: {},
+  known: {
+    "instructions of the settings": "OpenCode joins the `instructions` of all its settings",
+  },
 };

@@ -13,6 +13,7 @@ export const qwen: Owner = {
     ".qwen/settings.json": JSON.stringify({
       mcpServers: { owner: { ...place.server, ...(free ? { trust: true } : {}) } },
       security: { auth: { selectedType: "openai" }, ...(free ? { folderTrust: { enabled: false } } : {}) },
+      context: { includeDirectories: [`${place.home}/project`], loadFromIncludeDirectories: true },
       hooks: hooks(place, ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreToolUse"]),
       ...(free
         ? {
@@ -29,6 +30,9 @@ export const qwen: Owner = {
     ".qwen/skills/shipit/SKILL.md": skill(place, "shipit"),
     ".qwen/agents/helper.md": subagent(place),
     ".qwen/QWEN.md": place.canary("QWEN.md"),
+    ".qwen/AGENTS.md": place.canary("AGENTS.md"),
+    ".qwen/rules/always.md": place.canary("rules"),
+    "project/QWEN.md": place.canary("QWEN.md of a folder of the settings"),
     ".qwen/extensions/owner-extension/qwen-extension.json": JSON.stringify({
       name: "owner-extension",
       version: "1.0.0",
@@ -39,5 +43,8 @@ export const qwen: Owner = {
   }),
   calls: ["/deploy", "/release", "/publish", "/shipit", "@helper", "/memory add remember this", "/init"],
   signIn: [".qwen/oauth_creds.json"],
-  known: { ".qwen/settings.json": "Qwen Code adds the version of its settings, beside what its owner wrote" },
+  known: {
+    rules: "Qwen Code reads its owner's rules into every session, and has no setting against it",
+    ".qwen/settings.json": "Qwen Code adds the version of its settings, beside what its owner wrote",
+  },
 };

@@ -23,7 +23,7 @@ export const claude: KnownAgent = {
         verbatimPrompts: true,
         promptSuggestions: false,
         extraArgs: { "disable-slash-commands": null },
-        settings: { disableAllHooks: true, env: claudeVariables },
+        settings: { disableAllHooks: true, outputStyle: "default", env: claudeVariables },
       },
     },
   },

@@ -55,6 +55,8 @@ function codexSettings(given: Variables): JsonObject {
     notify: [],
     web_search: "disabled",
     project_doc_max_bytes: 0,
+    instructions: "",
+    developer_instructions: "",
     history: { persistence: "none" },
     features: Object.fromEntries(features.map((feature) => [feature, false])),
     tools: { experimental_request_user_input: { enabled: false }, update_plan: { enabled: false } },

@@ -15,7 +15,8 @@ export const gemini: KnownAgent = {
       hooksConfig: { enabled: false },
       skills: { enabled: false },
       experimental: { enableAgents: false },
-      context: { fileName: [noMemory] }, // in place of its owner's names; GEMINI.md stays one of them
+      // in place of its owner's names, but GEMINI.md stays one of them; without a marker it looks in no folder above
+      context: { fileName: [noMemory], memoryBoundaryMarkers: [] },
     }),
   }),
   traces: { root: (_, home) => join(home, ".gemini"), folders: { tmp: 2 }, shortNames: true },
