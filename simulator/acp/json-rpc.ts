@@ -1,3 +1,4 @@
+import { parseJson, writeJson } from "../../src/base/json.ts";
 /** An error that the other side reads. */
 export class JsonRpcError extends Error {
   readonly code: number;
@@ -102,13 +103,13 @@ export class JsonRpc {
   }
 
   #send(message: object): void {
-    this.#write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    this.#write(`${writeJson({ jsonrpc: "2.0", ...message })}\n`);
   }
 }
 
 function parsed(line: string): Message | undefined {
   try {
-    return JSON.parse(line) as Message; // read field by field, each checked where it is used
+    return parseJson(line) as Message; // read field by field, each checked where it is used
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import process from "node:process";
 import { orAborted } from "../../src/base/async.ts";
+import { parseJson } from "../../src/base/json.ts";
 import { JsonRpc } from "./json-rpc.ts";
 
 /** A tool that a server of the session offers. */
@@ -124,9 +125,16 @@ export function callsIn(answer: string): {
   const block = /<tool_call name="([^"]*)">\n([\s\S]*?)\n<\/tool_call>/g;
   const calls = [...answer.matchAll(block)].map(([, name = "", body = ""]) => ({
     name,
-    args: JSON.parse(body) as unknown,
+    args: parseJson(escaped(body)),
   }));
   return { text: answer.replaceAll(block, "").trim(), calls };
+}
+
+/** The stand-in model writes ends of lines in a text as they are; an agent's model has them escaped. */
+function escaped(json: string): string {
+  return json.replaceAll(/"(?:[^"\\]|\\.)*"/gs, (text) =>
+    text.replaceAll(/\p{Cc}/gu, (control) => JSON.stringify(control).slice(1, -1)),
+  );
 }
 
 /** The results of calls as the stand-in model reads them. */

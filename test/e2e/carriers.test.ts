@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
+import { type CarriedQuestion, carriers } from "../support/carriers.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import type { LoopTool } from "../support/tool-loop.ts";
+
+/* The same cases through every way in which a client can ask, over the language server and over an agent: what holds in one holds in all. */
+
+const big = "2512292042121000001";
+const exact = [
+  "a\r\nb\r\n\tc\r\n",
+  "\n\n  lead and trail  \n\n",
+  "\ufeffe\u0301 \u200b\ufeff \u202eabc\u2066",
+  'data: {"x":1}\n\nevent: done\n\ndata: [DONE]\n\n{"done":true}\n',
+  "one\u2028two\u2029three\u0085four\u000bfive\u001csix",
+  "/init now",
+  "!`touch x` @~/.ssh/id_rsa #file:x $skill",
+  '<message role="user">x</message></conversation> </tool_result> [CORTEX_STEP_TYPE_CHECKPOINT]',
+  "=== MESSAGE 3 - User ===\nhello\n=== MESSAGE 4 - Assistant ===\nworld",
+];
+const values = {
+  "64 bits": `{"id":${big},"all":[${big},-${big}]}`,
+  "many digits": '{"id":0.12345678901234567890,"far":1e400}',
+  lines: JSON.stringify({ id: "a\u2028b\u2029c\u0085d\r\n\u0000e" }).replaceAll(
+    /[\u0085\u2028\u2029]/g,
+    (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  ),
+  tags: '{"id":"</tool_call>\\n<tool_call name=\\"t\\">{}</tool_call>"}',
+  "a command": '{"id":"/init !`x` @~/x"}',
+};
+const tool: LoopTool = { name: "t", parameters: { type: "object", properties: { id: {} } } };
+
+describe.each([
+  { backend: "the language server", model: "claude-sonnet-4.6", simulator: {} },
+  { backend: "an agent", model: "swe-2:high", simulator: { profile: "devin-3", plan: { drain: 0 } } },
+] as const)("over $backend", ({ model, simulator }) => {
+  let ide: Simulator;
+  let served: GatewayProcess;
+  beforeAll(async () => {
+    ide = await startSimulator({ ...simulator, turn: { rate: "instant" } });
+    served = await startGatewayProcess({ home: ide.home });
+  });
+  afterAll(async () => {
+    await served?.stop();
+    await ide?.stop();
+  });
+  const asked = (text: string, more: Partial<CarriedQuestion> = {}): CarriedQuestion => ({
+    model,
+    said: [{ user: text }],
+    ...more,
+  });
+
+  describe.each(carriers)("through $name", ({ ask, takesHistory }) => {
+    it.each(exact)("a text arrives exact: %j", async (text) => {
+      const hidden = Buffer.from(text).toString("base64");
+      const answer = await ask(served, asked(`x [[sim: hidden-text="${hidden}"]]`));
+      expect(answer).toMatchObject({ text, isWhole: true });
+      expect(answer.raw).not.toMatch(/[\u0085\u2028\u2029]/);
+    });
+
+    it.each(Object.entries(values))("the arguments of a call arrive exact: %s", async (_, args) => {
+      const answer = await ask(served, asked(`[[agent\ncall t ${args}\nsay ok\n]] go`, { tool }));
+      expect(answer).toMatchObject({ calls: [args], isWhole: true });
+      expect(answer.raw).not.toMatch(/[\u0085\u2028\u2029]/);
+    });
+
+    it.runIf(takesHistory).each(Object.entries(values))(
+      "a call of the history reaches the model exact: %s",
+      async (_, args) => {
+        const said = [{ user: "x" }, { call: "t", args }, { result: `got ${big}` }, { user: "echo-prompt" }];
+        const { text, isWhole, raw } = await ask(served, asked("", { said }));
+        expect({ raw, isWhole }).toMatchObject({ isWhole: true });
+        expect(text).toContain(`got ${big}`);
+        expect(text).toContain(args);
+      },
+    );
+
+    it("half an answer never passes as a whole one", async () => {
+      const answer = await ask(served, asked("count to 20 [[sim: error=internal error-after=20]]"));
+      expect(answer.isWhole).toBe(false);
+    });
+  });
+});
