@@ -9,7 +9,7 @@ import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from 
 import type { RelayedCall } from "../relay/relay-wire.ts";
 import { type AgentParts, blocksOf, errorContext, launchOf } from "../session/agent-parts.ts";
 import type { AgentProcess } from "../session/agent-process.ts";
-import { type AcpTurn, HeldSession, waitForResults } from "../session/held-session.ts";
+import { type AcpTurn, discardSession, HeldSession, waitForResults } from "../session/held-session.ts";
 import type { OpenSession } from "../session/open-session.ts";
 import { rulesOf } from "../session/prompt-blocks.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
@@ -229,7 +229,7 @@ async function* askAnew(turn: AcpTurn, begun: TurnPlace): AsyncGenerator<Batch, 
   const { parts, held, options, signal } = turn;
   const whole = turn.prompt.instead ?? turn.prompt;
   if (whole.continues !== undefined) throw turnFailure(goneMessage);
-  await held.discard();
+  const isDiscarded = await held.discard();
   const fresh = { ...turn, prompt: turn.prompt.native === undefined ? asProse(whole) : whole };
   const { native } = fresh.prompt;
   const again = native === undefined ? await begin(fresh) : await beginNatively(fresh, native);
@@ -240,6 +240,7 @@ async function* askAnew(turn: AcpTurn, begun: TurnPlace): AsyncGenerator<Batch, 
   const before = goesOn === true ? 0 : begun.fromStep; // the log of a turn that goes on with a prompt has no number
   session.userMessages = before;
   await parts.notes.moved(begun.sessionId, session.id, before);
+  if (!isDiscarded) await bestEffort(discardSession(parts, process, begun.sessionId)); // its own process is gone
   await options.beforePrompt?.(signal);
   const asked = { ...turn, prompt };
   const blocks = blocksOf(launchOf(parts, prompt).style, process, session, prompt);
