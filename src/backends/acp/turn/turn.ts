@@ -120,8 +120,8 @@ async function openHere(
   { sessionId, fromStep, answered, goesOn }: TurnPlace,
 ): Promise<RunningPrompt | undefined> {
   const { parts, prompt, held } = turn;
-  const lease = await reach(turn, sessionId);
-  if (lease === "busy") throw turnFailure(elsewhereMessage);
+  const lease = await reach(turn, sessionId, parts.silenceMs); // its answer may be whole there already: only silence ends the turn
+  if (lease === "busy") throw turnFailure(unreachableMessage);
   if (lease === undefined) await parts.hosts?.othersOver(turn.signal, turn.options.onAlive); // then the stored session is read
   const session = lease?.process.sessions.get(sessionId);
   if (lease === undefined || session === undefined) {
@@ -339,8 +339,8 @@ const lostHints: Readonly<Record<LinesLost, string>> = {
   disk_full: "Free disk space, then send the request again. If it had an idempotency key, use a new one.",
   too_many: "Send the request again. If it had an idempotency key, use a new one.",
 };
-export const elsewhereMessage =
-  "Another gateway has the agent that answers this turn. The part that arrived was kept, and the prompt was not sent again.";
+export const unreachableMessage =
+  "The agent that answers this turn runs, and could not be reached. The part that arrived was kept, and the prompt was not sent again.";
 const noSessionMessage =
   "The gateway stopped while this turn ran, and no session of the agent was noted for it. The prompt was not sent again.";
 const discardedMessage =
