@@ -118,6 +118,19 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       }
     });
 
+    test("remembers the tickets of sixteen attaches that came for one ticket, and no more", async () => {
+      const name = named();
+      const { nextTicket } = await storeOf().attachStream(name, "create");
+      const attach = () => storeOf().attachStream(name, "resume", nextTicket);
+      const [first, second] = [await attach(), await attach()];
+      for (let more = 0; more < 16; more++) await attach();
+      await expect(storeOf().attachStream(name, "resume", first.nextTicket)).rejects.toMatchObject({
+        details: { reason: "ticket_spent" },
+      });
+      const again = await storeOf().attachStream(name, "resume", second.nextTicket);
+      expect(await send(again, 0)).toMatchObject({ outcome: "admitted" });
+    });
+
     test("shows itself to an observer, who takes nothing from the one who writes and needs no ticket", async () => {
       const name = named();
       await expect(storeOf().attachStream(name, "observe")).rejects.toMatchObject({ code: "expired" });

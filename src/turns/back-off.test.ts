@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type ErrorCode, MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { StreamName } from "../log/store.ts";
+import { BackOff } from "./back-off.ts";
 import type { FakeBackend } from "./backend.fake.ts";
 import { asking, durable, FakeReader, fakeTurns } from "./turns.fake.ts";
 import type { AskedTurn, Turns } from "./turns.ts";
@@ -25,6 +26,18 @@ async function failing(
   await reader.done;
   return reader.events;
 }
+
+test("the failures of the newest 1,000 bodies are remembered, and no more", () => {
+  const backOff = new BackOff(() => 0);
+  const fail = (body: string) =>
+    backOff.watch(body).push({ type: "failed", error: new MillraceError("rate_limited", "Wait.").toRecord() });
+  fail("first");
+  for (let nth = 1; nth < 1_000; nth++) fail(`body ${nth}`);
+  expect(() => backOff.check("first", "request")).toThrow("Wait.");
+  fail("one more");
+  expect(backOff.check("first", "request")).toBeUndefined();
+  expect(() => backOff.check("body 1", "request")).toThrow("Wait.");
+});
 
 describe("a body that failed, sent again without a key", () => {
   test("becomes one more prompt; then the failure is repeated, until the wait is over", async () => {

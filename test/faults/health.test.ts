@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, simulator } from "../support/world.ts";
 
@@ -24,3 +25,23 @@ test.skipIf(process.platform === "win32")("health does not wait for a search of 
   process.kill(pid, "SIGCONT");
   await expect.poll(lookedAtMs).toBeGreaterThan(stoppedAtMs);
 });
+
+test.skipIf(process.platform === "win32")(
+  "commands say of a suspended gateway that it does not answer, and its process",
+  async () => {
+    const home = temporaryHome();
+    const { pid, url } = await gateway({ home });
+    process.kill(pid, "SIGSTOP");
+    onTestFinished(() => void process.kill(pid, "SIGCONT"));
+    const commands = [["status"], ["doctor"], ["stop"], ["usage"], ["tail"]];
+    const said = await Promise.all(commands.map((words) => millrace(words, { home })));
+    for (const { code, stdout, stderr } of said) {
+      expect(`${stdout}${stderr}`).toContain(`Your gateway (process ${pid}) runs, and does not answer at ${url}.`);
+      expect(`${stdout}${stderr}`).toContain(`kill -CONT ${pid}`);
+      expect(`${stdout}${stderr}`).not.toMatch(/does not run|No gateway runs/);
+      expect(code).not.toBe(0);
+    }
+    process.kill(pid, "SIGCONT");
+    expect((await millrace(["status"], { home })).stdout).toContain(`serves on ${url}`);
+  },
+);

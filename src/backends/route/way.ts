@@ -86,6 +86,7 @@ async function* ask(
     return;
   }
   const noted = notesOf(way, from?.cascadeId ?? prompt.continues);
+  if (from !== undefined) noted.isBegun = true;
   const onLeft = () => {
     noted.isLeft = true;
     options.onLeft?.();
@@ -134,22 +135,25 @@ function notesOf({ journal }: Way, known: CascadeId | undefined) {
   let cascadeId = known;
   let finished = false;
   const notes = {
+    /** The backend has it: without this it was neither used nor archived. */
+    isBegun: false,
     /** Its agent did not discard it. */
     isLeft: false,
     noting: Promise.resolve(),
     see(event: TurnEventBody): void {
       if (event.type === "finished") finished = true;
+      if (event.type === "started") notes.isBegun = true;
       if (journal === undefined || event.type !== "started") return;
       if (event.cascadeId === undefined || event.cascadeId === known) return;
       cascadeId = event.cascadeId;
       const { owner, clock } = journal;
       notes.noting = bestEffort(journal.note({ cascadeId, atMs: clock.now(), owner }));
     },
-    /** A conversation is archived at every end, unless its turn was detached, or finished and kept for the next one, or it is left. */
+    /** A conversation that was begun is archived at every end, unless its turn was detached, or finished and kept for the next one, or it is left. */
     async over(keep: boolean, signal: AbortSignal): Promise<void> {
       await notes.noting;
       const isKept = finished ? keep : signal.reason === "detach";
-      if (journal !== undefined && cascadeId !== undefined && !isKept && !notes.isLeft)
+      if (journal !== undefined && cascadeId !== undefined && notes.isBegun && !isKept && !notes.isLeft)
         await bestEffort(journal.noteArchived(cascadeId));
     },
   };

@@ -114,8 +114,10 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
     ...(gateway === undefined ? [] : [["last failure", spellFailure(gateway.lastFailure, status.atMs)] as const]),
     ...status.accounts.flatMap(({ todo }) => (todo === null ? [] : [["to do", todo] as const])).slice(0, 1),
   ];
+  const isSilent = status.problems.get("gateway")?.code === "unavailable"; // one that runs: these are its own words
   const unread = [...status.problems].map(
-    ([title, { message, hint }]) => [title, `cannot be read: ${message} ${hint}`.trim()] as const,
+    ([title, { message, hint }]) =>
+      [title, `${isSilent && title === "gateway" ? "" : "cannot be read: "}${message} ${hint}`.trim()] as const,
   );
   const told = rows.map(([title, text]) => unread.find(([other]) => other === title) ?? [title, text]);
   const further = unread.filter(([title]) => !rows.some(([other]) => other === title));

@@ -7,7 +7,7 @@ import { hostJson, hostsFolder, spellHost } from "../agents/agent-spec.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { dispatch } from "../dispatch.ts";
 import { checkStartFiles, startInBackground } from "../gateway-process/background.ts";
-import { callGateway, lookForGateway } from "../gateway-process/gateway-client.ts";
+import { callGateway, lookForGateway, silentGateway } from "../gateway-process/gateway-client.ts";
 import { type GatewayFile, type GatewayRecord, readGatewayRecord } from "../gateway-process/gateway-file.ts";
 import { clearHome, holderOf } from "../gateway-process/home.ts";
 import { readKey } from "../gateway-process/key-file.ts";
@@ -67,7 +67,7 @@ async function leftOpen(folder: string, { io, settings, signal }: CommandContext
   while ((await works()) && io.clock.monotonic() < untilMs) await io.clock.sleep(lookEveryMs, signal);
   try {
     const gateway = await lookForGateway(settings, signal);
-    if (gateway === undefined || gateway === "stranger") return [];
+    if (gateway === undefined || typeof gateway === "string") return [];
     const reply = await callGateway(gateway, "/v1/turns?open=true&limit=100", { signal });
     return turnsSchema.parse(await reply.json()).data.map(({ id }) => id);
   } catch {
@@ -166,7 +166,7 @@ function placeOf({ url, socket }: GatewayRecord): string {
  * the gateway proved that it knows the key, and the system does not name another process at that port. One that listens on no port is known
  * by the start of its process.
  *
- * @throws MillraceError `upstream_timeout`: it does not answer, or still runs after `waitMs`.
+ * @throws MillraceError `upstream_timeout`: it still runs after `waitMs`; `unavailable`: it does not answer, so it gets no signal.
  */
 export async function stopGateway(
   waitMs: number,
@@ -212,11 +212,9 @@ async function answersAt(
 ): Promise<boolean> {
   const found = await lookForGateway(settings, signal);
   const holder = await findPortHolder(Number(new URL(url).port), io, signal);
-  if (found === undefined || found === "stranger") {
+  if (found === undefined || typeof found === "string") {
     if (holder?.pid !== pid) return false;
-    throw new MillraceError("upstream_timeout", `The gateway at ${url} does not answer, so no signal was sent.`, {
-      hint: `Look at process ${pid}. End it by hand if it is a gateway that hangs: its turns continue at the next start.`,
-    });
+    throw silentGateway(settings);
   }
   if (holder !== undefined && holder.pid !== pid) {
     throw new MillraceError(

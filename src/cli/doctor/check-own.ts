@@ -8,7 +8,7 @@ import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { openRedisRows } from "../../log/redis.ts";
 import { inspectLogFile, type LogFileState } from "../../log/sqlite/open-file.ts";
-import { lookForGateway } from "../gateway-process/gateway-client.ts";
+import { lookForGateway, silentGateway } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import type { RedisAddress } from "../options.ts";
@@ -196,6 +196,11 @@ export function checkService(folder: string): readonly Finding[] {
 export async function checkGateway(settings: Settings, usualPort: number, ownVersion: string, signal: AbortSignal) {
   const written = readGatewayFile(settings.gatewayFile);
   const found = await runningGateway(settings, signal);
+  if (found === "silent") {
+    const { message, hint } = silentGateway(settings);
+    const { url = null, version = null, pid = null } = written ?? {};
+    return { running: true, url, version, pid, findings: [finding("gateway", "error", message, hint)] };
+  }
   const running = found === "stranger" ? undefined : found?.url;
   if (running === undefined || written === undefined) {
     const left =

@@ -19,19 +19,30 @@ export interface GatewayClient {
   readonly again?: (signal: AbortSignal) => Promise<GatewayClient>;
 }
 
-const handshakeMs = 2000;
+const handshakeMs = 5_000;
 
-/** The running gateway of this user; `stranger` if another program answers at its address; undefined if none answers. Never sends the key. */
+/**
+ * The running gateway of this user; `stranger` if another program answers at its address, `silent` if the one that listens there does not;
+ * undefined if none listens. Never sends the key.
+ */
 export async function lookForGateway(
   settings: Settings,
   signal: AbortSignal,
-): Promise<GatewayClient | "stranger" | undefined> {
+): Promise<GatewayClient | "stranger" | "silent" | undefined> {
   const address = readGatewayFile(settings.gatewayFile);
   const key = readKey(settings.keyFile);
   if (address === undefined || key === undefined) return undefined;
   const listener = await identifyListener(address, key, handshakeMs, signal);
   if (listener === "ours") return { url: address.url, key };
-  return listener === "stranger" ? "stranger" : undefined;
+  return listener === "none" ? undefined : listener;
+}
+
+/** Why nothing can be asked of a gateway that runs, and what helps. */
+export function silentGateway(settings: Settings): MillraceError {
+  const { url = "", pid } = readGatewayFile(settings.gatewayFile) ?? {};
+  return new MillraceError("unavailable", `Your gateway (process ${pid}) runs, and does not answer at ${url}.`, {
+    hint: `It may be busy: try again. If it was suspended, let process ${pid} go on (\`kill -CONT ${pid}\`). If it hangs, end that process (\`kill -9 ${pid}\`): its turns continue at the next start.`,
+  });
 }
 
 /** The running gateway of a command that needs one; `lacks` says what there is none of. Throws `ide_not_running`, and as `findGateway`. */
@@ -46,10 +57,11 @@ export async function needGateway(lacks: string, settings: Settings, signal: Abo
 /**
  * The running gateway of this user, if there is one.
  *
- * @throws MillraceError `unavailable` if another program answers at its address: that program gets no key.
+ * @throws MillraceError `unavailable` if it does not answer, or another program answers at its address: that program gets no key.
  */
 export async function findGateway(settings: Settings, signal: AbortSignal): Promise<GatewayClient | undefined> {
   const found = await lookForGateway(settings, signal);
+  if (found === "silent") throw silentGateway(settings);
   if (found !== "stranger") return found;
   const port = new URL(readGatewayFile(settings.gatewayFile)?.url ?? "http://127.0.0.1").port;
   throw new MillraceError("unavailable", `Another program answers on port ${port}, where your gateway was.`, {

@@ -114,6 +114,37 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
     expect([await harness.count("accepted"), await harness.count("permission")]).toEqual([1, 1]);
   });
 
+  test("an answer is waited for while its host lives, although it cannot be reached for longer than a minute", async () => {
+    harness = await ScriptedHarness.open({ text, pauses: true });
+    const first = next(); // it stays connected, so that the host refuses the next one
+    const stop = new AbortController();
+    const turn = eventsOf(first.backend.run(prompt, options, stop.signal));
+    const started = (await turn.next()).value as TurnEventBody & { readonly type: "started" }; // it is the first event
+    await turn.next();
+    const rest = turn.next();
+    const clock = new FakeClock();
+    const second = harness.agent({ hosts: { folder: folder() }, doors, clock });
+    let events: readonly TurnEventBody[] | undefined;
+    const resumption = resumed(second, started.cascadeId as CascadeId).then((all) => (events = all));
+    for (let minute = 0; minute < 2; minute++) {
+      await expect.poll(() => clock.sleeping > 0 || events !== undefined).toBe(true);
+      await clock.advance(61_000);
+    }
+    expect(events).toBeUndefined();
+    stop.abort("detach");
+    await rest;
+    await first.close();
+    await harness.plan({ text });
+    await expect
+      .poll(async () => {
+        await clock.advance(500);
+        return events;
+      })
+      .toBeDefined();
+    expect((await resumption).at(-1)).toMatchObject({ type: "finished", text });
+    expect(await harness.count("accepted")).toBe(1);
+  });
+
   test("a gateway that is closed in order leaves an agent that works, and ends one that has nothing to do", async () => {
     harness = await ScriptedHarness.open({ text, holds: true });
     const first = next();

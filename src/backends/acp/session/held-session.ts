@@ -49,11 +49,15 @@ export class HeldSession {
     return this.#session;
   }
 
-  /** Discards the session that the turn has now. */
-  async discard(): Promise<void> {
-    if (this.#lease === undefined || this.#session === undefined) return;
-    await bestEffort(discardSession(this.#parts, this.#lease.process, this.#session.id));
+  /** Discards the session that the turn has now. Answers whether that succeeded. */
+  async discard(): Promise<boolean> {
+    if (this.#lease === undefined || this.#session === undefined) return false;
+    const { id } = this.#session;
     this.#session = undefined;
+    return await discardSession(this.#parts, this.#lease.process, id).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Stops the agent where it still works on the prompt; the session stays for now. */

@@ -6,7 +6,7 @@ import { isUnknownSession, turnFailure } from "../process/errors.ts";
 import type { AgentParts } from "../session/agent-parts.ts";
 import { discardSession } from "../session/held-session.ts";
 import { sessionIdOf } from "../session/session-notes.ts";
-import { elsewhereMessage, resumeTurn, runTurn } from "./turn.ts";
+import { resumeTurn, runTurn, unreachableMessage } from "./turn.ts";
 
 /** An agent that speaks ACP: a session a turn, pushed updates, and its stored sessions to come back to. */
 export function acpBackend(parts: AgentParts): Backend {
@@ -39,7 +39,7 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   if (logged === undefined) return;
   const { id } = await notes.last(logged); // one that was noted as discarded may still be there: its agent died meanwhile
   const here = await pool.leaseHolding(id);
-  if (here === "busy") throw turnFailure(elsewhereMessage);
+  if (here === "busy") throw turnFailure(unreachableMessage);
   if (here === undefined) await parts.hosts?.othersOver(signal);
   else {
     try {

@@ -124,11 +124,15 @@ async function lookFor<T>(turn: AcpTurn, ms: number, look: () => Promise<T | und
 
 /**
  * The process that has the session; undefined where the system says that there is none. One that only cannot be reached may still work on
- * a prompt, so it is waited for; `busy` after a minute.
+ * a prompt, so it is waited for; `busy` after `ms`, by default a minute.
  */
-export async function reach(turn: AcpTurn, id: string): Promise<Lease<AgentProcess> | "busy" | undefined> {
+export async function reach(
+  turn: AcpTurn,
+  id: string,
+  ms = reachMs,
+): Promise<Lease<AgentProcess> | "busy" | undefined> {
   const { pool, clock } = turn.parts;
-  const found = await lookFor(turn, reachMs, async () => {
+  const found = await lookFor(turn, ms, async () => {
     const lease = await pool.leaseHolding(id);
     if (lease !== "busy") return { lease };
     await clock.sleep(againMs, turn.signal);

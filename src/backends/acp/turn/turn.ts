@@ -9,7 +9,7 @@ import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from 
 import type { RelayedCall } from "../relay/relay-wire.ts";
 import { type AgentParts, blocksOf, errorContext, launchOf } from "../session/agent-parts.ts";
 import type { AgentProcess } from "../session/agent-process.ts";
-import { type AcpTurn, HeldSession, waitForResults } from "../session/held-session.ts";
+import { type AcpTurn, discardSession, HeldSession, waitForResults } from "../session/held-session.ts";
 import type { OpenSession } from "../session/open-session.ts";
 import { rulesOf } from "../session/prompt-blocks.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
@@ -120,8 +120,8 @@ async function openHere(
   { sessionId, fromStep, answered, goesOn }: TurnPlace,
 ): Promise<RunningPrompt | undefined> {
   const { parts, prompt, held } = turn;
-  const lease = await reach(turn, sessionId);
-  if (lease === "busy") throw turnFailure(elsewhereMessage);
+  const lease = await reach(turn, sessionId, parts.silenceMs); // its answer may be whole there already: only silence ends the turn
+  if (lease === "busy") throw turnFailure(unreachableMessage);
   if (lease === undefined) await parts.hosts?.othersOver(turn.signal, turn.options.onAlive); // then the stored session is read
   const session = lease?.process.sessions.get(sessionId);
   if (lease === undefined || session === undefined) {
@@ -229,7 +229,7 @@ async function* askAnew(turn: AcpTurn, begun: TurnPlace): AsyncGenerator<Batch, 
   const { parts, held, options, signal } = turn;
   const whole = turn.prompt.instead ?? turn.prompt;
   if (whole.continues !== undefined) throw turnFailure(goneMessage);
-  await held.discard();
+  const isDiscarded = await held.discard();
   const fresh = { ...turn, prompt: turn.prompt.native === undefined ? asProse(whole) : whole };
   const { native } = fresh.prompt;
   const again = native === undefined ? await begin(fresh) : await beginNatively(fresh, native);
@@ -240,6 +240,7 @@ async function* askAnew(turn: AcpTurn, begun: TurnPlace): AsyncGenerator<Batch, 
   const before = goesOn === true ? 0 : begun.fromStep; // the log of a turn that goes on with a prompt has no number
   session.userMessages = before;
   await parts.notes.moved(begun.sessionId, session.id, before);
+  if (!isDiscarded) await bestEffort(discardSession(parts, process, begun.sessionId)); // its own process is gone
   await options.beforePrompt?.(signal);
   const asked = { ...turn, prompt };
   const blocks = blocksOf(launchOf(parts, prompt).style, process, session, prompt);
@@ -338,8 +339,8 @@ const lostHints: Readonly<Record<LinesLost, string>> = {
   disk_full: "Free disk space, then send the request again. If it had an idempotency key, use a new one.",
   too_many: "Send the request again. If it had an idempotency key, use a new one.",
 };
-export const elsewhereMessage =
-  "Another gateway has the agent that answers this turn. The part that arrived was kept, and the prompt was not sent again.";
+export const unreachableMessage =
+  "The agent that answers this turn runs, and could not be reached. The part that arrived was kept, and the prompt was not sent again.";
 const noSessionMessage =
   "The gateway stopped while this turn ran, and no session of the agent was noted for it. The prompt was not sent again.";
 const discardedMessage =
