@@ -8,6 +8,7 @@ async function parsed(args: readonly string[], env: Readonly<Record<string, stri
     name: "try",
     group: "Use",
     summary: "Nothing",
+    arguments: [{ name: "turn", summary: "one", required: false, variadic: false }],
     options: { noRecord: flag("keep none", { env: "TRY_NO_RECORD" }), json: flag("print JSON") },
     examples: [],
     run: () => Promise.resolve(0),
@@ -28,6 +29,10 @@ test("a flag whose name says no is on where it is given, or its variable is, and
   expect(await parsed(["--no-record"])).toEqual({ noRecord: true, json: false });
   expect(await parsed(["--json"], { TRY_NO_RECORD: "1" })).toEqual({ noRecord: true, json: true });
   expect(await parsed(["--no-record"], { TRY_NO_RECORD: "0" })).toEqual({ noRecord: true, json: false });
+});
+
+test("an empty argument is refused: it would be taken for none, or for a name", async () => {
+  await expect(parsed([""])).rejects.toMatchObject({ code: "invalid_request", message: "The turn is empty." });
 });
 
 test("the usage of a command breaks between words on a narrow terminal", async () => {

@@ -1,3 +1,4 @@
+import { isAbsolute, resolve } from "node:path";
 import { Argument, CommanderError, Help, Option, Command as Program } from "commander";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { withFileReason } from "../base/node/file-problem.ts";
@@ -43,6 +44,7 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
       program.outputHelp();
       return exitCodes.ok;
     }
+    refuseRelativeHome(io.env["MILLRACE_HOME"] ?? "");
     const typed = commandIn(argv);
     const now = movedCommands.get(typed);
     if (now !== undefined) {
@@ -82,6 +84,14 @@ export async function reported(
 /** `help --all`, or `--help --all`. */
 function asksWholeHelp([first = "", second]: readonly string[]): boolean {
   return ["help", "--help", "-h"].includes(first) && second === "--all";
+}
+
+/** In each folder it would be another home, and a gateway in the background has a folder of its own. */
+function refuseRelativeHome(home: string): void {
+  if (home === "" || isAbsolute(home)) return;
+  throw new MillraceError("invalid_request", `MILLRACE_HOME is ${JSON.stringify(home)}, which is not a whole path.`, {
+    hint: `Set it to a whole path, such as ${resolve(home)}.`,
+  });
 }
 
 /** Whether the configuration file may set options of this command. */
@@ -147,9 +157,11 @@ function build(command: Command, port: ParserPort, path = command.name, group = 
     .configureHelp(helpIn(widthOf(port)))
     .showSuggestionAfterError(true);
   if (command.passThrough === true) program.passThroughOptions(true);
+  const names: (string | undefined)[] = [];
   for (const spec of command.arguments ?? []) {
     const form = spec.variadic ? `${spec.name}...` : spec.name;
     program.addArgument(new Argument(spec.required ? `<${form}>` : `[${form}]`, spec.summary));
+    names.push(spec.variadic ? undefined : spec.name);
   }
   for (const [name, spec] of Object.entries(command.options)) program.addOption(toOption(name, spec));
   const named = namesOfServe(command.options);
@@ -163,6 +175,11 @@ function build(command: Command, port: ParserPort, path = command.name, group = 
     program.addHelpText("after", `\n${["Examples:", ...examplesIn(command.examples, widthOf(port))].join("\n")}`);
   }
   program.action(async () => {
+    const empty = names[program.args.indexOf("")];
+    if (empty !== undefined)
+      throw new MillraceError("invalid_request", `The ${empty} is empty.`, {
+        hint: `\`millrace ${path} --help\` says what it can be.`,
+      });
     const configured = (await port.configured?.(command)) ?? {};
     await port.found(command, { ...readOptions(program, command.options, port.env, configured), args: program.args });
   });

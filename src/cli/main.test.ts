@@ -58,6 +58,21 @@ test("options take their defaults, then the environment, then the command line",
   expect(JSON.parse(given.stdout)).toMatchObject({ port: 8, grace: 90_000, home: ["a", "b"], args: ["x", "y"] });
 });
 
+test("an empty text is refused, and a home that is not a whole path: a script's variable is not set", async () => {
+  expect(await millrace(["probe", "--home", ""])).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining(`--home: "" is not a <folder>.`),
+  });
+  expect(await millrace(["probe", "--grace", "99999999999d"])).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining("36500d at most"),
+  });
+  expect(await millrace(["probe"], { MILLRACE_HOME: "state" })).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining("Set it to a whole path, such as /"),
+  });
+});
+
 test("a wrong value exits 64 and says what would be right, also from the environment", async () => {
   expect(await millrace(["probe", "--port", "70000"])).toMatchObject({
     code: 64,

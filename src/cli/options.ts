@@ -51,7 +51,7 @@ export function flag(summary: string, common: Common = {}): OptionSpec<boolean> 
 }
 
 export function text(summary: string, value: string, common: Common = {}): OptionSpec<string | undefined> {
-  return spec<string | undefined>({ summary, value, initial: undefined, parse: (raw) => raw }, common);
+  return spec<string | undefined>({ summary, value, initial: undefined, parse: (raw) => filled(raw, value) }, common);
 }
 
 /** The model that a command begins with. */
@@ -81,7 +81,7 @@ export function texts(
   { check = () => undefined, ...common }: Common & { readonly check?: (raw: string) => string | undefined } = {},
 ): OptionSpec<readonly string[]> {
   const parse = (raw: string) => {
-    const wanted = check(raw);
+    const wanted = check(filled(raw, value));
     if (wanted === undefined) return [raw];
     throw wrong(raw, wanted);
   };
@@ -167,8 +167,18 @@ export function parseDuration(raw: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(raw);
   const unit = match?.[2] === undefined ? undefined : unitMs[match[2]];
   if (raw === "0") return 0;
-  if (match?.[1] !== undefined && unit !== undefined) return Math.round(Number(match[1]) * unit);
-  throw wrong(raw, "a time such as 500ms, 90s, 2m, 12h or 7d");
+  const ms = match?.[1] === undefined || unit === undefined ? Number.NaN : Math.round(Number(match[1]) * unit);
+  if (ms <= longestMs) return ms;
+  throw wrong(raw, `a time such as 500ms, 90s, 2m, 12h or 7d${ms > longestMs ? ", of 36500d at most" : ""}`);
+}
+
+/** A century: a clock can still add it to the present. */
+const longestMs = 36_500 * 86_400_000;
+
+/** An empty text is most often a variable of a script that is not set. */
+function filled(raw: string, value: string): string {
+  if (raw !== "") return raw;
+  throw wrong(raw, `a ${value}`);
 }
 
 /** The address of a Redis server; by default one on this machine. */

@@ -131,7 +131,9 @@ function spellGateway({ gateway, atMs }: Status): string {
   if (gateway === undefined) return "does not run; `millrace serve --background` starts it";
   const { file, url } = gateway;
   if (file === undefined) return `is being stopped (${url})`;
-  const how = file.startedBy === undefined || file.startedBy === "terminal" ? "on a terminal" : file.startedBy;
+  const { startedBy = "terminal" } = file;
+  const how =
+    startedBy === "terminal" ? "on a terminal" : startedBy === "command" ? "ends when it is not used" : startedBy;
   return `${file.version} serves on ${url} (process ${file.pid}, ${how}, for ${spellAge(atMs - file.startedAtMs)})`;
 }
 

@@ -58,7 +58,10 @@ test("a second gateway is told where the first one is, from its start to its end
   await expect(take("b")).rejects.toThrow(`already serves on ${at.url} ${who}`);
   home.serves({ socket: "/tmp/millrace.sock" });
   await expect(take("b")).rejects.toThrow(`already serves on /tmp/millrace.sock ${who}`);
+  writeGatewayFile(file, { ...ownedBy({}), startedBy: "command" });
+  await expect(take("b")).rejects.toMatchObject({ hint: expect.stringContaining("`millrace restart` lets it stay") });
   home.leave();
+  rmSync(file, { force: true });
   (await take("b")).serves(at);
   expect(readGatewayFile(file)?.instance).toBe("b");
 });

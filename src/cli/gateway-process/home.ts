@@ -95,7 +95,9 @@ export function alreadyServes(holder: GatewayRecord, nowMs: number): MillraceErr
   const stop =
     startedBy === "program"
       ? "It runs inside another program: end that one to stop it."
-      : "`millrace stop` stops it, `millrace restart` restarts it.";
+      : startedBy === "command"
+        ? "A command started it, so it ends after ten minutes without use: `millrace restart` lets it stay, `millrace stop` stops it."
+        : "`millrace stop` stops it, `millrace restart` restarts it.";
   return new MillraceError(
     "invalid_request",
     `Your gateway ${does} (process ${pid}${isHere ? "" : " of another machine or container"}, started ${spellAge(nowMs - startedAtMs)} ago).`,

@@ -132,6 +132,6 @@ test("a count that somebody damaged lets no turn start", async () => {
 test("an expiry is read as people write it", () => {
   expect(parseExpiry("30d", noon)).toBe(noon + 30 * 86_400_000);
   expect(parseExpiry("2026-11-22", noon)).toBe(Date.UTC(2026, 10, 23));
-  for (const wrong of ["2026-11-21", "2026-02-31", "soon", "0"])
+  for (const wrong of ["2026-11-21", "2026-02-31", "soon", "0", "99999999d"])
     expect(() => parseExpiry(wrong, noon)).toThrow(/is not/);
 });
