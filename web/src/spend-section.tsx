@@ -81,7 +81,7 @@ function SpendTable({ usage, asked }: { readonly usage: UsageEnvelope; readonly 
                       {groupKeyOf(spend, usage.by)}
                     </span>
                   </Behind>
-                  <span class="share" style={{ width: `${(measure(spend) / most) * 100}%` }} />
+                  {measure(spend) > 0 && <span class="share" style={{ width: `${(measure(spend) / most) * 100}%` }} />}
                 </th>
                 <td class="number">
                   {count(spend.turns)}

@@ -62,7 +62,7 @@ it("counts turns where nobody knows credits, and says what is estimated or known
   expect(stacksOf(unknown, "credits")).toMatchObject({ total: 0, mark: "" });
   expect(stacksOf(estimated, "credits")).toMatchObject({ total: 4, mark: "~" });
   const part = usage({ day: "2026-02-24", models: [spend("a", 0, { credits_known_turns: 0 }), spend("b", 2)] });
-  expect(stacksOf(part, "credits")).toMatchObject({ total: 2, mark: "≥ " });
+  expect(stacksOf(part, "credits")).toMatchObject({ total: 2, mark: "≥" });
   expect(stacksOf(estimated, "turns")).toMatchObject({ total: 1, mark: "" });
   expect(stacksOf(estimated, "tokens")).toMatchObject({ total: 13, mark: "" });
 });

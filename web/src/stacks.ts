@@ -1,4 +1,4 @@
-import { creditsOfAll } from "../../src/usage/prices.ts";
+import { creditsInWords, creditsOfAll } from "../../src/usage/prices.ts";
 import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 
 export type Measure = "credits" | "turns" | "tokens";
@@ -70,7 +70,7 @@ function markOf(spends: readonly Spend[], measure: Measure): string {
   if (measure === "turns") return "";
   if (measure === "tokens") return spends.some((of) => of.estimated_tokens > 0 || of.unknown_turns > 0) ? "~" : "";
   const credits = creditsOfAll(spends);
-  return `${credits?.isPart === true ? "≥ " : ""}${credits?.isEstimated === true ? "~" : ""}`;
+  return credits === undefined ? "" : creditsInWords(credits, () => "");
 }
 
 /** Two figures of each day, and of the whole time; null where no turn gave one. */
