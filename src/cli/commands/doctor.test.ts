@@ -115,6 +115,21 @@ describe.runIf(process.platform === "linux")("millrace doctor", () => {
     expect(await readFile(join(folder, "turns.db"), "utf8")).toBe("no database");
   });
 
+  it("says what is wrong with the configuration file, and all else too", async () => {
+    const folder = join(homeFolder, "misconfigured");
+    await mkdir(folder, { mode: 0o700 });
+    for (const [text, what] of [
+      ["this is [broken", "line 1 is not TOML"],
+      ["[serve]\nretentoin = '2h'", 'has no setting "retentoin"'],
+    ] as const) {
+      await writeFile(join(folder, "config.toml"), text);
+      const { code, stdout } = await millrace(["doctor"], { ...byHand(), MILLRACE_HOME: folder });
+      expect(stdout.replace(/\s+/g, " ")).toContain(what);
+      expect(stdout.replace(/\s+/g, " ")).toContain("does not start again until the file is right");
+      expect([code, stdout]).toEqual([1, expect.stringContaining("An IDE can be used")]);
+    }
+  });
+
   it("writes a report without a single planted secret, and never over a file", async () => {
     const settings = join(homeFolder, ".millrace");
     const key = readOrMakeKey(join(settings, "key"));

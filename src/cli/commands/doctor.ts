@@ -9,6 +9,7 @@ import { type CommandContext, defineCommand, type OptionValues } from "../comman
 import { withFinder } from "../compose/compose-ide.ts";
 import { type Upstream } from "../compose/compose-upstream.ts";
 import { withGateway } from "../compose/use-gateway.ts";
+import { parseServeTable, readConfig } from "../config/read-config.ts";
 import { showBuildSchema } from "../doctor/build-schema.ts";
 import { renderContract, verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
 import { runContract } from "../doctor/contract/run-contract.ts";
@@ -23,6 +24,7 @@ import { ownGatewayOptions } from "../serve/gateway-options.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { exitCodeOfFindings, type Finding, finding } from "../terminal/finding.ts";
 import { jsonText } from "../terminal/foreign-text.ts";
+import { serveCommand } from "./serve.ts";
 
 const options = {
   send: flag("ask a model one short question; this uses some of your plan"),
@@ -62,9 +64,10 @@ export const doctorCommand = defineCommand({
     if (options.report !== undefined && existsSync(options.report))
       throw cannotWrite(options.report, "it is there already"); // before anything is asked
     if (options.contract) return contract(options, context);
-    const { report, found } = await examine(options, context, async (upstream) =>
-      options.send ? [await send(options, upstream, context)] : [],
-    );
+    const { report, found } = await examine(options, context, async (upstream) => [
+      ...checkConfig(context.settings.configFile),
+      ...(options.send ? [await send(options, upstream, context)] : []),
+    ]);
     const settings = Object.entries(io.env).filter(([name]) => name.startsWith("MILLRACE_"));
     const whole = { ...report, settings: Object.fromEntries(settings) };
     if (options.report !== undefined)
@@ -101,6 +104,18 @@ const written = (path: string) => `Written to ${path}. Look through it before yo
 /** A pipe searches whole lines. */
 function widthOf({ isTerminal, columns }: CommandContext["out"]): number {
   return isTerminal ? columns : Number.POSITIVE_INFINITY;
+}
+
+/** What is wrong with the configuration file: a gateway would not start with it. */
+function checkConfig(file: string): readonly Finding[] {
+  try {
+    parseServeTable(readConfig(file), serveCommand.options, file);
+    return [];
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    const todo = `${error.hint} A gateway that runs is not concerned, but does not start again until the file is right.`;
+    return [finding("gateway", "warning", error.message.replace(/\.$/, ""), todo)];
+  }
 }
 
 /** Exits 0 where nothing differs, 1 where something does, 69 where nothing could be looked at. */

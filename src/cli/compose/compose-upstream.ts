@@ -19,7 +19,7 @@ export function composeUpstream(options: UpstreamOptions) {
   const { io, finder, ideTools, backend: mode, checkConsent, events } = options;
   const settings = readSettings(io);
   const { folder } = settings;
-  let config = readConfig(settings.configFile);
+  let config = options.config ?? readConfig(settings.configFile);
   /** The default model as the user has it now: a file that is broken meanwhile changes nothing. */
   const preferred = () => {
     try {

@@ -78,6 +78,16 @@ export function readConfig(file: string): Config {
   return parseConfig(text, file);
 }
 
+/** The same; nothing where the file is wrong. */
+export function readableConfig(file: string): Config {
+  try {
+    return readConfig(file);
+  } catch (error) {
+    if (isMillraceError(error)) return noConfig;
+    throw error;
+  }
+}
+
 /** The default model that the user set, by the name that was set; undefined for that of the account. */
 export function defaultModelHere(
   env: Readonly<Record<string, string | undefined>>,
