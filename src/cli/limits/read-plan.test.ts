@@ -129,9 +129,30 @@ describe("reading the plans", () => {
     async (signedIn, message) => {
       const { finder } = finderOf([]);
       const found = await finder.find(signal);
-      const agent = { product: "Devin CLI", signedIn } as AgentProgram; // only these are asked of it
+      const agent = { product: "Devin CLI", from: "cli", signedIn } as AgentProgram; // only these are asked of it
       const cli: IdeFinder = { ...finder, find: () => Promise.resolve({ ...found, agents: [agent] }) };
       await expect(readPlans(cli, clock, signal)).rejects.toMatchObject({ code: "ide_not_running", message });
+    },
+  );
+
+  it.each([
+    [false, "ide_not_running", "Devin Desktop 3.10 is installed, but does not run."],
+    [
+      true,
+      "not_signed_in",
+      "Devin Desktop 3.10 runs, but its language server was not found and no account is signed in.",
+    ],
+  ] as const)(
+    "without a server, but with the agent of an app that runs (%s), says what the app lacks",
+    async (running, code, message) => {
+      const { finder } = finderOf([]);
+      const found = await finder.find(signal);
+      const agents = [{ product: "Devin Desktop 3.10", from: "app", signedIn: "editor" } as AgentProgram]; // as above
+      const apps = [
+        { product: "Devin Desktop 3.10", variant: "windsurf", version: "3.10", appRoot: "/", running },
+      ] as const;
+      const app: IdeFinder = { ...finder, find: () => Promise.resolve({ ...found, agents, apps }) };
+      await expect(readPlans(app, clock, signal)).rejects.toMatchObject({ code, message });
     },
   );
 });

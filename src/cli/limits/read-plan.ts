@@ -8,7 +8,7 @@ import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import { readAntigravityPlan } from "../../usage/antigravity-calls.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "../../usage/plan-answer.ts";
 import type { MessagesLeft } from "../../usage/windsurf-plan.ts";
-import { promptable, realFirst } from "../serve/servers.ts";
+import { promptable, realFirst, withoutServer } from "../serve/servers.ts";
 
 /**
  * Asks every running IDE for its plan: the newest of each product, and a stand-in only where no real one runs. If a product's IDE
@@ -65,9 +65,10 @@ function standInOf({ ides, apps = [] }: DiscoveryResult, variant: string): "runs
   return running.length > 0 || installed.some((app) => app.running) ? "runs" : "gone";
 }
 
-/** An agent program answers prompts without an editor, but does not report the plan. */
-function noPlan({ agents }: DiscoveryResult): MillraceError {
-  const agent = agents.find(({ signedIn }) => signedIn !== "no");
+/** An agent program answers prompts without an editor, but does not report the plan: that of an app says what its editor lacks. */
+function noPlan(found: DiscoveryResult): MillraceError {
+  const agent = found.agents.find(({ signedIn }) => signedIn !== "no");
+  if (agent?.from === "app") return withoutServer({ ...found, agents: [] });
   if (agent === undefined) {
     return new MillraceError(
       "ide_not_running",
