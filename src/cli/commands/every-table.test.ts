@@ -112,7 +112,7 @@ const tables: Readonly<
   Record<string, { readonly file: string; readonly print: (at: Screen) => void; readonly at80: readonly string[] }>
 > = {
   "tail --list": {
-    file: "terminal/turn-list.ts",
+    file: "chat/turn-list.ts",
     at80: ["TURN", "AGE", "STATUS", "CLIENT", "MODEL", "QUESTION"],
     print: ({ out, io, settings }) =>
       showTurns(
