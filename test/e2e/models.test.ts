@@ -15,4 +15,6 @@ it("lists the families of a large account, and finds models by words", async () 
   expect(data.map(({ name }) => name)).toContain("claude-opus-5.5:high-thinking");
   expect(data.filter(({ name }) => !name.startsWith("claude-opus"))).toEqual([]);
   expect((await millrace(["models", "no-such-word"], { home })).stderr).toContain("No model matches.");
+  const free = await millrace(["models", "--free", "no-such-word"], { home });
+  expect(free.stderr).toContain("No such model is listed as free. `millrace models --sort cost`");
 });

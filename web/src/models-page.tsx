@@ -38,7 +38,7 @@ export function ModelsPage({ models }: { readonly models: DataState<ModelsEnvelo
           <input
             type="search"
             aria-label="Search models"
-            placeholder="Search name, vendor…"
+            placeholder="Name, vendor…"
             onInput={({ currentTarget }) => setSearch(currentTarget.value)}
           />
         </div>

@@ -143,10 +143,20 @@ function unread(agent: string, error: unknown): string {
 async function printModels(
   list: readonly Model[],
   models: Models,
-  { all, wide, past }: { readonly all: boolean; readonly wide: boolean; readonly past: ModelsPast },
+  {
+    all,
+    free,
+    wide,
+    past,
+  }: { readonly all: boolean; readonly free: boolean; readonly wide: boolean; readonly past: ModelsPast },
   { out, signal }: CommandContext,
 ): Promise<void> {
-  if (list.length === 0) return out.note("No model matches.");
+  if (list.length === 0)
+    return out.note(
+      free
+        ? "No such model is listed as free. `millrace models --sort cost` shows the prices that are known."
+        : "No model matches. `millrace models` lists all.",
+    );
   const names = new Map<string, Model | undefined>();
   for (const { name } of all ? [] : familiesOf(list, () => undefined))
     names.set(name, await meant(models, name, signal));
