@@ -118,11 +118,6 @@ export interface Backend {
   resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch>;
   /** Cleans up a conversation that will not be continued. */
   archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
-  /**
-   * Called before a turn is taken over that an ended process had begun, where what answers it serves one process at a time. Undefined:
-   * another process has that, and should take the turn over. Else the turn can go on here until the function is called.
-   */
-  readonly takeUp?: (cascadeId: CascadeId) => Promise<(() => void) | undefined>;
 }
 
 export interface RunOptions {

@@ -4,7 +4,7 @@ import type { Clock } from "../base/clock.ts";
 import { isDegraded, type MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf, type TurnEvent } from "./event.ts";
+import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf } from "./event.ts";
 import { followLease, leases, renewLease } from "./lease.ts";
 import { LiveTurn } from "./live-turn.ts";
 import { type CancelFollower, LiveTurns } from "./live-turns.ts";
@@ -259,10 +259,6 @@ export class Live implements LiveLog {
   async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnLabel[]> {
     const stored = (await this.#health.orDegraded(() => this.#health.store.turns.listRunning(options))) ?? [];
     return stored.map((record) => this.#turns.newest(record)).filter(({ ended }) => !ended);
-  }
-
-  async firstEvent(turnId: TurnId): Promise<TurnEvent | undefined> {
-    return (await this.#health.store.turns.read(turnId, 0, 1, "runner")).events[0];
   }
 
   async oldestRunningMs(): Promise<number> {

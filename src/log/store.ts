@@ -252,8 +252,6 @@ export interface LogStore {
 
   /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
   listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnLabel[]>;
-  /** The first event of a running turn, also of one that a client sealed; undefined where there is none yet. */
-  firstEvent(turnId: TurnId): Promise<TurnEvent | undefined>;
   /** When the oldest running turn was created, epoch ms; Infinity if none runs. Decodes no turn. */
   oldestRunningMs(): Promise<number>;
   /** Renews an owner's lease until `aliveUntilMs`. Turns of owners whose lease has run out may be claimed. */

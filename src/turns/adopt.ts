@@ -25,10 +25,6 @@ const lookEveryMs = 1_000;
 /** How much longer than its lease a turn that has begun is left to its own machine, which alone has its conversation; ms. */
 const elsewhereMs = 60_000;
 
-/** How long a turn is left to the process that has its agent, and how long a look for that agent's program takes at most; ms. */
-const leftToOthersMs = 30_000;
-const findMs = 5_000;
-
 interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
   readonly events: EventSink<TurnLifecycle>;
   readonly queue: TurnQueue;
@@ -47,8 +43,6 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
   const { store, owner, ownerIsGone = () => false, isElsewhere = () => false, running, events } = parts;
   /** Turns that were this process's at the last look, and that it did not run; kept where other machines write the store. */
   let strays: ReadonlySet<TurnId> = new Set();
-  /** Turns whose agent another process has, and since when; of the monotonic clock. */
-  let leftToOthers: ReadonlyMap<TurnId, number> = new Map();
 
   /** Running turns of this account whose process is gone: its lease has ended, or the process is known to have ended. */
   const orphans = async (): Promise<readonly TurnLabel[]> => {
@@ -73,19 +67,10 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
   };
 
   return async (signal) => {
-    const left = new Map<TurnId, number>();
-    for (const orphan of await orphans()) {
-      const { turnId, owner: its } = orphan;
+    for (const { turnId, owner: its } of await orphans()) {
       if (signal.aborted) return;
-      let letGo: (() => void) | undefined;
       try {
         if (running.has(turnId)) continue; // its runner is still letting go
-        letGo = await holdAgent(orphan, parts);
-        const sinceMs = leftToOthers.get(turnId) ?? parts.clock.monotonic();
-        if (letGo === undefined && parts.clock.monotonic() - sinceMs < leftToOthersMs) {
-          left.set(turnId, sinceMs);
-          continue;
-        }
         running.again.delete(turnId);
         const claimed = await store.claim(turnId, owner, its);
         if (ownerIsGone(its)) await store.renewOwner(its, 0); // the lease of a process that ended is of no use
@@ -97,38 +82,13 @@ export function openAdoption(parts: Parts): (signal: AbortSignal) => Promise<voi
           void runner.stored.then(() => begun.abort(notNeeded));
           void parts.readers.expectFromElsewhere(claimed.record, begun.signal);
         }
-        if (letGo !== undefined) void runner.over.then(letGo);
-        letGo = undefined;
         events.emit("turn_adopted", claimed.record);
       } catch (error) {
         if (isDegraded(error)) running.again.add(turnId);
         events.emit("turn_problem", { event: "turn_adopt_failed", turnId, error });
-      } finally {
-        letGo?.();
       }
     }
-    leftToOthers = left;
   };
-}
-
-/**
- * Holds the agent that answers a turn, before the turn is claimed: an agent serves one process at a time, so the process that has it
- * goes on with its turns. Undefined: that is another one.
- */
-async function holdAgent(
-  { turnId, lastEventId }: TurnLabel,
-  { store, backends }: Parts,
-): Promise<(() => void) | undefined> {
-  const nothing = () => {};
-  try {
-    const begun = lastEventId === startOfLog ? undefined : await store.firstEvent(turnId);
-    if (begun?.type !== "started" || begun.backend !== "acp" || begun.cascadeId === undefined) return nothing;
-    const backend = await backends.holding(begun, AbortSignal.timeout(findMs));
-    return backend.takeUp === undefined ? nothing : await backend.takeUp(begun.cascadeId);
-  } catch (error) {
-    if (isDegraded(error)) throw error;
-    return nothing; // a changed log, or no agent: the turn fails by name
-  }
 }
 
 /** A turn whose log cannot be trusted ends as failed, because it cannot be continued. A log that cannot be read now stays unchanged. */

@@ -78,7 +78,6 @@ export class FakeAnswer {
 /** A backend whose answers a test writes. */
 export class FakeBackend implements Backend, Backends {
   kind: BackendKind = "cascade";
-  takeUp?: NonNullable<Backend["takeUp"]>;
   readonly answers: FakeAnswer[] = [];
   readonly archived: CascadeId[] = [];
   /** Thrown by `choose` and `holding` while set. */

@@ -7,7 +7,7 @@ import type { TerminalEvent } from "../log/event.ts";
 import { type Conversation, isContinued } from "./continuity/continuity.ts";
 import { PlainAnswer, through } from "./event-stage.ts";
 import type { AnswerPlan } from "./tools/answer-plan.ts";
-import { type AnswerReport, type AnswerVerdict, type ArrivedAnswer, judge } from "./tools/judge.ts";
+import { type AnswerVerdict, type ArrivedAnswer, judge } from "./tools/judge.ts";
 import { PlannedAnswer } from "./tools/planned-answer.ts";
 
 export interface ExchangeOptions {
@@ -18,8 +18,6 @@ export interface ExchangeOptions {
   readonly from?: ResumePlace | undefined;
   /** How the answer is read; without a plan it passes unchanged. */
   readonly plan?: AnswerPlan | undefined;
-  /** Called once, before the terminal event, with the report on the calls of a planned answer. */
-  readonly onReport?: (report: AnswerReport) => void;
   /** The conversation that the turn continues or begins; every prompt goes into a fresh trajectory without one. */
   readonly conversation?: Conversation | undefined;
   /** Adds to the end of the answer what is known of it elsewhere. Never rejects. */
@@ -65,6 +63,8 @@ class Dialogue {
   #cascadeId: CascadeId | undefined;
   /** The backend left the trajectory of a finished answer open: it is kept or archived here. */
   #isLeft = false;
+  /** The trajectory holds an exchange that the client never sees. */
+  #isAskedTwice = false;
 
   constructor(options: ExchangeOptions, deliver: Deliver, signal: AbortSignal) {
     const { run, plan, conversation, from } = options;
@@ -102,7 +102,7 @@ class Dialogue {
   async #ask(prompt: Prompt, batches: AsyncIterable<Batch>, fallsBack: boolean): Promise<boolean> {
     const { backend, plan, from } = this.#options;
     if (plan === undefined) {
-      const passes = (end: TerminalEvent): AnswerVerdict => ({ type: "end", usage: [], end, report: undefined });
+      const passes = (end: TerminalEvent): AnswerVerdict => ({ type: "end", usage: [], end });
       return (await this.#follow(batches, new PlainAnswer(), passes, fallsBack)) !== "not_begun";
     }
     const mayAskAgain = from === undefined;
@@ -120,6 +120,7 @@ class Dialogue {
     if (typeof followed === "string" || firstEnd === undefined) return followed !== "not_begun";
     const second = new PlannedAnswer(plan, { before: first, mayAskAgain: false });
     const arrived = { answer: first, end: firstEnd };
+    this.#isAskedTwice = true;
     const again = secondPrompt(prompt, first.raw, followed.text, this.#cascadeId);
     try {
       const answer = backend.run(again, this.#run, this.#signal);
@@ -184,30 +185,28 @@ class Dialogue {
   }
 
   async #end(last: Batch, verdict: AnswerVerdict & { readonly type: "end" }): Promise<void> {
-    const { usage, report } = verdict;
     const { complete } = this.#options;
     const end = complete === undefined ? verdict.end : await complete(verdict.end);
-    if (report !== undefined) this.#options.onReport?.(report);
     let events = last;
-    const keep = this.#isLeft ? this.#keeping(end, report) : undefined;
+    const keep = this.#isLeft ? this.#keeping(end) : undefined;
     if (this.#isLeft && keep === undefined && this.#options.backend.kind !== "acp") {
       if (events.length > 0 && !(await this.#goesOn(events))) return; // shown before the archiving is waited for
       events = [];
       await this.#archive();
     }
-    const isStored = (await this.#deliver([...events, ...usage, end])) === "ended";
+    const isStored = (await this.#deliver([...events, ...verdict.usage, end])) === "ended";
     if (keep === undefined || !isStored) return; // without its end in the log the turn may go on elsewhere, in this trajectory
     keep();
     this.#isLeft = false;
   }
 
   /** Keeps the trajectory for the next turn. Undefined: it is not kept, as it gave no whole answer or holds messages that the client does not see. */
-  #keeping(end: TerminalEvent, report: AnswerReport | undefined): (() => void) | undefined {
+  #keeping(end: TerminalEvent): (() => void) | undefined {
     const { run, conversation } = this.#options;
     const cascadeId = this.#cascadeId;
     if (end.type !== "finished") return undefined;
     if (conversation === undefined || cascadeId === undefined) return run.keep ? () => {} : undefined;
-    const isKept = report?.asked !== "twice" && isContinued(end.reason);
+    const isKept = !this.#isAskedTwice && isContinued(end.reason);
     return isKept ? () => conversation.keep(cascadeId, end) : undefined;
   }
 

@@ -381,50 +381,6 @@ describe("a stop of the gateway", () => {
     expect(backend.answers).toHaveLength(2);
   });
 
-  test("leaves a turn to the process that has its agent; taken over, the agent stays here until the turn is over", async () => {
-    const clock = new FakeClock();
-    const store = durable(openMemoryLog({ clock }));
-    const { writer } = await store.create(record(clock), "gone");
-    await writer?.append(
-      [{ type: "started", modelUid: "m" as never, backend: "acp", cascadeId: fakeCascade }],
-      clock.now(),
-    );
-    const [there, here] = [new FakeBackend(), new FakeBackend()];
-    let isElsewhere = true;
-    let held = 0;
-    here.kind = "acp";
-    there.takeUp = async () => undefined;
-    here.takeUp = async () => (isElsewhere ? undefined : (held++, () => held--));
-    begin({ store, clock, backends: there, owner: "owner-1" });
-    const { turns } = begin({ store, clock, backends: here, owner: "owner-2" });
-    await clock.advance(20_000);
-    expect([there.answers.length, here.answers.length]).toEqual([0, 0]);
-    isElsewhere = false;
-    await clock.advance(3_000);
-    expect([there.answers.length, here.answers.length, held]).toEqual([0, 1, 1]);
-    here.last.finish("");
-    await turns.untilEnded("turn_left" as TurnId, never);
-    await until(() => held === 0);
-  });
-
-  test("takes a turn over whose agent another process has for half a minute without going on with it", async () => {
-    const clock = new FakeClock();
-    const store = durable(openMemoryLog({ clock }));
-    const { writer } = await store.create(record(clock), "gone");
-    await writer?.append(
-      [{ type: "started", modelUid: "m" as never, backend: "acp", cascadeId: fakeCascade }],
-      clock.now(),
-    );
-    const backend = new FakeBackend();
-    backend.kind = "acp";
-    backend.takeUp = async () => undefined;
-    begin({ store, clock, backends: backend });
-    await clock.advance(29_000);
-    expect(backend.answers).toHaveLength(0);
-    await clock.advance(4_000);
-    expect(backend.answers).toHaveLength(1);
-  });
-
   test("makes an adopted turn wait for the IDE, and fail in its words when none comes", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));

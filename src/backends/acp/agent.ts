@@ -14,10 +14,8 @@ import { ProcessPool } from "./process/process-pool.ts";
 import { RelayHub } from "./relay/relay-hub.ts";
 import { type AgentParts, errorContext } from "./session/agent-parts.ts";
 import { AgentProcess } from "./session/agent-process.ts";
-import { closeUntaken, waitForResults } from "./session/held-session.ts";
+import { KeptSessions } from "./session/kept-sessions.ts";
 import { NativeKnowledge, type ToolWay } from "./session/native-knowledge.ts";
-import { ParkedPrompts } from "./session/parked-prompts.ts";
-import { SessionNotes } from "./session/session-notes.ts";
 import { withEfforts } from "./session/session-options.ts";
 import { acpBackend } from "./turn/backend.ts";
 import type { StartChild } from "./wire/agent-child.ts";
@@ -117,18 +115,15 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   let swept: Promise<unknown> | undefined;
   const adopt = (left: LeftProcess) => {
     const process = AgentProcess.adopt(left, hub);
-    for (const session of process.sessions.values())
-      if ((session.tools?.kept.given ?? []).length > 0) waitForResults(parts, process, session);
-    void closeUntaken(parts, process);
+    void kept.adopt(process);
     return process;
   };
-  const notes = new SessionNotes(starter.folder, clock);
+  const kept = new KeptSessions(spec, clock, starter.folder, options.parkedMs);
   let prompts = 0;
-  const parked = new ParkedPrompts(clock, options.parkedMs);
-  const native = { knowledge: new NativeKnowledge(starter.folder, options.tools ?? "auto"), parked };
+  const knowledge = new NativeKnowledge(starter.folder, options.tools ?? "auto");
   const { events } = options;
   const onPrompt = () => prompts++;
-  const parts: AgentParts = { spec, clock, pool, hosts, notes, silenceMs, lockedMs, onPrompt, native, events };
+  const parts: AgentParts = { spec, clock, pool, hosts, kept, silenceMs, lockedMs, onPrompt, knowledge, events };
   const signs: AgentSigns = {
     name: spec.name,
     heardMs: () => Math.max(pool.startingHeardMs, ...pool.processes.map(({ child }) => child.heardMs)),
@@ -145,7 +140,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
       return { processes, starts, crashes, prompts, agentVersion: starter.agentVersion };
     },
     async close() {
-      parked.close();
+      kept.close();
       hub.close(); // first: a relay whose agent lives on hears nothing of the end
       await pool.close();
     },

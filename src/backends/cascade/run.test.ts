@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
 import { lostPrompt, MillraceError, unsentPrompt } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
@@ -322,6 +323,25 @@ describe("following", () => {
     const { server, run } = setUp([(t) => t.plan(), (t) => t.tool()]);
     expect((await run()).at(-1)).toMatchObject({ type: "failed" });
     expect(server.cancelled).toEqual(["cascade-1"]);
+  });
+
+  test.each([
+    ["archives", ["began cascade-1", "archived cascade-1"]],
+    ["fails to archive", ["began cascade-1"]],
+  ])("a trajectory that its server %s is noted as it is", async (how, noted) => {
+    const lines: string[] = [];
+    const journal = {
+      note: async ({ cascadeId }: { readonly cascadeId: string }) => void lines.push(`began ${cascadeId}`),
+      noteArchived: async (cascadeId: string) => void lines.push(`archived ${cascadeId}`),
+      owner: "me",
+      clock: new FakeClock(),
+    };
+    const { server, run } = setUp(undefined, { journal });
+    if (how !== "archives") server.failNext("archive", "other");
+    const notedAtText: number[] = [];
+    await run(false, (event) => event.type === "text" && notedAtText.push(lines.length));
+    expect(notedAtText[0]).toBe(1);
+    expect(lines).toEqual(noted);
   });
 
   test("the stop button in the IDE fails a kept turn, and it is archived", async () => {

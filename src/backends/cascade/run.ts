@@ -275,7 +275,7 @@ async function cleanUp(
   const limit = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
   const archive = async () => {
     await held.lookLate?.();
-    await bestEffort(server.archive(cascadeId, limit));
+    await bestEffort(server.archive(cascadeId, limit), options.onLeft);
   };
   const stop = () => bestEffort(server.cancel(cascadeId, limit)).then(archive);
   held.cleaning = prompted && ended !== "finished" ? stop() : archive();

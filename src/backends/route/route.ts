@@ -53,7 +53,7 @@ export interface BackendsOptions extends ServerSource {
   readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
   /** Whether only the vendor's agent offers a model, where the account's prompts go to the language server; none by default. */
   readonly isOnlyAgents?: (uid: ModelUid, signal: AbortSignal) => Promise<boolean>;
-  /** Where the conversations of agents are noted. */
+  /** Where conversations are noted. */
   readonly journal?: ConversationJournal;
   /** Waits for an IDE that is starting, and chooses once more; by default a missing IDE fails at once. */
   readonly onceThere?: (choose: () => Promise<Backend>, signal: AbortSignal) => Promise<Backend>;
@@ -166,7 +166,8 @@ export function openBackends(options: BackendsOptions): OpenBackends {
       note: () => void late.add(key),
     };
     const backend = cascadeBackend(options, current.server, capabilities, { ...settings, lateText });
-    return { backend, agent: undefined, failover: { onRefused: noteRefusal(key), instead: insteadOfCascade } };
+    const failover = { onRefused: noteRefusal(key), instead: insteadOfCascade };
+    return { backend, agent: undefined, journal: options.journal, failover };
   }
 
   /** A refusal before a conversation was about no particular model, so it applies to the build. */

@@ -27,7 +27,7 @@ export interface Way {
   readonly agent: string | undefined;
   /** The backend's own id of a model; the turn's by default. */
   readonly modelIdOf?: (uid: ModelUid, signal: AbortSignal) => string | Promise<string>;
-  /** Where its conversations are noted; the language server's are noted by the server itself. */
+  /** Where its conversations are noted: here alone, when they begin and when they are archived. */
   readonly journal?: ConversationJournal | undefined;
   /** What follows a backend that no longer answers. */
   readonly failover?: {

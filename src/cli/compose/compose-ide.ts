@@ -1,9 +1,8 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { EventSink } from "../../base/emitter.ts";
 import { userName } from "../../base/node/user.ts";
-import { withCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import { openIdeFinder } from "../../ide/discover/finder.ts";
 import type { IdeOverrides } from "../../ide/discover/overrides.ts";
 import { openHost } from "../../ide/host/open-host.ts";
@@ -20,30 +19,26 @@ import { openSchemas, type Schemas } from "../../schema/open-schemas.ts";
 import { type IdeOptions, overridesOf } from "../serve/gateway-options.ts";
 import { readSettings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
-import { openOwnJournal, ownerName } from "./own-cascades.ts";
 
 /** The schemas of builds, kept in Millrace's own folder once they are read. */
 export function composeSchemas(io: Io): Schemas {
   return openSchemas({ cacheFolder: readSettings(io).schemaFolder });
 }
 
-/** The finder of the IDEs that run on this machine, with the clients that it hands out. `owner`: names who begins conversations. */
+/** The finder of the IDEs that run on this machine, with the clients that it hands out. */
 export function composeIdeFinder(
   io: Io,
   overrides: IdeOverrides,
   {
     schemas = composeSchemas(io),
-    owner = ownerName(randomUUID()),
     events,
-  }: { readonly schemas?: Schemas; readonly owner?: string; readonly events?: EventSink<IdeLifecycle> } = {},
+  }: { readonly schemas?: Schemas; readonly events?: EventSink<IdeLifecycle> } = {},
 ): IdeFinder {
   const { clock } = io;
   const ids = createWireIds(clock);
   const machine = describeMachine(io);
   const builds = new Map<string, Capabilities>();
   const { platform, homeFolder: home, env: environment } = io;
-  const settings = readSettings(io);
-  const journal = openOwnJournal(settings);
   const open = (endpoint: Endpoint, identity: IdeIdentity, checkHolder: CheckHolder): LanguageServer => {
     const options = { clock, ids, machine, builds, checkHolder };
     const { variant, extensionPath } = identity;
@@ -59,12 +54,7 @@ export function composeIdeFinder(
     host: openHost({ platform, uid: process.getuid?.(), home, environment, clock }),
     clock,
     probe: probePort,
-    connect: (endpoint, identity, checkHolder) =>
-      withCascadeJournal(open(endpoint, identity, checkHolder), journal, {
-        owner,
-        now: () => clock.now(),
-        onProblem: () => {}, // a conversation that is not noted is only never cleaned up; the turn matters more
-      }),
+    connect: open,
     overrides,
     ...(events && { events }),
   });

@@ -82,7 +82,7 @@ export async function compose({ io, settings, options, log, instance, ...allowed
 
   const consent = { folder, accept: options.accept, nowMs: () => clock.now() };
   const schemas = composeSchemas(io);
-  const finder = composeIdeFinder(io, overrides, { owner, schemas, events });
+  const finder = composeIdeFinder(io, overrides, { schemas, events });
   const upstream = composeUpstream({
     io,
     finder,

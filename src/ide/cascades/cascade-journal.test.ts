@@ -5,12 +5,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import type { LanguageServer } from "../../language-server/language-server.ts";
 import { codeiumFoldersIn, listCascadeFiles, removeCascadeFile } from "./cascade-files.ts";
-import { openCascadeJournal, withCascadeJournal } from "./cascade-journal.ts";
+import { openCascadeJournal } from "./cascade-journal.ts";
 
 const id = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` as CascadeId; // any UUID will do
-const signal = new AbortController().signal;
 
 let folder: string;
 beforeEach(() => {
@@ -91,48 +89,6 @@ describe("the journal of conversations", () => {
     await appendFile(file(), 'null\n[]\n{"x":1}\n{"cascadeId":"half');
     await journal.note({ cascadeId: id(2), atMs: 20 });
     expect((await journal.entries()).map(({ cascadeId }) => cascadeId)).toEqual([id(1), id(2)]);
-  });
-});
-
-describe("a server that keeps the journal", () => {
-  class Server {
-    readonly #id = id(7);
-    readonly endpoint = { port: 1 };
-    async startCascade(): Promise<CascadeId> {
-      return this.#id;
-    }
-    async archive(): Promise<void> {
-      if (this.#id !== id(7)) throw new Error("called on something else");
-    }
-    async ping(): Promise<string> {
-      return this.#id;
-    }
-  }
-  const wrap = (journal: ReturnType<typeof openCascadeJournal>, problems: unknown[] = []) =>
-    withCascadeJournal(new Server() as unknown as LanguageServer, journal, {
-      owner: "one",
-      now: () => 77,
-      onProblem: (error) => problems.push(error),
-    });
-
-  it("notes the conversation before it returns the id, and does the rest as before", async () => {
-    const journal = openCascadeJournal(join(folder, "j"));
-    const server = wrap(journal);
-    const cascadeId = await server.startCascade(signal);
-    expect(await journal.entries()).toEqual([{ cascadeId, atMs: 77 }]);
-    expect(await journal.left()).toEqual([{ cascadeId, atMs: 77, owner: "one", untilMs: undefined }]);
-    await server.archive(cascadeId, signal);
-    expect(await journal.left()).toEqual([]);
-    expect(server.endpoint.port).toBe(1);
-    expect(await server.ping(signal)).toBe(id(7));
-  });
-
-  it("gives the turn its conversation even if the journal cannot be written", async () => {
-    const problems: unknown[] = [];
-    await writeFile(join(folder, "file"), "");
-    const server = wrap(openCascadeJournal(join(folder, "file", "j")), problems);
-    expect(await server.startCascade(signal)).toBe(id(7));
-    expect(problems).toHaveLength(1);
   });
 });
 

@@ -7,7 +7,6 @@ import { bestEffort } from "../../base/async.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { parseJson, writeJson } from "../../base/json.ts";
 import { replaceFile } from "../../base/node/replace-file.ts";
-import type { LanguageServer } from "../../language-server/language-server.ts";
 
 /** A conversation that Millrace began in an IDE. `atMs` is the time of its start, epoch ms. */
 export interface CascadeEntry {
@@ -277,33 +276,4 @@ async function readFrom(
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return { text: "", startsAt: 0, endsAt: 0, inode: 0 }; // fs throws nothing else; nothing was begun yet
     throw error;
   }
-}
-
-/**
- * The same server. It notes every new conversation before it returns the id, and again once it is archived. A journal
- * that cannot be written fails no turn: `onProblem` gets the error. `owner` names this process.
- */
-export function withCascadeJournal(
-  server: LanguageServer,
-  journal: CascadeJournal,
-  options: { readonly owner: string; readonly now: () => number; readonly onProblem: (error: unknown) => void },
-): LanguageServer {
-  const { owner, now, onProblem } = options;
-  const startCascade = async (signal: AbortSignal): Promise<CascadeId> => {
-    const cascadeId = await server.startCascade(signal);
-    await bestEffort(journal.note({ cascadeId, atMs: now(), owner }), onProblem);
-    return cascadeId;
-  };
-  const archive = async (cascadeId: CascadeId, signal: AbortSignal): Promise<void> => {
-    await server.archive(cascadeId, signal);
-    await bestEffort(journal.noteArchived(cascadeId), onProblem);
-  };
-  return new Proxy(server, {
-    get(target, name) {
-      if (name === "startCascade") return startCascade;
-      if (name === "archive") return archive;
-      const member: unknown = Reflect.get(target, name, target);
-      return typeof member === "function" ? (member.bind(target) as unknown) : member;
-    },
-  });
 }

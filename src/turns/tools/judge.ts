@@ -1,27 +1,12 @@
 import { MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { FinishReason, TerminalEvent, TurnEventBody, Usage } from "../../log/event.ts";
-import type { CallRepair } from "./calls.ts";
 import type { PlannedAnswer } from "./planned-answer.ts";
-
-/** A report on a turn's calls. */
-export interface AnswerReport {
-  /** One entry a call. */
-  readonly outcomes: readonly CallRepair[];
-  /** Whether the model was asked a second time: then the trajectory holds an exchange that the client never sees. */
-  readonly asked: "once" | "twice";
-}
 
 export type AnswerVerdict =
   /** The model is asked again, with this text, on the same trajectory. */
   | { readonly type: "ask_again"; readonly text: string }
   /** The turn ends with these: `usage` where it is known, and the terminal event. */
-  | {
-      readonly type: "end";
-      readonly usage: readonly TurnEventBody[];
-      readonly end: TerminalEvent;
-      /** Undefined where the upstream did not finish its first answer, or no plan reads it. */
-      readonly report: AnswerReport | undefined;
-    };
+  | { readonly type: "end"; readonly usage: readonly TurnEventBody[]; readonly end: TerminalEvent };
 
 /** An answer that arrived, and its terminal event as the upstream gave it. */
 export interface ArrivedAnswer {
@@ -40,11 +25,10 @@ export function judge(first: ArrivedAnswer, second: ArrivedAnswer | undefined, m
   if (first.answer.nativeCalls !== undefined) return judgeNative(first, second, mayAskAgain);
   const { reask } = first.answer.result ?? {};
   if (first.end.type !== "finished") {
-    return { type: "end", usage: usageEvents(first.answer.usage), end: first.end, report: undefined };
+    return { type: "end", usage: usageEvents(first.answer.usage), end: first.end };
   }
   if (second === undefined && reask !== undefined && mayAskAgain) return { type: "ask_again", text: reask };
   const last = second?.answer ?? first.answer;
-  const report = reportOf(first.answer, last);
   const usage = usageEvents(summed(first.answer.usage, second?.answer.usage));
   // an answer without a problem passes when the second one does not bring the call that it announced
   const stands = second === undefined || (first.answer.result?.problem === undefined && last.told.calls.length === 0);
@@ -53,7 +37,7 @@ export function judge(first: ArrivedAnswer, second: ArrivedAnswer | undefined, m
   const judged = stands
     ? endOf(first.end, first.answer, last, second !== undefined)
     : endOf(isSaved ? first.end : second.end, second.answer, last, true);
-  return { type: "end", usage, end: withIdeTools(judged, first.end, second?.end), report };
+  return { type: "end", usage, end: withIdeTools(judged, first.end, second?.end) };
 }
 
 /** An answer whose calls are the agent's own is as the agent gave it; only a call that the client requires is asked for once more. */
@@ -61,13 +45,11 @@ function judgeNative(first: ArrivedAnswer, second: ArrivedAnswer | undefined, ma
   const calls = (first.answer.nativeCalls ?? 0) + (second?.answer.nativeCalls ?? 0);
   const last = second ?? first;
   const usage = usageEvents(summed(first.answer.usage, second?.answer.usage));
-  const outcomes = Array.from({ length: calls }, (): CallRepair => (second === undefined ? "first_try" : "reasked"));
-  const report = { outcomes, asked: second === undefined ? "once" : "twice" } as const;
   const lacksCall = first.answer.plan.mustCall && calls === 0 && last.end.type === "finished";
-  if (!lacksCall) return { type: "end", usage, end: withIdeTools(last.end, first.end), report };
+  if (!lacksCall) return { type: "end", usage, end: withIdeTools(last.end, first.end) };
   if (second === undefined && mayAskAgain) return { type: "ask_again", text: callNow };
   const error = unusable("an answer without the call that the client requires", second !== undefined).toRecord();
-  return { type: "end", usage, end: { type: "failed", error }, report };
+  return { type: "end", usage, end: { type: "failed", error } };
 }
 
 const callNow = "You have to call one of your tools now, and write nothing else.";
@@ -89,13 +71,6 @@ function endOf(end: TerminalEvent, { result }: PlannedAnswer, last: PlannedAnswe
 
 function usageEvents(usage: Usage | undefined): TurnEventBody[] {
   return usage === undefined ? [] : [{ type: "usage", ...usage }];
-}
-
-function reportOf(first: PlannedAnswer, last: PlannedAnswer): AnswerReport {
-  const twice = last !== first;
-  const failed = Array.from({ length: last.failedCalls }, (): CallRepair => "failed");
-  const outcomes = [...first.calls.outcomes, ...(twice ? last.calls.outcomes : []), ...failed];
-  return { outcomes, asked: twice ? "twice" : "once" };
 }
 
 /** The finish reason follows from the turn's content, not from the upstream's reason. */

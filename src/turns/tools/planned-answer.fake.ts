@@ -5,7 +5,6 @@ import { layoutPrompt } from "../prompt/layout.ts";
 import { applyPatch, bash, fakeModel, fakeRequest, readFile } from "../prompt/request.fake.ts";
 import { planAnswer } from "./answer-plan.ts";
 import { markOf, writeCall } from "./grammar.ts";
-import type { AnswerReport } from "./judge.ts";
 import { type ScriptedBackend, scriptedCascade } from "./scripted-backend.fake.ts";
 
 const seed = "seed";
@@ -27,7 +26,8 @@ interface AnswerRecord {
     readonly arguments: string;
     readonly done: boolean;
   }[];
-  readonly report: AnswerReport | undefined;
+  /** How often the model was asked. */
+  readonly asked: number;
 }
 
 /** Runs a request against scripted answers and adds up the events for a reader of the log. */
@@ -39,7 +39,6 @@ export async function told(
   const request = fakeRequest({ tools: [bash, readFile, applyPatch], ...fields });
   const plan = planAnswer(request, seed);
   if (plan === undefined) throw new Error("nothing to read in this answer");
-  let report: AnswerReport | undefined;
   const { prompt } = layoutPrompt(request, fakeModel, { seed });
   const runOptions = { keep: options.keep ?? false, onAlive: () => {} };
   const from = { cascadeId: scriptedCascade, text: "the text in the log", thinking: "" };
@@ -48,7 +47,6 @@ export async function told(
     prompt,
     run: runOptions,
     plan,
-    onReport: (given) => (report = given),
     ...(options.resume === true ? { from } : {}),
   });
   const events: TurnEventBody[] = [];
@@ -71,5 +69,5 @@ export async function told(
   }, signal);
   const last = events.at(-1);
   if (last === undefined) throw new Error("no event");
-  return { events, last, text, calls: [...calls.values()], report };
+  return { events, last, text, calls: [...calls.values()], asked: backend.prompts.length };
 }

@@ -6,7 +6,7 @@ import { ScriptedBackend, scriptedCascade } from "./scripted-backend.fake.ts";
 describe("a backend whose answers are read by a plan", () => {
   it("turns calls into events and says that the turn ended for them", async () => {
     const backend = new ScriptedBackend(`Looking.\n\n${good}`);
-    const { calls, last, text, report } = await told(backend, {});
+    const { calls, last, text, asked } = await told(backend, {});
     expect(text).toBe("Looking.");
     expect(calls).toEqual([{ callId: "call_seed_1", name: "bash", arguments: '{"command":"ls"}', done: true }]);
     expect(last).toEqual({
@@ -14,7 +14,7 @@ describe("a backend whose answers are read by a plan", () => {
       reason: { unified: "tool_calls", raw: "NO_TOOL_CALL" },
       text: "Looking.",
     });
-    expect(report).toEqual({ outcomes: ["first_try"], asked: "once" });
+    expect(asked).toBe(1);
   });
 
   it("sends a call whole, once it was checked", async () => {
@@ -81,7 +81,7 @@ describe("a backend whose answers are read by a plan", () => {
 
   it("asks once more on the same trajectory, and sends the corrected call", async () => {
     const backend = new ScriptedBackend(`Looking.\n${bad}`, `Sorry!\n${good}`);
-    const { calls, text, last, report, events } = await told(backend, {});
+    const { calls, text, last, asked, events } = await told(backend, {});
     expect(backend.prompts).toHaveLength(2);
     expect(backend.prompts[1]).toMatchObject({ continues: scriptedCascade, images: [] });
     expect(backend.prompts[1]?.text).toContain("must have required property 'command'");
@@ -90,7 +90,7 @@ describe("a backend whose answers are read by a plan", () => {
     expect(text).toBe("Looking.");
     expect(calls).toMatchObject([{ name: "bash", arguments: '{"command":"ls"}', done: true }]);
     expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
-    expect(report).toEqual({ outcomes: ["reasked"], asked: "twice" });
+    expect(asked).toBe(2);
     expect(events.filter(({ type }) => type === "started")).toHaveLength(1);
     expect(events.find(({ type }) => type === "usage")).toMatchObject({ promptTokens: 20, completionTokens: 10 });
   });
@@ -115,11 +115,10 @@ describe("a backend whose answers are read by a plan", () => {
     "hands out the wrong call as it is when the second answer %s: the client tells the model",
     async (_, again, args) => {
       const backend = new ScriptedBackend(bad, again);
-      const { last, calls, report } = await told(backend, {});
+      const { last, calls } = await told(backend, {});
       expect(backend.prompts).toHaveLength(2);
       expect(calls).toEqual([{ callId: "call_seed_1", name: "bash", arguments: args, done: true }]);
       expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
-      expect(report?.outcomes).toEqual(["failed"]);
     },
   );
 
@@ -132,21 +131,21 @@ describe("a backend whose answers are read by a plan", () => {
   });
 
   it("fails clearly when neither answer has a call that can be read, and runs nothing", async () => {
-    const { last, calls, report } = await told(new ScriptedBackend(unusable, unusable), {});
+    const { last, calls, asked } = await told(new ScriptedBackend(unusable, unusable), {});
     expect(calls).toEqual([]);
     expect(last).toMatchObject({
       type: "failed",
       error: { code: "upstream_failed", message: expect.stringContaining("must be an object") },
     });
-    expect(report).toEqual({ outcomes: ["failed"], asked: "twice" });
+    expect(asked).toBe(2);
   });
 
   it("keeps the good calls of an answer that has a bad one", async () => {
     const backend = new ScriptedBackend(`${good}\n${bad}`, call('{"command":"pwd"}'));
-    const { calls, report } = await told(backend, {});
+    const { calls, asked } = await told(backend, {});
     expect(calls.map((one) => one.arguments)).toEqual(['{"command":"ls"}', '{"command":"pwd"}']);
     expect(new Set(calls.map(({ callId }) => callId)).size).toBe(2);
-    expect(report?.outcomes).toEqual(["first_try", "reasked"]);
+    expect(asked).toBe(2);
     expect(backend.prompts[1]?.text).toContain("other calls were accepted");
   });
 
@@ -236,11 +235,11 @@ describe("a backend whose answers are read by a plan", () => {
 
   it("asks again for an answer that is only a summary, and shows the answer that comes then", async () => {
     const backend = new ScriptedBackend("<summary>\nThe user wants a list.\n</summary>", "There are two files.");
-    const { text, last, report } = await told(backend, {});
+    const { text, last, asked } = await told(backend, {});
     expect(backend.prompts[1]?.text).toContain("without a <summary> tag");
     expect(text).toBe("There are two files.");
     expect(last).toMatchObject({ type: "finished", reason: { unified: "stop" }, text });
-    expect(report?.asked).toBe("twice");
+    expect(asked).toBe(2);
     const called = await told(new ScriptedBackend("<summary>It is done.</summary>", good), {});
     expect(called.calls).toMatchObject([{ name: "bash", done: true }]);
   });

@@ -4,8 +4,7 @@ import { launchFor } from "../known/devin.ts";
 import { forgetSession } from "../known/own-settings.ts";
 import { isUnknownSession, turnFailure } from "../process/errors.ts";
 import type { AgentParts } from "../session/agent-parts.ts";
-import { discardSession } from "../session/held-session.ts";
-import { sessionIdOf } from "../session/session-notes.ts";
+import { sessionIdOf } from "../session/open-session.ts";
 import { resumeTurn, runTurn, unreachableMessage } from "./turn.ts";
 
 /** An agent that speaks ACP: a session a turn, pushed updates, and its stored sessions to come back to. */
@@ -15,16 +14,7 @@ export function acpBackend(parts: AgentParts): Backend {
     run: (prompt, options, signal) => runTurn(parts, prompt, options, signal),
     resume: (prompt, from, options, signal) => resumeTurn(parts, { prompt, from, options }, signal),
     archive: (cascadeId, signal) => archive(parts, cascadeId, signal),
-    takeUp: (cascadeId) => takeUp(parts, cascadeId),
   };
-}
-
-/** The agent's process is this gateway's from here until the turn is over: the turn goes on in it. */
-async function takeUp({ spec, pool, notes }: AgentParts, cascadeId: CascadeId): Promise<(() => void) | undefined> {
-  const logged = sessionIdOf(spec.name, cascadeId);
-  const id = logged && (await notes.current(logged));
-  const lease = id === undefined ? undefined : await pool.leaseHolding(id);
-  return lease === "busy" ? undefined : () => lease?.release();
 }
 
 const waitsMessage = "A prompt of the gateway before waits for results in this session.";
@@ -34,10 +24,10 @@ const waitsMessage = "A prompt of the gateway before waits for results in this s
  * open, a process is started if none runs. An agent that cannot delete is not started.
  */
 async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
-  const { spec, pool, notes } = parts;
+  const { spec, pool, kept } = parts;
   const logged = sessionIdOf(spec.name, cascadeId);
   if (logged === undefined) return;
-  const { id } = await notes.last(logged); // one that was noted as discarded may still be there: its agent died meanwhile
+  const { id } = await kept.last(logged); // one that was noted as discarded may still be there: its agent died meanwhile
   const here = await pool.leaseHolding(id);
   if (here === "busy") throw turnFailure(unreachableMessage);
   if (here === undefined) await parts.hosts?.othersOver(signal);
@@ -45,16 +35,16 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
     try {
       const { isLeft, running, tools } = here.process.sessions.get(id) ?? {};
       if (isLeft === true && running !== undefined && tools?.mayWait === true) throw turnFailure(waitsMessage);
-      await discardSession(parts, here.process, id);
+      await kept.discard(here.process, id);
     } finally {
       here.release();
     }
-    await notes.forget(logged);
+    await kept.forget(logged);
     return;
   }
   if (pool.lastAbilities?.canDelete === false) {
     await forgetSession(spec, id);
-    await notes.forget(logged);
+    await kept.forget(logged);
     return;
   }
   const lease = await pool.lease(launchFor({ ...spec, styles: { text: "ask" } }, "text", undefined), signal);
@@ -66,5 +56,5 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
     lease.release();
   }
   await forgetSession(spec, id);
-  await notes.forget(logged);
+  await kept.forget(logged);
 }

@@ -13,7 +13,7 @@ import type { TurnEventBody } from "../../../log/event.ts";
 import { type Batch, eventsOf, type Prompt } from "../../backend.ts";
 import { promptFor } from "../../prompt.fake.ts";
 import { openAcpAgent } from "../agent.ts";
-import { SessionNotes } from "../session/session-notes.ts";
+import { KeptSessions } from "../session/kept-sessions.ts";
 import type { AgentChild } from "../wire/agent-child.ts";
 import { defaultDoors, openDoor } from "../wire/door.ts";
 import { continueParked } from "./begin-turn.ts";
@@ -103,6 +103,9 @@ function asking(child: PlayedAgent) {
   return async (more: Partial<Prompt> = {}): Promise<TurnEventBody | undefined> => (await all(more))[0];
 }
 
+const specOf = (folder: string, command = "slow") =>
+  ({ name: "slow", ide: "slow", vendor: "other", command, args: [], environment: {}, folder }) as const;
+
 /** A gateway with this agent; its hosts, if it has any, are in `agents`. */
 function open(
   child: PlayedAgent,
@@ -110,16 +113,11 @@ function open(
   command = "slow",
   hosts?: { readonly folder: string },
 ) {
-  const spec = {
-    name: "slow",
-    ide: "slow",
-    vendor: "other",
-    command,
-    args: [],
-    environment: {},
-    folder,
-  } as const;
-  const agent = openAcpAgent(spec, { clock: child.clock, startChild: async () => child, ...(hosts && { hosts }) });
+  const agent = openAcpAgent(specOf(folder, command), {
+    clock: child.clock,
+    startChild: async () => child,
+    ...(hosts && { hosts }),
+  });
   onTestFinished(async () => {
     await agent.close();
     rmSync(folder, { recursive: true, force: true });
@@ -345,7 +343,7 @@ test("a turn whose session was replaced in its midst is found in the new one aft
   const child = new PlayedAgent("session/load");
   const folder = mkdtempSync(join(tmpdir(), "millrace-begin-"));
   const { backend } = open(child, folder);
-  await new SessionNotes(join(folder, "slow"), child.clock).moved("s", "new", 1);
+  await new KeptSessions(specOf(folder), child.clock, join(folder, "slow")).moved("s", "new", 1);
   const from = { cascadeId: continued.continues, fromStep: 1, text: "", thinking: "" };
   const { signal } = new AbortController();
   const resumed = collected(backend.resume(promptFor("default"), from, options, signal));

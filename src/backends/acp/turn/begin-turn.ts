@@ -4,12 +4,11 @@ import { servesTools } from "../known/own-settings.ts";
 import { untilSlow } from "../process/agent-starter.ts";
 import { notReached, turnFailure, twiceIfKilled } from "../process/errors.ts";
 import type { Lease } from "../process/process-pool.ts";
-import { type AgentParts, configure, launchOf } from "../session/agent-parts.ts";
+import { type AgentParts, launchOf } from "../session/agent-parts.ts";
 import { type AgentProcess, NoDoor } from "../session/agent-process.ts";
-import type { AcpTurn } from "../session/held-session.ts";
-import type { OpenSession } from "../session/open-session.ts";
-import type { RunningPrompt } from "../session/running-prompt.ts";
-import { sessionIdOf } from "../session/session-notes.ts";
+import { configure } from "../session/configure.ts";
+import type { AcpRun } from "../session/held-session.ts";
+import { type OpenSession, sessionIdOf } from "../session/open-session.ts";
 import type { SessionTools } from "../session/session-tools.ts";
 import { untilQuiet } from "./drain.ts";
 import { readReplay } from "./stored-turn.ts";
@@ -20,21 +19,14 @@ const againMs = 500;
 /** How long a session in which nothing waits is worth waiting for, whose relay looks for the new gateway; ms. */
 const relayMs = 5_000;
 
-/** The session of a turn, what to ask it, and its prompt where one waits for results: then nothing is asked. */
-interface TurnSession {
-  readonly process: AgentProcess;
-  readonly session: OpenSession;
-  readonly prompt: Prompt;
-  readonly waiting: RunningPrompt | undefined;
-  /** As `LastSession` of `session/session-notes.ts` has it. */
-  readonly before: number;
-}
-
-/** The session of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
-export async function begin(turn: AcpTurn): Promise<TurnSession> {
+/**
+ * The session of the turn, a fresh one or the one that goes on, and what to ask it. `waiting`: its prompt waits for results, and nothing is
+ * asked. `before`: as `LastSession` of `session/kept-sessions.ts` has it. Nothing is sent yet, so all of it may be done twice.
+ */
+export async function begin(turn: AcpRun) {
   const { native, continues } = turn.prompt;
   if (continues !== undefined) return await goOn(turn, continues);
-  const fresh = async (patient: AcpTurn): Promise<TurnSession> => {
+  const fresh = async (patient: AcpRun) => {
     const { parts, held, signal } = patient;
     const begun = native === undefined ? undefined : await beginNatively(patient, native);
     if (begun !== undefined) return { ...begun, waiting: undefined, before: 0 };
@@ -51,7 +43,7 @@ export async function begin(turn: AcpTurn): Promise<TurnSession> {
 }
 
 /** Does `work` with a signal that aborts once the agent is too slow. `opens`: the request that opens the session. */
-async function whileAlive<T>(turn: AcpTurn, opens: string, work: (patient: AcpTurn) => Promise<T>): Promise<T> {
+async function whileAlive<T>(turn: AcpRun, opens: string, work: (patient: AcpRun) => Promise<T>): Promise<T> {
   const { parts, held } = turn;
   const [gaveUp, over] = [new AbortController(), new AbortController()];
   const agent = {
@@ -70,14 +62,14 @@ async function whileAlive<T>(turn: AcpTurn, opens: string, work: (patient: AcpTu
   }
 }
 
-async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>): Promise<TurnSession> {
+async function goOn(turn: AcpRun, continues: NonNullable<Prompt["continues"]>) {
   const { parts, held } = turn;
   const prompt = asProse(turn.prompt);
   const logged = sessionIdOf(parts.spec.name, continues);
   if (logged === undefined) throw turnFailure(otherAgentMessage);
   let here = await reach(turn, logged); // then no other session took its place
   const itself = { id: logged, before: 0, isDiscarded: false };
-  const { id, before, isDiscarded } = here === undefined ? await parts.notes.last(logged) : itself;
+  const { id, before, isDiscarded } = here === undefined ? await parts.kept.last(logged) : itself;
   if (isDiscarded) throw turnFailure(goneMessage);
   if (id !== logged) held.replaced = logged;
   if (id !== logged) here = await reach(turn, id);
@@ -112,7 +104,7 @@ async function goOn(turn: AcpTurn, continues: NonNullable<Prompt["continues"]>):
 }
 
 /** What `look` finds, which takes a moment each time; undefined where it found nothing for `ms`. The turn counts as alive meanwhile. */
-async function lookFor<T>(turn: AcpTurn, ms: number, look: () => Promise<T | undefined>): Promise<T | undefined> {
+async function lookFor<T>(turn: AcpRun, ms: number, look: () => Promise<T | undefined>): Promise<T | undefined> {
   const { clock } = turn.parts;
   const untilMs = clock.monotonic() + ms;
   for (;;) {
@@ -126,11 +118,7 @@ async function lookFor<T>(turn: AcpTurn, ms: number, look: () => Promise<T | und
  * The process that has the session; undefined where the system says that there is none. One that only cannot be reached may still work on
  * a prompt, so it is waited for; `busy` after `ms`, by default a minute.
  */
-export async function reach(
-  turn: AcpTurn,
-  id: string,
-  ms = reachMs,
-): Promise<Lease<AgentProcess> | "busy" | undefined> {
+export async function reach(turn: AcpRun, id: string, ms = reachMs): Promise<Lease<AgentProcess> | "busy" | undefined> {
   const { pool, clock } = turn.parts;
   const found = await lookFor(turn, ms, async () => {
     const lease = await pool.leaseHolding(id);
@@ -145,7 +133,7 @@ export async function reach(
  * Waits for the relay of a session, which comes back to a new gateway by itself. A prompt that waits for the results is not given up before it
  * has ended: after a minute this throws `upstream_timeout`, and the prompt waits on.
  */
-async function untilRelayIsBack(turn: AcpTurn, { tools, running }: OpenSession): Promise<void> {
+async function untilRelayIsBack(turn: AcpRun, { tools, running }: OpenSession): Promise<void> {
   const { spec, clock } = turn.parts;
   const waiting = turn.prompt.native?.results === undefined ? undefined : running;
   const back = tools?.connection.then(() => "back") ?? Promise.resolve("gone");
@@ -157,15 +145,10 @@ async function untilRelayIsBack(turn: AcpTurn, { tools, running }: OpenSession):
 }
 
 /** A session whose agent has the client's tools: its prompt waits for results, or it is free for the next one. */
-async function goOnNatively(
-  turn: AcpTurn,
-  process: AgentProcess,
-  session: OpenSession,
-  tools: SessionTools,
-): Promise<Omit<TurnSession, "before">> {
+async function goOnNatively(turn: AcpRun, process: AgentProcess, session: OpenSession, tools: SessionTools) {
   const { parts, prompt } = turn;
   const { native } = prompt;
-  parts.native.parked.goOn(session.id);
+  parts.kept.goOn(session.id);
   if (native === undefined) throw turnFailure(goneMessage);
   const waiting = session.running?.end === undefined ? session.running : undefined;
   const results = native.results?.map(({ callId }) => callId);
@@ -186,7 +169,7 @@ async function goOnNatively(
  * calls that this process counts as new. The agent waits for their results, so it has written all of that turn.
  */
 async function takeUp(
-  { parts, signal }: AcpTurn,
+  { parts, signal }: AcpRun,
   process: AgentProcess,
   session: OpenSession,
   results: readonly string[],
@@ -258,13 +241,13 @@ export function asProse(prompt: Prompt): Prompt {
 
 /** Whether the agent has these tools in a session whose prompt waits: it is told of other ones, and may list them again. */
 export async function takesTools(
-  { parts, signal }: AcpTurn,
+  { parts, signal }: AcpRun,
   process: AgentProcess,
   tools: SessionTools,
   native: NativePrompt,
 ): Promise<boolean> {
   if (!tools.differFrom(native.tools)) return true;
-  const { knowledge } = parts.native;
+  const { knowledge } = parts;
   const version = versionOf(parts, process);
   if (!knowledge.mayChange(version)) return false;
   tools.offer(native.tools);
@@ -275,7 +258,7 @@ export async function takesTools(
 }
 
 function mayTakeTools(parts: AgentParts, process: AgentProcess): boolean {
-  return servesTools(parts.spec, process.abilities) && parts.native.knowledge.mayOffer(versionOf(parts, process));
+  return servesTools(parts.spec, process.abilities) && parts.knowledge.mayOffer(versionOf(parts, process));
 }
 
 /** What is known of an agent's tools is known of this. */
@@ -287,12 +270,9 @@ export function versionOf({ spec }: AgentParts, { abilities }: AgentProcess): st
  * A session whose agent has the tools of the prompt; undefined for an agent that does not take them. Whether it does shows before a
  * prompt is sent: an agent that takes the server asks it for its tools.
  */
-export async function beginNatively(
-  turn: AcpTurn,
-  native: NativePrompt,
-): Promise<Omit<TurnSession, "waiting" | "before"> | undefined> {
+export async function beginNatively(turn: AcpRun, native: NativePrompt) {
   const { parts, held, signal } = turn;
-  const { knowledge } = parts.native;
+  const { knowledge } = parts;
   const prompt = asNative(turn.prompt, native);
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
   const { process } = lease;

@@ -4,7 +4,7 @@ import type { AnswerSoFar } from "../../answer-diff.ts";
 import type { Batch } from "../../backend.ts";
 import type { RelayedCall } from "../relay/relay-wire.ts";
 import { errorContext } from "../session/agent-parts.ts";
-import type { AcpTurn } from "../session/held-session.ts";
+import type { AcpRun } from "../session/held-session.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
 import type { SessionTools } from "../session/session-tools.ts";
 import { endsHere } from "./conclusion.ts";
@@ -15,7 +15,7 @@ const lateAnswerMs = 2_000;
 
 /** Passes on the agent's updates, one batch for each read of its pipe, until the prompt has ended or must be stopped. */
 export async function* drain(
-  { parts, options, held, signal }: AcpTurn,
+  { parts, options, held, signal }: AcpRun,
   before: AnswerSoFar,
   running: RunningPrompt,
 ): AsyncGenerator<

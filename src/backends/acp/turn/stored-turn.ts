@@ -2,15 +2,16 @@ import type { JsonObject } from "../../../base/json.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
 import { isLockedSession, isUnknownSession, turnFailure } from "../process/errors.ts";
 import type { Lease } from "../process/process-pool.ts";
-import { configure, launchOf } from "../session/agent-parts.ts";
+import { launchOf } from "../session/agent-parts.ts";
 import type { AgentProcess } from "../session/agent-process.ts";
-import type { AcpTurn } from "../session/held-session.ts";
+import { configure } from "../session/configure.ts";
+import type { AcpRun } from "../session/held-session.ts";
 import type { OpenSession } from "../session/open-session.ts";
 import { isWork, UpdateReader } from "../session/updates.ts";
 import type { TokenCounts } from "../wire/token-counts.ts";
 
-/** A turn whose prompt may have reached the agent, and the part of the answer that its reader already holds. */
-export interface TurnPlace {
+/** A prompt that may have reached the agent, and the part of its answer that the reader already holds. */
+export interface SentPrompt {
   readonly sessionId: string;
   /** User messages of the conversation before this turn. */
   readonly fromStep: number;
@@ -31,8 +32,8 @@ export interface TurnPlace {
 export type SessionState =
   /** The agent never accepted the prompt; it may be sent, to this session. */
   | { readonly type: "absent"; readonly process: AgentProcess; readonly session: OpenSession }
-  | { readonly type: "whole"; readonly turn: TurnReplay }
-  | { readonly type: "cut"; readonly turn: TurnReplay };
+  | { readonly type: "whole"; readonly turn: ReturnType<typeof readReplay> }
+  | { readonly type: "cut"; readonly turn: ReturnType<typeof readReplay> };
 
 const lockedPollMs = 1_000;
 
@@ -41,7 +42,7 @@ const lockedPollMs = 1_000;
  * is in the session. Throws if this cannot be determined or if the session is lost: then nothing is sent. Source:
  * docs/dev/wire/acp-measured.md, "After a crash".
  */
-export async function findStoredTurn(turn: AcpTurn, begun: TurnPlace): Promise<SessionState> {
+export async function findStoredTurn(turn: AcpRun, begun: SentPrompt): Promise<SessionState> {
   const { parts, prompt, held, signal } = turn;
   if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal, true);
@@ -65,8 +66,8 @@ export async function findStoredTurn(turn: AcpTurn, begun: TurnPlace): Promise<S
 
 /** A session that was never stored was never prompted: Devin stores one at its first prompt. A new one takes its place. */
 async function replace(
-  turn: AcpTurn,
-  { sessionId, fromStep, answered }: TurnPlace,
+  turn: AcpRun,
+  { sessionId, fromStep, answered }: SentPrompt,
   lease: Lease<AgentProcess>,
 ): Promise<SessionState> {
   const { parts, held, signal } = turn;
@@ -76,13 +77,13 @@ async function replace(
   held.hold(lease, session);
   held.replaced = sessionId;
   await configure(turn, process, session);
-  await parts.notes.moved(sessionId, session.id);
+  await parts.kept.moved(sessionId, session.id);
   return { type: "absent", process, session };
 }
 
 /** The session and its replay; undefined when the agent does not know it. Waits a while for a process that holds it. */
 async function loadUnlocked(
-  { parts: { clock, lockedMs }, options: { onAlive }, signal }: AcpTurn,
+  { parts: { clock, lockedMs }, options: { onAlive }, signal }: AcpRun,
   process: AgentProcess,
   sessionId: string,
 ): Promise<Awaited<ReturnType<AgentProcess["loadSession"]>> | undefined> {
@@ -111,21 +112,11 @@ const lockedMessage =
   "Another process of the agent still has the session of this turn open; the part that arrived was kept, and the prompt was not " +
   "sent again.";
 
-/** One turn, as a stored session shows it. */
-export interface TurnReplay {
-  /** User messages of the conversation, all turns together. */
-  readonly userMessages: number;
-  /** Our user message is in it: the prompt was accepted. */
-  readonly accepted: boolean;
-  /** Everything after that message. */
-  readonly reader: UpdateReader;
-}
-
 /**
- * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based); `before` as in `TurnPlace`. Chunks of one user
+ * Reads the replay of `session/load` for the turn whose user message has the place `fromStep` (0-based); `before` as in `SentPrompt`. Chunks of one user
  * message share its id; where an agent gives no ids, neighbours are one message.
  */
-export function readReplay(replay: readonly JsonObject[], fromStep: number, before = 0): TurnReplay {
+export function readReplay(replay: readonly JsonObject[], fromStep: number, before = 0) {
   const reader = new UpdateReader();
   let userMessages = before;
   let inUserMessage = false;

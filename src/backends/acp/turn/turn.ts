@@ -9,16 +9,15 @@ import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from 
 import type { RelayedCall } from "../relay/relay-wire.ts";
 import { type AgentParts, blocksOf, errorContext, launchOf } from "../session/agent-parts.ts";
 import type { AgentProcess } from "../session/agent-process.ts";
-import { type AcpTurn, discardSession, HeldSession, waitForResults } from "../session/held-session.ts";
-import type { OpenSession } from "../session/open-session.ts";
+import { type AcpRun, HeldSession } from "../session/held-session.ts";
+import { cascadeIdOf, type OpenSession, sessionIdOf } from "../session/open-session.ts";
 import { rulesOf } from "../session/prompt-blocks.ts";
 import type { PromptEnd, RunningPrompt } from "../session/running-prompt.ts";
-import { cascadeIdOf, sessionIdOf } from "../session/session-notes.ts";
 import { usageEvent } from "../wire/token-counts.ts";
 import { asNative, asProse, begin, beginNatively, goneMessage, reach, versionOf } from "./begin-turn.ts";
 import { conclude, ignoresTools } from "./conclusion.ts";
 import { drain } from "./drain.ts";
-import { findStoredTurn, type SessionState, type TurnPlace } from "./stored-turn.ts";
+import { findStoredTurn, type SentPrompt, type SessionState } from "./stored-turn.ts";
 
 /** One turn from its beginning: the contract of `Backend.run`. */
 export function runTurn(
@@ -27,7 +26,7 @@ export function runTurn(
   options: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const turn: AcpTurn = { parts, prompt, options, signal, held: new HeldSession(parts) };
+  const turn: AcpRun = { parts, prompt, options, signal, held: new HeldSession(parts) };
   return guarded(turn, async function* () {
     const { process, session, prompt: chosen, waiting, before } = await begin(turn);
     const { held } = turn;
@@ -46,7 +45,7 @@ export function runTurn(
     const begun = { sessionId: session.id, fromStep, before, sent: emptyAnswer, answered: false, deaths: 0, ...goesOn };
     await options.beforePrompt?.(signal);
     const results = chosen.native?.results ?? [];
-    if (waiting === undefined) parts.native.parked.supersede(results.map(({ callId }) => callId));
+    if (waiting === undefined) parts.kept.supersede(results.map(({ callId }) => callId));
     else session.tools?.answer(results);
     yield* follow(asked, begun, waiting ?? send(asked, process, session, blocks));
   });
@@ -60,12 +59,12 @@ export function resumeTurn(
 ): AsyncGenerator<Batch, void> {
   const { native } = prompt;
   const asked = from.tools === "native" && native !== undefined ? asNative(prompt, native) : asProse(prompt);
-  const turn: AcpTurn = { parts, prompt: asked, options, signal, held: new HeldSession(parts) };
+  const turn: AcpRun = { parts, prompt: asked, options, signal, held: new HeldSession(parts) };
   return guarded(turn, async function* () {
     const logged = sessionIdOf(parts.spec.name, from.cascadeId);
     if (logged === undefined) throw turnFailure(noSessionMessage);
     turn.held.named = true;
-    const { id: sessionId, before, isDiscarded } = await parts.notes.last(logged);
+    const { id: sessionId, before, isDiscarded } = await parts.kept.last(logged);
     if (isDiscarded) throw turnFailure(discardedMessage);
     if (sessionId !== logged) turn.held.replaced = logged;
     const sent = { text: from.text, thinking: from.thinking };
@@ -85,7 +84,7 @@ export function resumeTurn(
 }
 
 /** Runs the body; errors become `failed`, an abort ends it without a word, and the session is cleaned up in any case. */
-async function* guarded(turn: AcpTurn, body: () => AsyncGenerator<Batch, void>): AsyncGenerator<Batch, void> {
+async function* guarded(turn: AcpRun, body: () => AsyncGenerator<Batch, void>): AsyncGenerator<Batch, void> {
   const { held, options, signal, parts } = turn;
   if (signal.aborted) return;
   try {
@@ -110,14 +109,14 @@ async function* guarded(turn: AcpTurn, body: () => AsyncGenerator<Batch, void>):
 }
 
 /** A process and its sessions never learn of a sign-in that came after their start, so the next turn gets a new process. */
-function renewIfSignedOut({ held: { process } }: AcpTurn, code: string): void {
+function renewIfSignedOut({ held: { process } }: AcpRun, code: string): void {
   if (process !== undefined && code === "not_signed_in") process.isStale = true;
 }
 
 /** The prompt of a begun turn where a process of ours still has its session: running, ended, or sent now for the first time. */
 async function openHere(
-  turn: AcpTurn,
-  { sessionId, fromStep, answered, goesOn }: TurnPlace,
+  turn: AcpRun,
+  { sessionId, fromStep, answered, goesOn }: SentPrompt,
 ): Promise<RunningPrompt | undefined> {
   const { parts, prompt, held } = turn;
   const lease = await reach(turn, sessionId, parts.silenceMs); // its answer may be whole there already: only silence ends the turn
@@ -137,7 +136,7 @@ async function openHere(
   if (prompt.native !== undefined) session.tools?.offer(prompt.native.tools);
   if (goesOn === true) {
     held.hold(lease, session);
-    parts.native.parked.goOn(sessionId);
+    parts.kept.goOn(sessionId);
     if (session.last === undefined || session.tools === undefined) return undefined;
     session.tools.answer(prompt.native?.results ?? []);
     return session.last;
@@ -156,19 +155,14 @@ async function openHere(
 }
 
 /** The only place that sends a prompt. */
-function send(
-  { parts, prompt }: AcpTurn,
-  process: AgentProcess,
-  session: OpenSession,
-  blocks: object[],
-): RunningPrompt {
+function send({ parts, prompt }: AcpRun, process: AgentProcess, session: OpenSession, blocks: object[]): RunningPrompt {
   session.told = rulesOf(prompt);
   parts.onPrompt();
   return process.prompt(session, blocks);
 }
 
 /** Follows a prompt to the end of its turn. When the process dies on the way, the stored session decides what happens next. */
-async function* follow(turn: AcpTurn, begun: TurnPlace, running: RunningPrompt): AsyncGenerator<Batch, void> {
+async function* follow(turn: AcpRun, begun: SentPrompt, running: RunningPrompt): AsyncGenerator<Batch, void> {
   const { parts, prompt, options, held } = turn;
   options.onEndsWithGateway?.(held.process?.child.host === undefined);
   const { end, sent } = yield* drain(turn, begun.sent, running);
@@ -201,7 +195,7 @@ async function* follow(turn: AcpTurn, begun: TurnPlace, running: RunningPrompt):
 }
 
 /** Decides by the stored session: finishes, fails by name, or sends a prompt that was certainly never accepted. */
-async function* recover(turn: AcpTurn, begun: TurnPlace, how?: string): AsyncGenerator<Batch, void> {
+async function* recover(turn: AcpRun, begun: SentPrompt, how?: string): AsyncGenerator<Batch, void> {
   const { parts, prompt, options, signal } = turn;
   if (begun.goesOn === true) {
     if (begun.answered) throw turnFailure(cutMessage(how));
@@ -225,7 +219,7 @@ async function* recover(turn: AcpTurn, begun: TurnPlace, how?: string): AsyncGen
 }
 
 /** The whole history as one more prompt, in a new session, which takes the place of the turn's session. Tools go the way that they went. */
-async function* askAnew(turn: AcpTurn, begun: TurnPlace): AsyncGenerator<Batch, void> {
+async function* askAnew(turn: AcpRun, begun: SentPrompt): AsyncGenerator<Batch, void> {
   const { parts, held, options, signal } = turn;
   const whole = turn.prompt.instead ?? turn.prompt;
   if (whole.continues !== undefined) throw turnFailure(goneMessage);
@@ -239,8 +233,8 @@ async function* askAnew(turn: AcpTurn, begun: TurnPlace): AsyncGenerator<Batch, 
   const { goesOn, ...place } = begun;
   const before = goesOn === true ? 0 : begun.fromStep; // the log of a turn that goes on with a prompt has no number
   session.userMessages = before;
-  await parts.notes.moved(begun.sessionId, session.id, before);
-  if (!isDiscarded) await bestEffort(discardSession(parts, process, begun.sessionId)); // its own process is gone
+  await parts.kept.moved(begun.sessionId, session.id, before);
+  if (!isDiscarded) await bestEffort(parts.kept.discard(process, begun.sessionId)); // its own process is gone
   await options.beforePrompt?.(signal);
   const asked = { ...turn, prompt };
   const blocks = blocksOf(launchOf(parts, prompt).style, process, session, prompt);
@@ -252,14 +246,14 @@ async function* askAnew(turn: AcpTurn, begun: TurnPlace): AsyncGenerator<Batch, 
 }
 
 /** The end of a turn whose agent called tools: the prompt waits for their results. */
-function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], running: RunningPrompt): Batch {
+function park({ parts, prompt, held }: AcpRun, calls: readonly RelayedCall[], running: RunningPrompt): Batch {
   const { process, session } = held;
   const handed = prompt.native?.parallel === false ? calls.slice(0, 1) : calls;
   const { answer, tokens, looked } = running.reader;
   running.begin();
   if (process !== undefined && session !== undefined) {
     session.tools?.give(handed, process.child.host?.read);
-    waitForResults(parts, process, session);
+    if (session.tools !== undefined) parts.kept.park(process, session);
   }
   const events = handed.map(
     ({ callId, name, arguments: args }): TurnEventBody => ({
@@ -277,8 +271,8 @@ function park({ parts, prompt, held }: AcpTurn, calls: readonly RelayedCall[], r
 }
 
 async function* fromReplay(
-  turn: AcpTurn,
-  { sent, told }: TurnPlace,
+  turn: AcpRun,
+  { sent, told }: SentPrompt,
   { type, turn: { reader } }: Exclude<SessionState, { readonly type: "absent" }>,
   how: string | undefined,
 ): AsyncGenerator<Batch, void> {
@@ -292,7 +286,7 @@ async function* fromReplay(
 
 /** Usage and the terminal event. The session is discarded after that: until the end is stored it is the only evidence. */
 async function* conclusion(
-  turn: AcpTurn,
+  turn: AcpRun,
   end: Exclude<PromptEnd, { readonly type: "died" }>,
   { reader }: Pick<RunningPrompt, "reader">,
 ): AsyncGenerator<Batch, void> {
@@ -305,7 +299,7 @@ async function* conclusion(
   const tools = held.session?.tools;
   const isUnusable = tools !== undefined && ignoresTools(reader, tools.isUsed, context);
   if (isUnusable && held.process !== undefined)
-    await bestEffort(parts.native.knowledge.note(versionOf(parts, held.process), false));
+    await bestEffort(parts.knowledge.note(versionOf(parts, held.process), false));
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
   const usage: TurnEventBody[] =
     tokens !== undefined

@@ -1,20 +1,36 @@
 import { expect, it } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import { idle } from "../../../base/wait.fake.ts";
-import { ParkedPrompts } from "./parked-prompts.ts";
+import type { AgentProcess } from "./agent-process.ts";
+import { KeptSessions } from "./kept-sessions.ts";
+import type { OpenSession } from "./open-session.ts";
 
 const minute = 60_000;
 
+const spec = {
+  name: "played",
+  ide: "played",
+  vendor: "other",
+  command: "played",
+  args: [],
+  environment: {},
+  folder: "/nowhere",
+} as const;
+
+/** Sessions that are parked in one process; `cancelled` are those that it discarded. */
 function world() {
   const clock = new FakeClock();
-  const prompts = new ParkedPrompts(clock);
+  const kept = new KeptSessions(spec, clock, spec.folder);
   const cancelled: string[] = [];
-  const park = (id: string) =>
-    prompts.park(id, {
-      isWaiting: (callId) => callId === `call of ${id}`,
-      cancel: async () => void cancelled.push(id),
-    });
-  return { clock, prompts, cancelled, park };
+  const sessions = new Map<string, OpenSession>();
+  const discard = async (id: string) => void cancelled.push(id);
+  const process = { sessions, discard } as unknown as AgentProcess; // nothing else of it is used
+  const park = (id: string) => {
+    const session = sessions.get(id) ?? ({ id, tools: { given: [`call of ${id}`] } } as unknown as OpenSession); // as above
+    sessions.set(id, session);
+    kept.park(process, session);
+  };
+  return { clock, kept, cancelled, park };
 }
 
 const sixteen = Array.from({ length: 16 }, (_, n) => `session ${n + 1}`);
@@ -53,30 +69,30 @@ it("a prompt waits for 10 minutes, counted anew each time it waits, and is then 
 });
 
 it("a prompt that goes on is not cancelled, and leaves its place and no timer behind", async () => {
-  const { clock, prompts, cancelled, park } = world();
+  const { clock, kept, cancelled, park } = world();
   sixteen.forEach(park);
-  prompts.goOn("session 1");
+  kept.goOn("session 1");
   park("session 17");
   await idle();
   expect(cancelled).toEqual([]);
-  for (const id of [...sixteen, "session 17"]) prompts.goOn(id);
+  for (const id of [...sixteen, "session 17"]) kept.goOn(id);
   expect(clock.sleeping).toBe(0);
   await clock.advance(60 * minute);
   expect(cancelled).toEqual([]);
 });
 
 it("a request that names the call of a prompt in another way cancels that prompt alone", async () => {
-  const { prompts, cancelled, park } = world();
+  const { kept, cancelled, park } = world();
   ["a", "b"].forEach(park);
-  prompts.supersede(["call of b", "call of c"]);
+  kept.supersede(["call of b", "call of c"]);
   await idle();
   expect(cancelled).toEqual(["b"]);
 });
 
 it("closed, it cancels nothing: the prompts wait for the next gateway", async () => {
-  const { clock, prompts, cancelled, park } = world();
+  const { clock, kept, cancelled, park } = world();
   ["a", "b"].forEach(park);
-  prompts.close();
+  kept.close();
   expect(clock.sleeping).toBe(0);
   await clock.advance(60 * minute);
   expect(cancelled).toEqual([]);

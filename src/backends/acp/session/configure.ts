@@ -1,0 +1,72 @@
+import { MillraceError } from "../../../base/errors.ts";
+import type { AcpAgentSpec } from "../known/agent-spec.ts";
+import { actsForTitles } from "../known/codex.ts";
+import { actsFreely, titlesFreely } from "../process/errors.ts";
+import type { AcpModel } from "../wire/session-offer.ts";
+import { agentModelId, launchOf } from "./agent-parts.ts";
+import type { AgentProcess } from "./agent-process.ts";
+import type { AcpRun } from "./held-session.ts";
+import type { OpenSession } from "./open-session.ts";
+import { quietMode, splitEffort } from "./session-options.ts";
+
+/**
+ * Puts a session into the quiet mode and onto the prompt's model. Throws before anything is asked: `unknown_model`, and
+ * `model_not_allowed` for an agent that would be free to act.
+ */
+export async function configure(turn: AcpRun, process: AgentProcess, session: OpenSession): Promise<void> {
+  const { parts, prompt, signal } = turn;
+  const { options, id } = session;
+  if (process.abilities.canTitle) await process.setTitle(id, "Millrace", signal); // else some ask a model for a title
+  if (parts.spec.allowsActions !== true) await quieten(turn, process, session);
+  const asked = agentModelId(parts.spec, prompt);
+  if (asked === undefined) return;
+  const { model } = options;
+  const isListed = model?.models.some((known) => known.id === asked) === true;
+  const { model: wanted, effort } = isListed ? { model: asked, effort: undefined } : splitEffort(asked);
+  await configureModel(turn, process, session, wanted);
+  const level = options.effort?.values.find(({ value }) => value.toLowerCase() === effort);
+  if (options.effort !== undefined && level !== undefined && level.value !== options.effort.current)
+    await process.setOption(id, options.effort.configId, level.value, signal);
+}
+
+/** An agent type without tools needs no mode; otherwise the agent must take the mode that it is given. */
+async function quieten({ parts, prompt, signal }: AcpRun, process: AgentProcess, session: OpenSession): Promise<void> {
+  const { spec } = parts;
+  const { mode } = session.options;
+  if (actsForTitles(process.abilities)) throw titlesFreely(spec.name);
+  const quiet = quietMode(session.options, process.own.isKnown);
+  if (mode === undefined || quiet === undefined) {
+    if (launchOf(parts, prompt).style === "summarizer") return;
+    throw actsFreely(spec.name, mode?.ids ?? []);
+  }
+  if (quiet === mode.current) return;
+  if (mode.configId === undefined) {
+    await process.setMode(session.id, quiet, signal);
+    return;
+  }
+  const set = await process.setOption(session.id, mode.configId, quiet, signal);
+  if (set.mode !== undefined && set.mode.current !== quiet) throw actsFreely(spec.name, [set.mode.current]);
+}
+
+async function configureModel(
+  { parts, prompt, signal }: AcpRun,
+  process: AgentProcess,
+  { options, id }: OpenSession,
+  wanted: string,
+): Promise<void> {
+  const { model } = options;
+  if (wanted === model?.current) return;
+  if (model === undefined) {
+    if (launchOf(parts, prompt).style === "summarizer") return; // its process was started with the model
+    throw unknownModel(parts.spec, wanted, []);
+  }
+  if (!model.models.some((known) => known.id === wanted)) {
+    throw unknownModel(parts.spec, wanted, model.models);
+  }
+  await process.setOption(id, model.configId, wanted, signal);
+}
+
+function unknownModel({ name }: AcpAgentSpec, wanted: string, known: readonly AcpModel[]): MillraceError {
+  const details = { models: known.slice(0, 20).map(({ id }) => id) };
+  return new MillraceError("unknown_model", `The agent "${name}" has no model "${wanted}".`, { details });
+}
