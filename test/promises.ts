@@ -6,7 +6,7 @@ export interface Proof {
   readonly tests: readonly (readonly [file: string, title: string])[];
 }
 
-/** G: promises, P: properties, H: known hazards. docs/reliability.md has them in words; scripts/reliability-page.test.ts checks that each test exists. */
+/** G: promises, which docs/reliability.md has too; P: properties; H: known hazards. scripts/reliability-page.test.ts checks that each test exists. */
 export const promises: readonly Proof[] = [
   {
     id: "G1",
