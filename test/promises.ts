@@ -258,7 +258,7 @@ export const promises: readonly Proof[] = [
       ["src/client/stream/stream-refused.test.ts", "ends with the gateway's error: %s"],
       [
         "src/gateway/streams/attaches.conformance.ts",
-        "G11: spends a ticket with each attach, and accepts the last one once more, since a welcome can be lost",
+        "G11: spends a ticket with each attach, and accepts the last one until the next is used, since a welcome can be lost or come late",
       ],
     ],
   },
