@@ -6,7 +6,7 @@ export interface Proof {
   readonly tests: readonly (readonly [file: string, title: string])[];
 }
 
-/** G: promises, which docs/reliability.md has too; P: properties; H: known hazards. scripts/reliability-page.test.ts checks that each test exists. */
+/** G: promises; P: properties; H: known hazards. scripts/promises.test.ts checks that each test exists. */
 export const promises: readonly Proof[] = [
   {
     id: "G1",
