@@ -6,7 +6,7 @@ const page = readFileSync(new URL("../docs/dev/simulator.md", import.meta.url), 
 
 it("docs/dev/simulator.md has a row for every profile; the schemas describe the options", () => {
   const named = [...page.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = ""]) =>
-    [...cell.matchAll(/`([\w.-]+)`/g)].map(([, name]) => name),
+    [...cell.matchAll(/`([\w.-]+)`/g)].map(([, name = ""]) => name),
   );
   expect(named.slice(1).toSorted()).toEqual([...profileNames].toSorted());
 });

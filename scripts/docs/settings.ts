@@ -14,16 +14,16 @@ const environmentOnly: readonly (readonly [name: string, initial: string, unit: 
 
 /** The settings of `serve`, and the variables without an option, as tables. */
 export function settingsTables(): Readonly<Record<"settings" | "variables", string>> {
-  const serve = serveSettings(serveCommand).map(({ key, option, env, unit, initial, summary }) => [
+  const serve = serveSettings(serveCommand).map(({ key, env, unit, initial, summary }) => [
     `\`${key}\``,
-    env === undefined ? `\`${option}\`` : `\`${option}\`, \`${env}\``,
+    env === undefined ? "" : `\`${env}\``,
     initial,
     unit,
     summary,
   ]);
   const variables = environmentOnly.map(([name, ...cells]) => [`\`${name}\``, ...cells]);
   return {
-    settings: table(["key", "option, variable", "default", "unit or values", "what it sets"], serve),
+    settings: table(["key", "variable", "default", "unit or values", "what it sets"], serve),
     variables: table(["variable", "default", "unit or values", "what it sets"], variables),
   };
 }
