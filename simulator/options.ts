@@ -80,7 +80,7 @@ export function parseSimulatorOptions(value: unknown): SimulatorConfig {
   const parsed = simulatorOptionsSchema.safeParse(value);
   if (parsed.success) return withDefaultsOfProfile(parsed.data);
   throw new MillraceError("invalid_request", `The simulator's options are wrong: ${z.prettifyError(parsed.error)}`, {
-    hint: "docs/dev/simulator.md lists every option.",
+    hint: "docs/dev/simulator.md says where each option is described.",
   });
 }
 

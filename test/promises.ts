@@ -6,7 +6,7 @@ export interface Proof {
   readonly tests: readonly (readonly [file: string, title: string])[];
 }
 
-/** G: promises, P: properties, H: known hazards. docs/reliability.md has them in words; scripts/reliability-page.test.ts checks that each test exists. */
+/** G: promises; P: properties; H: known hazards. scripts/promises.test.ts checks that each test exists. */
 export const promises: readonly Proof[] = [
   {
     id: "G1",
@@ -258,7 +258,7 @@ export const promises: readonly Proof[] = [
       ["src/client/stream/stream-refused.test.ts", "ends with the gateway's error: %s"],
       [
         "src/gateway/streams/attaches.conformance.ts",
-        "G11: spends a ticket with each attach, and accepts the last one once more, since a welcome can be lost",
+        "G11: spends a ticket with each attach, and accepts the last one until the next is used, since a welcome can be lost or come late",
       ],
     ],
   },

@@ -2,11 +2,12 @@ import { exitCodeMeanings } from "../../src/cli/terminal/exit-codes.ts";
 import { type HelpEntry, helpEntries } from "./help-entries.ts";
 import { table } from "./markdown.ts";
 
-/** Each command and what it does. `--help` and the manual page have the options. */
+/** Each command and what it does. `--help` and the manual page have options and subcommands. */
 export async function commandTable(): Promise<string> {
   const [program, ...commands] = await helpEntries();
   const options = program.options.map(([term]) => `\`${term}\``).join(", ");
-  const rows = commands.map((entry) => [`\`${usage(entry)}\``, entry.summary]);
+  const listed = commands.filter(({ name }) => name.split(" ").length === 2);
+  const rows = listed.map((entry) => [`\`${usage(entry)}\``, entry.summary]);
   return `${table(["command", "what it does"], rows)}\n\nOptions of every command: ${options}.`;
 }
 

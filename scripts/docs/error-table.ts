@@ -5,30 +5,25 @@ import { table } from "./markdown.ts";
 
 /** Why each error happens, for a person who has just seen it. */
 const causes: Readonly<Record<ErrorCode, string>> = {
-  ide_not_running:
-    "Millrace found no IDE and no agent program that it could ask. The gateway keeps running and looks again at the next request.",
+  ide_not_running: "Millrace found no IDE and no agent program that it could ask. It looks again at the next request.",
   not_signed_in: "The IDE or its agent runs, but no account is signed in, or its key was refused.",
-  consent_needed:
-    "The first prompt to an IDE needs your consent, once, because it uses the plan of your account. No prompt was sent.",
+  consent_needed: "The first prompt to an IDE needs your consent, once. No prompt was sent.",
   unauthenticated: "The request has no key, or another key than this gateway's.",
-  unknown_model: "The name of the model in the request fits no model of the account.",
+  unknown_model: "The name fits no model of the account.",
   model_not_allowed: "The model exists, but the plan of the account does not include it.",
-  quota_exhausted:
-    "The plan's quota is used up. The body of the error has `resets_at`, where the IDE says when the quota resets.",
+  quota_exhausted: "The plan's quota is used up. `resets_at` in the body says until when, if the IDE says it.",
   rate_limited: "Too many messages in a short time, or the model is overloaded.",
   context_too_long: "The conversation is longer than the model can read.",
   invalid_request:
-    "Something in the request, the command line or a setting is not understood. `param` names the field. The request was not sent to the IDE.",
+    "Something in the request, the command line or a setting is not understood; `param` names it. No prompt was sent.",
   idempotency_conflict: "The same `Idempotency-Key` or cursor came with a different body.",
   backend_retired: "This build of the IDE no longer answers over Cascade.",
-  upstream_failed:
-    "The IDE, its server or its agent failed. If a prompt was sent, Millrace does not send it a second time by itself.",
+  upstream_failed: "The IDE, its server or its agent failed. Millrace does not send a prompt a second time by itself.",
   upstream_timeout: "The IDE, its server or its agent stayed silent for too long.",
-  cancelled:
-    "Someone ended the turn: the client, the IDE, a newer request of the same session, or the end of the grace time.",
-  degraded: "Millrace cannot write its files: the disk is full, read-only or locked. Answers continue from memory.",
+  cancelled: "The client, the IDE, a newer request of the same session, or the end of the grace time ended the turn.",
+  degraded: "The disk is full, read-only or locked. Answers continue from memory.",
   unavailable: "The gateway is stopping, restarting, or has too many open requests. The turn is not lost.",
-  expired: "The answer was kept for its time (two hours by default, `--retention`) and was then deleted.",
+  expired: "The answer was kept for its time (`--retention`) and was then deleted.",
   internal: "A bug in Millrace.",
 };
 

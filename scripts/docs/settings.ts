@@ -1,6 +1,5 @@
 import { configJsonSchema, serveSettings } from "../../src/cli/commands/config.ts";
 import { serveCommand } from "../../src/cli/commands/serve.ts";
-import { agentSchema } from "../../src/cli/config/read-config.ts";
 import { table } from "./markdown.ts";
 
 /** Settings that only a variable sets: name, default, unit, meaning. The rest of docs/reference.md comes from the options. */
@@ -13,20 +12,18 @@ const environmentOnly: readonly (readonly [name: string, initial: string, unit: 
   ["MILLRACE_ACCEPT", "off", "true, false", "agree, once, that prompts go to the IDE: as `serve --accept`"],
 ];
 
-/** The settings of `serve`, the keys of an agent, and the variables without an option, as tables. */
-export function settingsTables(): Readonly<Record<"settings" | "agents" | "variables", string>> {
-  const serve = serveSettings(serveCommand).map(({ key, option, env, unit, initial, summary }) => [
+/** The settings of `serve`, and the variables without an option, as tables. */
+export function settingsTables(): Readonly<Record<"settings" | "variables", string>> {
+  const serve = serveSettings(serveCommand).map(({ key, env, unit, initial, summary }) => [
     `\`${key}\``,
-    env === undefined ? `\`${option}\`` : `\`${option}\`, \`${env}\``,
+    env === undefined ? "" : `\`${env}\``,
     initial,
     unit,
     summary,
   ]);
-  const agents = Object.entries(agentSchema.shape).map(([key, type]) => [`\`agents.${key}\``, type.description ?? ""]);
   const variables = environmentOnly.map(([name, ...cells]) => [`\`${name}\``, ...cells]);
   return {
-    settings: table(["key", "option, variable", "default", "unit or values", "what it sets"], serve),
-    agents: table(["key", "what it sets"], agents),
+    settings: table(["key", "variable", "default", "unit or values", "what it sets"], serve),
     variables: table(["variable", "default", "unit or values", "what it sets"], variables),
   };
 }

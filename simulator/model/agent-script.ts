@@ -52,13 +52,6 @@ const named: Readonly<Record<string, AgentScript>> = {
   refuse: [[{ kind: "say", text: "I'm sorry, but I can't help with that." }]],
 };
 
-/** Every name that `agent=` takes. */
-export const agentNames: readonly string[] = [
-  ...Object.keys(named),
-  ...spoilings,
-  ...spoilings.map((one) => `always-${one}`),
-];
-
 const inline = /\[\[agent\b([\s\S]*?)\]\]/;
 
 /**

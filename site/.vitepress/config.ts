@@ -15,7 +15,7 @@ const headingOf = (file: string) => /^# (.+)$/m.exec(readFileSync(join(root, fil
 const page = (text: string, name: string) => ({ text, link: `/docs/${name}` });
 
 /** These pages have tables that need the room of the outline. */
-const wide = /^docs\/(reference|clients|dev\/(retries|turn-machine|wire\/.*))\.md$/;
+const wide = /^docs\/(reference|clients|dev\/(turn-machine|wire\/.*))\.md$/;
 
 /** Code in a sentence or a table: a line ends between its words, and inside a long one only where it has a sign. */
 function keptWords(code: string): string {

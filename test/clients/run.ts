@@ -99,7 +99,9 @@ const isWhole = only === undefined && !acp;
 const page = join(root, "docs/clients.md");
 const written = readFileSync(page, "utf8");
 const earlier = (name: string) => sectionOf(written, name);
-const failureText = failureTable(allCases, failureRows, (name) => versionOf(clients, name), earlier("failures"));
+const measured = join(import.meta.dirname, "failures/measured.txt");
+const before = readFileSync(measured, "utf8");
+const failureText = failureTable(allCases, failureRows, (name) => versionOf(clients, name), before);
 const supported = supportTable(allCases, rows, new Date().toISOString().slice(0, 10), earlier("clients"));
 if (update)
   for (const report of sessionReports.filter(({ way }) => way === "Cascade"))
@@ -110,10 +112,11 @@ const sessionText = sessionTable(allSessions, sessionReports, {
   earlier: earlier("sessions"),
 });
 const parts = {
-  ...sections(supported, travelled, failureRows.length === 0 ? undefined : failureText),
+  ...sections(supported, travelled),
   sessions: sessionText,
 };
-process.stdout.write(`\n${Object.values(parts).join("\n\n")}\n`);
+process.stdout.write(`\n${[...Object.values(parts), failureText].join("\n\n")}\n`);
+if (update && !acp && failureRows.length > 0) writeFileSync(measured, `${failureText}\n`);
 if (update && !acp)
   writeFileSync(
     page,

@@ -26,11 +26,7 @@ const meaning: Readonly<Record<Scenario, string>> = {
 };
 
 /** The parts of docs/clients.md that the suite writes; the rest of the page is written by hand. */
-export function sections(
-  supported: string,
-  travelled: readonly Travelled[],
-  failureRows: string | undefined,
-): Readonly<Record<string, string>> {
+export function sections(supported: string, travelled: readonly Travelled[]): Readonly<Record<string, string>> {
   const titles = [...new Set(travelled.map(({ journey, version }) => `${journey.client} ${version}`))];
   const held = (title: string) =>
     travelled
@@ -40,7 +36,6 @@ export function sections(
   return {
     clients: supported,
     ...(travelled.length === 0 ? {} : { "set-up": journeys.join("\n") }),
-    ...(failureRows === undefined ? {} : { failures: failureRows }),
   };
 }
 
@@ -51,13 +46,15 @@ export function supportTable(
   date: string,
   earlier: string,
 ): string {
-  const head = ["client", "version", "surface", ...scenarios, "date"];
+  const head = ["client", "version", "surface", "works", "date"];
   const before = cellsOf(earlier).filter((cells) => cells.length === head.length);
   const body = clients.flatMap((client) => {
     const row = driven.find((each) => each.client === client);
     if (row === undefined)
       return before.filter(([name, , surface]) => name === client.name && surface === client.surface);
-    return [[client.name, row.version, client.surface, ...scenarios.map((name) => cell(row.outcomes[name])), date]];
+    const works = scenarios.filter((name) => row.outcomes[name].type === "passed");
+    const named = works.length === scenarios.length ? "all" : works.join(", ");
+    return [[client.name, row.version, client.surface, named, date]];
   });
   const isDriven = (note: string) =>
     driven.some(({ client }) => note.startsWith(`- ${client.name} (${client.surface})`));
@@ -101,10 +98,6 @@ export function withSections(page: string, parts: Readonly<Record<string, string
     const from = text.indexOf(marksOf(name)[0]) + marksOf(name)[0].length;
     return `${text.slice(0, from)}\n\n${part}\n\n${text.slice(from + old.length)}`;
   }, page);
-}
-
-function cell(outcome: Outcome): string {
-  return { passed: "yes", failed: "**no**", known: "**no**", "not possible": "–" }[outcome.type];
 }
 
 function notes(rows: readonly Row[]): readonly string[] {

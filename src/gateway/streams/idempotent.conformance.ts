@@ -13,7 +13,7 @@ import { chainDigest } from "./stream-log.ts";
 import { headersOf, newNames, type StreamNames, type StreamWorld } from "./stream-world.fake.ts";
 
 /**
- * The promises of the protocol over one tier: rows R1 to R19 of docs/dev/wire/idempotent-streams.md, "What a server must do", as an
+ * What a server of the protocol must do, numbered R1 to R18, over one tier (docs/dev/wire/idempotent-streams.md, "What a server must do"), as an
  * original client sees them, and Millrace's additions.
  */
 export function describeStream(tier: TierName): void {

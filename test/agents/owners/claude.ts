@@ -14,7 +14,7 @@ export const claude: Owner = {
       ...(free
         ? { permissions: { defaultMode: "bypassPermissions", allow: ["Bash(*)", "Write(*)", "mcp__owner"] } }
         : {}),
-      outputStyle: "owner-style",
+      outputStyle: "owner-prose",
       hooks: hooks(place, ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreToolUse", "Notification"]),
       statusLine: { type: "command", command: place.mark("status-line") },
     }),
@@ -28,7 +28,7 @@ export const claude: Owner = {
     ".claude/skills/shipit/SKILL.md": skill(place, "shipit"),
     ".claude/agents/helper.md": subagent(place),
     ".claude/CLAUDE.md": place.canary("CLAUDE.md"),
-    ".claude/output-styles/owner-style.md": `---\nname: owner-style\ndescription: A style.\n---\n${place.canary("output style")}\n`,
+    ".claude/output-styles/owner-prose.md": `---\nname: owner-prose\ndescription: A style.\n---\n${place.canary("output style")}\n`,
   }),
   calls: ["/deploy", "/shipit", "@agent-helper"],
   signIn: [".claude/.credentials.json"],

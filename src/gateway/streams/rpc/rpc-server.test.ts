@@ -94,7 +94,7 @@ const streams = [
 const appends = [["1.1"], ["2"]] as const;
 const bad = { number: ErrorDetails_Error.BAD_REQUEST, isRetryable: false };
 
-describe("a message that cannot be read is refused with details, so that an original client does not try for ever (R15)", () => {
+describe("a message that cannot be read is refused with details, so that an original client does not try for ever", () => {
   test.each(streams)("%s", async (_, path, version) => {
     const world = await streamWorld();
     const answer = await post(world, path, streamType, encodeEnvelope(0, garbage), version);
@@ -134,7 +134,7 @@ describe("a message that is too large is refused with details though its length 
   });
 });
 
-describe("a call that is none of ours is refused with details, as a stream where it speaks of one (R15)", () => {
+describe("a call that is none of ours is refused with details, as a stream where it speaks of one", () => {
   const type = "application/json";
 
   /** The answer to a call with this method, content type and path, over both versions of HTTP. */
