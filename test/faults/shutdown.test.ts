@@ -152,6 +152,18 @@ test.runIf(process.platform !== "win32")(
   },
 );
 
+test("several stops at once end one gateway, and each says so", async () => {
+  const home = temporaryHome();
+  const served = await gateway({ home });
+  const stops = await Promise.all([1, 2, 3, 4].map(() => millrace(["stop"], { home })));
+  await served.ended;
+  for (const { code, stdout, stderr } of stops) {
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(/has stopped|No gateway runs/);
+  }
+  expect(stops.some(({ stdout }) => stdout.includes("has stopped"))).toBe(true);
+});
+
 test("`config set` says how the running gateway takes a setting over", async () => {
   const home = temporaryHome();
   await simulator({ home });

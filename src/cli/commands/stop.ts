@@ -175,19 +175,22 @@ export async function stopGateway(
   const record = readGatewayRecord(settings.gatewayFile);
   if (record === undefined) return undefined;
   const { pid, url, startedBy } = record;
-  const isKnown = holderOf(settings.gatewayFile)?.instance === record.instance; // by the start of its process
-  if (startedBy === "program" && isKnown) {
+  const isKnown = () => holderOf(settings.gatewayFile)?.instance === record.instance; // by the start of its process
+  if (startedBy === "program" && isKnown()) {
     throw new MillraceError("invalid_request", `The gateway runs inside another program (process ${pid}).`, {
       hint: "End that program.",
     });
   }
   const isThere =
-    processRuns(pid) && (url === undefined ? isKnown : await answersAt({ ...record, url }, { io, settings, signal }));
+    (url !== undefined && processRuns(pid) && (await answersAt({ ...record, url }, { io, settings, signal }))) ||
+    isKnown();
   if (!isThere) {
     clearHome(settings.gatewayFile, record); // left by one that was killed; another program may have its pid now
     return undefined;
   }
-  if (record.isStopping !== true) process.kill(pid, "SIGTERM"); // a second signal would cut its end short
+  // another command may stop it at this moment, and a second signal would cut its end short
+  const now = readGatewayRecord(settings.gatewayFile);
+  if (now?.instance === record.instance && now.isStopping !== true && processRuns(pid)) process.kill(pid, "SIGTERM");
   const giveUpAtMs = io.clock.monotonic() + waitMs;
   while (processRuns(pid)) {
     if (io.clock.monotonic() > giveUpAtMs) {
