@@ -27,7 +27,7 @@ import { shapeOf } from "./shape.ts";
 import { type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
 
 /*
- * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--sessions all] [--update] [--acp] [--newest]`: drives real clients against a real gateway process and the stand-in
+ * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--sessions all] [--update] [--acp] [--newest] [--each-place]`: drives real clients against a real gateway process and the stand-in
  * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. What
  * was not driven keeps its rows and cells, so the tables can be measured client by client; with `--only` the set-up is not written.
  */
@@ -45,6 +45,8 @@ const onlyFailures = args.includes("--only-failures");
 /** `usual` (by default), `all`, `none`; nothing but the sessions. */
 const wantedSessions = args.includes("--sessions") ? (args[args.indexOf("--sessions") + 1] ?? "usual") : "usual";
 const onlySessions = args.includes("--only-sessions");
+/** Another host is named in each place alone, too. */
+const eachPlace = args.includes("--each-place");
 
 const clients = await installClients({ newest: args.includes("--newest") });
 const travelled: Travelled[] = [];
@@ -63,7 +65,7 @@ const driven = await atOnce(onlyFailures || onlySessions ? [] : cases, suitesAtO
 const rows: readonly Row[] = driven.map(({ row }) => row);
 for (const journey of acp || onlyFailures || onlySessions
   ? []
-  : [...pluginJourneys, ...setupJourneys, ...plantedJourneys]) {
+  : [...pluginJourneys, ...setupJourneys, ...plantedJourneys(eachPlace)]) {
   const { client, sentence, packageName } = journey;
   if (!isWanted(`${client} ${sentence}`)) continue;
   travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });

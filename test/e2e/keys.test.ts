@@ -93,4 +93,16 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
     expect(JSON.parse(list.stdout)).toMatchObject({ data: [{ name: "ci", state: "revoked", turns_per_day: 2 }] });
     expect(list.stdout).not.toMatch(/hash|salt/);
   });
+
+  it("are for no client whose variables name another server", async () => {
+    const { home, served } = await world();
+    const printed = (env: Readonly<Record<string, string>>) =>
+      millrace(["keys", "--value", "--only-if", `ANTHROPIC_BASE_URL=${served.url}`], { home, env });
+    expect((await printed({ ANTHROPIC_BASE_URL: served.url })).stdout.trim()).toBe(served.key);
+    for (const env of [{ ANTHROPIC_BASE_URL: "https://other.example" }, {}]) {
+      const { code, stdout, stderr } = await printed(env);
+      expect([code, stdout]).toEqual([64, ""]);
+      expect(stderr).toContain("ANTHROPIC_BASE_URL names another server");
+    }
+  });
 });

@@ -37,7 +37,7 @@ export const claudeCode: Client = {
       kind: "json",
       file: settingsFile(machine),
       set: [
-        { path: ["apiKeyHelper"], value: target.keyCommand },
+        { path: ["apiKeyHelper"], value: `${target.keyCommand} --only-if ANTHROPIC_BASE_URL=${target.url}` },
         ...Object.entries(variables(target)).map(([name, value]) => ({ path: ["env", name], value })),
         ...["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => ({
           path: ["env", name],
@@ -55,7 +55,7 @@ export const claudeCode: Client = {
   ],
   notes: (target) => [
     "Every session of Claude Code now uses the gateway. `millrace setup claude-code --undo` restores the earlier settings.",
-    "A project whose own .claude/settings.json names another host still goes there; `millrace run claude-code` does not.",
+    "A project whose own .claude/settings.json names another host still goes there, without the key; `millrace run claude-code` does not.",
     ...smallNote(target),
   ],
   launch(target, key, machine) {
@@ -102,6 +102,7 @@ const managedPaths: ManagedPaths = {
   darwin: [
     "Library/Application Support/ClaudeCode/managed-settings.json",
     "Library/Application Support/ClaudeCode/managed-settings.d",
+    "Library/Managed Preferences/com.anthropic.claudecode.plist",
   ],
   win32: ["C:\\Program Files\\ClaudeCode", "C:\\ProgramData\\ClaudeCode"],
 };

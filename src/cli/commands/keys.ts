@@ -127,6 +127,7 @@ export const keysCommand = defineCommand({
     "Lists the keys, and names the file of your own one. `--value` prints your own key. `--new` replaces it: the old one and every session of the dashboard end at once, also in a running gateway. Run `millrace setup` again for each client.",
   options: {
     value: flag("print your own key itself"),
+    onlyIf: text("with --value: only if this variable has this value", "<name=value>", { defaultText: "always" }),
     new: flag("replace your own key by a new one; the old one ends at once"),
     all: flag("show revoked keys too"),
     wide: flag("show every column, however narrow the terminal is"),
@@ -140,7 +141,8 @@ export const keysCommand = defineCommand({
     ["millrace keys create ci --turns-per-day 200", "a key for a build server"],
   ],
   async run({ options }, context) {
-    const { out, settings } = context;
+    const { io, out, settings } = context;
+    if (options.onlyIf !== undefined) refuseUnlessSet(options.onlyIf, io.env);
     const key = options.new ? replaceKey(settings.keyFile) : readOrMakeKey(settings.keyFile);
     if (options.new) out.note("The old key no longer works. `millrace setup <client>` gives the new one to a client.");
     if (options.value && !options.json) return out.line(key.reveal());
@@ -149,6 +151,20 @@ export const keysCommand = defineCommand({
     await list(own, options, context);
   },
 });
+
+/** Throws `invalid_request` where a variable has another value: a client whose settings lead it to another server gets no key. */
+function refuseUnlessSet(wanted: string, env: Readonly<Record<string, string | undefined>>): void {
+  const [, name = "", value] = /^(\w+)=(.*)$/s.exec(wanted) ?? [];
+  if (name === "") throw wrong(wanted, "a variable and its value", "Give them as NAME=VALUE.");
+  if (env[name] === value) return;
+  throw new MillraceError(
+    "invalid_request",
+    `${name} names another server than this gateway, so it does not get the key.`,
+    {
+      hint: "A project's own settings may name it. `millrace run <client>` starts the client on this gateway.",
+    },
+  );
+}
 
 function nameOf([name]: readonly string[]): string {
   if (name === undefined) throw new MillraceError("invalid_request", "The name of the key is missing.");
@@ -193,8 +209,6 @@ export function parseExpiry(raw: string, nowMs: number): number {
   return endsAtMs;
 }
 
-function wrong(raw: string, what: string): MillraceError {
-  return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${what}.`, {
-    hint: "Give a time such as 30d or 2027-01-31.",
-  });
+function wrong(raw: string, what: string, hint = "Give a time such as 30d or 2027-01-31."): MillraceError {
+  return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${what}.`, { hint });
 }
