@@ -17,6 +17,7 @@ import { plantedJourneys } from "./journeys/planted.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
 import { setupJourneys } from "./journeys/setup.ts";
 import type { Recorded } from "./recorder.ts";
+import { agentSessions } from "./sessions/agents.ts";
 import { cliSessions } from "./sessions/clis.ts";
 import { driveSession, type StepResult } from "./sessions/drive.ts";
 import { recordSession } from "./sessions/record.ts";
@@ -50,7 +51,7 @@ const eachPlace = args.includes("--each-place");
 
 const clients = await installClients({ newest: args.includes("--newest") });
 const travelled: Travelled[] = [];
-const allSessions = [...cliSessions, ...sdkSessions];
+const allSessions = [...cliSessions, ...agentSessions, ...sdkSessions];
 const allCases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
 const cases = allCases.filter(
   ({ name, surface, slow }) =>

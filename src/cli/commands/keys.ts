@@ -1,4 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
+import { claudeElsewhere } from "../clients/claude-code.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readOrMakeKey, replaceKey } from "../gateway-process/key-file.ts";
 import { limitProblem } from "../keys/compose-keys.ts";
@@ -127,7 +128,9 @@ export const keysCommand = defineCommand({
     "Lists the keys, and names the file of your own one. `--value` prints your own key. `--new` replaces it: the old one and every session of the dashboard end at once, also in a running gateway. Run `millrace setup` again for each client.",
   options: {
     value: flag("print your own key itself"),
-    onlyIf: text("with --value: only if this variable has this value", "<name=value>", { defaultText: "always" }),
+    forClaudeCode: text("with --value: only if Claude Code, started in this folder, asks this address", "<url>", {
+      defaultText: "always",
+    }),
     new: flag("replace your own key by a new one; the old one ends at once"),
     all: flag("show revoked keys too"),
     wide: flag("show every column, however narrow the terminal is"),
@@ -142,7 +145,7 @@ export const keysCommand = defineCommand({
   ],
   async run({ options }, context) {
     const { io, out, settings } = context;
-    if (options.onlyIf !== undefined) refuseUnlessSet(options.onlyIf, io.env);
+    if (options.forClaudeCode !== undefined) refuseElsewhere(options.forClaudeCode, io.env);
     const key = options.new ? replaceKey(settings.keyFile) : readOrMakeKey(settings.keyFile);
     if (options.new) out.note("The old key no longer works. `millrace setup <client>` gives the new one to a client.");
     if (options.value && !options.json) return out.line(key.reveal());
@@ -152,18 +155,13 @@ export const keysCommand = defineCommand({
   },
 });
 
-/** Throws `invalid_request` where a variable has another value: a client whose settings lead it to another server gets no key. */
-function refuseUnlessSet(wanted: string, env: Readonly<Record<string, string | undefined>>): void {
-  const [, name = "", value] = /^(\w+)=(.*)$/s.exec(wanted) ?? [];
-  if (name === "") throw wrong(wanted, "a variable and its value", "Give them as NAME=VALUE.");
-  if (env[name] === value) return;
-  throw new MillraceError(
-    "invalid_request",
-    `${name} names another server than this gateway, so it does not get the key.`,
-    {
-      hint: "A project's own settings may name it. `millrace run <client>` starts the client on this gateway.",
-    },
-  );
+/** Throws `invalid_request` where Claude Code would send the key to another server than `url`. */
+function refuseElsewhere(url: string, env: Readonly<Record<string, string | undefined>>): void {
+  const found = claudeElsewhere(url, { env, folder: process.cwd() });
+  if (found === undefined) return;
+  throw new MillraceError("invalid_request", `Claude Code gets no key here: ${found} leads it to another server.`, {
+    hint: "`millrace run claude-code` starts it on this gateway, whatever the project's settings say.",
+  });
 }
 
 function nameOf([name]: readonly string[]): string {
@@ -209,6 +207,8 @@ export function parseExpiry(raw: string, nowMs: number): number {
   return endsAtMs;
 }
 
-function wrong(raw: string, what: string, hint = "Give a time such as 30d or 2027-01-31."): MillraceError {
-  return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${what}.`, { hint });
+function wrong(raw: string, what: string): MillraceError {
+  return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${what}.`, {
+    hint: "Give a time such as 30d or 2027-01-31.",
+  });
 }

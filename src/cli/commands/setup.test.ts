@@ -53,7 +53,7 @@ describe("millrace setup", () => {
       },
     });
     expect(parse(read(files["claude-code"] ?? ""))).toMatchObject({
-      apiKeyHelper: `millrace keys --value --only-if ANTHROPIC_BASE_URL=${url}`,
+      apiKeyHelper: `millrace keys --value --for-claude-code ${url}`,
       env: { ANTHROPIC_BASE_URL: url },
     });
     expect(parseYaml(read(files["aider"] ?? ""))).toEqual({

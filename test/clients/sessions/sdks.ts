@@ -51,6 +51,16 @@ export const sdkSessions: readonly SessionClient[] = [
       rarely: true,
     },
   ),
+  ...["5", "6"].flatMap((major) => {
+    const title = { name: `Vercel AI SDK ${major}`, packageName: `ai-${major}` };
+    return [
+      sdk({ ...title, surface: "responses" }, ["ai-sdk-session", `openai stream ${major}`], {
+        ...byReference,
+        rarely: true,
+      }),
+      sdk({ ...title, surface: "messages" }, ["ai-sdk-session", `anthropic whole ${major}`], { rarely: true }),
+    ];
+  }),
   sdk({ ...aiSdk, surface: "messages" }, ["ai-sdk-session", "anthropic"], { rarely: true }),
   sdk({ ...openAi, surface: "chat completions" }, ["openai-session", "chat"]),
   sdk({ ...openAi, surface: "responses" }, ["openai-session", "whole"], { rarely: true }),
