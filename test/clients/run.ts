@@ -25,10 +25,10 @@ import { sdkSessions } from "./sessions/sdks.ts";
 import type { SessionClient } from "./sessions/session.ts";
 import { sessionTable } from "./sessions/session-table.ts";
 import { shapeOf } from "./shape.ts";
-import { type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
+import { hostTable, type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
 
 /*
- * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--sessions all] [--update] [--acp] [--newest] [--each-place]`: drives real clients against a real gateway process and the stand-in
+ * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--sessions all] [--update] [--acp] [--newest] [--each-place] [--no-journeys]`: drives real clients against a real gateway process and the stand-in
  * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. What
  * was not driven keeps its rows and cells, so the tables can be measured client by client; with `--only` the set-up is not written.
  */
@@ -64,7 +64,7 @@ const driven = await atOnce(onlyFailures || onlySessions ? [] : cases, suitesAtO
   overAgent: acp ? undefined : await plainOverAgent(client),
 }));
 const rows: readonly Row[] = driven.map(({ row }) => row);
-for (const journey of acp || onlyFailures || onlySessions
+for (const journey of acp || onlyFailures || onlySessions || args.includes("--no-journeys")
   ? []
   : [...pluginJourneys, ...setupJourneys, ...plantedJourneys(eachPlace)]) {
   const { client, sentence, packageName } = journey;
@@ -115,6 +115,7 @@ const sessionText = sessionTable(allSessions, sessionReports, {
 const parts = {
   ...sections(supported, travelled, failureRows.length === 0 ? undefined : failureText),
   sessions: sessionText,
+  "other hosts": hostTable(travelled, new Date().toISOString().slice(0, 10), earlier("other hosts")),
 };
 process.stdout.write(`\n${Object.values(parts).join("\n\n")}\n`);
 if (update && !acp)

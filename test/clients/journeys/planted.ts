@@ -3,7 +3,7 @@ import { delimiter, dirname, join } from "node:path";
 import { bundleFolder } from "../../support/gateway-process.ts";
 import type { Bench, Ran } from "../bench.ts";
 import { openForeignHost } from "./foreign-host.ts";
-import { expect, type Journey } from "./journey.ts";
+import { expect, hostColumns, type Journey } from "./journey.ts";
 import { type Planting, plantings } from "./plantings.ts";
 import { answered } from "./setup.ts";
 
@@ -37,6 +37,7 @@ function journeyOf(planting: Planting, way: Way, cell: readonly Place[]): Journe
     client: title,
     packageName,
     sentence: `\`millrace ${way} ${name}\`: ${promise}, though another host is named by ${cell.join(", ")}`,
+    ...(keyAlone ? { column: hostColumns[2] } : cell.length > 1 ? { column: hostColumns[way === "run" ? 0 : 1] } : {}),
     async run(bench) {
       const host = await openForeignHost();
       try {
@@ -86,7 +87,8 @@ async function asked(
   const exempt = Object.fromEntries(
     [...done.stderr.matchAll(/export (NO_PROXY)='(.*)'/gi)].map(([, as = "", value]) => [as, value]),
   );
-  return bench.run(program, args, { env: { ...env, ...own, ...exempt } });
+  const patienceMs = has("project") ? 60_000 : bench.patienceMs; // a client may ask the project's host again and again
+  return bench.run(program, args, { env: { ...env, ...own, ...exempt }, patienceMs });
 }
 
 function plant({ home, work }: Bench, files: Readonly<Record<string, unknown>>): void {
