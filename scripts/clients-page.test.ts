@@ -6,7 +6,8 @@ import { cliCases } from "../test/clients/cases/clis.ts";
 import { editorCases } from "../test/clients/cases/editors.ts";
 import { sdkCases } from "../test/clients/cases/sdks.ts";
 import { failureNames } from "../test/clients/failures/failure.ts";
-import { cellsOf, sectionOf, supportTable } from "../test/clients/table.ts";
+import { failureTable } from "../test/clients/failures/failure-table.ts";
+import { cellsOf, hostTable, sectionOf, supportTable } from "../test/clients/table.ts";
 
 /** A client's user has the message within this time of the first request; seconds. */
 const soonS = 10;
@@ -53,6 +54,10 @@ test("each client has a row with its pinned version and the date of its run", as
 test("a run of some clients keeps the rows and the notes of the others", async () => {
   const written = sectionOf(await readPage(), "clients");
   expect(supportTable(clients, [], "2026-01-01", written)).toBe(written.trim());
+  const failures = sectionOf(await readPage(), "failures");
+  expect(failureTable(clients, [], () => "99.0.0", failures)).toBe(failures.trim());
+  const hosts = sectionOf(await readPage(), "other hosts");
+  expect(hostTable([], "2026-01-01", hosts)).toBe(hosts.trim());
 });
 
 test("every page tells the same score of Open Responses' suite", async () => {

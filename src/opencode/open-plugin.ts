@@ -98,9 +98,13 @@ export function openPlugin({ client, worktree, directory }: PluginInput, home: G
   };
 }
 
-/** Adds the provider; the user's own settings win, key by key. */
+/**
+ * Adds the provider; the user's own settings win, key by key. The address and the key are ours alone: a project's configuration that named
+ * another address would get the key.
+ */
 function addProvider(config: OpenCodeConfig, ours: Required<ProviderConfig>): void {
   const theirs = config.provider?.[providerId] ?? {};
+  const { baseURL, apiKey } = ours.options;
   const models = { ...ours.models };
   const chosen = config.model?.startsWith(`${providerId}/`) ? config.model.slice(providerId.length + 1) : undefined;
   // OpenCode refuses a model that is not in the list; the gateway also knows short names, such as those of a setup without an IDE.
@@ -108,6 +112,6 @@ function addProvider(config: OpenCodeConfig, ours: Required<ProviderConfig>): vo
   for (const [id, model] of Object.entries(theirs.models ?? {})) models[id] = { ...models[id], ...model };
   config.provider = {
     ...config.provider,
-    [providerId]: { ...ours, ...theirs, options: { ...ours.options, ...theirs.options }, models },
+    [providerId]: { ...ours, ...theirs, options: { ...ours.options, ...theirs.options, baseURL, apiKey }, models },
   };
 }

@@ -159,6 +159,14 @@ describe("the OpenCode plugin", () => {
     });
   });
 
+  it("asks its own gateway with its own key, though a project's configuration names another address", async () => {
+    const { folder, url } = await fakeGateway();
+    const config: OpenCodeConfig = { provider: { millrace: { options: { baseURL: "https://other.example/v1" } } } };
+    await plugged(folder).hooks.config(config);
+    const { options } = config.provider?.["millrace"] ?? {};
+    expect(options).toMatchObject({ baseURL: `${url}/v1`, apiKey: "mr_secret" });
+  });
+
   it("gives its key to no program that cannot prove that it knows the key", async () => {
     const { folder, asked } = await fakeGateway({ knowsKey: false });
     const config: OpenCodeConfig = {};

@@ -17,6 +17,7 @@ import { plantedJourneys } from "./journeys/planted.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
 import { setupJourneys } from "./journeys/setup.ts";
 import type { Recorded } from "./recorder.ts";
+import { agentSessions } from "./sessions/agents.ts";
 import { cliSessions } from "./sessions/clis.ts";
 import { driveSession, type StepResult } from "./sessions/drive.ts";
 import { recordSession } from "./sessions/record.ts";
@@ -24,10 +25,10 @@ import { sdkSessions } from "./sessions/sdks.ts";
 import type { SessionClient } from "./sessions/session.ts";
 import { sessionTable } from "./sessions/session-table.ts";
 import { shapeOf } from "./shape.ts";
-import { type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
+import { hostTable, type Row, sectionOf, sections, supportTable, type Travelled, withSections } from "./table.ts";
 
 /*
- * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--sessions all] [--update] [--acp] [--newest]`: drives real clients against a real gateway process and the stand-in
+ * `npm test -- programs clients [-- --only codex,pi] [--failures all] [--sessions all] [--update] [--acp] [--newest] [--each-place] [--no-journeys]`: drives real clients against a real gateway process and the stand-in
  * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. What
  * was not driven keeps its rows and cells, so the tables can be measured client by client; with `--only` the set-up is not written.
  */
@@ -45,10 +46,12 @@ const onlyFailures = args.includes("--only-failures");
 /** `usual` (by default), `all`, `none`; nothing but the sessions. */
 const wantedSessions = args.includes("--sessions") ? (args[args.indexOf("--sessions") + 1] ?? "usual") : "usual";
 const onlySessions = args.includes("--only-sessions");
+/** Another host is named in each place alone, too. */
+const eachPlace = args.includes("--each-place");
 
 const clients = await installClients({ newest: args.includes("--newest") });
 const travelled: Travelled[] = [];
-const allSessions = [...cliSessions, ...sdkSessions];
+const allSessions = [...cliSessions, ...agentSessions, ...sdkSessions];
 const allCases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
 const cases = allCases.filter(
   ({ name, surface, slow }) =>
@@ -61,9 +64,9 @@ const driven = await atOnce(onlyFailures || onlySessions ? [] : cases, suitesAtO
   overAgent: acp ? undefined : await plainOverAgent(client),
 }));
 const rows: readonly Row[] = driven.map(({ row }) => row);
-for (const journey of acp || onlyFailures || onlySessions
+for (const journey of acp || onlyFailures || onlySessions || args.includes("--no-journeys")
   ? []
-  : [...pluginJourneys, ...setupJourneys, ...plantedJourneys]) {
+  : [...pluginJourneys, ...setupJourneys, ...plantedJourneys(eachPlace)]) {
   const { client, sentence, packageName } = journey;
   if (!isWanted(`${client} ${sentence}`)) continue;
   travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });
@@ -114,6 +117,7 @@ const sessionText = sessionTable(allSessions, sessionReports, {
 const parts = {
   ...sections(supported, travelled),
   sessions: sessionText,
+  "other hosts": hostTable(travelled, new Date().toISOString().slice(0, 10), earlier("other hosts")),
 };
 process.stdout.write(`\n${[...Object.values(parts), failureText].join("\n\n")}\n`);
 if (update && !acp && failureRows.length > 0) writeFileSync(measured, `${failureText}\n`);

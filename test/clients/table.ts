@@ -1,7 +1,7 @@
 import { type Scenario, scenarios } from "./bench.ts";
 import type { ClientCase } from "./cases/case.ts";
 import type { Outcome } from "./check.ts";
-import type { Journey } from "./journeys/journey.ts";
+import { hostColumns, type Journey } from "./journeys/journey.ts";
 
 export interface Row {
   readonly client: ClientCase;
@@ -27,16 +27,37 @@ const meaning: Readonly<Record<Scenario, string>> = {
 
 /** The parts of docs/clients.md that the suite writes; the rest of the page is written by hand. */
 export function sections(supported: string, travelled: readonly Travelled[]): Readonly<Record<string, string>> {
-  const titles = [...new Set(travelled.map(({ journey, version }) => `${journey.client} ${version}`))];
+  const told = travelled.filter(({ journey }) => journey.column === undefined);
+  const titles = [...new Set(told.map(({ journey, version }) => `${journey.client} ${version}`))];
   const held = (title: string) =>
-    travelled
+    told
       .filter(({ journey, version }) => `${journey.client} ${version}` === title)
       .map(({ journey, failure }) => (failure === undefined ? journey.sentence : `**not**: ${journey.sentence}`));
   const journeys = titles.map((title) => `- ${title}: ${held(title).join("; ")}.`);
   return {
     clients: supported,
-    ...(travelled.length === 0 ? {} : { "set-up": journeys.join("\n") }),
+    ...(told.length === 0 ? {} : { "set-up": journeys.join("\n") }),
   };
+}
+
+/** Whether each client asked the gateway alone, though another host was named. What was not driven keeps the cells of `earlier`. */
+export function hostTable(driven: readonly Travelled[], date: string, earlier: string): string {
+  const head = ["client", "version", ...hostColumns, "date"];
+  const before = cellsOf(earlier).filter(
+    (cells) => cells.length === head.length && cells[0] !== "client" && cells[0] !== "---",
+  );
+  const own = driven.filter(({ journey }) => journey.column !== undefined);
+  const titles = [...new Set([...before.map(([title = ""]) => title), ...own.map(({ journey }) => journey.client)])];
+  const body = titles.map((title) => {
+    const old = before.find(([name]) => name === title);
+    const mine = own.filter(({ journey }) => journey.client === title);
+    const cells = hostColumns.map((column, at) => {
+      const found = mine.find(({ journey }) => journey.column === column);
+      return found === undefined ? (old?.[at + 2] ?? "–") : found.failure === undefined ? "yes" : "**no**";
+    });
+    return [title, mine[0]?.version ?? old?.[1] ?? "", ...cells, mine.length > 0 ? date : (old?.at(-1) ?? "")];
+  });
+  return [head, head.map(() => "---"), ...body].map(line).join("\n");
 }
 
 /** What each client can do, as a table. A client that was not driven keeps the row and the notes of `earlier`, the table of an earlier run. */

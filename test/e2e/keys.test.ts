@@ -1,6 +1,7 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { claudeElsewhere } from "../../src/cli/clients/claude-code.ts";
 import { millrace } from "../support/gateway-process.ts";
 import { ask, gateway, model, openai, patience, patienceMs, world } from "../support/world.ts";
 
@@ -92,5 +93,27 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
     const list = await millrace(["keys", "--all", "--json"], { home });
     expect(JSON.parse(list.stdout)).toMatchObject({ data: [{ name: "ci", state: "revoked", turns_per_day: 2 }] });
     expect(list.stdout).not.toMatch(/hash|salt/);
+  });
+
+  it("are not for a Claude Code that a variable or a project leads to another server", async () => {
+    const { home, served } = await world();
+    const printed = (env: Readonly<Record<string, string>>, url = served.url) =>
+      millrace(["keys", "--value", "--for-claude-code", url], { home, env });
+    expect((await printed({ ANTHROPIC_BASE_URL: served.url })).stdout.trim()).toBe(served.key);
+    expect((await printed({ CLAUDE_CODE_USE_VERTEX: "0" })).stdout.trim()).toBe(served.key);
+    for (const env of [{ ANTHROPIC_BASE_URL: "https://other.example" }, { CLAUDE_CODE_USE_BEDROCK: "1" }]) {
+      const { code, stdout, stderr } = await printed(env);
+      expect([code, stdout]).toEqual([64, ""]);
+      expect(stderr).toContain(`${Object.keys(env)[0]} leads it to another server`);
+    }
+    const project = join(home, "project");
+    mkdirSync(join(project, ".claude"), { recursive: true });
+    mkdirSync(join(project, "below"));
+    const settings = (url: string) => ({ env: { ANTHROPIC_BASE_URL: url } });
+    writeFileSync(join(project, ".claude", "settings.json"), JSON.stringify(settings("https://other.example")));
+    const at = { env: {}, folder: join(project, "below") };
+    expect(claudeElsewhere(served.url, at)).toBe(join(project, ".claude", "settings.json"));
+    writeFileSync(join(project, ".claude", "settings.json"), JSON.stringify(settings(served.url)));
+    expect(claudeElsewhere(served.url, at)).toBeUndefined();
   });
 });

@@ -1,4 +1,7 @@
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parse } from "jsonc-parser";
+import { isObject } from "../../base/json.ts";
 import { loopbackExemption } from "../../base/node/loopback.ts";
 import { type Client, type Machine, smallNote, type Target } from "./client.ts";
 import { type ManagedPaths, refuseManaged } from "./managed.ts";
@@ -37,12 +40,12 @@ export const claudeCode: Client = {
       kind: "json",
       file: settingsFile(machine),
       set: [
-        { path: ["apiKeyHelper"], value: target.keyCommand },
+        { path: ["apiKeyHelper"], value: `${target.keyCommand} --for-claude-code ${target.url}` },
         ...Object.entries(variables(target)).map(([name, value]) => ({ path: ["env", name], value })),
         ...["ANTHROPIC_AUTH_TOKEN", ...elsewhere].map((name) => ({
           path: ["env", name],
           value: "",
-          ifThere: true as const,
+          ...(machine.env[name] === undefined && { ifThere: true as const }), // settings win over the shell's variables
         })),
         ...modelNames.map((name) => ({
           path: ["env", name],
@@ -55,7 +58,7 @@ export const claudeCode: Client = {
   ],
   notes: (target) => [
     "Every session of Claude Code now uses the gateway. `millrace setup claude-code --undo` restores the earlier settings.",
-    "A project whose own .claude/settings.json names another host still goes there; `millrace run claude-code` does not.",
+    "A project whose own .claude/settings.json names another host still goes there, without the key; `millrace run claude-code` does not.",
     ...smallNote(target),
   ],
   launch(target, key, machine) {
@@ -88,6 +91,32 @@ export function vendorSpelling(model: string): string {
   return model.startsWith("claude-") ? model.replaceAll(/(\d)\.(?=\d)/g, "$1-") : model;
 }
 
+/**
+ * What leads Claude Code, started in this folder, to another server than `url`: a variable, or a project's settings file. It asks for the
+ * key before it applies the project's settings, so those are read here. Undefined: nothing.
+ */
+export function claudeElsewhere(
+  url: string,
+  { env, folder }: { readonly env: Machine["env"]; readonly folder: string },
+): string | undefined {
+  const leads = (variables: Readonly<Record<string, unknown>>) =>
+    Object.entries(variables).find(
+      ([name, value]) =>
+        (name === "ANTHROPIC_BASE_URL" && value !== undefined && value !== url) ||
+        (/^CLAUDE_CODE_(?:USE_[A-Z_]+|API_BASE_URL)$/.test(name) && value && value !== "0"),
+    )?.[0];
+  const own = leads(env);
+  if (own !== undefined) return own;
+  const parent = dirname(folder);
+  for (const name of ["settings.local.json", "settings.json"]) {
+    const file = join(folder, ".claude", name);
+    const content: unknown = existsSync(file) ? parse(readFileSync(file, "utf8")) : undefined;
+    const given = isObject(content) ? content["env"] : undefined;
+    if (isObject(given) && leads(given) !== undefined) return file;
+  }
+  return parent === folder ? undefined : claudeElsewhere(url, { env: {}, folder: parent });
+}
+
 function settingsFile({ homeFolder, env }: Machine): string {
   return join(env["CLAUDE_CONFIG_DIR"] || join(homeFolder, ".claude"), "settings.json");
 }
@@ -102,6 +131,7 @@ const managedPaths: ManagedPaths = {
   darwin: [
     "Library/Application Support/ClaudeCode/managed-settings.json",
     "Library/Application Support/ClaudeCode/managed-settings.d",
+    "Library/Managed Preferences/com.anthropic.claudecode.plist",
   ],
   win32: ["C:\\Program Files\\ClaudeCode", "C:\\ProgramData\\ClaudeCode"],
 };

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
 import { setFromCommand, setVariable } from "../terminal/shell.ts";
+import { aider } from "./aider.ts";
 import { claudeCode } from "./claude-code.ts";
-import { type Client, exportKey, keyVariable, type Target, told, xdgConfig } from "./client.ts";
+import { type Client, keyVariable, type Target, xdgConfig } from "./client.ts";
 import { codex } from "./codex.ts";
 import { continueDev } from "./continue.ts";
 import { droid } from "./droid.ts";
@@ -11,51 +12,6 @@ import { pi } from "./pi.ts";
 import { qwenCode } from "./qwen-code.ts";
 import { shortList } from "./target.ts";
 import { zed } from "./zed.ts";
-
-/**
- * aider: reads the key from the variable that it reads OpenAI's from, and the limits of models that it does not know from a
- * file beside its configuration.
- */
-const aider: Client = {
-  name: "aider",
-  title: "aider",
-  programs: ["aider"],
-  refused: /^--(?:openai-api-base|set-env)(?:=|$)/,
-  edits: ({ url, model, models }, { homeFolder }) => [
-    {
-      kind: "yaml",
-      file: join(homeFolder, ".aider.conf.yml"),
-      set: [
-        { path: ["openai-api-base"], value: `${url}/v1` },
-        { path: ["model"], value: `openai/${model}` },
-      ],
-    },
-    {
-      kind: "json",
-      file: join(homeFolder, ".aider.model.metadata.json"),
-      set: models
-        .filter(({ contextTokens }) => contextTokens !== undefined)
-        .map(({ id, contextTokens, maxOutputTokens }) => ({
-          path: [`openai/${id}`],
-          value: {
-            ...told({ max_input_tokens: contextTokens, max_output_tokens: maxOutputTokens }),
-            litellm_provider: "openai",
-            mode: "chat",
-          },
-        })),
-    },
-  ],
-  notes: (target) => [`Before you start it: ${exportKey(target, "OPENAI_API_KEY")}`],
-  launch: ({ url, model }, key) => ({
-    // arguments win over its configuration files and over each `.env` that it reads, its own variables over those files
-    args: [
-      ...["--model", "--weak-model", "--editor-model"].flatMap((option) => [option, `openai/${model}`]),
-      "--openai-api-base",
-      `${url}/v1`,
-    ],
-    env: { OPENAI_API_BASE: `${url}/v1`, OPENAI_API_KEY: key, AIDER_OPENAI_API_KEY: key },
-  }),
-};
 
 /**
  * Copilot CLI: takes a provider of one's own from its environment alone, and then needs no sign-in. Source: Copilot CLI 1.0.102,

@@ -58,10 +58,10 @@ export const codex: Client = {
 };
 
 /** Settings of an administrator, which win over `-c`. Source: developers.openai.com/codex, "Managed configuration". */
-const managedSettings = ["model_provider", "model_providers", "openai_base_url", "profile"];
+const managedSettings = ["model_provider", "model_providers", "openai_base_url", "profile", "config_toml_base64"];
 const managedPaths: ManagedPaths = {
   linux: ["etc/codex/managed_config.toml"],
-  darwin: ["etc/codex/managed_config.toml"],
+  darwin: ["etc/codex/managed_config.toml", "Library/Managed Preferences/com.openai.codex.plist"],
   win32: [],
 };
 

@@ -36,6 +36,7 @@ export const continueDev: Client = {
   ],
   notes: ({ keyWords, shell }) => [
     `Add the key to its secrets: ${addToFile(keyVariable, keyWords, [".continue", ".env"], shell)}`,
+    "Then pick the model Millrace in Continue; its command line (`cn`) takes the first model of the list.",
   ],
 };
 

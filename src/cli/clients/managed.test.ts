@@ -38,6 +38,21 @@ describe.runIf(process.platform !== "win32")("an administrator's settings", () =
     ],
     ["codex", "etc/codex/managed_config.toml", 'model_provider = "corp"', "linux", "model_provider"],
     ["opencode", "etc/opencode/opencode.json", '{ "enabled_providers": ["corp"] }', "linux", "enabled_providers"],
+    ["kilo", "etc/kilo/opencode.json", '{ "provider": { "corp": {} } }', "linux", "provider"],
+    [
+      "claude-code",
+      "Library/Managed Preferences/com.anthropic.claudecode.plist",
+      "bplist00\u0000SenvANTHROPIC_BASE_URL",
+      "darwin",
+      "env.ANTHROPIC_BASE_URL",
+    ],
+    [
+      "codex",
+      "Library/Managed Preferences/com.openai.codex.plist",
+      "config_toml_base64",
+      "darwin",
+      "config_toml_base64",
+    ],
     [
       "qwen-code",
       "etc/qwen-code/settings.json",

@@ -6,7 +6,10 @@ import { MillraceError } from "../../base/errors.ts";
 import { isObject } from "../../base/json.ts";
 import type { Client, Machine } from "./client.ts";
 
-/** Where an administrator's settings of one client are, by system: a file, or a folder whose files (`.json`) all count. */
+/**
+ * Where an administrator's settings of one client are, by system: a file, or a folder whose files (`.json`) all count. A `.plist` is what a
+ * Mac's management laid down, for all users or (in a folder of the user's name) for one.
+ */
 export type ManagedPaths = Readonly<Record<"linux" | "darwin" | "win32", readonly string[]>>;
 
 /**
@@ -20,8 +23,7 @@ export function refuseManaged(
   machine: Machine,
 ): void {
   for (const file of managedFiles(paths, machine)) {
-    const content = parsed(file, title);
-    const found = settings.find((setting) => isSet(content, setting.split(".")));
+    const found = settings.find(isSetIn(file, title));
     if (found === undefined) continue;
     throw new MillraceError("invalid_request", `${title} was not started: ${file} sets ${found}.`, {
       hint: `These settings of this machine's administrator win over all others, so ${title} would not ask this gateway.`,
@@ -34,10 +36,24 @@ export function managedContents(paths: ManagedPaths, machine: Machine): readonly
   return managedFiles(paths, machine).map((file) => parsed(file, "The client"));
 }
 
-function managedFiles(paths: ManagedPaths, { platform, systemFolder = "/" }: Machine): readonly string[] {
+function managedFiles(paths: ManagedPaths, { platform, systemFolder = "/", homeFolder }: Machine): readonly string[] {
   const known = platform === "darwin" ? platform : "linux";
   if (platform === "win32") return paths.win32.flatMap((path) => filesAt(path, win32));
-  return paths[known].flatMap((path) => filesAt(posix.join(systemFolder, path), posix));
+  const user = posix.basename(homeFolder);
+  const all = paths[known].flatMap((path) =>
+    path.endsWith(".plist") ? [path, posix.join(posix.dirname(path), user, posix.basename(path))] : [path],
+  );
+  return all.flatMap((path) => filesAt(posix.join(systemFolder, path), posix));
+}
+
+/** Tells whether a file sets a setting. A `.plist`, which may be binary, has names as plain text: one that stands there counts as set. */
+function isSetIn(file: string, title: string): (setting: string) => boolean {
+  if (file.endsWith(".plist")) {
+    const text = readFileSync(file, "latin1");
+    return (setting) => text.includes(setting.split(".").at(-1) ?? setting);
+  }
+  const content = parsed(file, title);
+  return (setting) => isSet(content, setting.split("."));
 }
 
 function filesAt(path: string, paths: PlatformPath): readonly string[] {

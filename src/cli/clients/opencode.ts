@@ -28,18 +28,26 @@ export const openCode: Client = {
     ...smallNote(target),
   ],
   launch(target, key, machine) {
-    refuseManaged(openCode, managedPaths, managedSettings, machine);
+    refuseManaged(openCode, managedPaths("opencode"), managedSettings, machine);
     return { env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target))), [keyVariable]: key } };
   },
 };
 
 /** Settings of an administrator, which win over the variable. Source: opencode.ai/docs/config, "Managed settings". */
 const managedSettings = ["model", "small_model", "provider", "enabled_providers", "disabled_providers"];
-const managedPaths: ManagedPaths = {
-  linux: ["etc/opencode/opencode.json", "etc/opencode/opencode.jsonc"],
-  darwin: ["opencode.json", "opencode.jsonc"].map((name) => `Library/Application Support/opencode/${name}`),
-  win32: ["opencode.json", "opencode.jsonc"].map((name) => `C:\\ProgramData\\opencode\\${name}`),
-};
+
+function managedPaths(product: "opencode" | "kilo"): ManagedPaths {
+  const names = product === "kilo" ? ["kilo", "opencode"] : [product]; // Kilo reads its parent's names, too
+  const files = names.flatMap((name) => [`${name}.json`, `${name}.jsonc`]);
+  return {
+    linux: files.map((name) => `etc/${product}/${name}`),
+    darwin: [
+      ...files.map((name) => `Library/Application Support/${product}/${name}`),
+      `Library/Managed Preferences/ai.${product}.managed.plist`,
+    ],
+    win32: files.map((name) => `C:\\ProgramData\\${product}\\${name}`),
+  };
+}
 
 /** No other provider, whatever the user's or the project's agents and commands name. */
 function fenced(config: ReturnType<typeof openCodeConfig>) {
@@ -99,7 +107,8 @@ export const kilo: Client = {
     ];
   },
   notes: (target) => [`Before you start it: ${exportKey(target)}`],
-  launch: (target, key) => ({
-    env: { KILO_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target))), [keyVariable]: key },
-  }),
+  launch(target, key, machine) {
+    refuseManaged(kilo, managedPaths("kilo"), managedSettings, machine);
+    return { env: { KILO_CONFIG_CONTENT: JSON.stringify(fenced(openCodeConfig(target))), [keyVariable]: key } };
+  },
 };

@@ -1,4 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
+import { claudeElsewhere } from "../clients/claude-code.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { readOrMakeKey, replaceKey } from "../gateway-process/key-file.ts";
 import { limitProblem } from "../keys/compose-keys.ts";
@@ -127,6 +128,9 @@ export const keysCommand = defineCommand({
     "Lists the keys, and names the file of your own one. `--value` prints your own key. `--new` replaces it: the old one and every session of the dashboard end at once, also in a running gateway. Run `millrace setup` again for each client.",
   options: {
     value: flag("print your own key itself"),
+    forClaudeCode: text("with --value: only if Claude Code, started in this folder, asks this address", "<url>", {
+      defaultText: "always",
+    }),
     new: flag("replace your own key by a new one; the old one ends at once"),
     all: flag("show revoked keys too"),
     wide: flag("show every column, however narrow the terminal is"),
@@ -140,7 +144,8 @@ export const keysCommand = defineCommand({
     ["millrace keys create ci --turns-per-day 200", "a key for a build server"],
   ],
   async run({ options }, context) {
-    const { out, settings } = context;
+    const { io, out, settings } = context;
+    if (options.forClaudeCode !== undefined) refuseElsewhere(options.forClaudeCode, io.env);
     const key = options.new ? replaceKey(settings.keyFile) : readOrMakeKey(settings.keyFile);
     if (options.new) out.note("The old key no longer works. `millrace setup <client>` gives the new one to a client.");
     if (options.value && !options.json) return out.line(key.reveal());
@@ -149,6 +154,15 @@ export const keysCommand = defineCommand({
     await list(own, options, context);
   },
 });
+
+/** Throws `invalid_request` where Claude Code would send the key to another server than `url`. */
+function refuseElsewhere(url: string, env: Readonly<Record<string, string | undefined>>): void {
+  const found = claudeElsewhere(url, { env, folder: process.cwd() });
+  if (found === undefined) return;
+  throw new MillraceError("invalid_request", `Claude Code gets no key here: ${found} leads it to another server.`, {
+    hint: "`millrace run claude-code` starts it on this gateway, whatever the project's settings say.",
+  });
+}
 
 function nameOf([name]: readonly string[]): string {
   if (name === undefined) throw new MillraceError("invalid_request", "The name of the key is missing.");

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasFileModes } from "../../../test/support/file-mode.ts";
@@ -53,6 +53,19 @@ describe.runIf(hasFileModes)("millrace run", () => {
       provider: { millrace: { models: { "model-a": { limit: { context: 200_000 } } } } },
     });
     expect(existsSync(join(homeFolder, ".config"))).toBe(false);
+  });
+
+  it("gives aider an address that wins over the variable which its library reads first", async () => {
+    const { millrace, homeFolder, read, url } = await home();
+    const env = { ...fakeProgram(homeFolder, "aider"), OPENAI_BASE_URL: "https://other.example/v1" };
+    expect((await millrace(["run", "aider"], env)).code).toBe(7);
+    const shown = JSON.parse(read("aider.json")) as { args: string[]; env: Record<string, string> };
+    expect(shown.env["OPENAI_BASE_URL"]).toBe(`${url}/v1`);
+    expect(shown.args).toContain(`OPENAI_BASE_URL=${url}/v1`); // after each `.env` that it reads
+    const file = shown.args[shown.args.indexOf("--model-settings-file") + 1] ?? "";
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual([
+      { name: "aider/extra_params", extra_params: { api_base: `${url}/v1` } },
+    ]);
   });
 
   it("knows the names that people type, and drops one `--` before the client's arguments", async () => {

@@ -91,6 +91,17 @@ describe("what setup writes", () => {
     expect(stderr).toContain('export OPENAI_API_KEY="$(millrace keys --value)"');
   });
 
+  it("says what to type where the shell's proxy would get the client's requests", async () => {
+    const { millrace } = await home();
+    const told = async (env: Record<string, string>) => (await millrace(["setup", "codex", "--yes"], env)).stderr;
+    const proxy = { HTTPS_PROXY: "http://proxy.example:3128" };
+    const whole = "127.0.0.1,localhost,::1";
+    expect(await told(proxy)).toContain(`export NO_PROXY='${whole}'`);
+    expect(await told({ ...proxy, no_proxy: ".corp" })).toContain(`export no_proxy='.corp,${whole}'`);
+    expect(await told({ ...proxy, NO_PROXY: whole })).not.toContain("NO_PROXY");
+    expect(await told({})).not.toContain("proxy");
+  });
+
   it("is address, key and three models for any other client", async () => {
     const { millrace, url } = await home();
     const { code, stdout } = await millrace(["setup", "generic"]);

@@ -53,10 +53,14 @@ describe("millrace setup", () => {
       },
     });
     expect(parse(read(files["claude-code"] ?? ""))).toMatchObject({
-      apiKeyHelper: "millrace keys --value",
+      apiKeyHelper: `millrace keys --value --for-claude-code ${url}`,
       env: { ANTHROPIC_BASE_URL: url },
     });
-    expect(parseYaml(read(files["aider"] ?? ""))).toEqual({ "openai-api-base": `${url}/v1`, model: "openai/model-b" });
+    expect(parseYaml(read(files["aider"] ?? ""))).toEqual({
+      "openai-api-base": `${url}/v1`,
+      model: "openai/model-b",
+      "set-env": [`OPENAI_BASE_URL=${url}/v1`],
+    });
     expect(parseYaml(read(files["continue"] ?? ""))).toMatchObject({
       name: "Millrace",
       version: "1.0.0",

@@ -1,7 +1,8 @@
 import { structuredPatch } from "diff";
 import { isWithoutIde, MillraceError } from "../../base/errors.ts";
+import { loopbackExemption } from "../../base/node/loopback.ts";
 import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
-import type { Client } from "../clients/client.ts";
+import type { Client, Target } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { isInstalled, keyWay, pickClients } from "../clients/installed.ts";
 import { readTarget, targetWithoutModels } from "../clients/target.ts";
@@ -13,6 +14,7 @@ import { outlines } from "../outlines.ts";
 import { gatewayOptions } from "../serve/gateway-options.ts";
 import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes, nothingHere } from "../terminal/exit-codes.ts";
+import { setVariable } from "../terminal/shell.ts";
 
 const options = {
   model: modelOption("model that the client starts with"),
@@ -66,7 +68,8 @@ export const setupCommand = defineCommand({
       notes: client.notes(target),
       changes: planChanges(settings.folder, client.name, client.edits?.(target, place) ?? []),
     }));
-    const notes = planned.flatMap((each) => each.notes);
+    const ofProxy = proxyNotes(io.env, target);
+    const notes = [...planned.flatMap((each) => each.notes), ...ofProxy];
     if (planned.every(({ client }) => client.edits === undefined)) {
       if (options.json) out.json({ data: [], notes });
       else for (const note of notes) out.line(note); // commands to copy: they are not broken
@@ -80,9 +83,23 @@ export const setupCommand = defineCommand({
       out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up${already}.`);
       for (const note of own) out.talk(`${note}\n`); // commands to copy: they are not broken
     }
+    for (const note of ofProxy) out.talk(`${note}\n`);
     return exitCodes.ok;
   },
 });
+
+/** What to type where this shell names a proxy that clients would use for this machine, too; nothing otherwise. */
+function proxyNotes(env: CommandContext["io"]["env"], { shell }: Pick<Target, "shell">): readonly string[] {
+  if (!Object.entries(env).some(([name, value]) => /^(?:https?|all)_proxy$/i.test(name) && value)) return [];
+  const exempt = loopbackExemption(env);
+  const lacking = (["NO_PROXY", "no_proxy"] as const).filter((name) => env[name] !== exempt[name]);
+  const named = lacking.filter((name) => name === "NO_PROXY" || env[name] !== undefined);
+  if (named.length === 0) return [];
+  return [
+    "This shell names a proxy. The client would send its requests there, with the key. Before you start it, and in your shell's start-up file:",
+    ...named.map((name) => `  ${setVariable(name, exempt[name], shell)}`),
+  ];
+}
 
 /** The client that was named; without a name, those that are installed, or those that were set up. */
 function meantBy(

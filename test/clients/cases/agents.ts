@@ -9,7 +9,7 @@ import type { Ask, ClientCase } from "./case.ts";
 import { launched } from "./launched.ts";
 
 /** How an agent is told a prompt without a person, and what keeps it from asking anybody but the gateway. */
-interface Agent {
+export interface Agent {
   readonly client: Client;
   readonly packageName: string;
   readonly args: (prompt: string) => readonly string[];
@@ -28,7 +28,7 @@ interface Agent {
 const silentDroid =
   'stops, and shows "Exec failed" in place of the message, as after each failure; [see below](#droid)';
 
-const agents: readonly Agent[] = [
+export const agents: readonly Agent[] = [
   {
     client: copilot,
     packageName: "@github/copilot",

@@ -1,12 +1,15 @@
 // One message of a session through the Vercel AI SDK, over the provider that SURFACE names: streamed, or whole in every other message.
-import { createAnthropic } from "@ai-sdk/anthropic";
-import { createOpenAI } from "@ai-sdk/openai";
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
 import { API_KEY, BASE_URL, commandSchema, joined, MODEL, ran, SURFACE, schema } from "./scenario.mjs";
 import { history, isJson, STEP, signal, text, turn, withPicture } from "./session.mjs";
 
-const [provider, form] = SURFACE.split(" ");
+const [provider, form, major] = SURFACE.split(" ");
+/** An older major version lies beside the newest one, by another name. */
+const load = (name, older) => import(major === undefined ? name : `${older}-${major}`);
+const { generateText, jsonSchema, Output, stepCountIs, streamText, tool } = await load("ai", "ai");
+const { createAnthropic } = await load("@ai-sdk/anthropic", "ai-sdk-anthropic");
+const { createOpenAI } = await load("@ai-sdk/openai", "ai-sdk-openai");
+const { createOpenAICompatible } = await load("@ai-sdk/openai-compatible", "ai-sdk-compatible");
+const output = major === "5" ? "experimental_output" : "output";
 const options = { baseURL: `${BASE_URL}/v1`, apiKey: API_KEY };
 const model = {
   openai: () => createOpenAI(options)(MODEL),
@@ -27,7 +30,7 @@ const asked = {
   abortSignal: signal,
   tools: { bash },
   stopWhen: stepCountIs(6),
-  ...(isJson && { output: Output.object({ schema: jsonSchema(schema) }) }),
+  ...(isJson && { [output]: Output.object({ schema: jsonSchema(schema) }) }),
 };
 const isWhole = form === "whole" || STEP === "second turn";
 
@@ -35,7 +38,7 @@ await turn(async () => {
   if (isWhole && STEP !== "abort") {
     const answer = await generateText(asked);
     history.push(...answer.response.messages);
-    return isJson ? JSON.stringify(answer.output) : answer.text;
+    return isJson ? JSON.stringify(answer[output]) : answer.text;
   }
   let failure;
   const answer = streamText({ ...asked, onError: ({ error }) => (failure = error) });

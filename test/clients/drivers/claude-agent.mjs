@@ -1,4 +1,4 @@
-// One scenario through the Claude Agent SDK, which starts the Claude Code that it brings.
+// One scenario, or one message of a session, through the Claude Agent SDK: it starts the Claude Code that it brings, and keeps the session itself.
 import { query } from "@anthropic-ai/claude-agent-sdk";
 import { API_KEY, BASE_URL, drive, MODEL, PROMPT, picture, schema } from "./scenario.mjs";
 
@@ -13,10 +13,11 @@ const env = {
   DISABLE_ERROR_REPORTING: "1",
   DISABLE_AUTOUPDATER: "1",
 };
-const options = { env, model: MODEL, settingSources: [], tools: ["Bash"], allowedTools: ["Bash"] };
+const options = { env, model: MODEL, settingSources: [] };
+const scenario = { tools: ["Bash"], allowedTools: ["Bash"] };
 
 /** The last message of a question: its result. Throws what it reports as an error. */
-async function result(prompt, more = {}) {
+async function result(prompt, more = scenario) {
   let last;
   for await (const message of query({ prompt, options: { ...options, ...more } }))
     if (message.type === "result") last = message;
@@ -24,11 +25,26 @@ async function result(prompt, more = {}) {
   return last;
 }
 
+async function say() {
+  const { isFirst, isJson, signal, turn } = await import("./session.mjs");
+  const abortController = new AbortController();
+  signal.addEventListener("abort", () => abortController.abort());
+  await turn(async () => {
+    const given = { allowedTools: ["Bash", "Read", "Agent", "Task"], abortController, continue: !isFirst };
+    if (!isJson) return (await result(PROMPT, given)).result;
+    const formed = await result(PROMPT, { ...given, outputFormat: { type: "json_schema", schema } });
+    return JSON.stringify(formed.structured_output);
+  });
+}
+
+if (process.env.STEP !== undefined) await say();
 await drive({
   plain: async () => (await result(PROMPT)).result,
   tools: async () => (await result(PROMPT)).result,
   json: async () =>
-    JSON.stringify((await result(PROMPT, { outputFormat: { type: "json_schema", schema } })).structured_output),
+    JSON.stringify(
+      (await result(PROMPT, { ...scenario, outputFormat: { type: "json_schema", schema } })).structured_output,
+    ),
   async image() {
     const source = { type: "base64", media_type: "image/png", data: picture() };
     const content = [
@@ -42,7 +58,10 @@ await drive({
   },
   async cancel() {
     const abortController = new AbortController();
-    const asked = query({ prompt: PROMPT, options: { ...options, includePartialMessages: true, abortController } });
+    const asked = query({
+      prompt: PROMPT,
+      options: { ...options, ...scenario, includePartialMessages: true, abortController },
+    });
     for await (const message of asked)
       if (message.type === "stream_event" && message.event.type === "content_block_delta") break;
     abortController.abort();

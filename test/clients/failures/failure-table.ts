@@ -4,8 +4,8 @@ import type { FailureRow, Verdict } from "./drive.ts";
 import { type FailureName, failureNames } from "./failure.ts";
 
 /**
- * What each client did after each failure, as a table. A cell that was not driven keeps what `earlier`, the table of an earlier
- * run, says of the same version.
+ * What each client did after each failure, as a table. A client that was not driven keeps its row of `earlier`, the table of an earlier
+ * run, and its version there; of one that was driven in part, the cells of the same version stay.
  */
 export function failureTable(
   clients: readonly ClientCase[],
@@ -18,18 +18,20 @@ export function failureTable(
   const body = asked.map((client) => {
     const title = [`${client.name} ${versionOf(client.packageName)}`, client.surface];
     const seen = driven.find((row) => row.client === client)?.seen;
-    const before = rowOf(earlier, title);
+    const old = rowOf(earlier, client);
+    if (seen === undefined && old !== undefined) return old;
+    const before = old !== undefined && old[0] === title[0] ? old.slice(2) : [];
     return [...title, ...failureNames.map((name, at) => cell(seen?.get(name)) ?? before[at] ?? "–")];
   });
   return [line(head), line(head.map(() => "---")), ...body.map(line), ...notes(asked)].join("\n");
 }
 
-/** The cells of one row of a table; none where it has no such row, or other columns. */
-function rowOf(table: string, title: readonly string[]): readonly string[] {
+/** A client's row of a table, whatever its version; undefined where there is none, or where the columns are others. */
+function rowOf(table: string, { name, surface }: ClientCase): readonly string[] | undefined {
   const cells = cellsOf(table);
   const [head] = cells.filter(([first]) => first === "client");
-  if (head?.slice(2).join() !== failureNames.join()) return [];
-  return cells.find(([name, surface]) => name === title[0] && surface === title[1])?.slice(2) ?? [];
+  if (head?.slice(2).join() !== failureNames.join()) return undefined;
+  return cells.find(([title = "", api]) => title.replace(/ \S+$/, "") === name && api === surface);
 }
 
 function cell(verdict: Verdict | undefined): string | undefined {

@@ -1,5 +1,8 @@
 import type { Bench, BenchOptions } from "../bench.ts";
 
+export const hostColumns = ["`run`", "`setup`", "`setup`, the project's files"] as const;
+export type HostColumn = (typeof hostColumns)[number];
+
 /** What a user does around a client: sets it up, starts it, reads what is left of the plan. */
 export interface Journey {
   /** The client's name on the page. */
@@ -9,6 +12,8 @@ export interface Journey {
   /** What holds if it passes, as a sentence. */
   readonly sentence: string;
   readonly bench?: BenchOptions;
+  /** Its column in the table of other hosts, where it has a cell there. */
+  readonly column?: HostColumn;
   /** Throws what does not hold. */
   run(bench: Bench): Promise<void>;
 }

@@ -15,10 +15,10 @@ const lacks: SessionClient["lacks"] = {
   "after it": noCompaction,
 };
 
-/** Our own program around an SDK (`drivers/<name>-session.mjs`); `names` is what it calls the API, if it knows several. */
+/** Our own program around an SDK (`drivers/<driver>.mjs`); `names` is what it calls the API, if it knows several. */
 function say(driver: string, names = "", jsonPrompt?: string) {
   return (bench: Bench, { step, text, isJson, until }: Message) =>
-    bench.driver(`${driver}-session`, "plain", names, (isJson && jsonPrompt) || text, {
+    bench.driver(driver, "plain", names, (isJson && jsonPrompt) || text, {
       env: { STEP: step, HISTORY: join(bench.home, "history.json") },
       ...(until === undefined ? {} : { until }),
     });
@@ -35,24 +35,42 @@ const byReference = { answers: { "next day": [] } };
 const openAi = { name: "OpenAI SDK", packageName: "openai" } as const;
 
 export const sdkSessions: readonly SessionClient[] = [
-  sdk({ ...aiSdk, surface: "responses" }, ["ai-sdk", "openai"], byReference),
-  sdk({ ...aiSdk, name: "Vercel AI SDK, generateText", surface: "responses" }, ["ai-sdk", "openai whole"], byReference),
-  sdk({ ...aiSdk, name: "Vercel AI SDK, openai.chat", surface: "chat completions" }, ["ai-sdk", "chat"], {
+  sdk({ ...aiSdk, surface: "responses" }, ["ai-sdk-session", "openai"], byReference),
+  sdk(
+    { ...aiSdk, name: "Vercel AI SDK, generateText", surface: "responses" },
+    ["ai-sdk-session", "openai whole"],
+    byReference,
+  ),
+  sdk({ ...aiSdk, name: "Vercel AI SDK, openai.chat", surface: "chat completions" }, ["ai-sdk-session", "chat"], {
     rarely: true,
   }),
-  sdk({ ...aiSdk, name: "Vercel AI SDK, compatible", surface: "chat completions" }, ["ai-sdk", "compatible whole"], {
-    rarely: true,
+  sdk(
+    { ...aiSdk, name: "Vercel AI SDK, compatible", surface: "chat completions" },
+    ["ai-sdk-session", "compatible whole"],
+    {
+      rarely: true,
+    },
+  ),
+  ...["5", "6"].flatMap((major) => {
+    const title = { name: `Vercel AI SDK ${major}`, packageName: `ai-${major}` };
+    return [
+      sdk({ ...title, surface: "responses" }, ["ai-sdk-session", `openai stream ${major}`], {
+        ...byReference,
+        rarely: true,
+      }),
+      sdk({ ...title, surface: "messages" }, ["ai-sdk-session", `anthropic whole ${major}`], { rarely: true }),
+    ];
   }),
-  sdk({ ...aiSdk, surface: "messages" }, ["ai-sdk", "anthropic"], { rarely: true }),
-  sdk({ ...openAi, surface: "chat completions" }, ["openai", "chat"]),
-  sdk({ ...openAi, surface: "responses" }, ["openai", "whole"], { rarely: true }),
-  sdk({ ...openAi, name: "OpenAI SDK, previous_response_id", surface: "responses" }, ["openai", "by id"], {
+  sdk({ ...aiSdk, surface: "messages" }, ["ai-sdk-session", "anthropic"], { rarely: true }),
+  sdk({ ...openAi, surface: "chat completions" }, ["openai-session", "chat"]),
+  sdk({ ...openAi, surface: "responses" }, ["openai-session", "whole"], { rarely: true }),
+  sdk({ ...openAi, name: "OpenAI SDK, previous_response_id", surface: "responses" }, ["openai-session", "by id"], {
     rarely: true,
     lacks: { ...lacks, "full context": "its session has ended on the day before" },
     known: { "next day": "a response can be continued for two hours (`--retention`)" },
   }),
-  sdk({ name: "Anthropic SDK", packageName: "@anthropic-ai/sdk", surface: "messages" }, ["anthropic"]),
-  sdk({ name: "Ollama client", packageName: "ollama", surface: "ollama" }, ["ollama"], { rarely: true }),
+  sdk({ name: "Anthropic SDK", packageName: "@anthropic-ai/sdk", surface: "messages" }, ["anthropic-session"]),
+  sdk({ name: "Ollama client", packageName: "ollama", surface: "ollama" }, ["ollama-session"], { rarely: true }),
   sdk(
     { name: "Claude Agent SDK", packageName: "@anthropic-ai/claude-agent-sdk", surface: "messages" },
     ["claude-agent", "", callsForm],

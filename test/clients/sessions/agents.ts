@@ -1,0 +1,82 @@
+import { type Agent, agents } from "../cases/agents.ts";
+import { launched } from "../cases/launched.ts";
+import type { Message, SessionClient } from "./session.ts";
+
+/** How an agent goes on with its last session, adds a picture, and calls its tools. */
+interface Form extends Pick<SessionClient, "calls" | "lacks" | "more" | "known" | "answers"> {
+  /** Undefined: it takes up its session by its own argument. */
+  readonly goesOn: readonly string[];
+  readonly picture?: (file: string) => readonly string[];
+}
+
+function call(tool: string, given: object): string {
+  return `call ${tool} ${JSON.stringify(given)}`;
+}
+
+const echo = (n: number) => ({ command: `echo millrace-${n}`, description: "Says it" });
+const notDriven = "not driven";
+const compaction = { compaction: "by a command of its window", "after it": "by a command of its window" };
+const lacks: SessionClient["lacks"] = {
+  JSON: "it has no structured output",
+  PDF: notDriven,
+  "sub-agent": notDriven,
+  "full context": "it compacts its history",
+  ...compaction,
+};
+
+const forms: Readonly<Record<string, Form>> = {
+  pi: {
+    goesOn: ["--continue"],
+    picture: (file) => [`@${file}`],
+    calls: { shell: (n) => call("bash", { command: `echo millrace-${n}` }), read: (path) => call("read", { path }) },
+    lacks,
+  },
+  copilot: {
+    goesOn: ["--continue"],
+    calls: { shell: (n) => call("bash", echo(n)), read: (path) => call("view", { path }) },
+    lacks,
+  },
+  "qwen-code": {
+    goesOn: ["--continue"],
+    calls: {
+      shell: (n) => call("run_shell_command", { ...echo(n), is_background: false }),
+      read: (file) => call("read_file", { file_path: file }),
+    },
+    lacks,
+    more: Object.fromEntries(
+      (["first turn", "second turn", "tools", "file", "picture"] as const).map((step) => [step, 1]),
+    ), // what to remember of it
+  },
+  kilo: {
+    goesOn: ["--continue"],
+    calls: { shell: (n) => call("bash", echo(n)), read: (file) => call("read", { filePath: file }) },
+    lacks,
+    more: { "first turn": 1 }, // a title
+  },
+};
+
+export const agentSessions: readonly SessionClient[] = agents.flatMap((agent) => {
+  const form = forms[agent.client.name];
+  return form === undefined ? [] : [sessionOf(agent, form)];
+});
+
+function sessionOf({ client, packageName, args, env }: Agent, { goesOn, picture, ...form }: Form): SessionClient {
+  return {
+    name: client.title,
+    packageName,
+    surface: "chat completions",
+    say: (bench, message: Message) =>
+      launched(
+        bench,
+        client,
+        [
+          ...(message.isFirst ? [] : goesOn),
+          ...(message.picture === undefined ? [] : (picture?.(message.picture) ?? [])),
+          ...args(message.text),
+        ],
+        { env, ...(message.until === undefined ? {} : { until: message.until }) },
+      ),
+    rarely: true,
+    ...form,
+  };
+}
