@@ -30,6 +30,9 @@ export const rows: Readonly<Record<string, Row>> = {
   "TZ fourteen hours ahead": { env: { TZ: "Pacific/Kiritimati" } },
   "LANG=C": { env: { LANG: "C", LC_ALL: "C" } },
   "LANG unset": { env: { LANG: undefined } },
+  Turkish: { env: { LANG: "tr_TR.UTF-8", LC_ALL: "tr_TR.UTF-8" } },
+  "Japanese in Shift JIS": { env: { LANG: "ja_JP.SJIS", LC_ALL: "ja_JP.SJIS" } },
+  "German numbers in Latin-1": { env: { LANG: "de_DE.ISO-8859-1", LC_ALL: "de_DE.ISO-8859-1", LC_NUMERIC: "de_DE" } },
   "a language that is not installed": { env: { LANG: "xx_YY.UTF-8", LC_ALL: "xx_YY.ISO-8859-1", LANGUAGE: "xx:yy" } },
 
   "HOME unset": { env: { HOME: undefined }, before: `mount --bind "$home" ~root`, needs: "mount" },
@@ -59,6 +62,7 @@ export const rows: Readonly<Record<string, Row>> = {
     before: `mkdir -p "$home/.millrace" "$home/.config"; : >"$home/.millrace/turns.db"; printf '{' >"$home/.millrace/gateway.json"; printf '99999999' >"$home/.millrace/gateway.lock"; find "$home" -exec touch -h -d 1980-01-01 {} +`,
   },
 
+  "umask 027": { before: "umask 027" },
   "umask 077": { before: "umask 077" },
   "umask 000": { before: "umask 000" },
   "TMPDIR of 200 characters": {
@@ -98,12 +102,22 @@ export const rows: Readonly<Record<string, Row>> = {
     demo: "refuses",
   },
   "a machine with the longest name": { before: `hostname ${"n".repeat(64)}`, needs: "mount" },
+  "a machine without a name": { before: `echo >/proc/sys/kernel/hostname`, needs: "mount" },
+  "a machine with umlauts in its name": {
+    before: `printf 'm\\303\\274ller' >/proc/sys/kernel/hostname`,
+    needs: "mount",
+  },
   "a machine called localhost": { before: "hostname localhost", needs: "mount" },
 
   "stdin closed": { redirect: "<&-" },
   "stdin is a folder": { redirect: "</" },
   "stderr closed": { redirect: "2>&-" },
   "a current folder that was removed": { before: `mkdir "$away/gone"; cd "$away/gone"; rmdir "$away/gone"` },
+  "a current folder that cannot be read": {
+    before: `${giveAway}; mkdir "$away/closed"; cd "$away/closed"; chmod 000 "$away/closed"`,
+    under: asOther,
+    needs: "users",
+  },
   "a current folder that cannot be written": { before: `cd /proc`, needs: "mount" },
   "XDG folders elsewhere": {
     env: {
@@ -112,6 +126,15 @@ export const rows: Readonly<Record<string, Row>> = {
       XDG_STATE_HOME: "$AWAY/state",
       XDG_CACHE_HOME: "$AWAY/cache",
       XDG_RUNTIME_DIR: "$AWAY/runtime",
+    },
+  },
+  "XDG folders relative or empty": {
+    env: {
+      XDG_CONFIG_HOME: "config",
+      XDG_DATA_HOME: "./data",
+      XDG_STATE_HOME: "",
+      XDG_CACHE_HOME: "../cache",
+      XDG_RUNTIME_DIR: "run",
     },
   },
   "XDG folders that cannot be made": {
@@ -125,6 +148,16 @@ export const rows: Readonly<Record<string, Row>> = {
     env: { PATH: undefined, LANG: undefined, TERM: undefined, USER: undefined, SHELL: undefined },
   },
   "Node's own options": { env: { NODE_OPTIONS: "--max-old-space-size=512 --trace-uncaught", NODE_PATH: "/nowhere" } },
+  "Node with its inspector": { env: { NODE_OPTIONS: "--inspect" } },
+  "Node that warns of all": { env: { NODE_OPTIONS: "--trace-warnings --trace-deprecation --pending-deprecation" } },
+  "npm's settings": {
+    env: {
+      npm_config_prefix: "$AWAY/npm",
+      npm_config_offline: "true",
+      npm_config_loglevel: "silly",
+      npm_lifecycle_event: "x",
+    },
+  },
   "certificates are not checked": { env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } },
   "64 open files": { before: "ulimit -n 64" },
   "no core files, little stack": { before: "ulimit -c 0; ulimit -s 1024" },

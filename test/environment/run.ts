@@ -11,15 +11,16 @@ import type { Row } from "./row.ts";
 import { rows } from "./rows.ts";
 
 /*
- * `npm test -- programs environment [WORD]`: the packed product in environments that are not this machine's, each in a network, processes
- * and mounts of its own. WORD picks the rows that have it in their name. Linux only.
+ * `npm test -- programs environment [EXPRESSION]`: the packed product in environments that are not this machine's, each in a network, processes
+ * and mounts of its own. The regular expression picks rows by their names. Linux only.
  */
 const [word = ""] = process.argv.slice(2);
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 async function tryRow(name: string, row: Row, product: Product): Promise<void> {
   const missing =
-    row.runtime !== undefined && !existsSync(join(import.meta.dirname, "../../scripts/runtimes", row.runtime));
+    row.runtime?.startsWith("$") === false &&
+    !existsSync(join(import.meta.dirname, "../../scripts/runtimes", row.runtime));
   const why = missing ? "`npm test -- programs runtimes` installs it" : whyNot(row);
   if (why !== undefined) {
     counts.skipped++;
@@ -57,7 +58,7 @@ async function main(): Promise<void> {
     "acp",
   ];
   const product = { bin: join(dist, "bin.js"), agent: words.map((each) => `"${each}"`).join(" ") };
-  const waiting = Object.entries(rows).filter(([name]) => name.includes(word));
+  const waiting = Object.entries(rows).filter(([name]) => new RegExp(word).test(name));
   const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await tryRow(...next, product);
   };

@@ -21,19 +21,25 @@ const debian = "trixie";
 const limitS = 540;
 const packages = "wine64,wine,ca-certificates,procps";
 
+const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "millrace/windows");
+
+/** The file that is locked while the world is used. */
+export function worldLock(): string {
+  mkdirSync(cache, { recursive: true });
+  return join(cache, "lock");
+}
+
 /** The world of this machine, made where it is missing; a sentence that says why where it cannot be made. */
 export async function openWorld(): Promise<World | string> {
-  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "millrace/windows");
   const why = missing();
   if (why !== undefined) return why;
-  mkdirSync(cache, { recursive: true });
   const folder = join(cache, "world");
   if (!existsSync(folder)) {
-    const failed = make(cache, folder);
+    const failed = make(folder);
     if (failed !== undefined) return failed;
   }
   const shared = join(folder, "w");
-  const nodes = installNodes(cache, shared);
+  const nodes = installNodes(shared);
   if (nodes !== undefined) return nodes;
   const run: World["run"] = (program, args) => runInside(folder, ["wine", program, ...args]);
   const prefix = join(shared, "prefix");
@@ -55,7 +61,7 @@ function missing(): string | undefined {
   return undefined;
 }
 
-function make(cache: string, folder: string): string | undefined {
+function make(folder: string): string | undefined {
   if (spawnSync("debootstrap", ["--version"]).error !== undefined) return "debootstrap is not installed";
   process.stderr.write("Making a Debian with Wine: a minute or more …\n");
   const part = join(cache, "world.part");
@@ -70,7 +76,7 @@ function make(cache: string, folder: string): string | undefined {
 }
 
 /** Puts each Node of the lock file, with the npm of this machine, into the folder that the world shares. */
-function installNodes(cache: string, shared: string): string | undefined {
+function installNodes(shared: string): string | undefined {
   const npmFile = process.env["npm_execpath"]; // `npm test` runs this
   if (npmFile === undefined) return "it must be started by npm, whose files it copies";
   for (const file of ["package.json", "package-lock.json"]) cpSync(join(import.meta.dirname, file), join(cache, file));
@@ -93,15 +99,14 @@ function installNodes(cache: string, shared: string): string | undefined {
 async function runInside(folder: string, command: readonly string[]): Promise<number> {
   const name = `output-${process.pid}`;
   const output = join(folder, "w", name);
-  mkdirSync(join(folder, "w/read-only"), { recursive: true });
+  for (const disk of ["read-only", "small"]) mkdirSync(join(folder, "w", disk), { recursive: true });
   writeFileSync(output, "");
-  const enter = `mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && mount -t tmpfs -o ro tmpfs "$0/w/read-only" && exec chroot "$0" sh -c 'cd /w && timeout -k 5 ${limitS} "$@" >"/w/$0" 2>&1 </dev/null; code=$?; timeout 20 wineserver -k; timeout 20 wineserver -w; exit $code' ${name} "$@"`;
+  const enter = `mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && mount -t tmpfs -o ro tmpfs "$0/w/read-only" && mount -t tmpfs -o size=16m tmpfs "$0/w/small" && exec chroot "$0" sh -c 'cd /w && timeout -k 5 ${limitS} "$@" >"/w/$0" 2>&1 </dev/null; code=$?; timeout 20 wineserver -k; timeout 20 wineserver -w; exit $code' ${name} "$@"`;
   const wine = { LC_ALL: "C.UTF-8", WINEPREFIX: "/w/prefix", WINEDEBUG: "-all", DISPLAY: "", XDG_RUNTIME_DIR: "/tmp" };
   const env = { PATH: process.env["PATH"], HOME: "/root", ...wine };
   const own = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"];
-  const lock = join(folder, "../lock"); // Wine's server is one for the folder
-  const args = [lock, "unshare", ...own, "sh", "-c", enter, folder, ...command];
-  const child = spawn("flock", args, { stdio: "inherit", env });
+  const args = [...own, "sh", "-c", enter, folder, ...command];
+  const child = spawn("unshare", args, { stdio: "inherit", env });
   const shown = spawn("tail", [`--pid=${child.pid ?? 0}`, "--follow", "--lines=+1", output], {
     stdio: ["ignore", "inherit", "inherit"],
   });

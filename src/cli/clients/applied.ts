@@ -123,28 +123,35 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
+const byteOrderMark = "\uFEFF";
 const blockStart = "# >>> millrace";
 const blockEnd = "# <<< millrace";
-const ourBlock = new RegExp(`\\n?${blockStart}[^]*?${blockEnd}\\n?`);
+const ourBlock = new RegExp(`(^|\\n)\\n?${blockStart}[^]*?${blockEnd}\\n?`);
 
 /** The file after the change; comments and everything else stay. Throws `invalid_request` when it cannot be parsed. */
 export function applyFileEdit(text: string, edit: FileEdit): string {
-  switch (edit.kind) {
-    case "json":
-    case "yaml":
-      return edit.set.reduce((current, value) => withValue(current, value, edit), text);
-    case "block": {
-      const rest = text.replace(ourBlock, "\n").trimEnd();
-      return `${rest === "" ? "" : `${rest}\n\n`}${[blockStart, ...edit.lines, blockEnd].join("\n")}\n`;
-    }
-    default:
-      return edit satisfies never;
-  }
+  return inItsForm(text, (plain) => {
+    if (edit.kind !== "block") return edit.set.reduce((current, value) => withValue(current, value, edit), plain);
+    const rest = plain.replace(ourBlock, "$1").trimEnd();
+    return `${rest === "" ? "" : `${rest}\n\n`}${[blockStart, ...edit.lines, blockEnd].join("\n")}\n`;
+  });
+}
+
+/** Changes a text without its byte order mark and with lines that end in "\n". The outcome has both again as the text has them. */
+function inItsForm(text: string, change: (plain: string) => string): string {
+  const mark = text.startsWith(byteOrderMark) ? byteOrderMark : "";
+  const isOfWindows = text.includes("\r\n") && !/[^\r]\n/.test(text);
+  const plain = text.slice(mark.length);
+  return mark + (isOfWindows ? change(plain.replaceAll("\r\n", "\n")).replaceAll("\n", "\r\n") : change(plain));
 }
 
 /** Undoes a change in a file that was changed further since; `before` is the file's first content. */
-function revertFileEdit(text: string, edit: FileEdit, before: string): string {
-  if (edit.kind === "block") return text.replace(ourBlock, "\n").replace(/^\n+/, "");
+function revertFileEdit(changed: string, edit: FileEdit, before: string): string {
+  return inItsForm(changed, (text) => reverted(text, edit, before.replace(byteOrderMark, "")));
+}
+
+function reverted(text: string, edit: FileEdit, before: string): string {
+  if (edit.kind === "block") return text.replace(ourBlock, "$1").replace(/^\n+/, "");
   return edit.set.toReversed().reduce((current, set) => {
     const { path, key, unlessThere, ifThere } = set;
     const previous = valueAt(before, path, edit);
@@ -206,7 +213,7 @@ function formatting(text: string) {
     formattingOptions: {
       insertSpaces: !indent.startsWith("\t"),
       tabSize: indent.length,
-      eol: text.includes("\r\n") ? "\r\n" : "\n",
+      eol: "\n",
     },
   };
 }

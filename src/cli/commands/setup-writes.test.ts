@@ -125,3 +125,23 @@ describe("what setup writes", () => {
     expect((await millrace(["setup", "pi", "--all"])).code).toBe(64);
   });
 });
+
+describe.each(["", "\uFEFF"])("a file of Windows that begins with %j", (mark) => {
+  it.each(Object.entries(files))(
+    "keeps its form through setup, a further change and --undo for %s",
+    async (client, name) => {
+      const { millrace, write, read } = await home();
+      const text = /\.ya?ml$/.test(name) ? "# Grüße\r\nname: mine\r\n" : '{\r\n  "name": "mine"\r\n}\r\n';
+      const before = mark + (name.endsWith(".toml") ? '# Grüße\r\nname = "mine"\r\n' : text);
+      write(name, before);
+      expect(await millrace(["setup", client, "--yes"])).toMatchObject({ code: 0 });
+      const written = read(name);
+      expect(written).not.toBe(before);
+      expect(written.replaceAll("\r\n", "")).not.toMatch(/[\r\n]/);
+      expect([written.lastIndexOf("\uFEFF"), written.startsWith(mark)]).toEqual([mark.length - 1, true]);
+      write(name, written.replace("mine", "yours"));
+      await millrace(["setup", client, "--undo", "--yes"]);
+      expect(read(name)).toBe(before.replace("mine", "yours"));
+    },
+  );
+});

@@ -146,16 +146,22 @@ interface Models {
   readonly data: readonly { readonly id: string }[];
 }
 
+/** The first model of the gateway's list. */
+export async function modelOf({ url, key }: Pick<Gateway, "url" | "key">): Promise<string | undefined> {
+  const response = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  return ((await response.json()) as Models).data[0]?.id;
+}
+
 /** One streamed answer of the gateway: its text, and whether the stream ended by its sign of the end. */
 export async function ask({ url, key }: Gateway, content: string, headers: Record<string, string> = {}) {
   const answer = { text: "", whole: false };
   const own = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   try {
-    const models = (await (await fetch(`${url}/v1/models`, { headers: own })).json()) as Models;
+    const model = await modelOf({ url, key });
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
       headers: { ...own, ...headers },
-      body: JSON.stringify({ model: models.data[0]?.id, stream: true, messages: [{ role: "user", content }] }),
+      body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }),
     });
     let rest = "";
     for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {

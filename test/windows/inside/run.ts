@@ -1,4 +1,5 @@
 import { agentChecks } from "./agent.ts";
+import { clientChecks } from "./clients.ts";
 import { diskChecks } from "./disks.ts";
 import { everydayChecks } from "./everyday.ts";
 import { fileChecks } from "./files.ts";
@@ -22,7 +23,14 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const counts = { passed: 0, failed: 0, skipped: 0 };
 say(`Node ${process.version} on ${process.platform}`);
 await install(tarball);
-const all = { ...everydayChecks, ...heldFileChecks, ...agentChecks, ...fileChecks, ...diskChecks };
+const all = {
+  ...everydayChecks,
+  ...clientChecks,
+  ...heldFileChecks,
+  ...agentChecks,
+  ...fileChecks,
+  ...diskChecks,
+};
 for (const [sentence, run] of Object.entries(all)) {
   if (!isChosen(sentence)) continue;
   const started = performance.now();
