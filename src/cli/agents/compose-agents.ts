@@ -38,8 +38,8 @@ export interface UpstreamOptions {
   readonly events?: EventSink<ModelLifecycle & BackendLifecycle>;
   /** The default model that was typed; without it that of the environment, else that of the configuration at each moment. */
   readonly preferred?: string | undefined;
-  /** In place of the file's: for a command that works with a file that cannot be read. */
-  readonly config?: Config | undefined;
+  /** A configuration file that is wrong counts as none, for a command that reports it. */
+  readonly mayLackConfig?: true;
 }
 
 /** The agents of one process of Millrace. No program runs before it is asked for something. */

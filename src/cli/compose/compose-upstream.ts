@@ -5,7 +5,7 @@ import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
 import { composeAgents, readAccountModels, type UpstreamOptions } from "../agents/compose-agents.ts";
-import { defaultModelHere, readConfig } from "../config/read-config.ts";
+import { defaultModelHere, readableConfig, readConfig } from "../config/read-config.ts";
 import { promptServers } from "../serve/servers.ts";
 import { readSettings } from "../settings.ts";
 import { openOwnJournal, ownerName } from "./own-cascades.ts";
@@ -19,7 +19,7 @@ export function composeUpstream(options: UpstreamOptions) {
   const { io, finder, ideTools, backend: mode, checkConsent, events } = options;
   const settings = readSettings(io);
   const { folder } = settings;
-  let config = options.config ?? readConfig(settings.configFile);
+  let config = (options.mayLackConfig === true ? readableConfig : readConfig)(settings.configFile);
   /** The default model as the user has it now: a file that is broken meanwhile changes nothing. */
   const preferred = () => {
     try {

@@ -11,7 +11,6 @@ import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
 import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
 import { spellEditor } from "../compose/health-details.ts";
 import { type CascadesOnDisk, openOwnJournal, readCascades } from "../compose/own-cascades.ts";
-import { readableConfig } from "../config/read-config.ts";
 import { readPlans } from "../limits/read-plan.ts";
 import { version } from "../package-files.ts";
 import { defaultPort, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
@@ -40,7 +39,7 @@ export async function examine(
   const overrides = overridesOf(io, options);
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, overrides, { schemas });
-  const upstream = composeUpstream({ ...options, io, finder, config: readableConfig(settings.configFile) });
+  const upstream = composeUpstream({ ...options, io, finder, mayLackConfig: true });
   const nowMs = io.clock.now();
   try {
     const looked = await checkIdes(finder, schemas, { nowMs, asksPlan: true }, signal);
