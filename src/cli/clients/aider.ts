@@ -45,7 +45,12 @@ export const aider: Client = {
       // arguments win over its configuration files and over each `.env` that it reads, its own variables over those files
       args: [
         ...["--model", "--weak-model", "--editor-model"].flatMap((option) => [option, `openai/${model}`]),
-        ...["--openai-api-base", base, "--set-env", `OPENAI_BASE_URL=${base}`, "--model-settings-file", file],
+        "--openai-api-base",
+        base,
+        "--set-env",
+        `OPENAI_BASE_URL=${base}`,
+        "--model-settings-file",
+        file,
       ],
       env: { OPENAI_API_BASE: base, OPENAI_BASE_URL: base, OPENAI_API_KEY: key, AIDER_OPENAI_API_KEY: key },
       files: [{ file, text: `${JSON.stringify(whole, null, 2)}\n` }], // JSON is YAML

@@ -137,7 +137,7 @@ function deltaOf(block: Block, delta: string): JsonObject {
 }
 
 function wholeBlock(block: Block): JsonObject {
-  if (block.kind === "text") return { type: "text", text: block.text, citations: null };
+  if (block.kind === "text") return { type: "text", text: block.text }; // the AI SDK 5 and 6 refuse `citations: null`
   if (block.kind === "thinking") return { type: "thinking", thinking: block.text, signature: "" };
   const input = argumentsObject(block.arguments);
   return { type: "tool_use", id: block.callId, name: block.name, input, caller: { type: "direct" } };
