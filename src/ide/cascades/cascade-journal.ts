@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { mkdir, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
@@ -6,7 +6,8 @@ import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { parseJson, writeJson } from "../../base/json.ts";
-import { replaceFile } from "../../base/node/replace-file.ts";
+import { withFileLock } from "../../base/node/file-lock.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 
 /** A conversation that Millrace began in an IDE. `atMs` is the time of its start, epoch ms. */
 export interface CascadeEntry {
@@ -182,7 +183,7 @@ async function rewrite(path: string, most: number): Promise<number> {
     const begun = new Map<string, number>();
     const asked = new Map<string, object>();
     const left = new Map<string, LeftCascade>();
-    const { size } = await old.stat();
+    const { size, ino } = await old.stat();
     for await (const line of linesIn(path, size)) {
       noteLeft(left, line);
       if ("forgotten" in line) begun.delete(line.forgotten);
@@ -199,7 +200,9 @@ async function rewrite(path: string, most: number): Promise<number> {
       if (ask !== undefined) lines.push(ask);
     }
     const text = lines.map((line) => `${writeJson(line)}\n`).join("");
-    await replaceFile(path, text, { draft: `${path}.${crypto.randomUUID()}` });
+    // Of two processes that rewrite it at once, the second one has not read what the first one has added.
+    const isOurs = withFileLock(path, () => statSync(path).ino === ino && (replaceFileSync(path, text), true));
+    if (!isOurs) return (await stat(path)).size;
     const { size: ended } = await old.stat();
     const late = await old.read(Buffer.alloc(ended - size), 0, ended - size, size);
     if (late.bytesRead > 0) await appendTo(path, late.buffer.toString("utf8", 0, late.bytesRead));
