@@ -1,4 +1,5 @@
 import zlib from "node:zlib";
+import Anthropic from "@anthropic-ai/sdk";
 import { expect, it } from "vitest";
 import { patience, sharedWorld } from "../support/world.ts";
 
@@ -146,4 +147,41 @@ it("a body may be coded, once or twice; what is not in its coding is refused", a
   expect((await post("/v1/responses", new Uint8Array(plain("x")), { "content-encoding": "compress" })).status).toBe(
     415,
   );
+});
+
+it.each([false, true])(
+  "the SDK's tool runner, which holds its history on the server, gets to the end of its loop (streamed: %s)",
+  async (stream) => {
+    const { served } = at();
+    const client = new Anthropic({ baseURL: served.url, apiKey: served.key, maxRetries: 0 });
+    const ran: string[] = [];
+    const script = '[[agent\ncall t {"a":"one"}\n---\ncall t {"a":"two"}\n---\nsay tools said {results}\n]] go';
+    const runner = client.beta.messages.toolRunner({
+      model: "swe-1.6",
+      max_tokens: 1000,
+      stream,
+      messages: [{ role: "user", content: script }],
+      tools: [
+        {
+          name: "t",
+          input_schema: { type: "object", properties },
+          parse: (input) => input as { readonly a: string }, // as the script calls it
+          run: ({ a }) => `${ran[ran.push(a) - 1]} done`,
+        },
+      ],
+    });
+    const { content } = await runner.runUntilDone();
+    expect(ran).toEqual(["one", "two"]);
+    expect(content).toMatchObject([{ type: "text", text: expect.stringMatching(/one done.*two done/s) }]);
+  },
+);
+
+it("a request that names a thread is refused, and says what to send", async () => {
+  const thread = { type: "continue", previous_message_id: "msg_1" };
+  const { status, text } = await post("/v1/messages", { max_tokens: 9, messages: [user("x")], thread });
+  const details = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
+  expect({ status, ...(JSON.parse(text) as object) }).toMatchObject({
+    status: 400,
+    error: { param: "thread", details },
+  });
 });

@@ -31,12 +31,18 @@ export function parseAt<T>(schema: z.ZodType<T>, value: unknown, path: string): 
 }
 
 /** The one form of "this field is wrong": names it in the text and as `param`. */
-export function refuse(param: string, why: string, hint?: string): MillraceError {
+export function refuse(
+  param: string,
+  why: string,
+  hint?: string,
+  details?: Readonly<Record<string, unknown>>,
+): MillraceError {
   const sentence = /[.!?)]$/.test(why) ? why : `${why}.`; // a schema's own words have no stop; a hint follows
   const message = param === "" ? sentence : `${param}: ${sentence}`;
   return new MillraceError("invalid_request", message, {
     ...(param === "" ? {} : { param }),
     ...(hint === undefined ? {} : { hint }),
+    ...(details === undefined ? {} : { details }),
   });
 }
 

@@ -1,8 +1,9 @@
 import { z } from "zod";
+import type { MillraceError } from "../../../base/errors.ts";
 import type { ReasoningEffort, ResponseFormat, Tool, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
 import { History } from "../history.ts";
-import { outputLimit, parseBody } from "../parse-body.ts";
+import { outputLimit, parseBody, refuse } from "../parse-body.ts";
 import { type Directives, readDirectives } from "./directives.ts";
 import { messagesSchema, parseMessages, parseSystem, systemSchema } from "./messages.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
@@ -23,6 +24,7 @@ export const messagesBody = z.object({
   output_config: z.looseObject({ effort: z.string().nullish(), format: formatSchema }).nullish(),
   output_format: formatSchema,
   mcp_servers: z.array(z.unknown()).nullish(),
+  thread: z.unknown().optional(),
 });
 
 /** The echoed part of a request that the turn itself does not hold: the model's name as the client wrote it. */
@@ -39,6 +41,7 @@ const efforts: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high",
  */
 export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wire: MessagesWire } {
   const parsed = parseBody(messagesBody, body);
+  if (parsed.thread !== undefined && parsed.thread !== null) throw threadRefused();
   const choice = parsed.tool_choice;
   const directives = readDirectives(parsed.messages);
   const servers = parsed.mcp_servers?.length ? [{ type: "mcp_servers", path: "mcp_servers" }] : [];
@@ -64,6 +67,18 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wir
     ignoredTools: offered.ignored,
     leftOut: history.leftOut,
   };
+}
+
+/**
+ * A thread is a history that the vendor's server holds. A request that goes on in one brings only the new messages, so it must not
+ * be answered as if it were whole. The SDK's tool runner sends the whole history from then on where it reads this code.
+ * Source: docs/dev/wire/clients.md, "Messages".
+ */
+function threadRefused(): MillraceError {
+  return refuse("thread", "This gateway keeps no threads", "Send the whole history in `messages`, without `thread`.", {
+    error_code: "thread_unsupported_request",
+    unsupported: ["thread"],
+  });
 }
 
 /** The tools that can be called now: those of the request, and those that the conversation defined, without those that it took out. */
