@@ -74,7 +74,7 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       await child.leave();
       await expect.poll(async () => (await lookAtHosts(folder)).map(({ served }) => served)).toEqual([false]);
     };
-    return { host, door, clock, state, log, disk, gateway, leave };
+    return { host, door, clock, state, log, disk, gateway, leave, exit: () => exited.resolve("exit code 1") };
   }
 
   test("a host ends with its agent once no gateway was there for its time and no prompt runs", async () => {
@@ -103,6 +103,24 @@ describe.each(doorKinds)("over $kind", ({ doors }) => {
       await clock.advance(answers ? 10_000 : 3 * aloneMs + 10_000);
       expect([answers, state.over]).toEqual([answers, true]);
     }
+  });
+
+  test("the answer of an agent that died after it waits for a gateway, and the host ends once it is read", async () => {
+    const { clock, state, exit, gateway, leave } = await hosting();
+    const first = await gateway();
+    first.note({ parts: {}, state: "{}", keep: 0, running: [7] });
+    await leave(first);
+    state.say(line({ id: 7, result: {} }));
+    exit();
+    await clock.advance(20_000);
+    expect(state.over).toBe(false);
+    const next = await gateway("successor");
+    const read = new Promise<string>((resolve) => next.onText(resolve));
+    expect(await read).toBe(line({ id: 7, result: {} }));
+    await next.exited;
+    next.note(note("{}"));
+    await next.leave();
+    await expect.poll(() => state.over).toBe(true);
   });
 
   test("a host ends at once where its starter is gone before it came, or has left an agent that it never greeted", async () => {

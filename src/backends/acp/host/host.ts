@@ -107,6 +107,7 @@ export class AgentHost {
   /** Ends the agent; this process ends once a gateway that is connected knows it. */
   async end(graceMs: number): Promise<void> {
     this.#running.clear();
+    this.#noted = 0; // nobody waits for an answer any more
     await this.#child.end(graceMs);
   }
 
@@ -210,7 +211,7 @@ export class AgentHost {
     this.#connection = undefined;
     this.#aloneSinceMs = this.#clock.monotonic();
     this.#idleSinceMs = this.#aloneSinceMs;
-    if (this.#ended !== undefined && (this.#running.size === 0 || this.#read >= this.#log.next)) this.#exit();
+    if (this.#ended !== undefined && this.#isRead) this.#exit();
     while (this.#connection === undefined && this.#queued.length > 0) this.#queued.shift()?.serve();
     if (this.#connection === undefined && this.#state === null) void this.end(endGraceMs); // its agent was never greeted
   }
@@ -276,7 +277,12 @@ export class AgentHost {
     this.#ended = how;
     this.#idleSinceMs = this.#clock.monotonic();
     this.#connection?.tell({ ended: how });
-    if (this.#connection === undefined && this.#running.size === 0) this.#exit();
+    if (this.#connection === undefined && this.#isRead) this.#exit();
+  }
+
+  /** No answer of the agent waits for a gateway: no prompt ran by the last note, or that gateway has read all since. */
+  get #isRead(): boolean {
+    return this.#noted === 0 || this.#read >= this.#log.next;
   }
 
   async #watch(): Promise<void> {

@@ -253,13 +253,14 @@ type Row = readonly [pid: number, group: number, bytes: number];
 
 /** In `/proc/<pid>/stat` the group is the third field after the name, and the pages are the 22nd. */
 async function fromProc(): Promise<readonly Row[]> {
-  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const rows = names.map(async (name): Promise<Row> => {
-    const stat = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "");
+  const rows: Row[] = [];
+  for (const name of await readdir("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = await readFile(`/proc/${name}/stat`, "utf8").catch(() => ""); // one at a time: a process may open few files at once
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return [stat === "" ? 0 : Number(name), Number(fields[2]), Number(fields[21]) * pageBytes];
-  });
-  return Promise.all(rows);
+    rows.push([stat === "" ? 0 : Number(name), Number(fields[2]), Number(fields[21]) * pageBytes]);
+  }
+  return rows;
 }
 
 const pageBytes = 4_096;
