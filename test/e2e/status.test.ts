@@ -134,7 +134,8 @@ test("what one line of status cannot read costs no other line", async () => {
   await once(stranger, "listening");
   const { code, stdout, stderr } = await millrace(["status"], { home });
   expect([code, stderr]).toEqual([69, ""]);
-  expect(stdout).toMatch(/^gateway +cannot be read: Another program answers on port \d+, where your gateway was\. /m);
+  expect(stdout).toMatch(/^gateway +Another program answers on port \d+, where your gateway was\. /m);
+  expect(stdout).toMatch(/^left +cannot be read without the gateway$/m);
   expect(stdout).toMatch(/^account +.* in Windsurf/m);
   expect(stdout).toMatch(/^clients +none is set up/m);
   const json = JSON.parse((await millrace(["status", "--json"], { home })).stdout) as {

@@ -114,17 +114,20 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
     ...(gateway === undefined ? [] : [["last failure", spellFailure(gateway.lastFailure, status.atMs)] as const]),
     ...status.accounts.flatMap(({ todo }) => (todo === null ? [] : [["to do", todo] as const])).slice(0, 1),
   ];
-  const isSilent = status.problems.get("gateway")?.code === "unavailable"; // one that runs: these are its own words
-  const unread = [...status.problems].map(
-    ([title, { message, hint }]) =>
-      [title, `${isSilent && title === "gateway" ? "" : "cannot be read: "}${message} ${hint}`.trim()] as const,
-  );
+  const unread = [...status.problems].map(([title, problem]) => [title, spellProblem(title, problem, status)] as const);
   const told = rows.map(([title, text]) => unread.find(([other]) => other === title) ?? [title, text]);
   const further = unread.filter(([title]) => !rows.some(([other]) => other === title));
   const label = (title: string) => out.style("dim", title.padEnd(13));
   return [...told, ...further].flatMap(([title, text]) =>
     text.split("\n").map((line, at) => `${label(at === 0 ? title : "")}${line}`),
   );
+}
+
+function spellProblem(title: string, { code, message, hint }: MillraceError, { problems }: Status): string {
+  const whole = `${message} ${hint}`.trim();
+  if (title === "gateway" && code === "unavailable") return whole; // these are words about the gateway itself
+  const isTold = title !== "gateway" && problems.get("gateway")?.message === message;
+  return `cannot be read${isTold ? " without the gateway" : `: ${whole}`}`;
 }
 
 function spellGateway({ gateway, atMs }: Status): string {

@@ -58,7 +58,7 @@ export async function* drain(
         if (await areAll(running, tools, parts.clock, signal))
           return { end: { type: "parked", calls: tools.fresh }, sent: { text, thinking } };
       } else if (end === undefined) await running.changed(signal);
-      else if (isOurs || end.type !== "answered" || (await isQuiet(running, parts.clock, signal)))
+      else if (isOurs || end.type !== "answered" || (await isQuiet(running, held, parts.clock, signal)))
         return { end, sent: { text, thinking } };
     }
   } finally {
@@ -92,11 +92,18 @@ async function areAll(
  * Whether the agent writes nothing more after its reply. Some agents send the last parts of an answer after it. Devin tells that it
  * stopped before it replies, so there is nothing to wait for.
  */
-async function isQuiet(running: RunningPrompt, clock: Clock, signal: AbortSignal): Promise<boolean> {
+async function isQuiet(
+  running: RunningPrompt,
+  { process }: Pick<AcpRun["held"], "process">,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (running.reader.stopped !== undefined) return true;
   const { heard, reader } = running;
   await quiet(running, reader.answer.text === "" ? lateAnswerMs : lateMs, clock, signal);
-  return running.heard === heard;
+  if (running.heard !== heard || process === undefined) return running.heard === heard;
+  await within(process.child.caughtUp(), lateAnswerMs, clock); // on a busy machine the time may pass before what came is read
+  return running.heard === heard && !running.hasNews;
 }
 
 /** Resolves once the agent has written nothing for a moment. Rejects with the signal's reason. */
