@@ -4,7 +4,7 @@ import { table } from "./markdown.ts";
 
 /** Settings that only a variable sets: name, default, unit, meaning. The rest of docs/reference.md comes from the options. */
 const environmentOnly: readonly (readonly [name: string, initial: string, unit: string, summary: string])[] = [
-  ["MILLRACE_HOME", "~/.millrace", "a folder", "where Millrace keeps its own files"],
+  ["MILLRACE_HOME", "~/.millrace", "a folder (a whole path)", "where Millrace keeps its own files"],
   ["MILLRACE_KEY_FILE", "key in that folder", "a file", "another file for the gateway's key"],
   ["MILLRACE_LOG_KEY_FILE", "log-key in that folder", "a file", "another file for the key that seals the log"],
   ["MILLRACE_IDE_HOMES", "your home", "folders", "more home folders to look for an IDE in"],
