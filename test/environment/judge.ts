@@ -12,18 +12,19 @@ const wanted: Readonly<Record<CommandName, RegExp>> = {
   stop: /has stopped/,
 };
 /** These may find something wrong, as long as they say it. */
-const mayComplain: ReadonlySet<CommandName> = new Set(["usage", "doctor"]);
+const mayComplain: ReadonlySet<string> = new Set(["usage", "doctor"]);
 const bug =
   /bug in Millrace|Something went wrong inside|ExperimentalWarning|DeprecationWarning|^\s+at .*:\d+:\d+\)?$|node:internal/m;
 
 /** What is wrong with a row; nothing if it holds. */
 export function judge(
-  { refuses, demo }: Row,
+  { refuses, demo, more = [] }: Row,
   { ran, left, log }: Awaited<ReturnType<typeof runRow>>,
 ): readonly string[] {
   const faults = [...ran].flatMap(([name, each]) => {
     const refused = refuses !== undefined && (name !== "demo" || demo === "refuses");
-    const why = broken(each) ?? (refused ? notRefused(name, each, refuses) : wrong(name, each));
+    const says = more[Number(/^more-(\d+)$/.exec(name)?.[1])]?.[1] ?? wanted[name as CommandName];
+    const why = broken(each) ?? (refused ? notRefused(name, each, refuses) : wrong(name, says, each));
     return why === undefined ? [] : [`  ${name}: ${why}\n${indented(each)}`];
   });
   if (log.trim() !== "") faults.push(`  the row itself: ${log.trim()}`);
@@ -39,13 +40,13 @@ function broken({ code, stdout, stderr }: Ran): string | undefined {
   return code === 64 || code === 70 ? `ended with ${code}` : undefined;
 }
 
-function wrong(name: CommandName, { code, stdout }: Ran): string | undefined {
+function wrong(name: string, says: RegExp, { code, stdout }: Ran): string | undefined {
   if (mayComplain.has(name)) return undefined;
   if (code !== 0) return `ended with ${code}`;
-  return wanted[name].test(stdout) ? undefined : "says something else";
+  return says.test(stdout) ? undefined : "says something else";
 }
 
-function notRefused(name: CommandName, { code, stderr }: Ran, says: RegExp): string | undefined {
+function notRefused(name: string, { code, stderr }: Ran, says: RegExp): string | undefined {
   if (name !== "chat" && name !== "demo") return undefined;
   if (code === 0) return "did not refuse";
   return says.test(stderr) ? undefined : "refuses in other words";

@@ -31,6 +31,14 @@ export const commands = {
 } as const;
 export type CommandName = keyof typeof commands;
 
+/** Those of a row with its own ones, by the names of their files. */
+function commandsOf({ more = [] }: Row): readonly { readonly name: string; readonly words: readonly string[] }[] {
+  const all = Object.entries<readonly string[]>(commands).map(([name, words]) => ({ name, words }));
+  return [...all, ...more.map(([command], n) => ({ name: `more-${n}`, words: command.split(" ") }))];
+}
+
+const runtimes = join(import.meta.dirname, "../../scripts/runtimes");
+
 /** The most that a row may take; ms. */
 const limitMs = 240_000;
 
@@ -65,7 +73,7 @@ const canBeOthers =
 export async function runRow(
   row: Row,
   product: Product,
-): Promise<{ readonly ran: ReadonlyMap<CommandName, Ran>; readonly left: readonly string[]; readonly log: string }> {
+): Promise<{ readonly ran: ReadonlyMap<string, Ran>; readonly left: readonly string[]; readonly log: string }> {
   const place = mkdtempSync(join(tmpdir(), "row-"));
   chmodSync(place, 0o755);
   const folder = (name: string) => join(place, name);
@@ -79,8 +87,8 @@ export async function runRow(
   const timer = setTimeout(() => child.kill("SIGKILL"), limitMs);
   await once(child, "close");
   clearTimeout(timer);
-  const ran = new Map<CommandName, Ran>();
-  for (const name of Object.keys(commands) as CommandName[]) {
+  const ran = new Map<string, Ran>();
+  for (const { name } of commandsOf(row)) {
     const read = (kind: string) => {
       const file = folder(`out/${name}.${kind}`);
       return existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -111,9 +119,9 @@ function scriptOf(row: Row, { bin, agent }: Product, place: string): string {
   const variables = Object.entries(env).flatMap(([name, value]) =>
     value === undefined ? [] : [quoted(`${name}=${placed(value)}`)],
   );
-  const runtime = join(import.meta.dirname, "../../scripts/runtimes", row.runtime ?? "");
+  const runtime = row.runtime?.startsWith("$") === true ? placed(row.runtime) : join(runtimes, row.runtime ?? "");
   const node = row.runtime === undefined ? process.execPath : runtime;
-  const runs = Object.entries(commands).map(([name, words]) => {
+  const runs = commandsOf(row).map(({ name, words }) => {
     const command = `${row.under ?? ""} /usr/bin/env -i ${variables.join(" ")} ${quoted(node)} ${quoted(bin)} ${words.map(quoted).join(" ")}`;
     return `{ ${command} ${row.redirect ?? ""}; } >"$out/${name}.stdout" 2>"$out/${name}.stderr"; echo $? >"$out/${name}.code"`;
   });
@@ -122,6 +130,8 @@ function scriptOf(row: Row, { bin, agent }: Product, place: string): string {
       const [name = "", of = name] = each.split("=");
       return `${name}=${quoted(join(place, of))}`;
     }),
+    `node=${quoted(process.execPath)}`,
+    `suite=${quoted(import.meta.dirname)}`,
     hasNamespaces ? "ip link set lo up" : "",
     `of_another() { ${quoted("/usr/bin/env")} -i HOME="$1" ${quoted(process.execPath)} ${quoted(bin)} "$2" "$3"; }`,
     "set -e",

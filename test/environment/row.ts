@@ -10,8 +10,10 @@ export interface Row {
   readonly under?: string;
   /** Redirections of each command. */
   readonly redirect?: string;
-  /** What runs the package, in scripts/runtimes; this Node by default. */
+  /** What runs the package: a path in scripts/runtimes, or in the row's own folders; this Node by default. */
   readonly runtime?: string;
+  /** Commands after all others, each with what it must say on stdout. */
+  readonly more?: readonly (readonly [command: string, says: RegExp])[];
   /** Where no gateway can be: what `chat` says. Every command then ends with a sentence. The demo still works, unless `demo` says otherwise. */
   readonly refuses?: RegExp;
   readonly demo?: "refuses";

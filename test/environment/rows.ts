@@ -166,6 +166,19 @@ export const rows: Readonly<Record<string, Row>> = {
   "Node 26": { runtime: "node_modules/node-26/bin/node" },
   Bun: { runtime: "node_modules/@oven/bun-linux-x64/bin/bun" },
 
+  "programs that answer as those of macOS": {
+    runtime: "$AWAY/node",
+    env: { PATH: "$AWAY:/usr/bin:/bin" },
+    before: `sh "$suite/macos/make.sh" "$node" "$suite/../../src/ide/fixtures/fake-macos.mjs" "$away"`,
+    needs: "mount",
+    more: [
+      ["service install", /The service \(launchd\) serves on http/],
+      ["service install", /The service \(launchd\) serves on http/], // over the first one, which takes its time to end
+      ["service status", /Library\/LaunchAgents\/dev\.millrace\.gateway\.plist/],
+      ["service uninstall", /The service is removed/],
+    ],
+  },
+
   "a user without a name": { before: giveAway, under: asOther, needs: "users" },
   "a user without a name or HOME": {
     env: { HOME: undefined, MILLRACE_HOME: "$AWAY/millrace", XDG_DATA_HOME: "$AWAY/data" }, // the agent stores its sessions there
