@@ -4,6 +4,7 @@ import { diskChecks } from "./disks.ts";
 import { everydayChecks } from "./everyday.ts";
 import { fileChecks } from "./files.ts";
 import { heldFileChecks } from "./held.ts";
+import { powerShellChecks } from "./powershell.ts";
 import { endOthers, install, progress, Skip } from "./product.ts";
 
 /**
@@ -30,6 +31,7 @@ const all = {
   ...agentChecks,
   ...fileChecks,
   ...diskChecks,
+  ...powerShellChecks,
 };
 for (const [sentence, run] of Object.entries(all)) {
   if (!isChosen(sentence)) continue;
