@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
+import { bestEffort } from "../../base/async.ts";
 import { childEnvironment } from "../../base/node/child-environment.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { defineCommand } from "../command.ts";
@@ -61,12 +62,13 @@ async function openInBrowser(file: string, { platform, env }: Pick<Io, "platform
   }[platform as string] ?? ["xdg-open"];
   if (program === undefined) return;
   const own = childEnvironment("own", env, platform);
-  await new Promise<void>((resolve) => {
+  const opened = new Promise<void>((resolve, reject) => {
     const opener = spawn(program, [...args, pathToFileURL(file).href], { stdio: "ignore", detached: true, env: own });
-    opener.once("error", () => resolve());
+    opener.once("error", reject);
     opener.once("spawn", () => {
       opener.unref();
       resolve();
     });
   });
+  await bestEffort(opened);
 }

@@ -92,18 +92,16 @@ async function untilEnded(
     args: given,
     ...how
   } = startable(command, [...before, ...args], { env: whole, platform: io.platform });
-  const child = spawn(program, given, { stdio: "inherit", env: whole, ...how });
   try {
+    const child = spawn(program, given, { stdio: "inherit", env: whole, ...how }); // throws itself where the file is no program
     const [code] = (await once(child, "exit")) as [number | null];
     return code ?? exitCodes.interrupted;
   } catch (error) {
-    throw new MillraceError(
-      "invalid_request",
-      `${title} could not be started: there is no \`${command}\` on the PATH.`,
-      {
-        hint: `Install ${title} first.`,
-        cause: error,
-      },
-    );
+    const { code = "unknown" } = error as NodeJS.ErrnoException; // Node throws nothing else
+    const [why, hint] =
+      code === "ENOENT"
+        ? [`there is no \`${command}\` on the PATH.`, `Install ${title} first.`]
+        : [`the system refused \`${command}\` (${code}).`, `See whether \`${command} --version\` works.`];
+    throw new MillraceError("invalid_request", `${title} could not be started: ${why}`, { hint, cause: error });
   }
 }

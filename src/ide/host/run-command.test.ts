@@ -44,6 +44,11 @@ it("ends a program that prints without an end", async () => {
   expect(await node(endless)).toEqual({ ok: false, why: expect.stringContaining("printed more than anyone can use") });
 });
 
+it("says that a program could not be run where the system throws instead of telling", async () => {
+  const answer = await run("true", ["x".repeat(4_000_000)], { limitMs: 100_000 }, never);
+  expect(answer).toEqual({ ok: false, why: "true could not be run" });
+});
+
 it("says which program is not there", async () => {
   const answer = await run("no-such-program", [], { limitMs: 100_000 }, never);
   expect(answer).toEqual({ ok: false, why: "no-such-program is not on this system's PATH" });

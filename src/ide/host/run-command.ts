@@ -31,20 +31,20 @@ export function commandRunner(environment: Readonly<Record<string, string | unde
   return (program, args, options, signal) =>
     new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      execFile(
-        program,
-        [...args],
-        {
-          env: { ...environment, ...options.environment },
-          timeout: options.limitMs,
-          killSignal: "SIGKILL",
-          maxBuffer: maxOutputBytes,
-          windowsHide: true,
-          shell: false,
-          encoding: "utf8",
-          signal,
-        },
-        (error, stdout, stderr) => {
+      const fail = (error: Parameters<typeof whyNot>[1]) =>
+        resolve({ ok: false, why: whyNot(program, error, options.limitMs) });
+      const settings = {
+        env: { ...environment, ...options.environment },
+        timeout: options.limitMs,
+        killSignal: "SIGKILL",
+        maxBuffer: maxOutputBytes,
+        windowsHide: true,
+        shell: false,
+        encoding: "utf8",
+        signal,
+      } as const;
+      try {
+        execFile(program, [...args], settings, (error, stdout, stderr) => {
           if (signal.aborted) {
             reject(signal.reason as Error); // passed on as the aborter gave it
           } else if (error === null) {
@@ -52,11 +52,11 @@ export function commandRunner(environment: Readonly<Record<string, string | unde
           } else if (typeof error.code === "number") {
             const said = options.withStderr === true ? { stderr } : {};
             resolve({ ok: true, value: { stdout, exitCode: error.code, ...said } });
-          } else {
-            resolve({ ok: false, why: whyNot(program, error, options.limitMs) });
-          }
-        },
-      ).stdin?.end();
+          } else fail(error);
+        }).stdin?.end();
+      } catch (error) {
+        fail(error as NodeJS.ErrnoException); // Node throws what is wrong with the file itself, as a system without a right to it does
+      }
     });
 }
 
