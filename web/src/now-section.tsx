@@ -60,7 +60,7 @@ function PlanRate(props: {
   return (
     <p class="small muted plan-rate">
       {known.length > 0 &&
-        `These turns cost ${known.length < costs.length ? "at least " : "about "}${count(cost)} credits by the price list. `}
+        `These turns cost ${known.length < costs.length ? "at least " : "about "}${count(cost)} ${cost === 1 ? "credit" : "credits"} by the price list. `}
       {moving.map(({ name, moved = 0, verdict }) => (
         <Fragment key={name}>
           {`${name}: `}
