@@ -160,7 +160,7 @@ function refuseElsewhere(url: string, env: Readonly<Record<string, string | unde
   const found = claudeElsewhere(url, { env, folder: process.cwd() });
   if (found === undefined) return;
   throw new MillraceError("invalid_request", `Claude Code gets no key here: ${found} leads it to another server.`, {
-    hint: "`millrace run claude-code` starts it on this gateway, whatever the project's settings say.",
+    hint: "`millrace run claude-code` always asks this gateway, also in this project.",
   });
 }
 

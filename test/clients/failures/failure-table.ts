@@ -26,7 +26,7 @@ export function failureTable(
   return [line(head), line(head.map(() => "---")), ...body.map(line), ...notes(asked)].join("\n");
 }
 
-/** A client's row of a table, whatever its version; undefined where there is none, or where the columns are others. */
+/** A client's row of a table, of any version; undefined if there is none, or if the table has other columns. */
 function rowOf(table: string, { name, surface }: ClientCase): readonly string[] | undefined {
   const cells = cellsOf(table);
   const [head] = cells.filter(([first]) => first === "client");
