@@ -138,6 +138,16 @@ describe("Continuity", () => {
     expect(continuity.choose(next)).toMatchObject({ type: "rebuild", reason: "busy" });
   });
 
+  it("archives a prompt that waits for results which do not come in time; no other part ends it", async () => {
+    const { continuity, clock, archived } = fakeContinuity();
+    continuity.keep(asker({}), id(1), { text: "", calls: [], waits: true });
+    await clock.advance(idleMs * 0.9);
+    expect(archived).toEqual([]);
+    await clock.advance(idleMs * 0.2);
+    expect(archived).toEqual([id(1)]);
+    await continuity.close();
+  });
+
   it("archives trajectories that were not continued in time, and the rest when it closes", async () => {
     const { continuity, clock, archived } = fakeContinuity();
     continuity.keep(asker({}), id(1), said("Hi."));

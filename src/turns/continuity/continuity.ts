@@ -25,7 +25,7 @@ import { heldPart, historyAfter, type VisibleAnswer, visibleAnswer } from "./vis
 
 export interface ContinuityOptions {
   readonly clock: Clock;
-  /** How long a trajectory is kept for the next turn of its conversation; ms. */
+  /** How long a trajectory is kept for the next turn of its conversation, and a prompt waits for the results of its calls; ms. */
   readonly idleMs: number;
   /** How many are kept at most. */
   readonly limit?: number;
@@ -126,7 +126,7 @@ export class Continuity {
   async #sweep(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      await bestEffort(this.#options.clock.sleep(Math.max(1_000, this.#options.idleMs / 4), signal));
+      await bestEffort(this.#options.clock.sleep(Math.max(1_000, this.#options.idleMs / 20), signal));
       if (!signal.aborted) this.#expire();
     }
   }
