@@ -35,7 +35,7 @@ interface HeldTrajectory {
   ended: "no" | "finished" | "otherwise";
   /** The caller has received the end event, and owns a trajectory that is kept. */
   handedOver?: boolean;
-  /** The caller never received the id, so the trajectory cannot be resumed. */
+  /** The turn was stopped before the caller could store the id, so the trajectory cannot be resumed. */
   unannounced?: boolean;
   /** The caller asked for more after the end: it has stored that. */
   passed?: boolean;
@@ -199,8 +199,7 @@ async function begin(
   };
   const cascadeId = await current.twice(start, signal, makePanelAnew);
   held.cascadeId = cascadeId;
-  if (signal.aborted) held.unannounced = true;
-  signal.throwIfAborted();
+  if (signal.aborted) held.unannounced = true; // `started` is given all the same: the trajectory is noted before it is archived
   return { cascadeId, fromStep: 0 };
 }
 
