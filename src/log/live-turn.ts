@@ -15,8 +15,8 @@ import {
   type TurnEventBody,
 } from "./event.ts";
 import { LiveEvents } from "./live-events.ts";
-import type { RowWriter } from "./row-writer.ts";
 import { notStored, pastTheEnd, type Row } from "./rows.ts";
+import { type NewEvents, type StorePlace, sealedAppend } from "./sealed-append.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import {
   type AppendOutcome,
@@ -35,8 +35,8 @@ export interface LiveTurnOptions {
   readonly row: Row;
   /** Who may read it: what opens the row. */
   readonly sealer: Sealer;
-  /** Appends to the store; undefined where the store does not have the turn. */
-  readonly writer: RowWriter | undefined;
+  /** Undefined where the store does not have the turn. */
+  readonly place: StorePlace | undefined;
   readonly retention: Retention;
   /** Called when the store did not take an append: from then on memory alone has the turn. */
   readonly onUnstored: (error: MillraceError) => void;
@@ -65,17 +65,19 @@ export class LiveTurn implements LogWriter {
   #storedSeq: number;
   /** Number of the last event that was handed to the store: a reader of the store may have it before the store has answered. */
   #handedSeq: number;
+  #tag: Uint8Array | undefined;
   #forgotten = false;
   #isOutline = false;
   #lost: "fenced" | "removed" | undefined;
   #failure: { readonly error: unknown } | undefined;
 
   constructor({ record, ...options }: LiveTurnOptions) {
-    const { row, sealer, writer } = options;
+    const { row, sealer, place } = options;
     this.#options = options;
-    this.#record = { ...record, degraded: writer === undefined };
+    this.#record = { ...record, degraded: place === undefined };
     this.#storedSeq = seqOf(record.lastEventId);
     this.#handedSeq = this.#storedSeq;
+    this.#tag = place?.tag;
     this.#events = new LiveEvents(this.#storedSeq);
     this.#opensWithoutKey = sealer.open(row, {}) !== undefined;
   }
@@ -107,7 +109,7 @@ export class LiveTurn implements LogWriter {
 
   /** Whether the store has a part of it. */
   get isKnown(): boolean {
-    return this.#options.writer !== undefined && !this.#forgotten;
+    return this.#options.place !== undefined && !this.#forgotten;
   }
 
   /** Whether another process would find that it was never prompted, although memory goes on with it. */
@@ -158,16 +160,16 @@ export class LiveTurn implements LogWriter {
     this.#cancel.resolve(this.#record.cancelRequested ?? by);
   }
 
-  /** As `LogWriter.append`. */
+  /** As `LogWriter.append`. Appends are stored in the order of the calls. */
   async append(bodies: readonly TurnEventBody[], atMs: number): Promise<AppendOutcome> {
     if (this.#lost !== undefined) return this.#lost;
     if (this.#record.ended) return "ended";
-    const { writer } = this.#options;
+    if (bodies.length === 0) return "appended";
+    const { place, retention } = this.#options;
     const outline = this.#outlineWith(bodies, atMs);
-    if (writer !== undefined && !this.isDegraded) {
-      this.#handedSeq += bodies.length;
+    if (place !== undefined && !this.isDegraded) {
       try {
-        const appended = await writer.append(bodies, atMs, outline);
+        const appended = await this.#commit(place, { bodies, atMs, outline, expiresAtMs: atMs + retention.keptMs });
         if (appended === "appended") this.#storedSeq += bodies.length;
         else if (!this.isDegraded) {
           // an append before it may have failed meanwhile
@@ -185,6 +187,18 @@ export class LiveTurn implements LogWriter {
     }
     this.#show(bodies, atMs);
     return "appended";
+  }
+
+  /** An append that throws `degraded` is the last: nobody knows what was stored. */
+  async #commit({ rows, box, tag }: StorePlace, events: NewEvents): Promise<AppendOutcome> {
+    const { epoch } = this.#options.row;
+    const sealed = sealedAppend(this.#options, { box, tag: this.#tag ?? tag }, this.#handedSeq, events);
+    this.#tag = sealed.tag;
+    this.#handedSeq += events.bodies.length;
+    const outcome = await rows.commit([sealed.op], sealed.flush);
+    if (outcome.type === "done") return "appended";
+    if (outcome.by?.kind !== "turn") return "removed";
+    return outcome.by.epoch === epoch && !outcome.by.open ? "ended" : "fenced";
   }
 
   /** Holds what the store had of it when it was claimed. Of a turn that its client sealed, observers find it only here. */
@@ -294,7 +308,6 @@ export class LiveTurn implements LogWriter {
   }
 
   #show(bodies: readonly TurnEventBody[], atMs: number): void {
-    if (bodies.length === 0) return;
     this.#events.push(bodies, atMs);
     this.#events.dropCold(this.#storedSeq);
     const last = bodies.at(-1);

@@ -6,10 +6,9 @@ import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf } from "./event.ts";
 import { followLease, leases, renewLease } from "./lease.ts";
-import { LiveTurn } from "./live-turn.ts";
+import { LiveTurn, type LiveTurnOptions } from "./live-turn.ts";
 import { type CancelFollower, LiveTurns } from "./live-turns.ts";
-import type { RowWriter } from "./row-writer.ts";
-import { notStored, type Row, type Rows, type RowsAbilities, unknownTurn } from "./rows.ts";
+import { notStored, type Rows, type RowsAbilities, unknownTurn } from "./rows.ts";
 import { encodeKey, keyBytes } from "./sealing/keys.ts";
 import { Sealer } from "./sealing/sealer.ts";
 import { openSqliteRows } from "./sqlite.ts";
@@ -125,7 +124,7 @@ export class Live implements LiveLog {
         : undefined;
     if (created !== undefined) {
       if ("held" in created) return { record: this.#turns.newest(created.held), writer: undefined };
-      return { record: created.record, writer: this.#add(created, created.writer, this.#health.store.sealer) };
+      return { record: created.record, writer: this.#add(created, this.#health.store.sealer) };
     }
     const why = this.#health.degradedBy;
     // another gateway may go on with a turn of which it is not known whether it was stored
@@ -139,7 +138,7 @@ export class Live implements LiveLog {
     const claimed = await turns.claim(turnId, owner, from);
     if (claimed === undefined) return undefined;
     this.#turns.get(turnId)?.lose("fenced");
-    const writer = this.#add(claimed, claimed.writer, sealer);
+    const writer = this.#add(claimed, sealer);
     const readAll = async () => {
       const events = await turns.readAll(turnId, seqOf(claimed.record.lastEventId));
       writer.recall(events);
@@ -290,7 +289,7 @@ export class Live implements LiveLog {
     const outcome = await streams.admit(stream, message, begun && { turnId: begun.record.turnId, ...insert });
     if (outcome !== "admitted") return { outcome };
     if (begun === undefined) return { outcome, turn: undefined };
-    const live = this.#add(begun, stream.degraded ? undefined : begun.writer, sealer);
+    const live = this.#add(stream.degraded ? { ...begun, place: undefined } : begun, sealer);
     return { outcome, turn: { record: { ...begun.record, degraded: stream.degraded }, writer: live } };
   }
 
@@ -376,7 +375,7 @@ export class Live implements LiveLog {
   async #beginInMemory(turn: NewTurn, owner: string, clientKey: Secret | undefined) {
     const { turns, sealer } = await this.#memoryStore();
     const begun = turns.begin(turn, owner, clientKey);
-    return { record: { ...begun.record, degraded: true }, writer: this.#add(begun, undefined, sealer) };
+    return { record: { ...begun.record, degraded: true }, writer: this.#add({ ...begun, place: undefined }, sealer) };
   }
 
   /** A page of memory where memory has it, else of the store. */
@@ -400,17 +399,13 @@ export class Live implements LiveLog {
     }
   }
 
-  #add(
-    { record, row }: { readonly record: TurnRecord; readonly row: Row },
-    writer: RowWriter | undefined,
-    sealer: Sealer,
-  ): LiveTurn {
+  #add({ record, row, place }: Pick<LiveTurnOptions, "record" | "row" | "place">, sealer: Sealer): LiveTurn {
     const { turnId } = record;
     const live: LiveTurn = new LiveTurn({
       record,
       row,
       sealer,
-      writer,
+      place,
       retention: this.#retention,
       onUnstored: (error) => this.#health.degrade(error),
       onEnded: () => this.#turns.keepEnded(live),

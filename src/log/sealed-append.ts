@@ -1,8 +1,6 @@
-import type { TurnId } from "../base/ids.ts";
 import { isTerminal, type OutlinedEvent, type TurnEventBody } from "./event.ts";
-import type { Row, Rows } from "./rows.ts";
+import type { Op, Row, Rows } from "./rows.ts";
 import { type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
-import type { AppendOutcome, Retention } from "./store.ts";
 
 /** The content of an entry of a turn. `atMs` is epoch ms. */
 export interface StoredEvent {
@@ -10,66 +8,50 @@ export interface StoredEvent {
   readonly body: TurnEventBody;
 }
 
-interface WriterParts {
+/** Where a store has a turn, and what seals its entries. */
+export interface StorePlace {
   readonly rows: Rows;
-  readonly sealer: Sealer;
-  readonly retention: Retention;
-  readonly row: Row;
   readonly box: RowBox;
+  /** The tag of the last entry: the next one is chained to it. */
+  readonly tag: Uint8Array;
 }
 
-/** Seals events and appends them under one claim. An append that throws `degraded` is the last: nobody knows what was stored. */
-export class RowWriter {
-  readonly #parts: WriterParts;
-  #last: number;
-  #tag: Uint8Array;
+/** Events that are appended at one time. */
+export interface NewEvents {
+  readonly bodies: readonly TurnEventBody[];
+  readonly atMs: number;
+  /** The answer in short with these events: it goes into the row of a turn that ends. */
+  readonly outline: readonly OutlinedEvent[];
+  /** When a turn that ends now expires, epoch ms. */
+  readonly expiresAtMs: number;
+}
 
-  constructor(parts: WriterParts, tag: Uint8Array) {
-    this.#parts = parts;
-    this.#last = parts.row.last;
-    this.#tag = tag;
-  }
-
-  get turnId(): TurnId {
-    return this.#parts.row.id as TurnId; // the row of a turn
-  }
-
-  get epoch(): number {
-    return this.#parts.row.epoch;
-  }
-
-  /** As `LogWriter.append`. Appends are stored in the order of the calls. `outline`: that of a turn that ends now, for its row. */
-  async append(
-    bodies: readonly TurnEventBody[],
-    atMs: number,
-    outline: readonly OutlinedEvent[],
-  ): Promise<AppendOutcome> {
-    if (bodies.length === 0) return "appended";
-    const { rows, sealer, retention, row, box } = this.#parts;
-    const { id, epoch } = row;
-    const guard = { epoch, last: this.#last, open: true };
-    const entries = bodies.map((body) => {
-      this.#last += 1;
-      const entry = box.sealEntry(this.#last, JSON.stringify({ atMs, body } satisfies StoredEvent), this.#tag);
-      this.#tag = tagOf(entry);
-      return entry;
-    });
-    const last = bodies.at(-1);
-    const ends = last !== undefined && isTerminal(last);
-    if (bodies.slice(0, -1).some(isTerminal)) throw new RangeError("nothing may follow a terminal event");
-    const expiresAtMs = ends ? atMs + retention.keptMs : undefined;
-    const proof = sealer.prove({ ...row, last: this.#last, open: !ends, expiresAtMs });
-    const key = ends ? sealer.closedKey(row) : undefined;
-    const end = ends && {
-      outcome: last.type,
-      ...(key === undefined ? {} : { key }),
-      outline: sealer.sealLabel(id, "outline", JSON.stringify(outline)),
-    };
-    const set = end === false || expiresAtMs === undefined ? { proof } : { proof, open: false, expiresAtMs, meta: end };
-    const flush = ends || bodies.some(({ type }) => type === "started");
-    const outcome = await rows.commit([{ type: "update", id, guard, set, entries }], flush);
-    if (outcome.type === "done") return "appended";
-    if (outcome.by?.kind !== "turn") return "removed";
-    return outcome.by.epoch === epoch && !outcome.by.open ? "ended" : "fenced";
-  }
+/**
+ * The operation that appends events after entry number `last` of a row, under the claim that the row shows; the tag of their last entry; and
+ * whether they must be on the disk. Pure, but for the nonces.
+ */
+export function sealedAppend(
+  { row, sealer }: { readonly row: Row; readonly sealer: Sealer },
+  { box, tag: before }: Omit<StorePlace, "rows">,
+  last: number,
+  { bodies, atMs, outline, expiresAtMs: endsAtMs }: NewEvents,
+): { readonly op: Op; readonly tag: Uint8Array; readonly flush: boolean } {
+  const { id, epoch } = row;
+  let tag = before;
+  const entries = bodies.map((body, index) => {
+    const entry = box.sealEntry(last + index + 1, JSON.stringify({ atMs, body } satisfies StoredEvent), tag);
+    tag = tagOf(entry);
+    return entry;
+  });
+  const end = bodies.find(isTerminal);
+  const expiresAtMs = end === undefined ? undefined : endsAtMs;
+  const proof = sealer.prove({ ...row, last: last + bodies.length, open: end === undefined, expiresAtMs });
+  const key = end === undefined ? undefined : sealer.closedKey(row);
+  const meta = {
+    ...(end !== undefined && { outcome: end.type, outline: sealer.sealLabel(id, "outline", JSON.stringify(outline)) }),
+    ...(key !== undefined && { key }),
+  };
+  const set = expiresAtMs === undefined ? { proof } : { proof, open: false, expiresAtMs, meta };
+  const op = { type: "update", id, guard: { epoch, last, open: true }, set, entries } as const;
+  return { op, tag, flush: end !== undefined || bodies.some(({ type }) => type === "started") };
 }

@@ -5,7 +5,6 @@ import { ownTurn, unhurried } from "../base/node/unhurried.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, eventIdOf, type OutlinedEvent, type TurnEvent } from "./event.ts";
 import { messageTo } from "./lease.ts";
-import { RowWriter, type StoredEvent } from "./row-writer.ts";
 import {
   damagedLog,
   expiredTurn,
@@ -17,7 +16,8 @@ import {
   unknownTurn,
   untilRow,
 } from "./rows.ts";
-import { type Access, noTag, type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
+import type { StoredEvent } from "./sealed-append.ts";
+import { type Access, noTag, type Sealer, tagOf } from "./sealing/sealer.ts";
 import {
   type CreateOptions,
   type NewTurn,
@@ -111,7 +111,7 @@ export class TurnLog {
     return {
       row,
       record: this.#recordOf({ ...turn, messageCount: turn.request.messages.length }, row),
-      writer: this.#writerOf(row, box, noTag),
+      place: { rows: this.#rows, box, tag: noTag },
       insert: { type: "insert", row, head: box.sealText("head", text) } satisfies Op,
     };
   }
@@ -161,8 +161,8 @@ export class TurnLog {
       const [entry] = last === 0 ? [] : await this.#rows.entries(turnId, last - 1, { count: 1, bytes: 1 });
       const turn = decodeTurn(box.openText("head", headOf(row)));
       const record = this.#recordOf({ ...turn, messageCount: turn.request.messages.length }, { ...claimed, meta });
-      const writer = this.#writerOf(claimed, box, entry === undefined ? noTag : tagOf(entry.bytes));
-      return { row: claimed, record, writer };
+      const place = { rows: this.#rows, box, tag: entry === undefined ? noTag : tagOf(entry.bytes) };
+      return { row: claimed, record, place };
     }
   }
 
@@ -177,7 +177,7 @@ export class TurnLog {
     let tag = afterSeq === 0 ? noTag : undefined;
     const events = entries.map((entry, index): TurnEvent => {
       if (entry.seq !== afterSeq + index + 1) throw damagedLog();
-      const { atMs, body } = JSON.parse(box.openEntry(entry, tag)) as StoredEvent; // written by RowWriter
+      const { atMs, body } = JSON.parse(box.openEntry(entry, tag)) as StoredEvent; // written by sealedAppend
       tag = tagOf(entry.bytes);
       return { ...body, eventId: eventIdOf(entry.seq), atMs };
     });
@@ -364,10 +364,6 @@ export class TurnLog {
     return `${name}:${this.#sealer.digest(name, ...values)}`;
   }
 
-  #writerOf(row: Row, box: RowBox, tag: Uint8Array): RowWriter {
-    return new RowWriter({ rows: this.#rows, sealer: this.#sealer, retention: this.#retention, row, box }, tag);
-  }
-
   /** The row of a turn that may be used. Throws when it is unknown, `expired` or damaged. */
   async #row(turnId: TurnId, access?: Access): Promise<Row> {
     const row = await this.#rows.get(turnId);
@@ -426,7 +422,7 @@ export class TurnLog {
 
   #recordOf<Facts extends LabelFacts>(facts: Facts, row: Row): Facts & TurnLabel {
     const text = row.open ? undefined : this.#sealer.openLabel(row, "outline");
-    const outline = text === undefined ? undefined : (JSON.parse(text) as readonly OutlinedEvent[]); // written by RowWriter
+    const outline = text === undefined ? undefined : (JSON.parse(text) as readonly OutlinedEvent[]); // written by sealedAppend
     return recordOf(facts, row, outline, this.#clock.now(), this.#retention);
   }
 

@@ -253,8 +253,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G12: an expired stream is begun again",
-    file: "src/log/turn-log.ts",
-    in: "TurnLog.#bury",
+    file: "src/log/medium.ts",
+    in: "Medium.#bury",
     code: '[{ type: "remove", id, guard: { epoch } }, insert]',
     becomes: "[]",
     tests: [...log, ...streams],
@@ -429,8 +429,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G12: an answer is kept too long",
-    file: "src/log/row-writer.ts",
-    in: "RowWriter.append",
+    file: "src/log/sealed-append.ts",
+    in: "sealedAppend",
     code: "atMs + retention.keptMs",
     becomes: "atMs + retention.keptMs * 2",
     tests: ["src/log/retention.test.ts", ...log],
