@@ -1,6 +1,7 @@
 import { isTerminal, type OutlinedEvent, type TurnEventBody } from "./event.ts";
-import type { Op, Row, Rows } from "./rows.ts";
-import { type RowBox, type Sealer, tagOf } from "./sealing/sealer.ts";
+import type { Medium } from "./medium.ts";
+import type { Op, Row } from "./rows.ts";
+import { type RowBox, tagOf } from "./sealing/sealer.ts";
 
 /** The content of an entry of a turn. `atMs` is epoch ms. */
 export interface StoredEvent {
@@ -8,9 +9,8 @@ export interface StoredEvent {
   readonly body: TurnEventBody;
 }
 
-/** Where a store has a turn, and what seals its entries. */
-export interface StorePlace {
-  readonly rows: Rows;
+/** What seals the entries of a turn. */
+export interface EntryChain {
   readonly box: RowBox;
   /** The tag of the last entry: the next one is chained to it. */
   readonly tag: Uint8Array;
@@ -22,8 +22,6 @@ export interface NewEvents {
   readonly atMs: number;
   /** The answer in short with these events: it goes into the row of a turn that ends. */
   readonly outline: readonly OutlinedEvent[];
-  /** When a turn that ends now expires, epoch ms. */
-  readonly expiresAtMs: number;
 }
 
 /**
@@ -31,10 +29,10 @@ export interface NewEvents {
  * whether they must be on the disk. Pure, but for the nonces.
  */
 export function sealedAppend(
-  { row, sealer }: { readonly row: Row; readonly sealer: Sealer },
-  { box, tag: before }: Omit<StorePlace, "rows">,
+  { row, medium: { sealer, retention } }: { readonly row: Row; readonly medium: Medium },
+  { box, tag: before }: EntryChain,
   last: number,
-  { bodies, atMs, outline, expiresAtMs: endsAtMs }: NewEvents,
+  { bodies, atMs, outline }: NewEvents,
 ): { readonly op: Op; readonly tag: Uint8Array; readonly flush: boolean } {
   const { id, epoch } = row;
   let tag = before;
@@ -44,7 +42,7 @@ export function sealedAppend(
     return entry;
   });
   const end = bodies.find(isTerminal);
-  const expiresAtMs = end === undefined ? undefined : endsAtMs;
+  const expiresAtMs = end === undefined ? undefined : atMs + retention.keptMs;
   const proof = sealer.prove({ ...row, last: last + bodies.length, open: end === undefined, expiresAtMs });
   const key = end === undefined ? undefined : sealer.closedKey(row);
   const meta = {
