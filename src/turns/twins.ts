@@ -90,7 +90,7 @@ interface Start {
 }
 
 /** A request's place among its repetitions. */
-export interface StartPlace {
+interface StartPlace {
   /** The same request, without a key, that began before it and has no turn yet. */
   readonly earlier: readonly Start[];
   /** Reports that the request has its turn, or has failed. */
