@@ -326,9 +326,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: a reader that left half-way counts as one that has it all",
     file: "src/turns/read.ts",
-    in: "TurnAccess.open",
+    in: "openReads",
     code: "leave();",
-    becomes: "await this.#store.noteDelivered(turnId); $&",
+    becomes: "await store.noteDelivered(turnId); $&",
     tests: turns,
   },
   {
