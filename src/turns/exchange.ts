@@ -4,7 +4,7 @@ import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
 import type { TerminalEvent } from "../log/event.ts";
-import { type Conversation, isContinued } from "./continuity/continuity.ts";
+import { type Conversation, isContinued } from "./continuity/conversation.ts";
 import { PlainAnswer, through } from "./event-stage.ts";
 import type { AnswerPlan } from "./tools/answer-plan.ts";
 import { type AnswerVerdict, type ArrivedAnswer, judge } from "./tools/judge.ts";

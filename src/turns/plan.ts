@@ -1,7 +1,8 @@
 import type { Backend, Prompt, RunOptions } from "../backends/backend.ts";
 import type { CascadeId, ModelUid, TurnId } from "../base/ids.ts";
 import type { NewTurn } from "../log/store.ts";
-import { type Continuity, Conversation } from "./continuity/continuity.ts";
+import type { Continuity } from "./continuity/continuity.ts";
+import { Conversation } from "./continuity/conversation.ts";
 import { heldPart } from "./continuity/visible-history.ts";
 import type { EventStage } from "./event-stage.ts";
 import { type Exchange, type ExchangeOptions, exchange, type ResumePlace } from "./exchange.ts";

@@ -7,7 +7,8 @@ import { openMemoryLog } from "../../log/memory-log.fake.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { newTurn } from "../../log/turn.fake.ts";
 import { assistant, bash, fakeRequest, readFile, system, toolResult, user } from "../prompt/request.fake.ts";
-import { Continuity, openRecall } from "./continuity.ts";
+import { Continuity } from "./continuity.ts";
+import { openRecall } from "./recall.ts";
 import type { VisibleAnswer } from "./visible-history.ts";
 
 const idleMs = 60_000;
