@@ -158,7 +158,7 @@ export const mutants: readonly Mutant[] = [
     name: "G7: a trajectory is not archived at the end of its turn",
     file: "src/backends/cascade/run.ts",
     in: "cleanUp",
-    code: "bestEffort(server.archive(cascadeId, limit), options.onLeft)",
+    code: "bestEffort(server.archive(cascadeId, limit), () => options.onLeft?.(cascadeId))",
     becomes: "Promise.resolve()",
     tests: ["src/backends/backend.test.ts"],
   },

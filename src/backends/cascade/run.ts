@@ -274,7 +274,7 @@ async function cleanUp(
   const limit = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
   const archive = async () => {
     await held.lookLate?.();
-    await bestEffort(server.archive(cascadeId, limit), options.onLeft);
+    await bestEffort(server.archive(cascadeId, limit), () => options.onLeft?.(cascadeId));
   };
   const stop = () => bestEffort(server.cancel(cascadeId, limit)).then(archive);
   held.cleaning = prompted && ended !== "finished" ? stop() : archive();
