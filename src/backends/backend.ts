@@ -133,7 +133,7 @@ export interface RunOptions {
   /** Called when the prompt is sent or followed: whether its answer ends with this process, so that no later one can continue the turn. */
   readonly onEndsWithGateway?: (ends: boolean) => void;
   /** Called when the clean-up at the end failed: the conversation is still there, and `archive` must be called for it later. */
-  readonly onLeft?: () => void;
+  readonly onLeft?: (cascadeId: CascadeId) => void;
   /** Called after the end when the upstream wrote more text of the answer since: that part is lost. */
   readonly onTailLost?: () => void;
 }

@@ -208,7 +208,8 @@ export function isCutShort([first]: readonly OutlinedEvent[]): boolean {
   return first !== undefined && seqOf(first.eventId) > 1;
 }
 
-function ideToolsOf({ ideTools }: { readonly ideTools?: IdeToolNames }): { readonly ideTools?: IdeToolNames } {
+/** The member of an end where the IDE's agent looked something up. */
+export function ideToolsOf({ ideTools }: { readonly ideTools?: IdeToolNames }): { readonly ideTools?: IdeToolNames } {
   return ideTools === undefined ? {} : { ideTools };
 }
 

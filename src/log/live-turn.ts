@@ -15,14 +15,13 @@ import {
   type TurnEventBody,
 } from "./event.ts";
 import { LiveEvents } from "./live-events.ts";
-import type { RowWriter } from "./row-writer.ts";
+import type { Medium } from "./medium.ts";
 import { notStored, pastTheEnd, type Row } from "./rows.ts";
-import type { Sealer } from "./sealing/sealer.ts";
+import { type EntryChain, type NewEvents, sealedAppend } from "./sealed-append.ts";
 import {
   type AppendOutcome,
   type LogWriter,
   type NewTurn,
-  type Retention,
   type TurnFilter,
   type TurnLookup,
   type TurnRecord,
@@ -33,11 +32,10 @@ import { labelOf, withoutRequest } from "./turn-row.ts";
 export interface LiveTurnOptions {
   readonly record: TurnRecord;
   readonly row: Row;
-  /** Who may read it: what opens the row. */
-  readonly sealer: Sealer;
-  /** Appends to the store; undefined where the store does not have the turn. */
-  readonly writer: RowWriter | undefined;
-  readonly retention: Retention;
+  /** Where it is stored; where it is not, what opens the row all the same: that says who may read it. */
+  readonly medium: Medium;
+  /** Undefined where the store does not have the turn. */
+  readonly chain: EntryChain | undefined;
   /** Called when the store did not take an append: from then on memory alone has the turn. */
   readonly onUnstored: (error: MillraceError) => void;
   /** Called when the turn has ended. */
@@ -65,19 +63,21 @@ export class LiveTurn implements LogWriter {
   #storedSeq: number;
   /** Number of the last event that was handed to the store: a reader of the store may have it before the store has answered. */
   #handedSeq: number;
+  #chain: EntryChain | undefined;
   #forgotten = false;
   #isOutline = false;
   #lost: "fenced" | "removed" | undefined;
   #failure: { readonly error: unknown } | undefined;
 
   constructor({ record, ...options }: LiveTurnOptions) {
-    const { row, sealer, writer } = options;
+    const { row, medium, chain } = options;
     this.#options = options;
-    this.#record = { ...record, degraded: writer === undefined };
+    this.#record = { ...record, degraded: chain === undefined };
     this.#storedSeq = seqOf(record.lastEventId);
     this.#handedSeq = this.#storedSeq;
+    this.#chain = chain;
     this.#events = new LiveEvents(this.#storedSeq);
-    this.#opensWithoutKey = sealer.open(row, {}) !== undefined;
+    this.#opensWithoutKey = medium.sealer.open(row, {}) !== undefined;
   }
 
   get turnId(): TurnId {
@@ -107,7 +107,7 @@ export class LiveTurn implements LogWriter {
 
   /** Whether the store has a part of it. */
   get isKnown(): boolean {
-    return this.#options.writer !== undefined && !this.#forgotten;
+    return this.#chain !== undefined && !this.#forgotten;
   }
 
   /** Whether another process would find that it was never prompted, although memory goes on with it. */
@@ -158,16 +158,15 @@ export class LiveTurn implements LogWriter {
     this.#cancel.resolve(this.#record.cancelRequested ?? by);
   }
 
-  /** As `LogWriter.append`. */
+  /** As `LogWriter.append`. Appends are stored in the order of the calls. */
   async append(bodies: readonly TurnEventBody[], atMs: number): Promise<AppendOutcome> {
     if (this.#lost !== undefined) return this.#lost;
     if (this.#record.ended) return "ended";
-    const { writer } = this.#options;
+    if (bodies.length === 0) return "appended";
     const outline = this.#outlineWith(bodies, atMs);
-    if (writer !== undefined && !this.isDegraded) {
-      this.#handedSeq += bodies.length;
+    if (this.#chain !== undefined && !this.isDegraded) {
       try {
-        const appended = await writer.append(bodies, atMs, outline);
+        const appended = await this.#commit(this.#chain, { bodies, atMs, outline });
         if (appended === "appended") this.#storedSeq += bodies.length;
         else if (!this.isDegraded) {
           // an append before it may have failed meanwhile
@@ -185,6 +184,18 @@ export class LiveTurn implements LogWriter {
     }
     this.#show(bodies, atMs);
     return "appended";
+  }
+
+  /** An append that throws `degraded` is the last: nobody knows what was stored. */
+  async #commit(chain: EntryChain, events: NewEvents): Promise<AppendOutcome> {
+    const { medium, row } = this.#options;
+    const { op, tag, flush } = sealedAppend(this.#options, chain, this.#handedSeq, events);
+    this.#chain = { ...chain, tag };
+    this.#handedSeq += events.bodies.length;
+    const outcome = await medium.rows.commit([op], flush);
+    if (outcome.type === "done") return "appended";
+    if (outcome.by?.kind !== "turn") return "removed";
+    return outcome.by.epoch === row.epoch && !outcome.by.open ? "ended" : "fenced";
   }
 
   /** Holds what the store had of it when it was claimed. Of a turn that its client sealed, observers find it only here. */
@@ -228,8 +239,8 @@ export class LiveTurn implements LogWriter {
   opensTo(clientKey: Secret | undefined): boolean {
     if (clientKey === undefined) return this.#opensWithoutKey;
     if (this.#opening.has(clientKey)) return true;
-    const { sealer, row } = this.#options;
-    if (sealer.open(row, { clientKey }) === undefined) return false;
+    const { medium, row } = this.#options;
+    if (medium.sealer.open(row, { clientKey }) === undefined) return false;
     this.#opening.add(clientKey);
     return true;
   }
@@ -294,13 +305,12 @@ export class LiveTurn implements LogWriter {
   }
 
   #show(bodies: readonly TurnEventBody[], atMs: number): void {
-    if (bodies.length === 0) return;
     this.#events.push(bodies, atMs);
     this.#events.dropCold(this.#storedSeq);
     const last = bodies.at(-1);
     const lastEventId = eventIdOf(this.lastSeq);
     if (last !== undefined && isTerminal(last)) {
-      const expiresAtMs = atMs + this.#options.retention.keptMs;
+      const expiresAtMs = atMs + this.#options.medium.retention.keptMs;
       const outline = this.#outline;
       this.#record = { ...this.#record, lastEventId, ended: true, outcome: last.type, outline, expiresAtMs };
       this.#over.resolve();

@@ -6,12 +6,11 @@ import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import { type CancelledBy, type OutlinedEvent, outlineEvent, seqOf } from "./event.ts";
 import { followLease, leases, renewLease } from "./lease.ts";
-import { LiveTurn } from "./live-turn.ts";
+import { LiveTurn, type LiveTurnOptions } from "./live-turn.ts";
 import { type CancelFollower, LiveTurns } from "./live-turns.ts";
-import type { RowWriter } from "./row-writer.ts";
-import { notStored, type Row, type Rows, type RowsAbilities, unknownTurn } from "./rows.ts";
+import { Medium } from "./medium.ts";
+import { notStored, type Rows, type RowsAbilities, unknownTurn } from "./rows.ts";
 import { encodeKey, keyBytes } from "./sealing/keys.ts";
-import { Sealer } from "./sealing/sealer.ts";
 import { openSqliteRows } from "./sqlite.ts";
 import {
   type AttachedStream,
@@ -35,6 +34,7 @@ import { type LogOptions, StoreHealth } from "./store-health.ts";
 import { Streams } from "./streams.ts";
 import { type Page, TurnLog } from "./turn-log.ts";
 import { metaOf } from "./turn-row.ts";
+import { TurnRows } from "./turn-rows.ts";
 
 /**
  * A log whose running turns live in memory, with a store behind them. Readers in this process follow a turn that it writes in memory;
@@ -66,8 +66,8 @@ async function openMemory() {
 
 /** One medium with what works on it. */
 interface Store {
-  readonly rows: Rows;
-  readonly sealer: Sealer;
+  readonly medium: Medium;
+  readonly records: TurnRows;
   readonly turns: TurnLog;
   readonly streams: Streams;
 }
@@ -95,12 +95,12 @@ export class Live implements LiveLog {
     this.#clock = clock;
     this.#retention = retention;
     const follow: CancelFollower = (owner, onCancel, signal) =>
-      void bestEffort(followLease(() => this.#health.store.rows, { owner, onCancel, clock }, signal));
+      void bestEffort(followLease(() => this.#health.store.medium.rows, { owner, onCancel, clock }, signal));
     this.#turns = new LiveTurns(clock, abilities.isShared ? follow : undefined);
     this.#health = new StoreHealth<Store>({
       open: async () => this.#over(await open()),
-      probe: async ({ rows, turns }) => {
-        await renewLease(rows, probeOwner, clock.now());
+      probe: async ({ medium, turns }) => {
+        await renewLease(medium.rows, probeOwner, clock.now());
         await this.#removeUnasked(turns);
       },
       clock,
@@ -125,7 +125,7 @@ export class Live implements LiveLog {
         : undefined;
     if (created !== undefined) {
       if ("held" in created) return { record: this.#turns.newest(created.held), writer: undefined };
-      return { record: created.record, writer: this.#add(created, created.writer, this.#health.store.sealer) };
+      return { record: created.record, writer: this.#add(created, this.#health.store.medium) };
     }
     const why = this.#health.degradedBy;
     // another gateway may go on with a turn of which it is not known whether it was stored
@@ -135,11 +135,11 @@ export class Live implements LiveLog {
   }
 
   async claim(turnId: TurnId, owner: string, from?: string): ReturnType<LogStore["claim"]> {
-    const { turns, sealer } = this.#health.store;
+    const { turns, medium } = this.#health.store;
     const claimed = await turns.claim(turnId, owner, from);
     if (claimed === undefined) return undefined;
     this.#turns.get(turnId)?.lose("fenced");
-    const writer = this.#add(claimed, claimed.writer, sealer);
+    const writer = this.#add(claimed, medium);
     const readAll = async () => {
       const events = await turns.readAll(turnId, seqOf(claimed.record.lastEventId));
       writer.recall(events);
@@ -223,7 +223,7 @@ export class Live implements LiveLog {
     const live = this.#turns.current(turnId);
     if (live?.isDegraded === true) return live.shown(looking);
     try {
-      const record = await this.#health.store.turns.get(turnId, looking);
+      const record = await this.#health.store.records.get(turnId, looking);
       if (record !== undefined && live !== undefined && record.owner !== live.owner) live.lose("fenced"); // another process has taken it over
       return record;
     } catch (error) {
@@ -236,7 +236,7 @@ export class Live implements LiveLog {
     const live = this.#turns.current(turnId);
     if (live?.isDegraded === true) return live.shown({});
     try {
-      return await this.#health.store.turns.getLabel(turnId);
+      return await this.#health.store.records.getLabel(turnId);
     } catch (error) {
       if (!isDegraded(error) || live === undefined) throw error;
       return live.shown({});
@@ -244,7 +244,7 @@ export class Live implements LiveLog {
   }
 
   async list(filter: TurnFilter): Promise<readonly TurnLabel[]> {
-    const stored = await this.#health.orDegraded(() => this.#health.store.turns.list(filter));
+    const stored = await this.#health.orDegraded(() => this.#health.store.records.list(filter));
     const nowMs = this.#clock.now();
     const here = this.#turns
       .all()
@@ -257,14 +257,14 @@ export class Live implements LiveLog {
   }
 
   async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnLabel[]> {
-    const stored = (await this.#health.orDegraded(() => this.#health.store.turns.listRunning(options))) ?? [];
+    const stored = (await this.#health.orDegraded(() => this.#health.store.records.listRunning(options))) ?? [];
     return stored.map((record) => this.#turns.newest(record)).filter(({ ended }) => !ended);
   }
 
   async oldestRunningMs(): Promise<number> {
     const here = this.#turns.all().filter((live) => live.isDegraded && !live.hasEnded);
     const times = here.map((live) => live.shown({})?.createdAtMs ?? 0);
-    return Math.min(await this.#health.store.turns.oldestRunningMs(), ...times);
+    return Math.min(await this.#health.store.records.oldestRunningMs(), ...times);
   }
 
   async attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream> {
@@ -284,13 +284,13 @@ export class Live implements LiveLog {
 
   /** Admits a message in the store to which the stream was attached, so that acknowledged messages stay together. */
   async admit(...[stream, message, start]: Parameters<LogStore["admit"]>): Promise<MessageAdmission> {
-    const { streams, turns, sealer } = stream.degraded ? await this.#memoryStore() : this.#health.store;
+    const { streams, turns, medium } = stream.degraded ? await this.#memoryStore() : this.#health.store;
     const begun = start && turns.begin(start.turn, start.owner, stream.name.clientKey);
     const insert = stream.degraded || begun === undefined ? {} : { insert: begun.insert };
     const outcome = await streams.admit(stream, message, begun && { turnId: begun.record.turnId, ...insert });
     if (outcome !== "admitted") return { outcome };
     if (begun === undefined) return { outcome, turn: undefined };
-    const live = this.#add(begun, stream.degraded ? undefined : begun.writer, sealer);
+    const live = this.#add(stream.degraded ? { ...begun, chain: undefined } : begun, medium);
     return { outcome, turn: { record: { ...begun.record, degraded: stream.degraded }, writer: live } };
   }
 
@@ -312,7 +312,7 @@ export class Live implements LiveLog {
       // a turn whose runner has stopped appends nothing, so no append finds out that another process took it over
       const stored = this.#turns.all().filter((live) => !live.isDegraded && !live.hasEnded);
       for (const live of stored) {
-        const its = await this.#health.store.turns.ownerOf(live.turnId);
+        const its = await this.#health.store.records.ownerOf(live.turnId);
         if (its !== undefined && its !== live.owner) live.lose("fenced");
       }
     });
@@ -324,32 +324,32 @@ export class Live implements LiveLog {
     if (!live.isKnown) return true;
     const held = await this.#health.orDegraded(async () => {
       await this.#renewLease(owner, aliveUntilMs);
-      return (await this.#health.store.turns.ownerOf(turnId)) === owner;
+      return (await this.#health.store.records.ownerOf(turnId)) === owner;
     });
     // nobody else may claim it before the lease ends that the store has
     return held ?? (this.#leasedUntilMs.get(owner) ?? 0) > this.#clock.now();
   }
 
   async owners(): Promise<ReadonlyMap<string, number>> {
-    const known = (await this.#health.orDegraded(() => leases(this.#health.store.rows))) ?? this.#leasedUntilMs;
+    const known = (await this.#health.orDegraded(() => leases(this.#health.store.medium.rows))) ?? this.#leasedUntilMs;
     return new Map([...known].filter(([owner]) => owner !== probeOwner));
   }
 
   async sweep(nowMs: number): Promise<void> {
     this.#turns.sweep(nowMs);
     await this.#health.orDegraded(async () => {
-      const { turns } = this.#health.store;
+      const { turns, medium } = this.#health.store;
       await this.#removeUnasked(turns);
-      await turns.sweep(nowMs);
+      await medium.sweep(nowMs);
     });
-    if (this.#memory !== undefined) await (await this.#memory).turns.sweep(nowMs);
+    if (this.#memory !== undefined) await (await this.#memory).medium.sweep(nowMs);
   }
 
   async close(): Promise<void> {
     const store = await this.#health.stop();
     for (const live of this.#turns.all()) live.lose("fenced"); // its readers ask the store, which says that it is closed
-    await store?.rows.close();
-    if (this.#memory !== undefined) await (await this.#memory).rows.close();
+    await store?.medium.rows.close();
+    if (this.#memory !== undefined) await (await this.#memory).medium.rows.close();
   }
 
   /** Removes what the store has of turns whose first event it did not take: the next process would send their prompts once more. */
@@ -363,10 +363,10 @@ export class Live implements LiveLog {
     }
   }
 
-  #over({ rows, gatewayKey }: { readonly rows: Rows; readonly gatewayKey: Secret }): Store {
-    const [options, sealer] = [{ clock: this.#clock, retention: this.#retention }, new Sealer(gatewayKey)];
-    const turns = new TurnLog(rows, sealer, options, (turnId) => this.#turns.get(turnId)?.facts);
-    return { rows, sealer, turns, streams: new Streams(rows, sealer, turns, options) };
+  #over(opened: { readonly rows: Rows; readonly gatewayKey: Secret }): Store {
+    const medium = new Medium(opened, { clock: this.#clock, retention: this.#retention });
+    const records = new TurnRows(medium, (turnId) => this.#turns.get(turnId)?.facts);
+    return { medium, records, turns: new TurnLog(medium, records), streams: new Streams(medium) };
   }
 
   #memoryStore(): Promise<Store> {
@@ -374,9 +374,9 @@ export class Live implements LiveLog {
   }
 
   async #beginInMemory(turn: NewTurn, owner: string, clientKey: Secret | undefined) {
-    const { turns, sealer } = await this.#memoryStore();
+    const { turns, medium } = await this.#memoryStore();
     const begun = turns.begin(turn, owner, clientKey);
-    return { record: { ...begun.record, degraded: true }, writer: this.#add(begun, undefined, sealer) };
+    return { record: { ...begun.record, degraded: true }, writer: this.#add({ ...begun, chain: undefined }, medium) };
   }
 
   /** A page of memory where memory has it, else of the store. */
@@ -400,18 +400,13 @@ export class Live implements LiveLog {
     }
   }
 
-  #add(
-    { record, row }: { readonly record: TurnRecord; readonly row: Row },
-    writer: RowWriter | undefined,
-    sealer: Sealer,
-  ): LiveTurn {
+  #add({ record, row, chain }: Pick<LiveTurnOptions, "record" | "row" | "chain">, medium: Medium): LiveTurn {
     const { turnId } = record;
     const live: LiveTurn = new LiveTurn({
       record,
       row,
-      sealer,
-      writer,
-      retention: this.#retention,
+      medium,
+      chain,
       onUnstored: (error) => this.#health.degrade(error),
       onEnded: () => this.#turns.keepEnded(live),
       onLost: () => {
@@ -423,7 +418,7 @@ export class Live implements LiveLog {
   }
 
   async #renewLease(owner: string, aliveUntilMs: number): Promise<void> {
-    await renewLease(this.#health.store.rows, owner, aliveUntilMs);
+    await renewLease(this.#health.store.medium.rows, owner, aliveUntilMs);
     this.#leasedUntilMs.set(owner, aliveUntilMs);
   }
 }

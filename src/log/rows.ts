@@ -141,6 +141,15 @@ export async function untilRow(
   }
 }
 
+/** What a medium wrote as JSON. Damage that it does not see leaves `otherwise`, which the row's proof does not fit. */
+export function parsedOr<T>(text: unknown, otherwise: T): T {
+  try {
+    return JSON.parse(String(text)) as T;
+  } catch {
+    return otherwise;
+  }
+}
+
 const unknownMessage = "There is no such turn.";
 
 /** The error for a turn that is not there, or is there for another caller or key. */

@@ -1,20 +1,19 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
-import { damagedLog, type Op, type Row, type Rows, untilRow } from "./rows.ts";
-import { noTag, type RowBox, type Sealer } from "./sealing/sealer.ts";
+import type { Medium } from "./medium.ts";
+import { damagedLog, type Op, type Row, untilRow } from "./rows.ts";
+import { noTag, type RowBox } from "./sealing/sealer.ts";
 import type {
   AcceptedMessage,
   AttachedStream,
   AttachIntent,
-  Retention,
   StreamHolder,
   StreamMessage,
   StreamName,
 } from "./store.ts";
-import { pageBytes, type TurnLog } from "./turn-log.ts";
+import { pageBytes } from "./turn-log.ts";
 
 /** How many streams are remembered as seen. */
 const mostSeen = 10_000;
@@ -44,27 +43,14 @@ export type MessageOutcome = "admitted" | "repeated" | "conflict" | "gap" | "fen
 
 /** Clients' streams over rows: an attach claims the row, and a message is an entry. */
 export class Streams {
-  readonly #rows: Rows;
-  readonly #sealer: Sealer;
-  readonly #clock: Pick<Clock, "now">;
-  readonly #retention: Retention;
-  readonly #turns: Pick<TurnLog, "hasExpired">;
+  readonly #medium: Medium;
   /** What seals clients' messages on attached streams; dropped with the last reference to the stream's name. */
   readonly #boxes = new WeakMap<StreamName, RowBox>();
   /** Ids of streams that were seen here, for when the medium cannot be read; the oldest are forgotten first. */
   readonly #seen = new Set<string>();
 
-  constructor(
-    rows: Rows,
-    sealer: Sealer,
-    turns: Pick<TurnLog, "hasExpired">,
-    time: { readonly clock: Pick<Clock, "now">; readonly retention: Retention },
-  ) {
-    this.#rows = rows;
-    this.#sealer = sealer;
-    this.#turns = turns;
-    this.#clock = time.clock;
-    this.#retention = time.retention;
+  constructor(medium: Medium) {
+    this.#medium = medium;
   }
 
   /** As `LogStore.attachStream`. */
@@ -72,13 +58,13 @@ export class Streams {
     const id = this.#idOf(name);
     const next = new Secret(randomBytes(32).toString("base64url"));
     for (;;) {
-      const row = await this.#rows.get(id);
+      const row = await this.#medium.rows.get(id);
       if (row !== undefined && (await this.#isOver(row))) throw expiredStream();
       if (row === undefined && intent !== "create") throw expiredStream();
       const attached =
         row === undefined ? await this.#create(id, name, next) : await this.#take(row, intent, { ticket, next });
       if (attached === undefined) continue; // another attach was faster
-      const box = this.#sealer.open(attached, { clientKey: name.clientKey });
+      const box = this.#medium.sealer.open(attached, { clientKey: name.clientKey });
       if (box === undefined) throw expiredStream(); // the gateway's own key is another one now
       this.#boxes.set(name, box);
       this.#see(id);
@@ -104,18 +90,21 @@ export class Streams {
     if (box === undefined) throw expiredStream(); // not attached here, so there is nothing that it could add to
     const base64 = Buffer.from(payload).toString("base64");
     for (;;) {
-      const row = await this.#rows.get(id);
+      const row = await this.#medium.rows.get(id);
       if (row === undefined || (await this.#isOver(row))) throw expiredStream();
       if (row.epoch !== epoch) return "fenced";
       if (seqno > row.last) return "gap";
       if (seqno < row.last) return (await this.#message(row, box, seqno)).base64 === base64 ? "repeated" : "conflict";
-      const expiresAtMs = this.#clock.now() + this.#retention.keptMs;
-      const proof = this.#sealer.prove({ ...row, last: seqno + 1, expiresAtMs });
+      const expiresAtMs = this.#medium.clock.now() + this.#medium.retention.keptMs;
+      const proof = this.#medium.sealer.prove({ ...row, last: seqno + 1, expiresAtMs });
       const entries = [
         box.sealText(`message ${seqno}`, JSON.stringify({ base64, turnId: start?.turnId } satisfies StoredMessage)),
       ];
       const message: Op = { type: "update", id, guard: { epoch, last: seqno }, set: { expiresAtMs, proof }, entries };
-      const outcome = await this.#rows.commit(start?.insert === undefined ? [message] : [message, start.insert], true);
+      const outcome = await this.#medium.rows.commit(
+        start?.insert === undefined ? [message] : [message, start.insert],
+        true,
+      );
       if (outcome.type === "done") return "admitted";
       if (outcome.at === 1) throw new MillraceError("internal", "The turn of this message is there already.");
     }
@@ -127,7 +116,7 @@ export class Streams {
   }
 
   async isHeld({ name, epoch }: StreamHolder): Promise<boolean> {
-    return (await this.#rows.get(this.#idOf(name)))?.epoch === epoch;
+    return (await this.#medium.rows.get(this.#idOf(name)))?.epoch === epoch;
   }
 
   /** Whether this process has seen the stream here. */
@@ -137,12 +126,12 @@ export class Streams {
 
   /** Whether there is such a stream, or its tombstone. */
   async has(name: StreamName): Promise<boolean> {
-    return (await this.#rows.get(this.#idOf(name))) !== undefined;
+    return (await this.#medium.rows.get(this.#idOf(name))) !== undefined;
   }
 
   /** As `LogStore.untilSuperseded`. */
   async untilSuperseded({ name, epoch }: StreamHolder, signal: AbortSignal): Promise<void> {
-    await untilRow(this.#rows, this.#idOf(name), (row) => row?.epoch !== epoch, signal);
+    await untilRow(this.#medium.rows, this.#idOf(name), (row) => row?.epoch !== epoch, signal);
   }
 
   #see(id: string): void {
@@ -153,21 +142,21 @@ export class Streams {
   }
 
   async #isOver(row: Row): Promise<boolean> {
-    if (row.kind === "stream" && !this.#sealer.isProven(row)) throw damagedLog();
-    return this.#turns.hasExpired(row);
+    if (row.kind === "stream" && !this.#medium.sealer.isProven(row)) throw damagedLog();
+    return this.#medium.hasExpired(row);
   }
 
   /** Undefined if it is there by now. */
   async #create(id: string, { caller, clientKey }: StreamName, next: Secret): Promise<Row | undefined> {
-    const { key } = this.#sealer.newBox(id, clientKey);
+    const { key } = this.#medium.sealer.newBox(id, clientKey);
     const meta: StreamMeta = {
       caller,
-      key: this.#sealer.closedKey({ meta: { key } }) ?? key,
+      key: this.#medium.sealer.closedKey({ meta: { key } }) ?? key,
       ticket: this.#ticketDigest(id, next),
       ticketBefore: noTicket,
     };
-    const nowMs = this.#clock.now();
-    const expiresAtMs = nowMs + this.#retention.keptMs;
+    const nowMs = this.#medium.clock.now();
+    const expiresAtMs = nowMs + this.#medium.retention.keptMs;
     const unproven = {
       id,
       kind: "stream",
@@ -180,8 +169,8 @@ export class Streams {
       tags: [],
       meta: { ...meta },
     } as const;
-    const row: Row = { ...unproven, proof: this.#sealer.prove(unproven) };
-    const outcome = await this.#rows.commit([{ type: "insert", row, head: noTag }], true);
+    const row: Row = { ...unproven, proof: this.#medium.sealer.prove(unproven) };
+    const outcome = await this.#medium.rows.commit([{ type: "insert", row, head: noTag }], true);
     return outcome.type === "done" ? row : undefined;
   }
 
@@ -198,12 +187,15 @@ export class Streams {
     const { ticketBefore, ticketsBeside = [] } = held;
     const isSpent = given !== held.ticket && given !== ticketBefore && !ticketsBeside.includes(given);
     const beside = given === ticketBefore ? [held.ticket, ...ticketsBeside].slice(0, mostBeside) : [];
-    const expiresAtMs = isSpent ? row.expiresAtMs : this.#clock.now() + this.#retention.keptMs;
+    const expiresAtMs = isSpent ? row.expiresAtMs : this.#medium.clock.now() + this.#medium.retention.keptMs;
     const ticketAfter = this.#ticketDigest(id, next);
     const tickets = isSpent ? {} : { ticket: ticketAfter, ticketBefore: given, ticketsBeside: beside };
     const taken = { ...row, epoch: epoch + 1, expiresAtMs, meta: { ...row.meta, ...tickets } };
-    const set = { expiresAtMs: expiresAtMs ?? null, meta: tickets, proof: this.#sealer.prove(taken) };
-    const outcome = await this.#rows.commit([{ type: "update", id, guard: { epoch, last }, claim: true, set }], true);
+    const set = { expiresAtMs: expiresAtMs ?? null, meta: tickets, proof: this.#medium.sealer.prove(taken) };
+    const outcome = await this.#medium.rows.commit(
+      [{ type: "update", id, guard: { epoch, last }, claim: true, set }],
+      true,
+    );
     if (outcome.type === "refused") return undefined;
     if (isSpent) throw spentTicket();
     return taken;
@@ -212,7 +204,7 @@ export class Streams {
   async #messages(row: Row, box: RowBox): Promise<readonly AcceptedMessage[]> {
     const accepted: AcceptedMessage[] = [];
     while (accepted.length < row.last) {
-      const entries = await this.#rows.entries(row.id, accepted.length, {
+      const entries = await this.#medium.rows.entries(row.id, accepted.length, {
         count: row.last - accepted.length,
         bytes: pageBytes,
       });
@@ -223,18 +215,18 @@ export class Streams {
   }
 
   async #message(row: Row, box: RowBox, seqno: number): Promise<StoredMessage> {
-    const [entry] = await this.#rows.entries(row.id, seqno, { count: 1, bytes: 1 });
+    const [entry] = await this.#medium.rows.entries(row.id, seqno, { count: 1, bytes: 1 });
     if (entry === undefined) throw damagedLog();
     return JSON.parse(box.openText(`message ${seqno}`, entry.bytes)) as StoredMessage; // sealed by admit
   }
 
   #ticketDigest(id: string, ticket: Secret): string {
-    return this.#sealer.digest("ticket", id, createHash("sha256").update(ticket.reveal()).digest("base64url"));
+    return this.#medium.sealer.digest("ticket", id, createHash("sha256").update(ticket.reveal()).digest("base64url"));
   }
 
   /** Another key is another stream. */
   #idOf({ caller, name, clientKey }: StreamName): string {
-    return `stream:${this.#sealer.digest("stream", caller, name, clientKey?.reveal() ?? "")}`;
+    return `stream:${this.#medium.sealer.digest("stream", caller, name, clientKey?.reveal() ?? "")}`;
   }
 }
 

@@ -6,7 +6,8 @@ import { isDegraded, isWithoutIde, MillraceError, toMillraceError } from "../bas
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import type { BackendKind, TurnEvent, TurnEventBody } from "../log/event.ts";
 import type { LogStore, LogWriter, TurnLabel, TurnRecord } from "../log/store.ts";
-import { type Asker, type Continuity, Conversation } from "./continuity/continuity.ts";
+import type { Asker, Continuity } from "./continuity/continuity.ts";
+import { Conversation } from "./continuity/conversation.ts";
 import { stateAfter } from "./decide.ts";
 import type { Exchange } from "./exchange.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";

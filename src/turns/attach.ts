@@ -15,7 +15,7 @@ import type {
   TurnRecord,
 } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
-import type { TurnAccess } from "./read.ts";
+import type { TurnReads } from "./read.ts";
 import type { Readers } from "./readers.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { TurnStarter } from "./start.ts";
@@ -74,7 +74,7 @@ interface Parts {
   readonly clock: Clock;
   readonly owner: string;
   readonly readers: Readers;
-  readonly reads: TurnAccess;
+  readonly reads: TurnReads;
   readonly starter: Pick<TurnStarter, "launch">;
   readonly backOff: BackOff;
   readonly running: Pick<RunningTurns, "cancel">;

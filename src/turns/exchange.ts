@@ -4,7 +4,7 @@ import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
 import type { TerminalEvent } from "../log/event.ts";
-import { type Conversation, isContinued } from "./continuity/continuity.ts";
+import { type Conversation, isContinued } from "./continuity/conversation.ts";
 import { PlainAnswer, through } from "./event-stage.ts";
 import type { AnswerPlan } from "./tools/answer-plan.ts";
 import { type AnswerVerdict, type ArrivedAnswer, judge } from "./tools/judge.ts";
@@ -14,8 +14,11 @@ export interface ExchangeOptions {
   readonly backend: Backend;
   readonly prompt: Prompt;
   readonly run: RunOptions;
-  /** For a turn that another process began: where its log stands. Its whole answer is read again, and it is never asked twice. */
-  readonly from?: ResumePlace | undefined;
+  /**
+   * For a turn that another process began: where its log stands; how far its text went does not matter. Its whole answer is read again, and
+   * it is never asked twice.
+   */
+  readonly from?: Omit<ResumePoint, "text" | "thinking"> | undefined;
   /** How the answer is read; without a plan it passes unchanged. */
   readonly plan?: AnswerPlan | undefined;
   /** The conversation that the turn continues or begins; every prompt goes into a fresh trajectory without one. */
@@ -23,9 +26,6 @@ export interface ExchangeOptions {
   /** Adds to the end of the answer what is known of it elsewhere. Never rejects. */
   readonly complete?: ((end: TerminalEvent) => Promise<TerminalEvent>) | undefined;
 }
-
-/** Where the log of a turn stands; how far its text went does not matter. */
-export type ResumePlace = Omit<ResumePoint, "text" | "thinking">;
 
 /** Stores a batch. `ended`: the log has the turn's end. `stopped`: the turn wants nothing more, and this batch may not be in the log. */
 export type Deliver = (batch: Batch) => Promise<"goes_on" | "ended" | "stopped">;

@@ -3,13 +3,14 @@ import type { CascadeId } from "../base/ids.ts";
 import { openAdoption } from "./adopt.ts";
 import { openAttach, type StreamTurns } from "./attach.ts";
 import { BackOff } from "./back-off.ts";
-import { Continuity, openRecall } from "./continuity/continuity.ts";
+import { Continuity } from "./continuity/continuity.ts";
 import { archiveOrphanedTrajectories, archiverOf } from "./continuity/orphaned-trajectories.ts";
+import { openRecall } from "./continuity/recall.ts";
 import { keepHouse } from "./lease.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import { TurnQueue } from "./queue.ts";
-import { TurnAccess } from "./read.ts";
+import { openReads } from "./read.ts";
 import { Readers } from "./readers.ts";
 import { Refusals } from "./refusals.ts";
 import { RunningTurns } from "./running-turns.ts";
@@ -24,7 +25,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   const queue = new TurnQueue({ clock, isWanted: (turn) => readers.isWanted(turn), ...options.limits });
   readers.onCome = () => queue.pump();
   const running = new RunningTurns({ ...options, readers, events });
-  const reads = new TurnAccess(store, readers, running.stopping);
+  const reads = openReads(store, readers, running.stopping);
   const continuity = options.continuity && new Continuity({ clock, ...options.continuity, archive, notes });
   const isKept = (cascadeId: CascadeId) => continuity?.has(cascadeId) === true;
   const refusals = new Refusals(options);
@@ -50,13 +51,9 @@ export function openTurns(options: TurnsOptions): StreamTurns {
       archiveOrphanedTrajectories({ notes, store, clock, owner, ownerIsGone, archive, isKept }, running.stopping),
   ]);
   return {
+    ...reads,
     start: (asked, signal) => starter.start(asked, signal),
     attach: openAttach({ ...options, readers, reads, starter, backOff, running }),
-    read: (turnId, after, signal) => reads.read(turnId, after, signal),
-    open: (turnId, after, signal) => reads.open(turnId, after, signal),
-    look: (turnId, after, signal) => reads.look(turnId, after, signal),
-    follow: (turnId, after, signal) => reads.follow(turnId, after, signal),
-    outline: (turnId, after, signal) => reads.outline(turnId, after, signal),
     untilEnded: (turnId, signal) => store.untilEnded(turnId, signal),
     // A turn that waits here counts as alive: its prompt was not sent yet.
     lastAliveAtMs: (turnId) => (queue.placeOf(turnId) ? clock.now() : running.lastAliveAtMs(turnId)),

@@ -1,10 +1,11 @@
-import type { Backend, Prompt, RunOptions } from "../backends/backend.ts";
+import type { Prompt } from "../backends/backend.ts";
 import type { CascadeId, ModelUid, TurnId } from "../base/ids.ts";
 import type { NewTurn } from "../log/store.ts";
-import { type Continuity, Conversation } from "./continuity/continuity.ts";
+import type { Continuity } from "./continuity/continuity.ts";
+import { Conversation } from "./continuity/conversation.ts";
 import { heldPart } from "./continuity/visible-history.ts";
 import type { EventStage } from "./event-stage.ts";
-import { type Exchange, type ExchangeOptions, exchange, type ResumePlace } from "./exchange.ts";
+import { type Exchange, type ExchangeOptions, exchange } from "./exchange.ts";
 import { limitOutput } from "./limit-output.ts";
 import type { TurnPlans } from "./options.ts";
 import { planAnswer } from "./tools/answer-plan.ts";
@@ -48,19 +49,12 @@ export function stagesOf(
   return limit === undefined ? [tellRead] : [limit, tellRead];
 }
 
-/** A turn's prompt, and the backend to send it to. */
-export interface ExchangeInput {
-  readonly backend: Backend;
-  readonly prompt: Prompt;
-  readonly run: RunOptions;
-  /** Where the log of a turn that another process began stands. */
-  readonly from?: ResumePlace;
-  /** As `ExchangeOptions` has it. */
-  readonly complete?: ExchangeOptions["complete"];
-}
-
 /** The exchange of a turn, with its answer read by the turn's plan. */
-export function exchangeOf(turn: NewTurn, input: ExchangeInput, conversation?: Conversation): Exchange {
+export function exchangeOf(
+  turn: NewTurn,
+  input: Omit<ExchangeOptions, "plan" | "conversation">,
+  conversation?: Conversation,
+): Exchange {
   return exchange({ ...input, conversation, plan: planAnswer(turn.request, seedOf(turn.turnId)) });
 }
 
@@ -72,7 +66,7 @@ export function newTurnExchange(
   plans: TurnPlans,
   continuity: Continuity | undefined,
   turn: NewTurn,
-  input: ExchangeInput,
+  input: Parameters<typeof exchangeOf>[1],
 ): { readonly exchange: Exchange; readonly continuity: StartedTurn["continuity"] } {
   if (continuity === undefined) return { exchange: exchangeOf(turn, input), continuity: () => "rebuilt(off)" };
   const choice = continuity.choose(turn);

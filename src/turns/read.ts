@@ -5,29 +5,29 @@ import type { LogStore, ReadRight } from "../log/store.ts";
 import type { Readers } from "./readers.ts";
 import type { TurnReader } from "./turns.ts";
 
-/** Reads turns. `stopping` aborts when the gateway stops. */
-export class TurnAccess {
-  readonly #store: LogStore;
-  readonly #readers: Readers;
-  readonly #stopping: AbortSignal;
+/** The ways to read a turn, as `Turns` has them. The last argument has the client's key of a turn that was sealed with one. */
+export type TurnReads = ReturnType<typeof openReads>;
 
-  constructor(store: LogStore, readers: Readers, stopping: AbortSignal) {
-    this.#store = store;
-    this.#readers = readers;
-    this.#stopping = stopping;
+/** Reads turns. `stopping` aborts when the gateway stops. */
+export function openReads(store: LogStore, readers: Readers, stopping: AbortSignal) {
+  /** Aborts with the signal. If turns continue after a restart, also when the gateway stops. */
+  const untilStopped = (signal: AbortSignal) =>
+    store.capabilities.survivesRestart ? AbortSignal.any([signal, stopping]) : signal;
+
+  function look(turnId: TurnId, after: EventId, signal: AbortSignal, { clientKey }: ReadRight = {}): NextEvents {
+    return readTurn(store, { turnId, after, clientKey }, untilStopped(signal));
   }
 
-  /** As `Turns.open`; `opening` has the client's key of a turn that was sealed with one. */
-  open(turnId: TurnId, after: EventId, signal: AbortSignal, opening: ReadRight = {}): TurnReader {
-    const leave = this.#readers.enter(turnId);
+  function open(turnId: TurnId, after: EventId, signal: AbortSignal, opening?: ReadRight): TurnReader {
+    const leave = readers.enter(turnId);
     let isClosed = false;
     return {
-      next: this.look(turnId, after, signal, opening),
-      close: async (isDelivered) => {
+      next: look(turnId, after, signal, opening),
+      async close(isDelivered) {
         if (isClosed) return;
         isClosed = true;
         try {
-          if (isDelivered) await this.#store.noteDelivered(turnId);
+          if (isDelivered) await store.noteDelivered(turnId);
         } finally {
           leave();
         }
@@ -35,14 +35,8 @@ export class TurnAccess {
     };
   }
 
-  /** As `Turns.read`; `opening` as for `open`. */
-  async *read(
-    turnId: TurnId,
-    after: EventId,
-    signal: AbortSignal,
-    opening?: ReadRight,
-  ): AsyncGenerator<TurnEvent, void> {
-    const reader = this.open(turnId, after, signal, opening);
+  async function* read(...asked: Parameters<typeof open>): AsyncGenerator<TurnEvent, void> {
+    const reader = open(...asked);
     let isDelivered = false;
     try {
       yield* eachOf(reader.next);
@@ -52,23 +46,12 @@ export class TurnAccess {
     }
   }
 
-  /** As `Turns.look`; `opening` as for `open`. */
-  look(turnId: TurnId, after: EventId, signal: AbortSignal, { clientKey }: ReadRight = {}): NextEvents {
-    return readTurn(this.#store, { turnId, after, clientKey }, this.#untilStopped(signal));
-  }
-
-  /** As `Turns.follow`; `opening` as for `open`. */
-  follow(turnId: TurnId, after: EventId, signal: AbortSignal, opening?: ReadRight): AsyncGenerator<TurnEvent, void> {
-    return eachOf(this.look(turnId, after, signal, opening));
-  }
-
-  /** As `Turns.outline`. */
-  outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> {
-    return eachOf(readOutline(this.#store, { turnId, after }, this.#untilStopped(signal)));
-  }
-
-  /** Aborts with the signal. If turns continue after a restart, also when the gateway stops. */
-  #untilStopped(signal: AbortSignal): AbortSignal {
-    return this.#store.capabilities.survivesRestart ? AbortSignal.any([signal, this.#stopping]) : signal;
-  }
+  return {
+    look,
+    open,
+    read,
+    follow: (...asked: Parameters<typeof look>) => eachOf(look(...asked)),
+    outline: (turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> =>
+      eachOf(readOutline(store, { turnId, after }, untilStopped(signal))),
+  };
 }

@@ -1,14 +1,15 @@
 import type { Backend, Prompt } from "../backends/backend.ts";
 import { bestEffort, within } from "../base/async.ts";
 import type { EventSink } from "../base/emitter.ts";
-import { isDegraded, MillraceError } from "../base/errors.ts";
+import { MillraceError } from "../base/errors.ts";
 import { newTurnId, type TurnId } from "../base/ids.ts";
 import { ownTurn } from "../base/node/unhurried.ts";
-import { eventIdOf, seqOf, type TerminalEvent } from "../log/event.ts";
-import type { LogWriter, NewTurn, TurnLabel, TurnRecord } from "../log/store.ts";
+import type { TerminalEvent } from "../log/event.ts";
+import type { LogWriter, NewTurn, TurnRecord } from "../log/store.ts";
 import type { BackOff } from "./back-off.ts";
 import type { Asker, Continuity } from "./continuity/continuity.ts";
 import type { EventStage } from "./event-stage.ts";
+import { TwinFinder } from "./find-twin.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./options.ts";
 import { newTurnExchange, promptOf, stagesOf } from "./plan.ts";
@@ -18,16 +19,7 @@ import type { Refusals } from "./refusals.ts";
 import { Runner } from "./run.ts";
 import type { RunningTurns } from "./running-turns.ts";
 import type { AskedTurn, RequestIdentity, StartedTurn, Turns } from "./turns.ts";
-import {
-  failedUnsent,
-  goesOnPast,
-  implicitTwin,
-  refuseConflict,
-  type StartPlace,
-  StartsInFlight,
-  type Twin,
-  twinsBeingRead,
-} from "./twins.ts";
+import { goesOnPast, refuseConflict, StartsInFlight } from "./twins.ts";
 
 interface Parts extends Omit<TurnsOptions, "events" | "continuity"> {
   readonly events: EventSink<TurnLifecycle>;
@@ -51,8 +43,7 @@ export interface TurnStorage {
   readonly watch?: (() => EventStage) | undefined;
 }
 
-/** How many earlier turns with the same fingerprint are looked at for an implicit join, and how many running turns of a session. */
-const twinsLookedAt = 8;
+/** How many running turns of a session are looked at for those that a request goes on past. */
 const mostOfSession = 64;
 /** How long a request waits for the first event of its turn, before the turn is flushed alone; ms. */
 const startsSoonMs = 250;
@@ -66,6 +57,7 @@ const largePrompt = 256 * 1024;
 export class TurnStarter {
   readonly #parts: Parts;
   readonly #inFlight: StartsInFlight;
+  readonly #twins: TwinFinder;
   /** Turns that are stored, but not flushed yet. */
   readonly #unflushed = new Map<TurnId, Promise<void>>();
   /** Runs that have begun upstream and whose turn is not stored: until it is, or until they have cleaned up. */
@@ -74,6 +66,7 @@ export class TurnStarter {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#inFlight = new StartsInFlight(parts.clock);
+    this.#twins = new TwinFinder(parts);
   }
 
   /** As `Turns.start`. */
@@ -81,8 +74,9 @@ export class TurnStarter {
     signal.throwIfAborted();
     const { earlier, leave } = this.#inFlight.enter(asked, signal);
     try {
-      const twin = await this.#twinOf(asked, earlier, signal);
-      const held = twin && (await this.#whole(twin));
+      // the repeated request of a broken connection may come before the first one is stored
+      if (earlier.length > 0 && this.#parts.implicitJoins) await this.#inFlight.untilStored(earlier, asked, signal);
+      const held = await this.#twins.find(asked, signal);
       if (held !== undefined) return await this.#join(held, asked, signal);
       return await this.#startNew("resolve" in asked ? await asked.resolve() : asked, signal);
     } finally {
@@ -229,68 +223,6 @@ export class TurnStarter {
     const record = await this.#parts.readers.note(twin, asked.graceMs);
     const joined = asked.idempotencyKey === undefined ? "implicit" : "key";
     return { turnId: record.turnId, record, joined, continuity: () => "joined" };
-  }
-
-  /**
-   * The turn that the request joins. When a connection breaks, the client's repeated request may be handled before the broken
-   * connection is noticed, or even before the first request is stored. So if only the first request or its reader prevents the
-   * join, the repeat waits a moment.
-   */
-  async #twinOf(
-    asked: RequestIdentity,
-    earlier: StartPlace["earlier"],
-    signal: AbortSignal,
-  ): Promise<TurnLabel | undefined> {
-    const { store, implicitJoins, readers, owner } = this.#parts;
-    const { caller, fingerprint, idempotencyKey } = asked;
-    if (idempotencyKey !== undefined) {
-      const [held] = await store.list({ caller, idempotencyKey, limit: 1 });
-      if (held === undefined || held.fingerprint !== fingerprint || !(await this.#isUnsent(held))) return held;
-      await store.remove(held.turnId); // by its id, so it removes no turn that another repeat has started since
-      return undefined;
-    }
-    if (!implicitJoins) return undefined;
-    if (earlier.length > 0) await this.#inFlight.untilStored(earlier, asked, signal);
-    const twins = await this.#twins(asked);
-    const twin = implicitTwin(asked, twins);
-    const readHere = twinsBeingRead(asked, twins).filter((each) => each.owner === owner && readers.has(each.turnId));
-    if (twin !== undefined || readHere.length === 0) return twin;
-    await readers.untilOneIsUnread(
-      readHere.map(({ turnId }) => turnId),
-      signal,
-    );
-    return implicitTwin(asked, await this.#twins(asked));
-  }
-
-  /** The turn with its request; undefined if it has no key and its request cannot be read, so that it can only be asked again. */
-  async #whole({ turnId, idempotencyKey }: TurnLabel): Promise<TurnRecord | undefined> {
-    try {
-      return await this.#parts.store.get(turnId);
-    } catch (error) {
-      if (idempotencyKey !== undefined || isDegraded(error)) throw error;
-      return undefined;
-    }
-  }
-
-  /** Whether the turn failed before its prompt was sent. */
-  async #isUnsent({ turnId, outcome, lastEventId }: TurnLabel): Promise<boolean> {
-    const seq = seqOf(lastEventId);
-    if (outcome !== "failed" || seq > 2) return false;
-    if (seq === 1) return true;
-    const { store } = this.#parts;
-    try {
-      const { events } = await store.readAfter(turnId, eventIdOf(seq - 1), { limit: 1 });
-      return events.some(failedUnsent);
-    } catch {
-      // another repeat has just removed it; else it cannot be read here, and may have been prompted
-      return (await store.getLabel(turnId)) === undefined;
-    }
-  }
-
-  async #twins({ caller, fingerprint }: RequestIdentity): Promise<readonly Twin[]> {
-    const { store, readers } = this.#parts;
-    const records = await store.list({ caller, fingerprint, limit: twinsLookedAt });
-    return records.map((record) => ({ record, beingRead: readers.isRead(record) }));
   }
 }
 

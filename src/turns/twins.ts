@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { isAwaited } from "../backends/backend.ts";
-import { within } from "../base/async.ts";
+import { untilAborted, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError, reasonOf, unsentPrompt } from "../base/errors.ts";
 import { writeJson } from "../base/json.ts";
@@ -90,7 +90,7 @@ interface Start {
 }
 
 /** A request's place among its repetitions. */
-export interface StartPlace {
+interface StartPlace {
   /** The same request, without a key, that began before it and has no turn yet. */
   readonly earlier: readonly Start[];
   /** Reports that the request has its turn, or has failed. */
@@ -127,18 +127,11 @@ export class StartsInFlight {
    * disconnects within a quarter of a second. Rejects with the signal's reason.
    */
   async untilStored(earlier: readonly Start[], { retry }: RequestIdentity, signal: AbortSignal): Promise<void> {
-    const left = aborted(signal);
+    const left = untilAborted(signal);
     const all = Promise.all(earlier.map(({ settled }) => settled));
     if (retry !== true) await within(Promise.race([all, left]), storingMs, this.#clock);
     const repeated = earlier.filter((start) => retry === true || start.signal.aborted);
     await Promise.race([Promise.all(repeated.map(({ settled }) => settled)), left]);
     signal.throwIfAborted();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

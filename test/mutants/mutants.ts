@@ -158,7 +158,7 @@ export const mutants: readonly Mutant[] = [
     name: "G7: a trajectory is not archived at the end of its turn",
     file: "src/backends/cascade/run.ts",
     in: "cleanUp",
-    code: "bestEffort(server.archive(cascadeId, limit), options.onLeft)",
+    code: "bestEffort(server.archive(cascadeId, limit), () => options.onLeft?.(cascadeId))",
     becomes: "Promise.resolve()",
     tests: ["src/backends/backend.test.ts"],
   },
@@ -253,8 +253,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G12: an expired stream is begun again",
-    file: "src/log/turn-log.ts",
-    in: "TurnLog.#bury",
+    file: "src/log/medium.ts",
+    in: "Medium.#bury",
     code: '[{ type: "remove", id, guard: { epoch } }, insert]',
     becomes: "[]",
     tests: [...log, ...streams],
@@ -326,9 +326,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: a reader that left half-way counts as one that has it all",
     file: "src/turns/read.ts",
-    in: "TurnAccess.open",
+    in: "openReads",
     code: "leave();",
-    becomes: "await this.#store.noteDelivered(turnId); $&",
+    becomes: "await store.noteDelivered(turnId); $&",
     tests: turns,
   },
   {
@@ -429,8 +429,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G12: an answer is kept too long",
-    file: "src/log/row-writer.ts",
-    in: "RowWriter.append",
+    file: "src/log/sealed-append.ts",
+    in: "sealedAppend",
     code: "atMs + retention.keptMs",
     becomes: "atMs + retention.keptMs * 2",
     tests: ["src/log/retention.test.ts", ...log],

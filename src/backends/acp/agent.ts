@@ -37,8 +37,6 @@ export interface AcpAgentOptions {
   readonly restartMs?: number;
   /** How a client's tools reach the agent; `auto` by default. */
   readonly tools?: ToolWay;
-  /** How long a prompt waits for the results of its calls; 10 min by default. */
-  readonly parkedMs?: number;
   /** Starts a process; a real one by default. */
   readonly startChild?: StartChild;
   /** Where its processes outlive this one; undefined: they end with it. */
@@ -118,7 +116,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
     void kept.adopt(process);
     return process;
   };
-  const kept = new KeptSessions(spec, clock, starter.folder, options.parkedMs);
+  const kept = new KeptSessions(spec, clock, starter.folder);
   let prompts = 0;
   const knowledge = new NativeKnowledge(starter.folder, options.tools ?? "auto");
   const { events } = options;
@@ -140,7 +138,6 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
       return { processes, starts, crashes, prompts, agentVersion: starter.agentVersion };
     },
     async close() {
-      kept.close();
       hub.close(); // first: a relay whose agent lives on hears nothing of the end
       await pool.close();
     },

@@ -35,7 +35,7 @@ interface HeldTrajectory {
   ended: "no" | "finished" | "otherwise";
   /** The caller has received the end event, and owns a trajectory that is kept. */
   handedOver?: boolean;
-  /** The caller never received the id, so the trajectory cannot be resumed. */
+  /** The turn was stopped before the caller could store the id, so the trajectory cannot be resumed. */
   unannounced?: boolean;
   /** The caller asked for more after the end: it has stored that. */
   passed?: boolean;
@@ -199,8 +199,7 @@ async function begin(
   };
   const cascadeId = await current.twice(start, signal, makePanelAnew);
   held.cascadeId = cascadeId;
-  if (signal.aborted) held.unannounced = true;
-  signal.throwIfAborted();
+  if (signal.aborted) held.unannounced = true; // `started` is given all the same: the trajectory is noted before it is archived
   return { cascadeId, fromStep: 0 };
 }
 
@@ -275,7 +274,7 @@ async function cleanUp(
   const limit = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
   const archive = async () => {
     await held.lookLate?.();
-    await bestEffort(server.archive(cascadeId, limit), options.onLeft);
+    await bestEffort(server.archive(cascadeId, limit), () => options.onLeft?.(cascadeId));
   };
   const stop = () => bestEffort(server.cancel(cascadeId, limit)).then(archive);
   held.cleaning = prompted && ended !== "finished" ? stop() : archive();

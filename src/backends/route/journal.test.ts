@@ -33,7 +33,7 @@ function noted(end: "finished" | "failed", discards = true) {
   }
   async function* ended({ onLeft }: RunOptions): AsyncGenerator<Batch> {
     yield* batches();
-    if (!discards) onLeft?.();
+    if (!discards) onLeft?.(id);
   }
   const run: Backend["run"] = (_, options) => ended(options);
   const resume: Backend["resume"] = (_, __, options) => ended(options);
@@ -86,6 +86,19 @@ it("a conversation that its agent did not discard is left, until it is archived"
   expect(await left(fake)).toEqual([id]);
   await fake.backend.archive(id, signal);
   expect(await left(fake)).toEqual([]);
+});
+
+it("a conversation whose turn was stopped before it was told, and that could not be discarded, is left", async () => {
+  const fake = noted("finished");
+  async function* stopped(_: Prompt, { onLeft }: RunOptions): AsyncGenerator<Batch> {
+    onLeft?.(id);
+    yield* [];
+  }
+  const inner = { kind: "acp", run: stopped, archive: async () => {} } as unknown as Backend; // nothing else of it is used
+  const journal = { ...fake.journal, owner: "me", clock: new FakeClock() };
+  const backend = backendOf({ backend: inner, agent: "opencode", journal });
+  for await (const _ of backend.run(prompt, { keep: false, onAlive: () => {} }, AbortSignal.abort("cancel"))) continue;
+  expect(await left(fake)).toEqual([id]);
 });
 
 it("an archived conversation is not left", async () => {

@@ -7,6 +7,7 @@ import { type Backend, eventsOf, type Prompt } from "../backend.ts";
 import { InstantClock } from "../instant-clock.fake.ts";
 import { FakeLanguageServer } from "../language-server.fake.ts";
 import { type Agents, openBackends } from "./route.ts";
+import type { ConversationJournal } from "./way.ts";
 
 const never = new AbortController().signal;
 const noIde = new MillraceError("ide_not_running", "No IDE runs.");
@@ -60,6 +61,7 @@ interface World {
   readonly mode?: "auto" | "acp" | "cascade" | "raw";
   /** Models that only the agent offers. */
   readonly onlyAgents?: readonly string[] | MillraceError;
+  readonly journal?: ConversationJournal;
 }
 
 function world({
@@ -68,6 +70,7 @@ function world({
   vendor = "signed in",
   mode,
   onlyAgents = [],
+  journal,
 }: World) {
   const devin = fakeAgent("devin");
   const opencode = fakeAgent("opencode");
@@ -93,6 +96,7 @@ function world({
       return onlyAgents.includes(uid);
     },
     ...(mode === undefined ? {} : { mode }),
+    ...(journal === undefined ? {} : { journal }),
   });
   return { backends, devin, opencode };
 }
@@ -324,3 +328,28 @@ describe("a conversation of another backend", () => {
     expect(devin.prompts).toHaveLength(0);
   });
 });
+
+it.each(["cancel", "detach"] as const)(
+  "a conversation whose turn is stopped (%s) while the IDE makes it is noted before it is archived, and stays noted where that fails",
+  async (reason) => {
+    const server = new FakeLanguageServer();
+    const stop = new AbortController();
+    const notes: string[] = [];
+    const journal = {
+      note: async ({ cascadeId }: { readonly cascadeId: string }) => void notes.push(`noted ${cascadeId}`),
+      noteArchived: async (cascadeId: string) => void notes.push(`archived ${cascadeId}`),
+      owner: "me",
+      clock: new InstantClock(),
+    };
+    server.onCall = (call) => {
+      if (call === "startCascade") stop.abort(reason);
+      if (call === "archive") notes.push("archive is asked for");
+    };
+    server.failNext("archive", "unavailable");
+    const { backends } = world({ build: "2.3.9", server, vendor: signedOut, journal });
+    const backend = await backends.choose(prompt, never);
+    for await (const _ of backend.run(prompt, { keep: false, onAlive: () => {} }, stop.signal)) continue;
+    expect(notes).toEqual([expect.stringMatching(/^noted /), "archive is asked for"]);
+    expect(server.accepted).toEqual([]);
+  },
+);

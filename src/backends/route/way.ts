@@ -87,9 +87,9 @@ async function* ask(
   }
   const noted = notesOf(way, from?.cascadeId ?? prompt.continues);
   if (from !== undefined) noted.isBegun = true;
-  const onLeft = () => {
-    noted.isLeft = true;
-    options.onLeft?.();
+  const onLeft = (cascadeId: CascadeId) => {
+    noted.left(cascadeId);
+    options.onLeft?.(cascadeId);
   };
   const run = { ...options, onLeft };
   let begun = from !== undefined;
@@ -134,26 +134,32 @@ async function inOwnWords({ modelIdOf }: Way, prompt: Prompt, signal: AbortSigna
 function notesOf({ journal }: Way, known: CascadeId | undefined) {
   let cascadeId = known;
   let finished = false;
+  let isLeft = false;
+  const note = (begun: CascadeId) => {
+    if (journal === undefined || begun === known) return;
+    cascadeId = begun;
+    notes.noting = bestEffort(journal.note({ cascadeId, atMs: journal.clock.now(), owner: journal.owner }));
+  };
   const notes = {
     /** The backend has it: without this it was neither used nor archived. */
     isBegun: false,
-    /** Its agent did not discard it. */
-    isLeft: false,
     noting: Promise.resolve(),
     see(event: TurnEventBody): void {
       if (event.type === "finished") finished = true;
-      if (event.type === "started") notes.isBegun = true;
-      if (journal === undefined || event.type !== "started") return;
-      if (event.cascadeId === undefined || event.cascadeId === known) return;
-      cascadeId = event.cascadeId;
-      const { owner, clock } = journal;
-      notes.noting = bestEffort(journal.note({ cascadeId, atMs: clock.now(), owner }));
+      if (event.type !== "started") return;
+      notes.isBegun = true;
+      if (event.cascadeId !== undefined) note(event.cascadeId);
+    },
+    /** It is still there after the clean-up, also where its turn was stopped before it could say so. */
+    left(begun: CascadeId): void {
+      isLeft = true;
+      if (cascadeId === undefined) note(begun);
     },
     /** A conversation that was begun is archived at every end, unless its turn was detached, or finished and kept for the next one, or it is left. */
     async over(keep: boolean, signal: AbortSignal): Promise<void> {
       await notes.noting;
       const isKept = finished ? keep : signal.reason === "detach";
-      if (journal !== undefined && cascadeId !== undefined && notes.isBegun && !isKept && !notes.isLeft)
+      if (journal !== undefined && cascadeId !== undefined && notes.isBegun && !isKept && !isLeft)
         await bestEffort(journal.noteArchived(cascadeId));
     },
   };

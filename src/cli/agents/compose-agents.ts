@@ -8,7 +8,7 @@ import type { Agents, BackendsOptions, OpenBackends, VendorAgent } from "../../b
 import { deadline } from "../../base/async.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import type { AgentStats } from "../../gateway/metrics/metrics.ts";
+import type { AgentStats } from "../../gateway/metrics/read-gauges.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { AgentProgram, DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 import type { AccountList } from "../../models/account-catalogue.ts";

@@ -8,7 +8,8 @@ import type { Gateway, GatewayContext } from "../http/context.ts";
 import type { Reply } from "../http/reply.ts";
 import { keptHeaders } from "../http/route-headers.ts";
 import { storedContext } from "./start-turn.ts";
-import { cursorPastEnd, handedOut, parseCursor, streamTurn, type WireCursor } from "./stream-turn.ts";
+import { streamTurn } from "./stream-turn.ts";
+import { cursorPastEnd, handedOut, parseCursor, type WireCursor } from "./wire-cursor.ts";
 
 /** A reader's position in a response's events, and the snapshot that it needs first at that position. */
 interface ReadFrom {

@@ -21,7 +21,7 @@ import {
 } from "../http/request-headers.ts";
 import { keptHeaders } from "../http/route-headers.ts";
 import { type PromptSize, sizeOfAccepted } from "./count-tokens.ts";
-import { handedOut, parseCursor, type WireCursor } from "./stream-turn.ts";
+import { handedOut, parseCursor, type WireCursor } from "./wire-cursor.ts";
 
 /** The turn of a request: its reader, its encoder and its headers. */
 export interface OpenTurn {

@@ -1,9 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { bestEffort, notNeeded } from "../../base/async.ts";
 import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
-import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
-import { eventIdOf, isTerminal, seqOf, type TurnEvent } from "../../log/event.ts";
-import type { TurnRecord } from "../../log/store.ts";
+import type { EventId, TurnId } from "../../base/ids.ts";
+import { isTerminal, type TurnEvent } from "../../log/event.ts";
 import type { QueuePlace } from "../../turns/queue.ts";
 import type { TurnReader } from "../../turns/turns.ts";
 import { clientName, streamErrorForClient } from "../dialects/by-client.ts";
@@ -12,6 +11,7 @@ import type { Gateway, GatewayContext } from "../http/context.ts";
 import { drained, linesHeaders, type Reply, sseHeaders, writeSse } from "../http/reply.ts";
 import { isAnswering, lookAgainMs } from "../http/timing.ts";
 import type { StreamOutcome } from "../metrics/metrics.ts";
+import { isBefore, type WireCursor, writeCursor } from "./wire-cursor.ts";
 
 /** The error for a log that stops without a terminal event: the answer is not complete. */
 export function endedEarly(): ErrorRecord {
@@ -261,47 +261,4 @@ class StreamText {
     const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
     if (isDelta && event.atMs >= this.#turn.sinceMs) metrics.deltaHanded(clock.now() - event.atMs);
   }
-}
-
-/** The position of a reader in a dialect's stream: its last wire event, as its turn, log event and place in that event's group. */
-export interface WireCursor {
-  readonly turnId: TurnId;
-  readonly eventId: EventId;
-  readonly part: number;
-}
-
-/** The `id:` of a wire event. An event before the first log event carries the start of the log. */
-export function writeCursor(turnId: TurnId, eventId: EventId | undefined, part: number): string {
-  return `${turnId}:${eventId ?? startOfLog}:${part}`;
-}
-
-/** A `Last-Event-ID` that we wrote; undefined for any other text. */
-export function parseCursor(text: string): WireCursor | undefined {
-  const match = /^(turn_[0-9a-z]{26}):([^:\s]{1,100}):(\d{1,6})$/.exec(text.trim());
-  if (match === null) return undefined;
-  return { turnId: match[1] as TurnId, eventId: match[2] as EventId, part: Number(match[3]) }; // the forms that writeCursor gives
-}
-
-/**
- * Parses an event id that a reader sent back. `param` is its place in the request.
- *
- * @throws MillraceError `invalid_request` for an id that this turn's log has not handed out. The reader is not moved to the end
- * instead, because that would look like a finished answer. Source: docs/dev/wire/idempotent-streams.md, "What a server must do".
- */
-export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastEventId">, param: string): EventId {
-  const eventId = eventIdOf(seqOf(text));
-  if (eventId <= lastEventId) return eventId;
-  const orAll = param === "after" ? "0 for all" : "leave it out";
-  throw cursorPastEnd(param, `Send the \`id\` of the last event that you have applied, or ${orAll}.`);
-}
-
-/** The error for a cursor past the end of the log. */
-export function cursorPastEnd(param: string, hint: string): MillraceError {
-  return new MillraceError("invalid_request", "The cursor is beyond the last event of this turn.", { param, hint });
-}
-
-/** Whether the cursor's reader already has this wire event. Event ids sort as text. */
-export function isBefore(eventId: EventId | undefined, part: number, cursor: WireCursor): boolean {
-  const id = eventId ?? startOfLog;
-  return id < cursor.eventId || (id === cursor.eventId && part <= cursor.part);
 }

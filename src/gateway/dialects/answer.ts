@@ -1,6 +1,13 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import { isObject, parseJson } from "../../base/json.ts";
-import type { CancelledBy, FinishReason, IdeToolNames, TurnEventBody, Usage } from "../../log/event.ts";
+import {
+  type CancelledBy,
+  type FinishReason,
+  type IdeToolNames,
+  ideToolsOf,
+  type TurnEventBody,
+  type Usage,
+} from "../../log/event.ts";
 import type { Message, TurnRequest } from "../../log/request.ts";
 
 /** Visible text, or the model's thinking. */
@@ -59,10 +66,6 @@ export type AnswerEnd =
 export function millraceEnd(end: AnswerEnd | undefined): { readonly millrace?: { readonly ide_tools: IdeToolNames } } {
   if (end === undefined || end.type === "cancelled" || end.ideTools === undefined) return {};
   return { millrace: { ide_tools: end.ideTools } };
-}
-
-function ideToolsOf({ ideTools }: { readonly ideTools?: IdeToolNames }): { readonly ideTools?: IdeToolNames } {
-  return ideTools === undefined ? {} : { ideTools };
 }
 
 /** An answer as far as the events go. */

@@ -1,7 +1,8 @@
 import { isMillraceError } from "../../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import type { TurnLabel, TurnRecord } from "../../log/store.ts";
-import { handedOut, streamTurn } from "../answers/stream-turn.ts";
+import { streamTurn } from "../answers/stream-turn.ts";
+import { handedOut } from "../answers/wire-cursor.ts";
 import { questionOf } from "../dashboard/turn-summary.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-timeline.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";

@@ -2,7 +2,19 @@ import { createHash } from "node:crypto";
 import { createClient, ErrorReply, RESP_TYPES } from "redis";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { Waiters } from "../../base/notifier.ts";
-import type { Entry, Guard, Op, Outcome, PageLimit, Row, RowFilter, RowKind, Rows, RowsAbilities } from "../rows.ts";
+import {
+  type Entry,
+  type Guard,
+  type Op,
+  type Outcome,
+  type PageLimit,
+  parsedOr,
+  type Row,
+  type RowFilter,
+  type RowKind,
+  type Rows,
+  type RowsAbilities,
+} from "../rows.ts";
 import { rowScripts } from "./row-scripts.ts";
 
 export interface RedisRowsOptions {
@@ -185,7 +197,7 @@ function rowOf(id: string, flat: Flat): Row | undefined {
   const meta: Record<string, unknown> = {};
   for (let i = 0; i + 1 < flat.length; i += 2) {
     const [name, value] = [String(flat[i]), flat[i + 1] ?? Buffer.alloc(0)];
-    if (name.startsWith("m:")) meta[name.slice(2)] = parsed(value, undefined);
+    if (name.startsWith("m:")) meta[name.slice(2)] = parsedOr(String(value), undefined);
     else columns.set(name, value);
   }
   const text = (name: string) => String(columns.get(name) ?? "");
@@ -198,19 +210,10 @@ function rowOf(id: string, flat: Flat): Row | undefined {
     open: text("open") === "1",
     owner: text("owner"),
     expiresAtMs: columns.has("expires") ? Number(text("expires")) : undefined,
-    tags: parsed<string[]>(columns.get("tags"), []),
+    tags: parsedOr<string[]>(text("tags"), []),
     meta,
     proof: Uint8Array.from(columns.get("proof") ?? []),
   };
-}
-
-/** What was written as JSON; `otherwise` where another program wrote something else. */
-function parsed<T>(json: Buffer | undefined, otherwise: T): T {
-  try {
-    return JSON.parse(String(json)) as T;
-  } catch {
-    return otherwise;
-  }
 }
 
 const connectTimeoutMs = 2_000;

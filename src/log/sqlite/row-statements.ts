@@ -1,5 +1,15 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
-import type { Entry, Op, Outcome, PageLimit, Row, RowChange, RowFilter, RowKind } from "../rows.ts";
+import {
+  type Entry,
+  type Op,
+  type Outcome,
+  type PageLimit,
+  parsedOr,
+  type Row,
+  type RowChange,
+  type RowFilter,
+  type RowKind,
+} from "../rows.ts";
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 type Update = Op & { readonly type: "update" };
@@ -159,14 +169,14 @@ export class RowStatements {
 
   #mergedMeta(id: string, change: NonNullable<RowChange["meta"]>): string {
     const held = this.#one("SELECT meta FROM logs WHERE id = ?", id)?.["meta"];
-    const merged = Object.entries({ ...parsed<Row["meta"]>(held, {}), ...change });
+    const merged = Object.entries({ ...parsedOr<Row["meta"]>(held, {}), ...change });
     return JSON.stringify(Object.fromEntries(merged.filter(([, value]) => value !== null)));
   }
 
   /** The row at once, and its entries with the next sweep: there may be thousands. */
   #remove(columns: Columns): void {
     const { n, created_at_ms: createdAtMs, tags } = columns as Columns & { n: number; created_at_ms: number };
-    for (const tag of parsed<string[]>(tags, []))
+    for (const tag of parsedOr<string[]>(tags, []))
       this.#run("DELETE FROM tags WHERE tag = ? AND created_at_ms = ? AND n = ?", tag, createdAtMs, n);
     this.#run("DELETE FROM heads WHERE n = ?", n);
     this.#run("DELETE FROM logs WHERE n = ?", n);
@@ -239,18 +249,9 @@ function rowOf(columns: Columns | undefined): Row | undefined {
     open: columns["open"] === 1,
     owner: String(columns["owner"]),
     expiresAtMs: expiresAtMs === null ? undefined : Number(expiresAtMs),
-    tags: parsed<string[]>(columns["tags"], []),
-    meta: parsed<Row["meta"]>(columns["meta"], {}),
+    tags: parsedOr<string[]>(columns["tags"], []),
+    meta: parsedOr<Row["meta"]>(columns["meta"], {}),
     proof: proof as Uint8Array, // the column's type
     ...(head instanceof Uint8Array ? { head } : {}),
   };
-}
-
-/** What was written as JSON. Damage that SQLite does not see leaves `otherwise`, which the row's proof does not fit. */
-function parsed<T>(text: SQLOutputValue | undefined, otherwise: T): T {
-  try {
-    return JSON.parse(String(text)) as T;
-  } catch {
-    return otherwise;
-  }
 }

@@ -7,7 +7,8 @@ import { openMemoryLog } from "../../log/memory-log.fake.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { newTurn } from "../../log/turn.fake.ts";
 import { assistant, bash, fakeRequest, readFile, system, toolResult, user } from "../prompt/request.fake.ts";
-import { Continuity, openRecall } from "./continuity.ts";
+import { Continuity } from "./continuity.ts";
+import { openRecall } from "./recall.ts";
 import type { VisibleAnswer } from "./visible-history.ts";
 
 const idleMs = 60_000;
@@ -136,6 +137,16 @@ describe("Continuity", () => {
     const next = asker({ messages: [user("Hello"), assistant("Hi."), user("Bye")] });
     expect(continuity.choose(next).type).toBe("reuse");
     expect(continuity.choose(next)).toMatchObject({ type: "rebuild", reason: "busy" });
+  });
+
+  it("archives a prompt that waits for results which do not come in time; no other part ends it", async () => {
+    const { continuity, clock, archived } = fakeContinuity();
+    continuity.keep(asker({}), id(1), { text: "", calls: [], waits: true });
+    await clock.advance(idleMs * 0.9);
+    expect(archived).toEqual([]);
+    await clock.advance(idleMs * 0.2);
+    expect(archived).toEqual([id(1)]);
+    await continuity.close();
   });
 
   it("archives trajectories that were not continued in time, and the rest when it closes", async () => {

@@ -1,12 +1,8 @@
-import { isAwaited, type Prompt } from "../../backends/backend.ts";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { writeJson } from "../../base/json.ts";
-import type { FinishReason, TurnEventBody } from "../../log/event.ts";
-import { readAll } from "../../log/read-turn.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import type { LogStore, TurnFilter, TurnLabel } from "../../log/store.ts";
 import {
   drop,
   expire,
@@ -17,15 +13,14 @@ import {
   holds,
   type LiveTrajectories,
   noTrajectories,
-  sameButTools,
   take,
 } from "./live-trajectories.ts";
 import type { TrajectoryNotes } from "./orphaned-trajectories.ts";
-import { heldPart, historyAfter, type VisibleAnswer, visibleAnswer } from "./visible-history.ts";
+import { heldPart, historyAfter, type VisibleAnswer } from "./visible-history.ts";
 
 export interface ContinuityOptions {
   readonly clock: Clock;
-  /** How long a trajectory is kept for the next turn of its conversation; ms. */
+  /** How long a trajectory is kept for the next turn of its conversation, and a prompt waits for the results of its calls; ms. */
   readonly idleMs: number;
   /** How many are kept at most. */
   readonly limit?: number;
@@ -126,7 +121,7 @@ export class Continuity {
   async #sweep(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      await bestEffort(this.#options.clock.sleep(Math.max(1_000, this.#options.idleMs / 4), signal));
+      await bestEffort(this.#options.clock.sleep(Math.max(1_000, this.#options.idleMs / 20), signal));
       if (!signal.aborted) this.#expire();
     }
   }
@@ -156,145 +151,4 @@ export class Continuity {
 
 function ownerOf({ caller, session }: Asker): string {
   return writeJson([caller, session ?? null]);
-}
-
-/**
- * How many of the newest turns of other processes are looked at: few, and more if it is none of these. While one client runs a tool, others
- * may begin hundreds of turns.
- */
-const lookedAt = [32, 128, 512];
-/** How long after the start of this process they are looked at; ms. No call waits longer. */
-const waitsMs = 20 * 60_000;
-
-/**
- * A function that looks in the log for the conversation of a request that ends with results, where it is not known here. An earlier
- * process may have left a prompt that waits for these results. It is then registered here, so that the request can continue it. Throws the
- * errors of the store.
- */
-export function openRecall({
-  store,
-  continuity,
-  clock,
-  owner,
-  ownerIsGone,
-}: {
-  readonly store: Pick<LogStore, "list" | "get" | "readAfter">;
-  readonly continuity: Continuity;
-  readonly clock: Clock;
-  /** This process. */
-  readonly owner: string;
-  readonly ownerIsGone: (owner: string) => boolean;
-}): (asker: Asker) => Promise<void> {
-  const untilMs = clock.monotonic() + waitsMs;
-  return async (asker) => {
-    const { request, modelUid, caller, session } = asker;
-    const held = heldPart(request, modelUid);
-    const last = request.messages.at(-1);
-    if (held === undefined || last?.role !== "tool" || !isAwaited(last.callId)) return;
-    if (clock.monotonic() > untilMs || continuity.knows(asker)) return;
-    const filter = { caller, ...(session === undefined ? {} : { session }), exceptOwner: owner };
-    for await (const label of newest(store, filter)) {
-      const isEarlier = label.outcome === "finished" && label.messageCount + 1 === held.heldMessages;
-      if (!isEarlier || label.session !== session || !ownerIsGone(label.owner)) continue;
-      const turn = await store.get(label.turnId);
-      if (turn === undefined) continue;
-      const events = await readAll(store, turn.turnId);
-      const begun = events.find(({ type }) => type === "started");
-      const end = events.at(-1);
-      if (begun?.type !== "started" || begun.cascadeId === undefined || end?.type !== "finished") continue;
-      const answer = visibleAnswer(events, end);
-      const history = historyAfter(turn.request, turn.modelUid, answer);
-      const isIts = answer.waits === true && sameButTools(history, held.history);
-      if (!isIts || continuity.has(begun.cascadeId)) continue; // what is known of a trajectory here is newer than this turn
-      continuity.keep(turn, begun.cascadeId, answer);
-      return;
-    }
-  };
-}
-
-async function* newest(
-  store: Pick<LogStore, "list">,
-  filter: Omit<TurnFilter, "limit">,
-): AsyncGenerator<TurnLabel, void> {
-  let before = 0;
-  for (const limit of lookedAt) {
-    const turns = await store.list({ ...filter, limit });
-    yield* turns.slice(before);
-    if (turns.length < limit) return;
-    before = limit;
-  }
-}
-
-/** Whether a conversation can go on after an answer that ended so. */
-export function isContinued({ unified }: FinishReason): boolean {
-  return unified === "stop" || unified === "tool_calls";
-}
-
-export interface ConversationOptions {
-  readonly continuity: Continuity;
-  readonly asker: Asker;
-  readonly choice: Continuation;
-  /** The prompt for the trajectory that the choice names; undefined where the layout cannot say it. */
-  readonly continued: Prompt | undefined;
-}
-
-/**
- * The conversation of one turn: the choice of its trajectory, and that trajectory's end. The trajectory of a whole answer is kept for
- * the next turn. A chosen trajectory that is not kept again is released.
- */
-export class Conversation {
-  readonly #options: ConversationOptions;
-  readonly #calls: TurnEventBody[] = [];
-  #chosen: CascadeId | undefined;
-  #travelled: string | undefined;
-
-  constructor(options: ConversationOptions) {
-    this.#options = options;
-    this.#chosen = options.choice.type === "reuse" ? options.choice.cascadeId : undefined;
-  }
-
-  /** How the prompt travelled, once that is known: `reused`, `rebuilt(reason)`. */
-  get travelled(): string | undefined {
-    return this.#travelled;
-  }
-
-  get continued(): Prompt | undefined {
-    return this.#options.continued;
-  }
-
-  /** The prompt goes into the trajectory that holds its history. */
-  reuse(): void {
-    this.#travelled = "reused";
-  }
-
-  /** The prompt goes into a fresh trajectory, with its whole history. */
-  rebuild(): void {
-    const { choice } = this.#options;
-    this.close();
-    this.#travelled = `rebuilt(${choice.type === "reuse" ? (choice.without ?? "trajectory_gone") : choice.reason})`;
-  }
-
-  /** Notes the visible parts of the answer that are not text. */
-  note(events: readonly TurnEventBody[]): void {
-    this.#calls.push(...events.filter(({ type }) => type === "tool_call"));
-  }
-
-  /** Keeps the trajectory for the next turn. Called once the end of its turn is in the log: a stop archives what is kept. */
-  keep(cascadeId: CascadeId, end: { readonly reason: FinishReason; readonly text: string }): void {
-    const { continuity, asker } = this.#options;
-    continuity.keep(asker, cascadeId, visibleAnswer(this.#calls, end));
-    if (cascadeId === this.#chosen) this.#chosen = undefined;
-  }
-
-  /** Nothing was sent to the trajectory that was chosen. */
-  giveBack(): void {
-    if (this.#chosen !== undefined) this.#options.continuity.giveBack(this.#chosen);
-    this.#chosen = undefined;
-  }
-
-  /** Releases the trajectory that was chosen, unless it is kept. */
-  close(): void {
-    if (this.#chosen !== undefined) this.#options.continuity.release(this.#chosen);
-    this.#chosen = undefined;
-  }
 }

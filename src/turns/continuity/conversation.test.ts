@@ -8,7 +8,8 @@ import { layoutPrompt } from "../prompt/layout.ts";
 import { assistant, bash, fakeModel, fakeRequest, user } from "../prompt/request.fake.ts";
 import { planAnswer } from "../tools/answer-plan.ts";
 import { ScriptedBackend, scriptedCascade } from "../tools/scripted-backend.fake.ts";
-import { Continuity, Conversation } from "./continuity.ts";
+import { Continuity } from "./continuity.ts";
+import { Conversation } from "./conversation.ts";
 
 const gone: TurnEventBody = {
   type: "failed",

@@ -6,9 +6,6 @@ import type { CallAttempt } from "./forms/call-shapes.ts";
 import type { ShownTool } from "./names.ts";
 import type { Told } from "./told.ts";
 
-/** The history of a call, for the counts per model. */
-export type CallRepair = "first_try" | "repaired" | "reasked" | "failed";
-
 /** A call that could not be accepted as it was written. */
 export interface CallProblem {
   readonly asked: string;
@@ -35,7 +32,6 @@ interface HeldCall {
 export class Calls {
   problems: CallProblem[] = [];
   #held = 0;
-  readonly outcomes: CallRepair[] = [];
   accepted = 0;
   readonly #plan: AnswerPlan;
   readonly #told: Told;
@@ -78,17 +74,11 @@ export class Calls {
     const calls = own.length > 0 ? own : (this.#before?.problems.flatMap(({ wrong }) => wrong ?? []) ?? []);
     if (calls.length === 0) return;
     this.problems = [];
-    for (const call of calls.slice(0, this.#plan.parallel ? undefined : 1)) {
-      this.outcomes.push("failed");
-      this.#send(call, true);
-    }
+    for (const call of calls.slice(0, this.#plan.parallel ? undefined : 1)) this.#send(call, true);
   }
 
   #passOn(held: readonly HeldCall[]): void {
-    for (const call of held) {
-      this.outcomes.push("first_try");
-      this.#send(call, true);
-    }
+    for (const call of held) this.#send(call, true);
   }
 
   /** A call that was read, in any form. */
@@ -132,9 +122,6 @@ export class Calls {
     if (this.#told.hadCall(tool.tool.name, value)) return; // the second prompt asked the model not to repeat it
     const corrected = this.#uncorrected.find((held) => held.tool === tool);
     this.#uncorrected = this.#uncorrected.filter((held) => held !== corrected);
-    this.outcomes.push(
-      this.#before !== undefined ? "reasked" : checked.changed || isRepaired ? "repaired" : "first_try",
-    );
     this.#send(call, true);
   }
 

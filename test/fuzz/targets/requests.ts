@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { parseCursor } from "../../../src/gateway/answers/stream-turn.ts";
+import { parseCursor } from "../../../src/gateway/answers/wire-cursor.ts";
 import { parseMessagesRequest } from "../../../src/gateway/dialects/anthropic-messages/request.ts";
 import { parseChat } from "../../../src/gateway/dialects/idempotent/request.ts";
 import { parseChatRequest } from "../../../src/gateway/dialects/openai-chat/request.ts";

@@ -3,7 +3,7 @@ import type { Prompt, RunOptions } from "../../backend.ts";
 import type { Lease } from "../process/process-pool.ts";
 import type { AgentParts } from "./agent-parts.ts";
 import type { AgentProcess } from "./agent-process.ts";
-import type { OpenSession } from "./open-session.ts";
+import { cascadeIdOf, type OpenSession } from "./open-session.ts";
 
 /** The session that a turn has, its process, and how far the turn went: for the clean-up at its end. */
 export class HeldSession {
@@ -68,16 +68,15 @@ export class HeldSession {
    * is reported by `onLeft`.
    */
   async close(options: RunOptions, signal: AbortSignal): Promise<void> {
-    const lease = this.#lease;
-    const { kept } = this.#parts;
+    const [lease, session] = [this.#lease, this.#session];
+    const { kept, spec } = this.#parts;
     if (lease === undefined) return;
     try {
-      if (this.#session !== undefined && !this.#stays(options, signal)) {
-        if (!this.told) await kept.discarded(this.#session.id);
-        await kept.discard(lease.process, this.#session.id);
+      if (session !== undefined && !this.#stays(options, signal)) {
+        if (!this.told) await kept.discarded(session.id);
+        await kept.discard(lease.process, session.id);
         if (this.told && this.replaced !== undefined) await kept.forget(this.replaced);
-      } else if (this.#session !== undefined) {
-        const session = this.#session;
+      } else if (session !== undefined) {
         this.#session = undefined; // from here on the next turn may hold it
         session.isHeld = false;
         session.isLeft = isDetached(signal) || this.ended === "no";
@@ -87,7 +86,7 @@ export class HeldSession {
         await bestEffort(kept.saveMemory(lease.process));
       }
     } catch {
-      options.onLeft?.(); // the note could not be written, or the agent died: the session stays, and is deleted later
+      if (session !== undefined) options.onLeft?.(cascadeIdOf(spec.name, session.id)); // the note could not be written, or the agent died: the session stays, and is deleted later
       await this.stop();
     } finally {
       if (this.#session !== undefined) this.#session.isHeld = false;

@@ -5,8 +5,6 @@ import type { AgentProcess } from "./agent-process.ts";
 import { KeptSessions } from "./kept-sessions.ts";
 import type { OpenSession } from "./open-session.ts";
 
-const minute = 60_000;
-
 const spec = {
   name: "played",
   ide: "played",
@@ -19,8 +17,7 @@ const spec = {
 
 /** Sessions that are parked in one process; `cancelled` are those that it discarded. */
 function world() {
-  const clock = new FakeClock();
-  const kept = new KeptSessions(spec, clock, spec.folder);
+  const kept = new KeptSessions(spec, new FakeClock(), spec.folder);
   const cancelled: string[] = [];
   const sessions = new Map<string, OpenSession>();
   const discard = async (id: string) => void cancelled.push(id);
@@ -30,7 +27,7 @@ function world() {
     sessions.set(id, session);
     kept.park(process, session);
   };
-  return { clock, kept, cancelled, park };
+  return { kept, cancelled, park };
 }
 
 const sixteen = Array.from({ length: 16 }, (_, n) => `session ${n + 1}`);
@@ -56,28 +53,12 @@ it("a prompt that waits again counts from then on, and takes one place", async (
   expect(cancelled).toEqual(["session 2"]);
 });
 
-it("a prompt waits for 10 minutes, counted anew each time it waits, and is then cancelled", async () => {
-  const { clock, cancelled, park } = world();
-  park("a");
-  await clock.advance(6 * minute);
-  park("b");
-  park("a");
-  await clock.advance(10 * minute - 1);
-  expect(cancelled).toEqual([]);
-  await clock.advance(1);
-  expect(cancelled).toEqual(["b", "a"]);
-});
-
-it("a prompt that goes on is not cancelled, and leaves its place and no timer behind", async () => {
-  const { clock, kept, cancelled, park } = world();
+it("a prompt that goes on is not cancelled, and leaves its place", async () => {
+  const { kept, cancelled, park } = world();
   sixteen.forEach(park);
   kept.goOn("session 1");
   park("session 17");
   await idle();
-  expect(cancelled).toEqual([]);
-  for (const id of [...sixteen, "session 17"]) kept.goOn(id);
-  expect(clock.sleeping).toBe(0);
-  await clock.advance(60 * minute);
   expect(cancelled).toEqual([]);
 });
 
@@ -87,13 +68,4 @@ it("a request that names the call of a prompt in another way cancels that prompt
   kept.supersede(["call of b", "call of c"]);
   await idle();
   expect(cancelled).toEqual(["b"]);
-});
-
-it("closed, it cancels nothing: the prompts wait for the next gateway", async () => {
-  const { clock, kept, cancelled, park } = world();
-  ["a", "b"].forEach(park);
-  kept.close();
-  expect(clock.sleeping).toBe(0);
-  await clock.advance(60 * minute);
-  expect(cancelled).toEqual([]);
 });

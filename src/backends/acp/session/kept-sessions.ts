@@ -10,9 +10,8 @@ import { isUnknownSession } from "../process/errors.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import type { OpenSession } from "./open-session.ts";
 
-/** How many prompts of an agent may wait for results, and for how long; the oldest is cancelled for a further one. */
+/** How many prompts of an agent may wait for results; the oldest is cancelled for a further one. */
 const mostParked = 16;
-const defaultParkedMs = 10 * 60_000;
 /** How long a session that an earlier gateway left is kept for the turn that goes on in it; ms. */
 const untakenMs = 10 * 60_000;
 const cancelMs = 2_000;
@@ -26,7 +25,6 @@ const maxReplacements = 8;
 interface ParkedPrompt {
   readonly process: AgentProcess;
   readonly session: OpenSession;
-  readonly over: AbortController;
 }
 
 /** The session in which a conversation goes on. */
@@ -38,8 +36,8 @@ interface LastSession {
 }
 
 /**
- * The sessions of one agent between turns: which session a conversation goes on in, which prompts wait for a client's results and until
- * when, and how a session ends. Two things about a session that a turn's log names are noted on disk, before the change itself:
+ * The sessions of one agent between turns: which session a conversation goes on in, which prompts wait for a client's results, and how a
+ * session ends. How long a prompt may wait is not decided here: `turns/continuity` discards what nobody continues. Two things about a session that a turn's log names are noted on disk, before the change itself:
  *
  * - Another session replaced this one. A session that the agent never stored cannot be prompted after a crash, so the prompt
  *   goes to a new one. After a second crash the note leads to the new session, and no third session gets the prompt.
@@ -50,16 +48,14 @@ export class KeptSessions {
   readonly #spec: AcpAgentSpec;
   readonly #clock: Clock;
   readonly #folder: string;
-  readonly #parkedMs: number;
   readonly #parked = new Map<string, ParkedPrompt>();
   #pruned = false;
 
   /** `folder`: the agent's. */
-  constructor(spec: AcpAgentSpec, clock: Clock, folder: string, parkedMs = defaultParkedMs) {
+  constructor(spec: AcpAgentSpec, clock: Clock, folder: string) {
     this.#spec = spec;
     this.#clock = clock;
     this.#folder = join(folder, "moved-sessions");
-    this.#parkedMs = parkedMs;
   }
 
   /** The session that took the place of this one last, else itself. */
@@ -87,18 +83,14 @@ export class KeptSessions {
   /** The prompt of this session waits for results from now on, until a turn has it or it is discarded. */
   park(process: AgentProcess, session: OpenSession): void {
     const { id } = session;
-    this.goOn(id);
-    const over = new AbortController();
-    this.#parked.set(id, { process, session, over });
-    const tooLong = this.#clock.sleep(this.#parkedMs, over.signal).then(() => this.#cancel(id));
-    void bestEffort(tooLong);
+    this.goOn(id); // the newest is last
+    this.#parked.set(id, { process, session });
     const [oldest] = this.#parked.keys();
     if (this.#parked.size > mostParked && oldest !== undefined) void bestEffort(this.#cancel(oldest));
   }
 
   /** A turn has the session, or it is gone. */
   goOn(sessionId: string): void {
-    this.#parked.get(sessionId)?.over.abort();
     this.#parked.delete(sessionId);
   }
 
@@ -147,11 +139,6 @@ export class KeptSessions {
     const idle = [...process.sessions.values()].filter(({ running }) => running === undefined).length;
     if (idle < 2 || ((await process.child.rssBytes()) ?? 0) < mostMemory) return;
     await process.closeIdle(Math.floor(idle / 2), deadline(new AbortController().signal, discardMs));
-  }
-
-  /** Cancels nothing: the prompts wait for the next gateway. */
-  close(): void {
-    for (const sessionId of this.#parked.keys()) this.goOn(sessionId);
   }
 
   async #cancel(sessionId: string): Promise<void> {

@@ -23,7 +23,7 @@ async function run(agent: AcpAgent, stopsAtText = false) {
   const left: string[] = [];
   const events: TurnEventBody[] = [];
   const stopping = new AbortController();
-  const options = { keep: false, onAlive: () => {}, onLeft: () => void left.push("left") };
+  const options = { keep: false, onAlive: () => {}, onLeft: (cascadeId: CascadeId) => void left.push(cascadeId) };
   for await (const event of eventsOf(agent.backend.run(prompt, options, stopping.signal))) {
     events.push(event);
     if (stopsAtText && event.type === "text") stopping.abort("cancel");
@@ -40,7 +40,7 @@ test("a session whose agent dies while it is deleted is left, and a new process 
   const agent = await open({ text, crashAt: "delete" });
   const { left, last, cascadeId } = await run(agent);
   expect(last).toMatchObject({ type: "finished", text });
-  expect([left, await harness.count("delete")]).toEqual([["left"], 0]);
+  expect([left, await harness.count("delete")]).toEqual([[cascadeId], 0]);
   await archive(agent, cascadeId);
   expect(await harness.count("delete")).toBe(1);
 });
@@ -48,7 +48,7 @@ test("a session whose agent dies while it is deleted is left, and a new process 
 test("the same after a cancel, where a note says already that the session was discarded", async () => {
   const agent = await open({ text, holds: true, crashAt: "delete" });
   const { left, cascadeId } = await run(agent, true);
-  expect([left, await harness.count("delete")]).toEqual([["left"], 0]);
+  expect([left, await harness.count("delete")]).toEqual([[cascadeId], 0]);
   await archive(agent, cascadeId);
   expect(await harness.count("delete")).toBe(1);
 });

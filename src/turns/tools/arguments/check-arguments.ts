@@ -5,7 +5,7 @@ import type { Misfit, SchemaCheck } from "./schema-check.ts";
 
 /** `text`: the arguments as the client gets them. `misses`: the finer rules that they break. */
 export type CheckedArguments =
-  | { readonly ok: true; readonly text: string; readonly changed: boolean; readonly misses?: string | undefined }
+  | { readonly ok: true; readonly text: string; readonly misses?: string | undefined }
   | { readonly ok: false; readonly message: string };
 
 /**
@@ -19,18 +19,16 @@ export function checkArguments(tool: ShownTool, value: unknown, raw?: string): C
   const told = misfits.slice(0, 5).map(({ text }) => text);
   if (!misfits.every(({ isFine }) => isFine)) return { ok: false, message: told.join("; ") };
   const misses = told.length === 0 ? undefined : told.join("; ");
-  const changed = !equalJson(fitted, value);
-  if (tool.wrappedIn !== undefined) return { ok: true, text: writeJson(fitted[tool.wrappedIn]), changed, misses };
-  const isStrict = raw !== undefined && equalJson(parsedJson(raw), value);
-  const text = isStrict && !changed ? raw : writeJson(fitted);
-  return { ok: true, text, changed: changed || (raw !== undefined && !isStrict), misses };
+  if (tool.wrappedIn !== undefined) return { ok: true, text: writeJson(fitted[tool.wrappedIn]), misses };
+  const isAsWritten = raw !== undefined && equalJson(parsedJson(raw), value) && equalJson(fitted, value);
+  return { ok: true, text: isAsWritten ? raw : writeJson(fitted), misses };
 }
 
 /** A freeform tool's text, also from an object that contains only that text. */
 function freeformText(value: unknown): CheckedArguments {
-  if (typeof value === "string") return { ok: true, text: value, changed: false };
+  if (typeof value === "string") return { ok: true, text: value };
   const text = onlyText(value);
-  if (text !== undefined) return { ok: true, text, changed: true };
+  if (text !== undefined) return { ok: true, text };
   return { ok: false, message: "this tool takes plain text between the tags, no JSON" };
 }
 

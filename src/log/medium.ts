@@ -1,0 +1,71 @@
+import type { Clock } from "../base/clock.ts";
+import { isDegraded } from "../base/errors.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Op, Row, Rows } from "./rows.ts";
+import { noTag, Sealer } from "./sealing/sealer.ts";
+import type { Retention } from "./store.ts";
+
+/** How many rows a sweep expires at a time. */
+const sweptAtOnce = 64;
+
+/** Where logs are stored, what seals them, and how long they are kept: a row that has expired leaves a tombstone, which goes after its own time. */
+export class Medium {
+  readonly rows: Rows;
+  readonly sealer: Sealer;
+  readonly clock: Pick<Clock, "now">;
+  readonly retention: Retention;
+
+  constructor(
+    { rows, gatewayKey }: { readonly rows: Rows; readonly gatewayKey: Secret },
+    { clock, retention }: Pick<Medium, "clock" | "retention">,
+  ) {
+    this.rows = rows;
+    this.sealer = new Sealer(gatewayKey);
+    this.clock = clock;
+    this.retention = retention;
+  }
+
+  /** Leaves a tombstone of each turn and stream that has expired, and removes old tombstones, and leases that ended a day ago. */
+  async sweep(nowMs: number): Promise<void> {
+    for (const kind of ["turn", "stream"] as const) {
+      for (let swept = sweptAtOnce; swept === sweptAtOnce; ) {
+        const expired = await this.rows.find({ kind, expiredAtMs: nowMs, limit: sweptAtOnce });
+        await Promise.all(expired.map((row) => this.#bury(row, nowMs)));
+        swept = expired.length;
+      }
+    }
+    while ((await this.rows.sweep(nowMs, ["tombstone"])) > 0) continue;
+    while ((await this.rows.sweep(nowMs - this.retention.tombstoneMs, ["lease"])) > 0) continue;
+  }
+
+  /** Whether the row may no longer be shown. Seen expired once, it stays so: a clock that goes back cannot bring it to life. */
+  async hasExpired(row: Row): Promise<boolean> {
+    if (row.kind === "tombstone") return true;
+    const nowMs = this.clock.now();
+    if (row.expiresAtMs === undefined || row.expiresAtMs > nowMs) return false;
+    try {
+      await this.#bury(row, nowMs);
+    } catch (error) {
+      if (!isDegraded(error)) throw error; // a log that can only be read erases later; the row is refused all the same
+    }
+    return true;
+  }
+
+  async #bury({ id, tags, meta, epoch, createdAtMs }: Row, nowMs: number): Promise<void> {
+    const tombstone: Row = {
+      id,
+      kind: "tombstone",
+      createdAtMs,
+      epoch,
+      last: 0,
+      open: false,
+      owner: "",
+      expiresAtMs: nowMs + this.retention.tombstoneMs,
+      tags: tags.filter((tag) => tag.startsWith("key:")),
+      meta: { caller: meta["caller"] },
+      proof: noTag,
+    };
+    const insert: Op = { type: "insert", row: tombstone, head: new Uint8Array(0) };
+    await this.rows.commit([{ type: "remove", id, guard: { epoch } }, insert], false);
+  }
+}

@@ -1,0 +1,55 @@
+import { isTerminal, type OutlinedEvent, type TurnEventBody } from "./event.ts";
+import type { Medium } from "./medium.ts";
+import type { Op, Row } from "./rows.ts";
+import { type RowBox, tagOf } from "./sealing/sealer.ts";
+
+/** The content of an entry of a turn. `atMs` is epoch ms. */
+export interface StoredEvent {
+  readonly atMs: number;
+  readonly body: TurnEventBody;
+}
+
+/** What seals the entries of a turn. */
+export interface EntryChain {
+  readonly box: RowBox;
+  /** The tag of the last entry: the next one is chained to it. */
+  readonly tag: Uint8Array;
+}
+
+/** Events that are appended at one time. */
+export interface NewEvents {
+  readonly bodies: readonly TurnEventBody[];
+  readonly atMs: number;
+  /** The answer in short with these events: it goes into the row of a turn that ends. */
+  readonly outline: readonly OutlinedEvent[];
+}
+
+/**
+ * The operation that appends events after entry number `last` of a row, under the claim that the row shows; the tag of their last entry; and
+ * whether they must be on the disk. Pure, but for the nonces.
+ */
+export function sealedAppend(
+  { row, medium: { sealer, retention } }: { readonly row: Row; readonly medium: Medium },
+  { box, tag: before }: EntryChain,
+  last: number,
+  { bodies, atMs, outline }: NewEvents,
+): { readonly op: Op; readonly tag: Uint8Array; readonly flush: boolean } {
+  const { id, epoch } = row;
+  let tag = before;
+  const entries = bodies.map((body, index) => {
+    const entry = box.sealEntry(last + index + 1, JSON.stringify({ atMs, body } satisfies StoredEvent), tag);
+    tag = tagOf(entry);
+    return entry;
+  });
+  const end = bodies.find(isTerminal);
+  const expiresAtMs = end === undefined ? undefined : atMs + retention.keptMs;
+  const proof = sealer.prove({ ...row, last: last + bodies.length, open: end === undefined, expiresAtMs });
+  const key = end === undefined ? undefined : sealer.closedKey(row);
+  const meta = {
+    ...(end !== undefined && { outcome: end.type, outline: sealer.sealLabel(id, "outline", JSON.stringify(outline)) }),
+    ...(key !== undefined && { key }),
+  };
+  const set = expiresAtMs === undefined ? { proof } : { proof, open: false, expiresAtMs, meta };
+  const op = { type: "update", id, guard: { epoch, last, open: true }, set, entries } as const;
+  return { op, tag, flush: end !== undefined || bodies.some(({ type }) => type === "started") };
+}

@@ -1,0 +1,79 @@
+import type { Prompt } from "../../backends/backend.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import type { FinishReason, TurnEventBody } from "../../log/event.ts";
+import type { Asker, Continuation, Continuity } from "./continuity.ts";
+import { visibleAnswer } from "./visible-history.ts";
+
+/** Whether a conversation can go on after an answer that ended so. */
+export function isContinued({ unified }: FinishReason): boolean {
+  return unified === "stop" || unified === "tool_calls";
+}
+
+export interface ConversationOptions {
+  readonly continuity: Continuity;
+  readonly asker: Asker;
+  readonly choice: Continuation;
+  /** The prompt for the trajectory that the choice names; undefined where the layout cannot say it. */
+  readonly continued: Prompt | undefined;
+}
+
+/**
+ * The conversation of one turn: the choice of its trajectory, and that trajectory's end. The trajectory of a whole answer is kept for
+ * the next turn. A chosen trajectory that is not kept again is released.
+ */
+export class Conversation {
+  readonly #options: ConversationOptions;
+  readonly #calls: TurnEventBody[] = [];
+  #chosen: CascadeId | undefined;
+  #travelled: string | undefined;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+    this.#chosen = options.choice.type === "reuse" ? options.choice.cascadeId : undefined;
+  }
+
+  /** How the prompt travelled, once that is known: `reused`, `rebuilt(reason)`. */
+  get travelled(): string | undefined {
+    return this.#travelled;
+  }
+
+  get continued(): Prompt | undefined {
+    return this.#options.continued;
+  }
+
+  /** The prompt goes into the trajectory that holds its history. */
+  reuse(): void {
+    this.#travelled = "reused";
+  }
+
+  /** The prompt goes into a fresh trajectory, with its whole history. */
+  rebuild(): void {
+    const { choice } = this.#options;
+    this.close();
+    this.#travelled = `rebuilt(${choice.type === "reuse" ? (choice.without ?? "trajectory_gone") : choice.reason})`;
+  }
+
+  /** Notes the visible parts of the answer that are not text. */
+  note(events: readonly TurnEventBody[]): void {
+    this.#calls.push(...events.filter(({ type }) => type === "tool_call"));
+  }
+
+  /** Keeps the trajectory for the next turn. Called once the end of its turn is in the log: a stop archives what is kept. */
+  keep(cascadeId: CascadeId, end: { readonly reason: FinishReason; readonly text: string }): void {
+    const { continuity, asker } = this.#options;
+    continuity.keep(asker, cascadeId, visibleAnswer(this.#calls, end));
+    if (cascadeId === this.#chosen) this.#chosen = undefined;
+  }
+
+  /** Nothing was sent to the trajectory that was chosen. */
+  giveBack(): void {
+    if (this.#chosen !== undefined) this.#options.continuity.giveBack(this.#chosen);
+    this.#chosen = undefined;
+  }
+
+  /** Releases the trajectory that was chosen, unless it is kept. */
+  close(): void {
+    if (this.#chosen !== undefined) this.#options.continuity.release(this.#chosen);
+    this.#chosen = undefined;
+  }
+}

@@ -1,0 +1,74 @@
+import { isAwaited } from "../../backends/backend.ts";
+import type { Clock } from "../../base/clock.ts";
+import { readAll } from "../../log/read-turn.ts";
+import type { LogStore, TurnFilter, TurnLabel } from "../../log/store.ts";
+import type { Asker, Continuity } from "./continuity.ts";
+import { sameButTools } from "./live-trajectories.ts";
+import { heldPart, historyAfter, visibleAnswer } from "./visible-history.ts";
+
+/**
+ * How many of the newest turns of other processes are looked at: few, and more if it is none of these. While one client runs a tool, others
+ * may begin hundreds of turns.
+ */
+const lookedAt = [32, 128, 512];
+/** How long after the start of this process they are looked at; ms. No call waits longer. */
+const waitsMs = 20 * 60_000;
+
+/**
+ * A function that looks in the log for the conversation of a request that ends with results, where it is not known here. An earlier
+ * process may have left a prompt that waits for these results. It is then registered here, so that the request can continue it. Throws the
+ * errors of the store.
+ */
+export function openRecall({
+  store,
+  continuity,
+  clock,
+  owner,
+  ownerIsGone,
+}: {
+  readonly store: Pick<LogStore, "list" | "get" | "readAfter">;
+  readonly continuity: Continuity;
+  readonly clock: Clock;
+  /** This process. */
+  readonly owner: string;
+  readonly ownerIsGone: (owner: string) => boolean;
+}): (asker: Asker) => Promise<void> {
+  const untilMs = clock.monotonic() + waitsMs;
+  return async (asker) => {
+    const { request, modelUid, caller, session } = asker;
+    const held = heldPart(request, modelUid);
+    const last = request.messages.at(-1);
+    if (held === undefined || last?.role !== "tool" || !isAwaited(last.callId)) return;
+    if (clock.monotonic() > untilMs || continuity.knows(asker)) return;
+    const filter = { caller, ...(session === undefined ? {} : { session }), exceptOwner: owner };
+    for await (const label of newest(store, filter)) {
+      const isEarlier = label.outcome === "finished" && label.messageCount + 1 === held.heldMessages;
+      if (!isEarlier || label.session !== session || !ownerIsGone(label.owner)) continue;
+      const turn = await store.get(label.turnId);
+      if (turn === undefined) continue;
+      const events = await readAll(store, turn.turnId);
+      const begun = events.find(({ type }) => type === "started");
+      const end = events.at(-1);
+      if (begun?.type !== "started" || begun.cascadeId === undefined || end?.type !== "finished") continue;
+      const answer = visibleAnswer(events, end);
+      const history = historyAfter(turn.request, turn.modelUid, answer);
+      const isIts = answer.waits === true && sameButTools(history, held.history);
+      if (!isIts || continuity.has(begun.cascadeId)) continue; // what is known of a trajectory here is newer than this turn
+      continuity.keep(turn, begun.cascadeId, answer);
+      return;
+    }
+  };
+}
+
+async function* newest(
+  store: Pick<LogStore, "list">,
+  filter: Omit<TurnFilter, "limit">,
+): AsyncGenerator<TurnLabel, void> {
+  let before = 0;
+  for (const limit of lookedAt) {
+    const turns = await store.list({ ...filter, limit });
+    yield* turns.slice(before);
+    if (turns.length < limit) return;
+    before = limit;
+  }
+}
