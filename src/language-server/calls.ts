@@ -1,7 +1,9 @@
 import type { CallOptions } from "@connectrpc/connect";
-import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { isMillraceError, type MillraceError } from "../base/errors.ts";
 import { type RetryPolicy, type RetryPorts, retry } from "../base/retry.ts";
+import { SharedCall } from "../base/shared-call.ts";
 import { type ErrorContext, translateError, upstreamReason } from "./errors/errors.ts";
+import { closedHere } from "./transport/endpoint.ts";
 
 /** How long each kind of call may take, in ms. */
 export interface Deadlines {
@@ -33,11 +35,16 @@ const readPolicy: RetryPolicy = { attempts: 3, baseMs: 100, capMs: 1_000 };
 export class Calls {
   readonly #context: () => ErrorContext;
   readonly #ports: RetryPorts;
+  readonly #prepare: (signal: AbortSignal) => Promise<void>;
+  readonly #preparing = new SharedCall<void>();
+  #isPrepared = false;
   #closed = false;
 
-  constructor(context: () => ErrorContext, ports: RetryPorts) {
+  /** `prepare`: what has to be done before the first call. */
+  constructor(context: () => ErrorContext, ports: RetryPorts, prepare: (signal: AbortSignal) => Promise<void>) {
     this.#context = context;
     this.#ports = ports;
+    this.#prepare = prepare;
   }
 
   /** From now on every call throws `cancelled`. */
@@ -45,10 +52,26 @@ export class Calls {
     this.#closed = true;
   }
 
+  /** Resolves once calls can be made. Throws `cancelled` once the connection has been closed here. */
+  async prepared(signal: AbortSignal): Promise<void> {
+    if (!this.#isPrepared)
+      await this.#preparing.join(this.#prepare, signal).catch((error: unknown) => {
+        throw this.translate(error, signal);
+      });
+    if (this.#closed) throw closedHere();
+    this.#isPrepared = true;
+  }
+
+  /** No promise of its own where everything is prepared: every poll comes through here. */
+  #begin<T>(rpc: (options: CallOptions) => Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
+    if (this.#closed) return Promise.reject(closedHere());
+    const call = { signal, timeoutMs };
+    return this.#isPrepared ? rpc(call) : this.prepared(signal).then(() => rpc(call));
+  }
+
   /** One attempt, never repeated. */
   once<T>(rpc: (options: CallOptions) => Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
-    if (this.#closed) return Promise.reject(closedError());
-    return rpc({ signal, timeoutMs }).catch((error: unknown) => {
+    return this.#begin(rpc, timeoutMs, signal).catch((error: unknown) => {
       throw this.translate(error, signal);
     });
   }
@@ -63,9 +86,8 @@ export class Calls {
     signal: AbortSignal,
     onFailure?: (error: unknown) => void,
   ): Promise<T> {
-    if (this.#closed) return Promise.reject(closedError());
-    // one promise where the first attempt succeeds: every poll comes through here
-    return rpc({ signal, timeoutMs }).catch(async (cause: unknown) => {
+    // one promise where the first attempt succeeds
+    return this.#begin(rpc, timeoutMs, signal).catch(async (cause: unknown) => {
       let first: Promise<T> | undefined = Promise.reject(this.translate(cause, signal));
       const work = () => {
         const attempt = first ?? this.once(rpc, timeoutMs, signal);
@@ -93,13 +115,8 @@ export class Calls {
     });
   }
 
-  /** @throws `cancelled` once the connection has been closed here. */
-  check(): void {
-    if (this.#closed) throw closedError();
-  }
-
   translate(error: unknown, signal: AbortSignal): MillraceError {
-    if (this.#closed && !signal.aborted) return isMillraceError(error) ? error : closedError(error);
+    if (this.#closed && !signal.aborted) return isMillraceError(error) ? error : closedHere(error);
     return translateError(error, this.#context(), signal);
   }
 }
@@ -107,8 +124,4 @@ export class Calls {
 function connectionMayReturn(error: unknown): boolean {
   const reason = upstreamReason(error);
   return reason === "connection_lost" || reason === "unavailable" || reason === "upstream_dropped";
-}
-
-function closedError(cause?: unknown): MillraceError {
-  return new MillraceError("cancelled", "The connection to the IDE's server has been closed.", { cause });
 }

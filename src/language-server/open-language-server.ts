@@ -1,6 +1,6 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { type CallOptions, createClient, type Interceptor } from "@connectrpc/connect";
-import { bestEffort } from "../base/async.ts";
+import type { Message, MessageInitShape } from "@bufbuild/protobuf";
+import type { CallOptions } from "@connectrpc/connect";
+import { bestEffort, deadline } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorCode, MillraceError } from "../base/errors.ts";
 import { productToday } from "../base/ide-name.ts";
@@ -10,20 +10,18 @@ import { SharedCall } from "../base/shared-call.ts";
 import type { RawChatMessage } from "../proto/windsurf/exa/chat_pb.ts";
 import type { MetadataSchema, UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { CortexTrajectorySource, CortexTrajectoryType } from "../proto/windsurf/exa/cortex_pb.ts";
-import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 import { Calls, type Deadlines, defaultDeadlines } from "./calls.ts";
 import { isCascadeDenied } from "./cascade-access.ts";
 import { asRetired, errorFromText, upstreamReason } from "./errors/errors.ts";
 import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
 import { askMessageLimit } from "./message-limit.ts";
 import { type MachineIdentity, metadataFor, stampRequestId, type WireIds } from "./metadata.ts";
-import { PanelState } from "./panel-state.ts";
-import { type CapabilityProbe, probeCapabilities, unreadableCalls } from "./probe/capabilities.ts";
+import { lostPanel, PanelState } from "./panel-state.ts";
+import { probeCapabilities } from "./probe/capabilities.ts";
 import { cascadeConfig, rawChatRequest } from "./requests.ts";
-import { statusOnlyService } from "./status-only.ts";
+import { openClients, ourSchema, type SpokenSchema } from "./spoken-schema.ts";
 import type { Endpoint, IdeIdentity } from "./transport/endpoint.ts";
 import type { CheckHolder } from "./transport/open-socket.ts";
-import { type OpenTransport, openTransport } from "./transport/open-transport.ts";
 
 export interface LanguageServerOptions {
   readonly clock: Clock;
@@ -38,14 +36,13 @@ export interface LanguageServerOptions {
   readonly checkHolder?: CheckHolder;
   /** The abilities of builds, by `variant@version`; share one map to probe each build once. */
   readonly builds?: Map<string, Capabilities>;
-  /** Our schema with the field numbers of the server's build, from `schema/`; by default our schema unchanged. */
-  readonly spoken?: SpokenSchema;
-}
-
-/** A service with our names and shapes and a build's numbers, and the work that it needs on each call. */
-export interface SpokenSchema {
-  readonly service: typeof LanguageServerService;
-  readonly interceptors: readonly Interceptor[];
+  /**
+   * Reads the schema that the server's build speaks, before the first call. Where it cannot be read in time, and by default, our own numbers
+   * are used, which are those of every build known so far.
+   */
+  readonly readSpoken?: (signal: AbortSignal) => Promise<SpokenSchema>;
+  /** How long reading may keep the first call waiting, in ms. */
+  readonly readSpokenMs?: number;
 }
 
 const panelPolicy: RetryPolicy = { attempts: 6, baseMs: 500, capMs: 3_000 };
@@ -68,10 +65,7 @@ class RpcLanguageServer implements LanguageServer {
   readonly #options: LanguageServerOptions;
   readonly #deadlines: Deadlines;
   readonly #calls: Calls;
-  readonly #client;
-  readonly #statusClient;
-  readonly #probe: CapabilityProbe;
-  readonly #connection: OpenTransport;
+  #opened: ReturnType<typeof openClients> | undefined;
   readonly #panel = new PanelState((signal) => this.#initializePanel(signal));
   readonly #probing = new SharedCall<Capabilities>();
   readonly #started = new Set<CascadeId>();
@@ -84,28 +78,29 @@ class RpcLanguageServer implements LanguageServer {
     this.#options = options;
     this.#deadlines = { ...defaultDeadlines, ...options.deadlines };
     const secrets = [identity.apiKey, endpoint.csrfToken];
-    this.#calls = new Calls(() => ({ nowMs: options.clock.now(), secrets }), {
-      clock: options.clock,
-      random: options.random ?? Math.random,
+    const { clock, random = Math.random } = options;
+    const context = () => ({ nowMs: clock.now(), secrets });
+    this.#calls = new Calls(context, { clock, random }, (signal) => this.#learn(signal));
+  }
+
+  async #learn(signal: AbortSignal): Promise<void> {
+    const { readSpoken = async () => ourSchema, readSpokenMs = 30_000 } = this.#options;
+    const spoken = await readSpoken(deadline(signal, readSpokenMs)).catch(() => {
+      signal.throwIfAborted(); // all callers have left: the next one reads again
+      return ourSchema;
     });
-    const service = options.spoken?.service ?? LanguageServerService;
-    this.#connection = openTransport(endpoint, {
-      clock: options.clock,
-      interceptors: options.spoken?.interceptors ?? [],
-      stamp: (request) => stampRequestId(request, options.ids),
-      ...(options.checkHolder === undefined ? {} : { checkHolder: options.checkHolder }),
-      ...(options.readMaxBytes === undefined ? {} : { readMaxBytes: options.readMaxBytes }),
-    });
-    const { transport } = this.#connection;
-    this.#client = createClient(service, transport);
-    this.#statusClient = createClient(statusOnlyService(service), transport);
-    this.#probe = {
-      client: this.#client,
-      statusClient: this.#statusClient,
-      unreadable: unreadableCalls(transport, service),
-      newId: () => options.ids.newTriggerId(),
-      read: (rpc, shared) => this.#calls.read(rpc, this.#deadlines.read, shared),
-    };
+    const stamp = (request: Message) => stampRequestId(request, this.#options.ids);
+    this.#opened ??= openClients(this.endpoint, { ...this.#options, stamp }, spoken);
+  }
+
+  /** Made before the first call. */
+  get #clients(): ReturnType<typeof openClients> {
+    if (this.#opened === undefined) throw new TypeError("a call was made before its connection");
+    return this.#opened;
+  }
+
+  get #client() {
+    return this.#clients.client;
   }
 
   async ensurePanelState({ force }: { readonly force: boolean }, signal: AbortSignal): Promise<void> {
@@ -184,7 +179,7 @@ class RpcLanguageServer implements LanguageServer {
   async getStatus(cascadeId: CascadeId, signal: AbortSignal): Promise<CascadeStatus> {
     const answer = await this.#readIfThere(
       "getCascadeTrajectory",
-      (call) => this.#statusClient.getCascadeTrajectory({ cascadeId }, call),
+      (call) => this.#clients.statusClient.getCascadeTrajectory({ cascadeId }, call),
       signal,
     );
     return {
@@ -255,9 +250,10 @@ class RpcLanguageServer implements LanguageServer {
     return status;
   }
 
-  messageLimit(modelUid: ModelUid, signal: AbortSignal) {
+  async messageLimit(modelUid: ModelUid, signal: AbortSignal) {
+    await this.#calls.prepared(signal);
     const request = { metadata: this.#metadata(), modelUid };
-    return askMessageLimit(this.#client, request, (rpc) => this.#calls.read(rpc, this.#deadlines.read, signal));
+    return await askMessageLimit(this.#client, request, (rpc) => this.#calls.read(rpc, this.#deadlines.read, signal));
   }
 
   async ping(signal: AbortSignal): Promise<void> {
@@ -270,7 +266,7 @@ class RpcLanguageServer implements LanguageServer {
 
   async *rawChat(chat: RawChat, signal: AbortSignal): AsyncGenerator<RawChatMessage, void> {
     this.#mayPrompt();
-    this.#calls.check();
+    await this.#calls.prepared(signal);
     const { ids, clock } = this.#options;
     const request = rawChatRequest(chat, this.#metadata(), () => ids.newTriggerId(), clock.now());
     const stop = new AbortController();
@@ -299,8 +295,15 @@ class RpcLanguageServer implements LanguageServer {
       this.#identity.ideVersion === "" ? undefined : `${this.#identity.variant}@${this.#identity.ideVersion}`;
     const known = this.#capabilities ?? (build === undefined ? undefined : builds?.get(build));
     if (known !== undefined) return known;
+    await this.#calls.prepared(signal);
+    const probe = {
+      ...this.#clients,
+      newId: () => this.#options.ids.newTriggerId(),
+      read: (rpc: (call: CallOptions) => Promise<unknown>, shared: AbortSignal) =>
+        this.#calls.read(rpc, this.#deadlines.read, shared),
+    };
     const found = await this.#probing
-      .join((shared) => probeCapabilities(this.#probe, shared), signal)
+      .join((shared) => probeCapabilities(probe, shared), signal)
       .catch((error: unknown) => {
         throw this.#calls.translate(error, signal);
       });
@@ -311,7 +314,7 @@ class RpcLanguageServer implements LanguageServer {
 
   close(): void {
     this.#calls.close();
-    this.#connection.close();
+    this.#opened?.close();
   }
 
   /** A call that not every build has. One that is missing is asked for once, and fails at once from then on. */
@@ -370,11 +373,6 @@ class RpcLanguageServer implements LanguageServer {
 
 function refusal(code: ErrorCode, message: string): MillraceError {
   return new MillraceError(code, message, { details: { reason: "other" } });
-}
-
-function lostPanel(error: unknown): boolean {
-  const reason = upstreamReason(error);
-  return reason === "panel_state_lost" || reason === "untrusted_workspace";
 }
 
 function mayPassSoon(error: unknown): boolean {

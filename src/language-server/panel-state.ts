@@ -1,4 +1,11 @@
 import { SharedCall } from "../base/shared-call.ts";
+import { upstreamReason } from "./errors/errors.ts";
+
+/** Whether the server reports that it started nothing because the panel state is missing. We can make that state again. */
+export function lostPanel(error: unknown): boolean {
+  const reason = upstreamReason(error);
+  return reason === "panel_state_lost" || reason === "untrusted_workspace";
+}
 
 /**
  * The panel state of one server: made once, shared by concurrent callers, made anew on demand. A server is one CSRF

@@ -2,16 +2,14 @@ import { Worker } from "node:worker_threads";
 import { type ErrorRecord, MillraceError } from "../base/errors.ts";
 import type { SchemaProblem } from "./read-fields.ts";
 
-/** The worker's answer: a serialized `FileDescriptorSet`, or the reason why there is none. */
-export type WorkerAnswer =
-  | { readonly set: Uint8Array; readonly problems: readonly SchemaProblem[] }
-  | { readonly error: ErrorRecord };
-
 /** A schema as bytes: a `FileDescriptorSet`, and the parts that could not be read. */
 export interface SerializedSchema {
   readonly set: Uint8Array;
   readonly problems: readonly SchemaProblem[];
 }
+
+/** The worker's answer: a schema, or the reason why there is none. */
+export type WorkerAnswer = SerializedSchema | { readonly error: ErrorRecord };
 
 /** A young generation that holds most of one statement's garbage; no real build comes near the bound. */
 const resourceLimits = { maxYoungGenerationSizeMb: 96, maxOldGenerationSizeMb: 320, stackSizeMb: 4 };

@@ -6,7 +6,8 @@ import { extensionBundle, schemaFiles, shiftedSchema } from "../../simulator/par
 import { systemClock } from "../base/clock.ts";
 import type { ModelUid } from "../base/ids.ts";
 import { createWireIds } from "../language-server/metadata.ts";
-import { openLanguageServer, type SpokenSchema } from "../language-server/open-language-server.ts";
+import { openLanguageServer } from "../language-server/open-language-server.ts";
+import type { SpokenSchema } from "../language-server/spoken-schema.ts";
 import type { WireProtocol } from "../language-server/transport/endpoint.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 import type { ReadSchema } from "./assemble.ts";
@@ -60,7 +61,7 @@ describe("a build of the stand-in IDE with numbers of its own", () => {
     const server = openLanguageServer(
       { variant: "windsurf", host: "127.0.0.1", port, tls: false, protocol, csrfToken },
       { variant: "windsurf", ideVersion, extensionVersion: "", extensionPath: simulator.layout.extension, apiKey },
-      { clock: systemClock, ids, spoken: dialect },
+      { clock: systemClock, ids, readSpoken: async () => dialect },
     );
     try {
       expect(await server.capabilities(never)).toMatchObject({ cascade: true, steps: true });

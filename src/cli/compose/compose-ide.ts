@@ -11,7 +11,6 @@ import type { IdeLifecycle } from "../../ide/lifecycle.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import { createWireIds, type MachineIdentity } from "../../language-server/metadata.ts";
 import { openLanguageServer } from "../../language-server/open-language-server.ts";
-import { openSpokenLanguageServer } from "../../language-server/probe/open-spoken.ts";
 import { probePort } from "../../language-server/probe/probe.ts";
 import type { Endpoint, IdeIdentity } from "../../language-server/transport/endpoint.ts";
 import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
@@ -44,11 +43,8 @@ export function composeIdeFinder(
     const { variant, extensionPath } = identity;
     if (variant === "antigravity" || extensionPath === "") return openLanguageServer(endpoint, identity, options);
     const bundle = join(extensionPath, "dist", "extension.js");
-    return openSpokenLanguageServer(endpoint, identity, {
-      ...options,
-      readSpoken: async (signal) => (await schemas.read(bundle, signal)).reconciliation,
-      onUnread: () => {}, // our own numbers are used then; `millrace doctor` says why it could not be read
-    });
+    const readSpoken = async (signal: AbortSignal) => (await schemas.read(bundle, signal)).reconciliation; // `millrace doctor` says why it could not be read
+    return openLanguageServer(endpoint, identity, { ...options, readSpoken });
   };
   return openIdeFinder({
     host: openHost({ platform, uid: process.getuid?.(), home, environment, clock }),

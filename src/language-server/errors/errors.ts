@@ -1,10 +1,11 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
+import { quotable } from "../../base/shown-text.ts";
 import type { CortexErrorDetails } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { isWithoutCascade } from "../product-name.ts";
 import { type ErrorRow, errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
-import { parseResetTime, parseRetryAfter, type ResetTime, windowNamed } from "./reset-time.ts";
+import { inWindow, parseResetTime, parseRetryAfter, type ResetTime, windowNamed } from "./reset-time.ts";
 
 /** The facts of a call that translating its error needs: the time, and the secrets that must never appear in a text. */
 export interface ErrorContext {
@@ -76,8 +77,7 @@ export function upstreamReason(error: unknown): UpstreamReason | undefined {
  */
 export function asRetired(error: unknown, ideVersion: string): unknown {
   if (!isWithoutCascade(ideVersion) || upstreamReason(error) !== "not_implemented") return error;
-  const row = rowNamed("retired", "Cascade was removed from this build of the IDE.");
-  return fromRow(row, "", { nowMs: 0, secrets: [] }, { cause: error });
+  return fromRow(rowNamed("retired"), "", { nowMs: 0, secrets: [] }, { cause: error });
 }
 
 /** Whether the server seems gone or renewed, so that it has to be looked for again: new process, port, token. */
@@ -147,9 +147,9 @@ function rowFor(code: Code, text: string): ErrorRow {
   return rowByCode[code];
 }
 
-function rowNamed(reason: UpstreamReason, message?: string): ErrorRow {
-  const rows = errorTable.filter((row) => row.reason === reason);
-  return rows.find((row) => row.message === message) ?? rows[0] ?? otherRow("internal");
+/** The first row of that reason. */
+function rowNamed(reason: UpstreamReason): ErrorRow {
+  return errorTable.find((row) => row.reason === reason) ?? otherRow("internal");
 }
 
 const notImplementedRow = rowNamed("not_implemented");
@@ -226,14 +226,8 @@ const quoted: ReadonlySet<UpstreamReason> = new Set(["other", "unclear", "model_
 
 /** Our words; where no row knew the text, also the server's own, cut to a line and without anything secret. */
 function message(row: ErrorRow, text: string, secrets: readonly Secret[]): string {
-  const window = row.code === "quota_exhausted" ? windowNamed(text) : undefined;
-  if (window !== undefined) return row.message.replace("usage quota", `${window} usage quota`);
+  if (row.code === "quota_exhausted") return inWindow(row.message, windowNamed(text));
   if (text === "" || !quoted.has(row.reason)) return row.message;
-  let line = text.replaceAll(/\s+/g, " ").trim();
-  for (const secret of secrets) {
-    const value = secret.reveal(); // only to take it out
-    if (value !== "") line = line.replaceAll(value, "[redacted]");
-  }
-  line = line.replaceAll(/\b(?:sk-ws-[\w-]+|devin-session-token\S+|cog_\w+|eyJ[\w-]+\.[\w.-]+)/g, "[redacted]");
-  return `${row.message} It says: "${line.length > 240 ? `${line.slice(0, 239)}…` : line}"`;
+  const values = secrets.map((secret) => secret.reveal()); // only to take them out
+  return `${row.message} It says: "${quotable(text, values)}"`;
 }

@@ -25,6 +25,11 @@ export function windowNamed(text: string): "daily" | "weekly" | undefined {
   return daily === weekly ? undefined : daily ? "daily" : "weekly";
 }
 
+/** A message about a quota, with the window of it that is used up where one is known. */
+export function inWindow(message: string, window: "daily" | "weekly" | undefined): string {
+  return window === undefined ? message : message.replace("usage quota", `${window} usage quota`);
+}
+
 /** The same from a `retry-after` header: seconds, or an HTTP date. */
 export function parseRetryAfter(value: string, nowMs: number): ResetTime | undefined {
   const seconds = Number(value);

@@ -3,7 +3,7 @@ import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes, protocolVersion, validateResponse } from "@connectrpc/connect/protocol-connect";
 import { compressionGzip } from "@connectrpc/connect-node";
-import type { Endpoint } from "./endpoint.ts";
+import { type Endpoint, hostName } from "./endpoint.ts";
 import { answerTooLarge, joined, standardHeaders, type UnaryExchange, type UnaryWire } from "./unary-wire.ts";
 
 /**
@@ -24,7 +24,7 @@ export function connectUnary(
 ): UnaryWire {
   const { format, readMaxBytes, order } = options;
   const open = endpoint.tls ? httpsRequest : httpRequest;
-  const host = endpoint.host.replace(/^\[(.*)\]$/, "$1");
+  const host = hostName(endpoint.host);
   const common = {
     ...options.headers,
     "content-type": format === "binary" ? "application/proto" : "application/json",

@@ -1,3 +1,4 @@
+import { MillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
 
 /** How bytes travel to a language server: gRPC over HTTP/2, Connect with binary or JSON bodies over HTTP/1.1. */
@@ -36,6 +37,16 @@ export interface IdeIdentity {
 /** Whether a host is this machine's loopback: 127.0.0.0/8, `::1`, `localhost`. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** The host as sockets take it: an IPv6 address without brackets. */
+export function hostName(host: string): string {
+  return host.replace(/^\[(.*)\]$/, "$1");
+}
+
+/** The error of a call over a connection that was closed here. */
+export function closedHere(cause?: unknown): MillraceError {
+  return new MillraceError("cancelled", "The connection to the IDE's server has been closed.", { cause });
 }
 
 /** Scheme, host and port, with IPv6 addresses in brackets. */

@@ -1,8 +1,7 @@
 import { type AgentOptions, Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import type { Duplex } from "node:stream";
-import { MillraceError } from "../../base/errors.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { closedHere, type Endpoint } from "./endpoint.ts";
 import { type CheckHolder, openSocket } from "./open-socket.ts";
 
 type SocketCallback = (error: Error | null, socket: Duplex) => void;
@@ -23,7 +22,7 @@ export function http1Agent(endpoint: Endpoint, checkHolder: CheckHolder | undefi
     try {
       const socket = await openSocket(endpoint, { alpn: "http/1.1", checkHolder });
       if (closed) socket.destroy();
-      made(closed ? closedError() : null, socket);
+      made(closed ? closedHere() : null, socket);
     } catch (error) {
       made(error as Error, undefined as unknown as Duplex); // with an error, Node does not look at the socket
     }
@@ -49,8 +48,4 @@ export function http1Agent(endpoint: Endpoint, checkHolder: CheckHolder | undefi
     }
     override destroy = destroy(() => super.destroy());
   })(options);
-}
-
-function closedError(): MillraceError {
-  return new MillraceError("cancelled", "The connection to the IDE's server has been closed.");
 }

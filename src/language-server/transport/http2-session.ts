@@ -6,8 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import type { Clock } from "../../base/clock.ts";
-import { MillraceError } from "../../base/errors.ts";
-import { baseUrl, type Endpoint } from "./endpoint.ts";
+import { baseUrl, closedHere, type Endpoint } from "./endpoint.ts";
 import { type CheckHolder, openSocket } from "./open-socket.ts";
 
 const mebibyte = 1024 * 1024;
@@ -102,11 +101,11 @@ export class Http2Connection {
     if (session !== undefined && !session.closed && !session.destroyed) {
       if (!this.#isSilent() || (await this.#answersPing(session))) return session;
     }
-    if (this.#closed) throw closedError();
+    if (this.#closed) throw closedHere();
     const socket = await openSocket(this.#endpoint, { alpn: "h2", checkHolder: this.#checkHolder });
     if (this.#closed) {
       socket.destroy();
-      throw closedError();
+      throw closedHere();
     }
     const made = connect(this.authority, {
       createConnection: () => socket,
@@ -156,8 +155,4 @@ export class Http2Connection {
       }
     });
   }
-}
-
-function closedError(): MillraceError {
-  return new MillraceError("cancelled", "The connection to the IDE's server has been closed.");
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { type Endpoint, isLoopback } from "./endpoint.ts";
+import { type Endpoint, hostName, isLoopback } from "./endpoint.ts";
 
 /** Asks who holds the port of a connection that was just made. Rejects when nothing may be sent over it. */
 export type CheckHolder = () => Promise<void>;
@@ -30,7 +30,7 @@ function connected(
   alpn: "h2" | "http/1.1",
 ): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const name = host.replace(/^\[(.*)\]$/, "$1");
+    const name = hostName(host);
     const socket = tls
       ? connectTls({ host: name, port, ALPNProtocols: [alpn], rejectUnauthorized: !isLoopback(host) })
       : connect({ host: name, port });

@@ -39,79 +39,63 @@ export interface OpenTransport {
  * Source: docs/dev/performance.md, "The hot call"; docs/dev/wire/language-server.md, "Connections".
  */
 export function openTransport(endpoint: Endpoint, options: TransportOptions = {}): OpenTransport {
-  const { checkHolder, stamp, interceptors = [], readMaxBytes = 64 * mebibyte } = options;
+  const { checkHolder, stamp, interceptors = [], readMaxBytes = 64 * mebibyte, clock = systemClock } = options;
   const url = baseUrl(endpoint);
-  const token = endpoint.csrfToken.reveal(); // goes on the wire here
-  const headers: Readonly<Record<string, string>> = token === "" ? {} : { "x-codeium-csrf-token": token };
-  const streaming = {
+  const { wire, headers, streamsOf, order, close } = carrierOf(endpoint, { readMaxBytes, clock, checkHolder });
+  const streams = streamsOf({
     baseUrl: url,
     interceptors: [withHeaders(headers), ...interceptors],
     acceptCompression: [compressionGzip],
     readMaxBytes,
-  };
-  const lean = { baseUrl: url, interceptors, stamp };
-  switch (endpoint.protocol) {
-    case "grpc": {
-      const connection = new Http2Connection(endpoint, options.clock ?? systemClock, checkHolder);
-      const streams = createGrpcTransport({ ...streaming, sessionManager: connection });
-      return {
-        transport: leanTransport(grpcUnary(connection, { headers, readMaxBytes }), {
-          ...lean,
-          streams: stamping(streams, stamp),
-        }),
-        close: () => connection.close(),
-      };
-    }
-    case "connect":
-    case "connect-json": {
-      const agent = http1Agent(endpoint, checkHolder);
-      const order = new RequestOrder();
-      const format = endpoint.protocol === "connect" ? "binary" : "json";
-      const streams = createConnectTransport({
-        ...streaming,
-        httpVersion: "1.1",
-        nodeOptions: { agent },
-        useBinaryFormat: format === "binary",
-      });
-      return {
-        transport: leanTransport(connectUnary(endpoint, agent, { format, headers, readMaxBytes, order }), {
-          ...lean,
-          streams: stamping(streams, stamp, order),
-        }),
-        close: () => agent.destroy(),
-      };
-    }
-    default:
-      return endpoint.protocol satisfies never;
-  }
+  });
+  const lean = { baseUrl: url, interceptors, stamp, streams: stamping(streams, stamp, order) };
+  return { transport: leanTransport(wire, lean), close };
 }
 
-/** One server's connection for unary calls, as bytes: for a caller that judges the form of an answer and not its content. */
-export interface OpenWire {
-  readonly wire: UnaryWire;
-  close(): void;
+/**
+ * The same connections for unary calls as bytes, without a schema: for a caller that judges the form of an answer and not its content.
+ * Nothing is sent until the first call.
+ */
+export function openWire(
+  endpoint: Endpoint,
+  readMaxBytes: number,
+): { readonly wire: UnaryWire; readonly close: () => void } {
+  return carrierOf(endpoint, { readMaxBytes, clock: systemClock, checkHolder: undefined });
 }
 
-/** Opens the same connections as `openTransport`, without a schema. Nothing is sent until the first call. */
-export function openWire(endpoint: Endpoint, readMaxBytes: number): OpenWire {
+/** A server's connections in its protocol: unary calls are ours, streams are Connect's. `order`: of the requests with an id, where it needs one. */
+function carrierOf(
+  endpoint: Endpoint,
+  options: { readonly readMaxBytes: number; readonly clock: Clock; readonly checkHolder: CheckHolder | undefined },
+) {
+  const { readMaxBytes, clock, checkHolder } = options;
   const token = endpoint.csrfToken.reveal(); // goes on the wire here
   const headers: Readonly<Record<string, string>> = token === "" ? {} : { "x-codeium-csrf-token": token };
   if (endpoint.protocol === "grpc") {
-    const connection = new Http2Connection(endpoint, systemClock, undefined);
-    return { wire: grpcUnary(connection, { headers, readMaxBytes }), close: () => connection.close() };
+    const connection = new Http2Connection(endpoint, clock, checkHolder);
+    const streamsOf = (common: StreamOptions) => createGrpcTransport({ ...common, sessionManager: connection });
+    const wire = grpcUnary(connection, { headers, readMaxBytes });
+    return { wire, headers, streamsOf, order: undefined, close: () => connection.close() };
   }
-  const agent = http1Agent(endpoint, undefined);
-  const format = endpoint.protocol === "connect" ? "binary" : "json";
+  const agent = http1Agent(endpoint, checkHolder);
   const order = new RequestOrder();
+  const format = endpoint.protocol === "connect" ? "binary" : "json";
+  const http1 = { httpVersion: "1.1", nodeOptions: { agent }, useBinaryFormat: format === "binary" } as const;
+  const streamsOf = (common: StreamOptions) => createConnectTransport({ ...common, ...http1 });
   const wire = connectUnary(endpoint, agent, { format, headers, readMaxBytes, order });
-  return { wire, close: () => agent.destroy() };
+  return { wire, headers, streamsOf, order, close: () => agent.destroy() };
 }
+
+type StreamOptions = Pick<
+  Parameters<typeof createGrpcTransport>[0],
+  "baseUrl" | "interceptors" | "acceptCompression" | "readMaxBytes"
+>;
 
 /** A stream's requests are stamped when they are about to be written, too; with an `order` in their turn. */
 function stamping(
   streams: Transport,
   stamp: TransportOptions["stamp"],
-  order?: RequestOrder,
+  order: RequestOrder | undefined,
 ): Pick<Transport, "stream"> {
   if (stamp === undefined) return streams;
   return {
