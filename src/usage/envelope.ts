@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ideName, ideNames } from "../base/ide-name.ts";
 import { productName } from "../language-server/product-name.ts";
 import type { Elsewhere, OwnSessions } from "./elsewhere.ts";
-import type { Spend } from "./history/history.ts";
+import { type Spend, spendDimensions } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
 import type { Limits, LimitsReading, ReadingError } from "./known-limits.ts";
 import { type LimitWindow, limitUnits } from "./limits.ts";
@@ -148,7 +148,7 @@ export const usageSchema = z.object({
   object: z.literal("usage"),
   since: instant,
   until: instant,
-  by: z.enum(["model", "client", "project", "key", "dialect", "day"]),
+  by: z.enum(spendDimensions),
   time_zone: z.string(),
   data: z.array(spendSchema),
   used_outside: z.array(outsideSchema),
@@ -317,7 +317,7 @@ function encodeOutside(use: OutsideUse): UsageEnvelope["used_outside"][number] {
   };
 }
 
-function iso(atMs: number): string {
+export function iso(atMs: number): string {
   return new Date(atMs).toISOString();
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ideName } from "../base/ide-name.ts";
+import { iso } from "./envelope.ts";
 import type { LimitsSnapshot } from "./limits.ts";
 
 /** How each limit was used over time, as JSON for a chart: points of epoch seconds and the share used, null if unknown. */
@@ -35,7 +36,7 @@ export function encodeLimitsHistory(readings: readonly LimitsSnapshot[], sinceMs
     }
   }
   const data = [...lines.values()].map((line) => ({ ...line, points: thinned(line.points) }));
-  return { object: "limits.history", since: new Date(sinceMs).toISOString(), data };
+  return { object: "limits.history", since: iso(sinceMs), data };
 }
 
 /** At most so many points; of each stretch the last one, and always the very last. */

@@ -93,6 +93,17 @@ export function percentWindow(
   };
 }
 
+/** The daily or the weekly quota, from the percent of it that is left; unknown without one. */
+export function quotaWindow(
+  id: "daily" | "weekly",
+  percent: number | undefined,
+  resetsAtMs: number | undefined,
+): LimitWindow {
+  const [label, days] = id === "daily" ? ["Daily quota", 1] : ["Weekly quota", 7];
+  const about = { id, label, scope: "plan", resetsAtMs, windowSeconds: days * 86_400 } as const;
+  return percentWindow(about, percent === undefined ? undefined : percent / 100);
+}
+
 /** Money that is left, or owed when negative. */
 export function usdBalance(id: string, label: string, remaining: number): LimitWindow {
   return {

@@ -1,3 +1,4 @@
+import type { PaceEnvelope } from "./envelope.ts";
 import type { Pace } from "./pace.ts";
 
 /** The fields of a pace that its description needs. */
@@ -6,18 +7,8 @@ export type SpokenPace = Pick<
   "verdict" | "elapsedFraction" | "usedFraction" | "projectedFraction" | "runsOutAtMs" | "why"
 >;
 
-/** The members of a pace in the JSON of `GET /v1/limits` that words need. */
-interface PaceJson {
-  readonly verdict: Pace["verdict"];
-  readonly elapsed: number | null;
-  readonly used: number | null;
-  readonly projected: number | null;
-  readonly runs_out_at: string | null;
-  readonly reason: Exclude<Pace["why"], undefined> | null;
-}
-
-/** Reads a pace from JSON, for `paceInWords`. */
-export function paceFromJson(pace: PaceJson): SpokenPace {
+/** Reads a pace from the JSON of `GET /v1/limits`, for `paceInWords`. */
+export function paceFromJson(pace: PaceEnvelope): SpokenPace {
   return {
     verdict: pace.verdict,
     elapsedFraction: pace.elapsed ?? undefined,

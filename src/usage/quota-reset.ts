@@ -25,15 +25,12 @@ export function quotaReset(
 /** Most models that an error names. */
 const mostNamed = 3;
 
-/** A quota that is used up. `ofAgent`: the configured agent whose own plan it is; undefined for the IDE's. */
-interface SpentQuota {
-  readonly resetsAtMs: number | undefined;
-  readonly ofAgent?: string | undefined;
-}
-
-/** What helps once a quota is used up. Undefined where neither its reset nor a free model is known. Pure. */
+/**
+ * What helps once a quota is used up. `ofAgent`: the configured agent whose own plan it is; undefined for the IDE's. Undefined where neither
+ * its reset nor a free model is known. Pure.
+ */
 export function quotaAdvice(
-  { resetsAtMs, ofAgent }: SpentQuota,
+  { resetsAtMs, ofAgent }: { readonly resetsAtMs: number | undefined; readonly ofAgent?: string | undefined },
   free: readonly { readonly name: string }[],
   nowMs: number,
 ): string | undefined {

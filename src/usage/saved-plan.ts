@@ -4,14 +4,7 @@ import { z } from "zod";
 import { MillraceError } from "../base/errors.ts";
 import { productToday } from "../base/ide-name.ts";
 import { type UserStatus, UserStatusSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
-import {
-  type LimitsSnapshot,
-  type LimitWindow,
-  percentWindow,
-  type ReadingSource,
-  tidy,
-  usdBalance,
-} from "./limits.ts";
+import { type LimitsSnapshot, type LimitWindow, quotaWindow, type ReadingSource, tidy, usdBalance } from "./limits.ts";
 import { durationInWords } from "./pace-words.ts";
 import { windsurfSnapshot } from "./windsurf-plan.ts";
 
@@ -30,7 +23,6 @@ export interface SavedPlanRows {
 /** A saved plan is dropped after this long: a day changes the daily limit and much of the weekly one. */
 export const oldestSavedPlanMs = 24 * 3_600_000;
 const clockErrorMs = 5 * 60_000;
-const daySeconds = 86_400;
 
 /** Lenient: a member of another type than expected counts as not told. */
 const number = z.number().optional().catch(undefined);
@@ -115,9 +107,9 @@ function snapshotOfPlan(plan: SavedPlan, source: ReadingSource): LimitsSnapshot 
   const quota = { ...plan, ...definedOf(plan.quotaUsage) };
   const windows: LimitWindow[] = [];
   if (plan.hideDailyQuota !== true)
-    windows.push(...quotaWindow("daily", quota.dailyRemainingPercent, quota.dailyResetAtUnix));
+    windows.push(...quotaWindows("daily", quota.dailyRemainingPercent, quota.dailyResetAtUnix));
   if (plan.hideWeeklyQuota !== true)
-    windows.push(...quotaWindow("weekly", quota.weeklyRemainingPercent, quota.weeklyResetAtUnix));
+    windows.push(...quotaWindows("weekly", quota.weeklyRemainingPercent, quota.weeklyResetAtUnix));
   windows.push(...messageWindow(plan));
   if (plan.overageBalanceMicros !== undefined && windows.length > 0)
     windows.push(usdBalance("overage", "Overage balance", plan.overageBalanceMicros / 1e6));
@@ -137,16 +129,13 @@ function definedOf(quota: SavedPlan["quotaUsage"]): Partial<NonNullable<SavedPla
 }
 
 /** -1 means that the plan has no such limit. */
-function quotaWindow(
+function quotaWindows(
   id: "daily" | "weekly",
   percent: number | undefined,
   resetAtUnix: number | undefined,
 ): readonly LimitWindow[] {
   if (percent === undefined || percent < 0) return [];
-  const label = id === "daily" ? "Daily quota" : "Weekly quota";
-  const resetsAtMs = resetAtUnix === undefined ? undefined : resetAtUnix * 1000;
-  const windowSeconds = id === "daily" ? daySeconds : 7 * daySeconds;
-  return [percentWindow({ id, label, scope: "plan", resetsAtMs, windowSeconds }, percent / 100)];
+  return [quotaWindow(id, percent, resetAtUnix === undefined ? undefined : resetAtUnix * 1000)];
 }
 
 /** The free plan's pool of messages; -1 means that the plan has none. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ideName } from "../base/ide-name.ts";
-import { encodeSpend, spendSchema } from "./envelope.ts";
+import { encodeSpend, iso, spendSchema } from "./envelope.ts";
 import type { TurnBar, TurnUse } from "./history/history.ts";
 import type { TurnPageFilter, TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
 
@@ -149,8 +149,4 @@ function encodeRow(turn: TurnUse, nameOf: (uid: string) => string): TurnRowEnvel
     status: turn.outcome,
     reason: turn.reason,
   };
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
 }

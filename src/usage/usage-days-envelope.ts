@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { encodeSpend, spendSchema } from "./envelope.ts";
+import { encodeSpend, iso, spendSchema } from "./envelope.ts";
 import type { UsageDays } from "./usage-report.ts";
 
 /** The JSON of `GET /dashboard/api/usage/days`: every day of the time, also those without a turn. */
@@ -16,8 +16,8 @@ export type UsageDaysEnvelope = z.infer<typeof usageDaysSchema>;
 export function encodeUsageDays({ query, days, names }: UsageDays, nameOf: (uid: string) => string): UsageDaysEnvelope {
   return {
     object: "usage.days",
-    since: new Date(query.sinceMs).toISOString(),
-    until: new Date(query.untilMs).toISOString(),
+    since: iso(query.sinceMs),
+    until: iso(query.untilMs),
     time_zone: query.timeZone,
     data: days.map(({ day, models }) => ({
       day,

@@ -1,17 +1,9 @@
-import type { LimitUnit } from "./limits.ts";
-import type { Pace } from "./pace.ts";
+import type { LimitsWindowEnvelope, PaceEnvelope } from "./envelope.ts";
 
 /** The members of a window in the JSON of `GET /v1/limits` that say how it stands. */
-interface Window {
-  readonly kind: "consumption" | "balance";
-  readonly unit: LimitUnit;
-  readonly state: "metered" | "unlimited" | "unknown";
-  readonly used: number | null;
-  readonly limit: number | null;
-  readonly remaining: number | null;
-  readonly utilization: number | null;
-  readonly pace: { readonly verdict: Pace["verdict"] } | null;
-}
+type Window = Pick<LimitsWindowEnvelope, "kind" | "unit" | "state" | "used" | "limit" | "remaining" | "utilization"> & {
+  readonly pace: Pick<PaceEnvelope, "verdict"> | null;
+};
 
 /** The share of a limit (0..1) from which on it runs low. */
 export const lowFrom = 0.9;

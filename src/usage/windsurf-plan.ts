@@ -3,15 +3,13 @@ import { BillingStrategy, type PlanStatus, type UserStatus } from "../proto/wind
 import {
   type LimitsSnapshot,
   type LimitWindow,
-  percentWindow,
+  quotaWindow,
   type ReadingSource,
   tidy,
   unmeasured,
   usdBalance,
 } from "./limits.ts";
 import { rawWindsurfPlan } from "./raw-plan.ts";
-
-const daySeconds = 86_400;
 
 /**
  * The plan in a Windsurf `GetUserStatus` answer: credits, or daily and weekly percent.
@@ -82,8 +80,8 @@ function countsInPercent(plan: PlanStatus): boolean {
 
 function quotaWindows(plan: PlanStatus): readonly LimitWindow[] {
   const windows: LimitWindow[] = [];
-  const daily = quotaWindow("daily", "Daily quota", plan.dailyQuotaRemainingPercent, plan.dailyQuotaResetAtUnix);
-  const weekly = quotaWindow("weekly", "Weekly quota", plan.weeklyQuotaRemainingPercent, plan.weeklyQuotaResetAtUnix);
+  const daily = quotaTold("daily", plan.dailyQuotaRemainingPercent, plan.dailyQuotaResetAtUnix);
+  const weekly = quotaTold("weekly", plan.weeklyQuotaRemainingPercent, plan.weeklyQuotaResetAtUnix);
   // -1 means that the plan has no such limit.
   if (plan.planInfo?.hideDailyQuota !== true && plan.dailyQuotaRemainingPercent >= 0) windows.push(daily);
   if (plan.planInfo?.hideWeeklyQuota !== true && plan.weeklyQuotaRemainingPercent >= 0) windows.push(weekly);
@@ -94,11 +92,10 @@ function quotaWindows(plan: PlanStatus): readonly LimitWindow[] {
   return windows;
 }
 
-function quotaWindow(id: "daily" | "weekly", label: string, percent: number, resetAtUnix: bigint): LimitWindow {
+function quotaTold(id: "daily" | "weekly", percent: number, resetAtUnix: bigint): LimitWindow {
   const resetsAtMs = resetAtUnix > 0n ? Number(resetAtUnix) * 1000 : undefined;
   const told = percent !== 0 || resetsAtMs !== undefined;
-  const windowSeconds = id === "daily" ? daySeconds : 7 * daySeconds;
-  return percentWindow({ id, label, scope: "plan", resetsAtMs, windowSeconds }, told ? percent / 100 : undefined);
+  return quotaWindow(id, told ? percent : undefined, resetsAtMs);
 }
 
 function creditWindows(plan: PlanStatus): readonly LimitWindow[] {
