@@ -1,12 +1,6 @@
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { BackendKind, TurnEventBody } from "../log/event.ts";
 
-/** A message of the prompt after layout: plain text, tools and results already written out. */
-export interface PromptMessage {
-  readonly role: "user" | "assistant";
-  readonly text: string;
-}
-
 /** The upstream prompt of one turn: made by `turns/prompt`, sent by a backend in the form of its wire. */
 export interface Prompt {
   readonly modelUid: ModelUid;
@@ -16,8 +10,8 @@ export interface Prompt {
   readonly instructions: string;
   /** The conversation as one user text, for a backend that takes one. */
   readonly text: string;
-  /** The same conversation message by message, for a backend that takes a list; the last one is the user's. */
-  readonly messages: readonly PromptMessage[];
+  /** The same conversation message by message, for a backend that takes a list: plain text, tools and results written out; the last one is the user's. */
+  readonly messages: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
   readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
   readonly maxOutputTokens: number | undefined;
   /** A live conversation that already holds all but the last message; then `text` is that message alone. */

@@ -14,15 +14,11 @@ export interface AnswerPart extends AnswerSoFar {
 /** What a stream has of a turn's answers. Text that was sent stays where it is: it cannot be taken back. */
 export interface SentAnswer extends AnswerSoFar {
   /** What it has of each answer, in the order in which they began; the last one is being sent. */
-  readonly parts: readonly SentPart[];
+  readonly parts: readonly Pick<AnswerPart, "key" | "text" | "thinking">[];
   /** Monotonic ms of the last growth. */
   readonly grewAtMs: number;
   /** Another answer waits until the one that is being sent is quiet. */
   readonly holds: boolean;
-}
-
-interface SentPart extends AnswerSoFar {
-  readonly key: string;
 }
 
 /** `flush`: the turn is over, so nothing waits. `settled`: it ended well, so the text as it stands is final. */
@@ -88,7 +84,7 @@ function gapBefore({ afterTool }: AnswerPart, before: string): string {
 function distributed(before: SentAnswer, parts: readonly AnswerPart[]): SentAnswer | undefined {
   const { text } = joinParts(parts);
   if (!text.startsWith(before.text)) return undefined;
-  const known: SentPart[] = [];
+  const known: SentAnswer["parts"][number][] = [];
   let at = 0;
   let thoughtAt = 0;
   for (const part of parts) {
@@ -109,7 +105,7 @@ function renamed(before: SentAnswer, parts: readonly AnswerPart[]): SentAnswer |
     return before;
   }
   const free = new Set(parts);
-  const known: SentPart[] = [];
+  const known: SentAnswer["parts"][number][] = [];
   for (const one of before.parts) {
     const fits = [...free].filter(({ text }) => text.startsWith(one.text));
     const found = fits.find(({ key }) => key === one.key) ?? fits[0];

@@ -5,13 +5,14 @@ import { CortexStepStatus, ExecutorTerminationReason } from "../../proto/windsur
 import { replay } from "../replay.fake.ts";
 import { FakeTrajectory } from "../trajectory.fake.ts";
 import { fresh, HandFollower } from "./follow.fake.ts";
-import { followSteps, startSteps } from "./steps-follower.ts";
+import { startFollowing } from "./follower.ts";
+import { followSteps } from "./steps-follower.ts";
 import { followTranscript, startTranscript } from "./transcript-follower.ts";
 
-type Start = Parameters<typeof startSteps>[0];
+type Start = Parameters<typeof startFollowing>[0];
 
 function bySteps(trajectory: FakeTrajectory, start: Start) {
-  return new HandFollower(trajectory, startSteps(start), followSteps, (t, offset, atMs) => ({
+  return new HandFollower(trajectory, startFollowing(start), followSteps, (t, offset, atMs) => ({
     kind: "steps" as const,
     atMs,
     offset,

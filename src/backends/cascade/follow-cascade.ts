@@ -1,38 +1,14 @@
-import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { FollowerState, LateText, OpenCascade } from "./follower.ts";
+import type { CascadeSettings, FollowerState, OpenCascade } from "./follower.ts";
 import { lateTextMs } from "./late-text.ts";
-import type { PollPacer } from "./poll-pacer.ts";
-import {
-  afterAnswer,
-  afterFailure,
-  isOutage,
-  noPolls,
-  type PollHistory,
-  type PollPace,
-  pollFailure,
-} from "./poll-schedule.ts";
+import { afterAnswer, afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
 import { checkpointMs, endedByGuess, isConfirming, wantsRun } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
-
-export interface FollowOptions {
-  readonly clock: Clock;
-  readonly pace: PollPace;
-  readonly pacer: PollPacer;
-  /** Without any sign of life for this long, the turn is given up. */
-  readonly silenceMs: number;
-  readonly onAlive: () => void;
-  /** Called before each poll; `mayEnd`: the poll may show the turn's end. */
-  readonly beforePoll?: (mayEnd: boolean) => void;
-  readonly lateText?: LateText | undefined;
-  /** Called before the end is yielded where only a checkpoint says that it is the end. */
-  readonly onGuessedEnd?: () => void;
-}
 
 /**
  * Polls a turn to its end and yields each poll's news as one batch; the last event is terminal. Polls do not overlap, and each asks
@@ -40,9 +16,16 @@ export interface FollowOptions {
  */
 export async function* followCascade<State extends FollowerState, Snapshot>(
   turn: OpenCascade<State, Snapshot>,
-  { clock, pace, pacer, silenceMs, onAlive, beforePoll, lateText, onGuessedEnd }: FollowOptions,
+  options: Pick<CascadeSettings, "clock" | "pace" | "pacer" | "silenceMs" | "lateText"> & {
+    readonly onAlive: () => void;
+    /** Called before each poll; `mayEnd`: the poll may show the turn's end. */
+    readonly beforePoll?: (mayEnd: boolean) => void;
+    /** Called before the end is yielded where only a checkpoint says that it is the end. */
+    readonly onGuessedEnd?: () => void;
+  },
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
+  const { clock, pace, pacer, silenceMs, onAlive, beforePoll, lateText, onGuessedEnd } = options;
   const { follower, start, cascadeId, current } = turn;
   let state = follower.start(start);
   let history: PollHistory = noPolls;

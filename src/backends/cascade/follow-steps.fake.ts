@@ -1,10 +1,11 @@
 import { FakeTrajectory } from "../trajectory.fake.ts";
 import { fresh, HandFollower } from "./follow.fake.ts";
 import type { StartPoint } from "./follower.ts";
-import { followSteps, startSteps } from "./steps-follower.ts";
+import { startFollowing } from "./follower.ts";
+import { followSteps } from "./steps-follower.ts";
 
 export function follow(trajectory: FakeTrajectory, start: Partial<StartPoint> = {}) {
-  return new HandFollower(trajectory, startSteps({ ...fresh, ...start }), followSteps, (t, offset, atMs) => ({
+  return new HandFollower(trajectory, startFollowing({ ...fresh, ...start }), followSteps, (t, offset, atMs) => ({
     kind: "steps" as const,
     atMs,
     offset,

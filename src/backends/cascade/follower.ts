@@ -6,8 +6,9 @@ import type { AnswerSoFar } from "../answer-diff.ts";
 import type { CurrentServer } from "../current-server.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 import type { PollPace } from "./poll-schedule.ts";
-import type { TurnProgress } from "./turn-progress.ts";
-import type { ErrorOf, RunSnapshot } from "./turn-view.ts";
+import type { Entry } from "./turn-entries.ts";
+import { report, startProgress, type TurnProgress } from "./turn-progress.ts";
+import type { ErrorOf, IdeTools, RunSnapshot } from "./turn-view.ts";
 
 /** Whether the build of a turn's server writes text after a checkpoint, as far as this gateway has seen. */
 export interface LateText {
@@ -35,13 +36,46 @@ export interface FollowStep<State> {
   readonly state: State;
 }
 
-/** The fields of every follower's state that the driver reads. */
+/** What a follower knows of its turn. */
 export interface FollowerState {
+  readonly start: StartPoint;
+  /** The step behind `entries[0]`. */
+  readonly firstIndex: number;
+  readonly entries: readonly Entry[];
   readonly progress: TurnProgress;
   /** From which step the next poll reads. */
   readonly offset: number;
   /** The last snapshot contradicts the state: read again from `offset`, at once. */
   readonly mustReread: boolean;
+  /** How many polls in a row had fewer steps than are known. */
+  readonly shortPolls: number;
+}
+
+/** Where to begin: one step before the turn's first, because the last step of the turn before may still change. */
+export function startFollowing(start: StartPoint): FollowerState {
+  const firstIndex = Math.max(0, start.fromStep - 1);
+  const progress = startProgress(start.sent);
+  return { start, firstIndex, entries: [], progress, offset: firstIndex, mustReread: false, shortPolls: 0 };
+}
+
+/** Applies the run's status. A turn that closes is read once more from `wholeFrom`. */
+export function followRun<State extends FollowerState>(
+  state: State,
+  run: RunSnapshot,
+  wholeFrom: number,
+): FollowStep<State> {
+  const progress = report(state.progress, run);
+  return { events: [], state: { ...state, progress, offset: progress.phase === "closing" ? wholeFrom : state.offset } };
+}
+
+const mostShortPolls = 5;
+
+/** A server that lost steps for a moment gets some polls to have them again; undefined once they are over. */
+export function followShort<State extends FollowerState>(state: State): FollowStep<State> | undefined {
+  const shortPolls = state.shortPolls + 1;
+  if (shortPolls > mostShortPolls) return undefined;
+  const phase = state.progress.phase === "closing" ? "following" : state.progress.phase; // its last reading was not whole
+  return { events: [], state: { ...state, progress: { ...state.progress, phase }, shortPolls, mustReread: false } };
 }
 
 /**
@@ -50,15 +84,13 @@ export interface FollowerState {
  */
 export interface Follower<State extends FollowerState, Snapshot> {
   start(from: StartPoint): State;
-  read(server: LanguageServer, from: ReadFrom<State>, signal: AbortSignal): Promise<Snapshot>;
+  /** One poll, with the clock of its snapshot. */
+  read(
+    server: LanguageServer,
+    from: { readonly cascadeId: CascadeId; readonly state: State; readonly now: () => number },
+    signal: AbortSignal,
+  ): Promise<Snapshot>;
   follow(state: State, snapshot: Snapshot | RunSnapshot): FollowStep<State>;
-}
-
-/** The input of one poll, and the clock of its snapshot. */
-export interface ReadFrom<State> {
-  readonly cascadeId: CascadeId;
-  readonly state: State;
-  readonly now: () => number;
 }
 
 /** A turn on its trajectory, and the follower that reads it. */
@@ -68,9 +100,6 @@ export interface OpenCascade<State extends FollowerState, Snapshot> {
   readonly cascadeId: CascadeId;
   readonly current: CurrentServer;
 }
-
-/** Whether the IDE's agent may look things up in a turn, or the turn stops at each of its tools. */
-export type IdeTools = "read" | "stop";
 
 /** Settings of the Cascade backend, beside the server. Times in ms. */
 export interface CascadeSettings {

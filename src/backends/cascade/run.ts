@@ -2,8 +2,9 @@ import { bestEffort, deadline } from "../../base/async.ts";
 import { lostPrompt, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
-import { errorFromDetails, errorFromText, upstreamReason } from "../../language-server/errors/errors.ts";
+import { errorFromDetails, errorFromText } from "../../language-server/errors/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
+import { lostPanel } from "../../language-server/panel-state.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { emptyAnswer } from "../answer-diff.ts";
@@ -15,15 +16,10 @@ import type { CascadeSettings, Follower, FollowerState, OpenCascade, StartPoint 
 import { lateTextMs, readAnswerNow } from "./late-text.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
 
-/** A turn to run. `from`: the progress that another process made. */
-export interface CascadeRun {
-  readonly prompt: Prompt;
-  readonly from: ResumePoint | undefined;
-  readonly options: RunOptions;
-}
-
 /** A turn to run, with the settings for sending its prompt. */
-interface PromptRun extends CascadeRun {
+interface PromptRun {
+  readonly prompt: Prompt;
+  readonly options: RunOptions;
   readonly settings: CascadeSettings;
 }
 
@@ -65,13 +61,22 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
     readonly server: LanguageServer;
     readonly settings: CascadeSettings;
   },
-  { prompt, from, options }: CascadeRun,
+  {
+    prompt,
+    from,
+    options,
+  }: {
+    readonly prompt: Prompt;
+    /** The progress that another process made. */
+    readonly from: ResumePoint | undefined;
+    readonly options: RunOptions;
+  },
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   const current = new CurrentServer(source, server);
   const held: HeldTrajectory = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no" };
   const { onAlive } = options;
-  const sending: PromptRun = { prompt, from, options, settings };
+  const sending: PromptRun = { prompt, options, settings };
   const leave = settings.pacer.enter(); // also while it begins: of many turns that begin at once, the first would poll as if they were few
   try {
     let start: StartPoint;
@@ -90,7 +95,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       ({ cascadeId } = from);
       const sent = { text: from.text, thinking: from.thinking };
       start = startPoint(sending, current, { fromStep: from.fromStep ?? 0, sent });
-      await sendUnlessAccepted({ follower, start, cascadeId, current }, { ...sending, from }, signal);
+      await sendUnlessAccepted({ follower, start, cascadeId, current }, sending, from, signal);
     }
     let { thinking } = start.sent;
     let early: ReturnType<typeof readUsage> | undefined;
@@ -148,25 +153,22 @@ async function send<State extends FollowerState, Snapshot>(
   { prompt, settings, options }: PromptRun,
   signal: AbortSignal,
 ): Promise<void> {
-  const looking = acceptance(settings, options);
-  const sent = await sendPrompt(turn, prompt, { ...looking, beforePrompt: options.beforePrompt }, signal);
-  if (sent === "accepted") return;
-  const accepted = await wasAccepted(turn, looking, signal);
-  if (accepted === "absent")
+  const looking = { ...settings, ...options };
+  if ((await sendPrompt(turn, prompt, looking, signal)) === "accepted") return;
+  if ((await wasAccepted(turn, looking, signal)) === "absent")
     throw new MillraceError("upstream_failed", lostSendMessage, { details: { reason: lostPrompt } });
 }
 
 /** Sends the prompt of a turn that another process began, only if the server certainly never accepted it. */
 async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
   turn: OpenCascade<State, Snapshot>,
-  sending: PromptRun & { readonly from: ResumePoint },
+  sending: PromptRun,
+  from: ResumePoint,
   signal: AbortSignal,
 ): Promise<void> {
-  const { settings, options, from } = sending;
   const { current } = turn;
   await current.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
-  const accepted = await wasAccepted(turn, acceptance(settings, options), signal);
-  if (accepted === "accepted") return;
+  if ((await wasAccepted(turn, { ...sending.settings, ...sending.options }, signal)) === "accepted") return;
   if (from.answered === true || from.text !== "" || from.thinking !== "")
     throw new MillraceError("upstream_failed", vanishedMessage);
   await send(turn, sending, signal);
@@ -222,11 +224,6 @@ async function countSteps(server: LanguageServer, cascadeId: CascadeId, signal: 
     if (callFailure(error) !== "unimplemented") throw error;
     return (await server.getSteps(cascadeId, 0, signal)).length;
   }
-}
-
-/** Whether the server reports that it started nothing because the panel state is missing. We can create that state again. */
-function lostPanel(error: unknown): boolean {
-  return callFailure(error) === "panel_state_missing" || upstreamReason(error) === "untrusted_workspace";
 }
 
 async function readUsage(current: CurrentServer, cascadeId: CascadeId, fromStep: number, signal: AbortSignal) {
@@ -296,10 +293,6 @@ function startPoint(
     },
     ideTools,
   };
-}
-
-function acceptance({ clock, pace, acceptGraceMs }: CascadeSettings, { onAlive }: RunOptions) {
-  return { clock, pace, graceMs: acceptGraceMs, onAlive };
 }
 
 const lostSendMessage =

@@ -1,12 +1,14 @@
-import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError, toMillraceError, unsentPrompt } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { type CallFailureKind, callFailure } from "../../language-server/errors/call-failure.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Prompt, RunOptions } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { FollowerState, OpenCascade } from "./follower.ts";
-import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace, pollFailure } from "./poll-schedule.ts";
+import type { CascadeSettings, FollowerState, OpenCascade } from "./follower.ts";
+import { afterFailure, isOutage, noPolls, type PollHistory, pollFailure } from "./poll-schedule.ts";
+
+/** What looking for a prompt's trace needs. */
+type LookOptions = Pick<CascadeSettings, "clock" | "pace" | "acceptGraceMs"> & Pick<RunOptions, "onAlive">;
 
 /** Failures that prove that the server did not take the prompt, and that a second try can mend. */
 const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "not_sent", "unauthenticated"]);
@@ -21,9 +23,7 @@ const untaken: ReadonlySet<CallFailureKind> = new Set(["panel_state_missing", "n
 export async function sendPrompt<State extends FollowerState, Snapshot>(
   turn: OpenCascade<State, Snapshot>,
   prompt: Prompt,
-  options: AcceptanceOptions & {
-    readonly beforePrompt: RunOptions["beforePrompt"];
-  },
+  options: LookOptions & Pick<RunOptions, "beforePrompt">,
   signal: AbortSignal,
 ): Promise<"accepted" | "unknown"> {
   const { current, cascadeId } = turn;
@@ -67,27 +67,19 @@ function unsent(error: unknown): MillraceError {
   return MillraceError.fromRecord({ ...record, message, details: { reason: unsentPrompt } }, error);
 }
 
-export interface AcceptanceOptions {
-  readonly clock: Clock;
-  readonly pace: PollPace;
-  /** How long a trajectory must stay without a trace of the message before the message counts as not accepted. */
-  readonly graceMs: number;
-  readonly onAlive: () => void;
-}
-
 const betweenLooksMs = 100;
 const leastLooks = 4;
 
 /**
  * Whether the server accepted this turn's prompt. It did if the trajectory shows a user message, any step on a fresh trajectory,
  * or a run status that is not idle. An accepted message shows within a second. The result is `absent` only if the answers of
- * `graceMs` show nothing. Source: docs/dev/wire/cascade.md, "Time line of a turn".
+ * `acceptGraceMs` show nothing. Source: docs/dev/wire/cascade.md, "Time line of a turn".
  *
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */
 export async function wasAccepted<State extends FollowerState, Snapshot>(
   { follower, start, cascadeId, current }: OpenCascade<State, Snapshot>,
-  { clock, pace, graceMs, onAlive }: AcceptanceOptions,
+  { clock, pace, acceptGraceMs, onAlive }: LookOptions,
   signal: AbortSignal,
 ): Promise<"accepted" | "absent"> {
   const now = () => clock.monotonic();
@@ -103,7 +95,7 @@ export async function wasAccepted<State extends FollowerState, Snapshot>(
       onAlive();
       history = noPolls;
       firstAnswerAtMs ??= now();
-      if (looks >= leastLooks && now() - firstAnswerAtMs >= graceMs) return "absent";
+      if (looks >= leastLooks && now() - firstAnswerAtMs >= acceptGraceMs) return "absent";
       looks++;
       await clock.sleep(betweenLooksMs, signal);
     } catch (error) {

@@ -6,7 +6,8 @@ import { CascadeRunStatus, CortexStepStatus, CortexStepType } from "../../proto/
 import { FakeTrajectory } from "../trajectory.fake.ts";
 import { fresh } from "./follow.fake.ts";
 import type { FollowerState, FollowStep } from "./follower.ts";
-import { followSteps, startSteps } from "./steps-follower.ts";
+import { startFollowing } from "./follower.ts";
+import { followSteps } from "./steps-follower.ts";
 import { followTranscript, startTranscript } from "./transcript-follower.ts";
 import { wantsRun } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
@@ -144,9 +145,9 @@ function byTranscript(server: LooseServer) {
 }
 
 function bySteps(server: LooseServer) {
-  const read = (state: ReturnType<typeof startSteps>, atMs: number) =>
+  const read = (state: ReturnType<typeof startFollowing>, atMs: number) =>
     followSteps(state, { kind: "steps", atMs, offset: state.offset, steps: server.steps(state.offset) });
-  return new Poller(startSteps(fresh), read, followSteps, () => server.status);
+  return new Poller(startFollowing(fresh), read, followSteps, () => server.status);
 }
 
 function typeIn(marker: string): string {

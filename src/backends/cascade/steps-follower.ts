@@ -3,10 +3,17 @@ import {
   CortexStepStatus,
   type CortexTrajectoryStep,
 } from "../../proto/windsurf/exa/cortex_pb.ts";
-import type { Follower, FollowStep, StartPoint } from "./follower.ts";
+import {
+  type Follower,
+  type FollowerState,
+  type FollowStep,
+  followRun,
+  followShort,
+  startFollowing,
+} from "./follower.ts";
 import { kindOfCall, stepKind, stepName } from "./step-kinds.ts";
-import { type Entry, plainEntry, spliceTail, type ToolUse, viewOf } from "./turn-entries.ts";
-import { advance, mostShortPolls, readAgain, report, startProgress, type TurnProgress } from "./turn-progress.ts";
+import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
+import { advance } from "./turn-progress.ts";
 import type { AnswerPhase, RunSnapshot } from "./turn-view.ts";
 
 /** The steps from `offset` (0-based, inclusive) to the end of the trajectory, as one poll answered. */
@@ -18,42 +25,15 @@ export interface StepsSnapshot {
   readonly steps: readonly CortexTrajectoryStep[];
 }
 
-export interface StepsState {
-  readonly start: StartPoint;
-  /** Index in the trajectory of `entries[0]`. */
-  readonly firstIndex: number;
-  readonly entries: readonly Entry[];
-  readonly progress: TurnProgress;
-  readonly offset: number;
-  readonly mustReread: boolean;
-  /** How many polls in a row had fewer steps than are known. */
-  readonly shortPolls: number;
-}
-
-/** Where to begin: one step before the turn's first, because the last step of the turn before may still change. */
-export function startSteps(start: StartPoint): StepsState {
-  const firstIndex = Math.max(0, start.fromStep - 1);
-  const progress = startProgress(start.sent);
-  return { start, firstIndex, entries: [], progress, offset: firstIndex, mustReread: false, shortPolls: 0 };
-}
-
 /**
  * The events between the known steps and one more snapshot. Pure. A poll reads from the last answer on. The steps before it are read
  * again when they moved, and once more when the turn closes. Source: docs/dev/wire/cascade.md, "Reading an answer", "Time line of a turn".
  */
-export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnapshot): FollowStep<StepsState> {
-  if (snapshot.kind === "run") {
-    const progress = report(state.progress, snapshot);
-    const offset = progress.phase === "closing" ? state.firstIndex : state.offset;
-    return { events: [], state: { ...state, progress, offset } };
-  }
+export function followSteps(state: FollowerState, snapshot: StepsSnapshot | RunSnapshot): FollowStep<FollowerState> {
+  if (snapshot.kind === "run") return followRun(state, snapshot, state.firstIndex);
   const keep = snapshot.offset - state.firstIndex;
-  const isShort = keep + snapshot.steps.length < state.entries.length;
-  if (isShort && state.shortPolls < mostShortPolls)
-    return {
-      events: [],
-      state: { ...state, progress: readAgain(state.progress), shortPolls: state.shortPolls + 1, mustReread: false },
-    };
+  const short = keep + snapshot.steps.length < state.entries.length ? followShort(state) : undefined;
+  if (short !== undefined) return short;
   const entries = spliceTail(state.entries, keep, snapshot.steps.map(entryOf));
   if (entries === undefined) return { events: [], state: { ...state, offset: state.firstIndex, mustReread: true } };
   const { start, firstIndex } = state;
@@ -65,8 +45,8 @@ export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnap
 }
 
 /** Reads a turn from the typed steps of its trajectory. */
-export const stepsFollower: Follower<StepsState, StepsSnapshot> = {
-  start: startSteps,
+export const stepsFollower: Follower<FollowerState, StepsSnapshot> = {
+  start: startFollowing,
   follow: followSteps,
   read(server, { cascadeId, state: { offset }, now }, signal) {
     return server.getSteps(cascadeId, offset, signal).then((steps) => ({ kind: "steps", atMs: now(), offset, steps }));
@@ -101,7 +81,7 @@ function answerEntry(step: CortexTrajectoryStep, planner: CortexStepPlannerRespo
   };
 }
 
-function callUse({ name }: { readonly name: string }): ToolUse {
+function callUse({ name }: { readonly name: string }): NonNullable<Entry["tool"]> {
   const kind = kindOfCall(name);
   return { name, kind: kind === "memory" ? "effect" : kind };
 }

@@ -1,8 +1,16 @@
-import type { Follower, FollowStep, StartPoint } from "./follower.ts";
+import {
+  type Follower,
+  type FollowerState,
+  type FollowStep,
+  followRun,
+  followShort,
+  type StartPoint,
+  startFollowing,
+} from "./follower.ts";
 import { kindOfTypeName } from "./step-kinds.ts";
 import { readTranscript, type TranscriptBlock } from "./transcript-blocks.ts";
 import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
-import { advance, mostShortPolls, readAgain, report, startProgress, type TurnProgress } from "./turn-progress.ts";
+import { advance } from "./turn-progress.ts";
 import type { RunSnapshot } from "./turn-view.ts";
 
 /** The transcript from step `offset` (0-based, inclusive) on, as one poll answered, and how many steps there are in all. */
@@ -15,42 +23,21 @@ export interface TranscriptSnapshot {
   readonly totalSteps: number;
 }
 
-export interface TranscriptState {
-  readonly start: StartPoint;
-  /** Step behind `entries[0]`. */
-  readonly firstIndex: number;
-  readonly entries: readonly Entry[];
-  readonly progress: TurnProgress;
-  readonly offset: number;
-  readonly mustReread: boolean;
+export interface TranscriptState extends FollowerState {
   /** From here on the rest of the turn can be read in one call: later than `firstIndex` once a transcript came cut. */
   readonly wholeFrom: number;
   /** The last snapshot. An equal one brings nothing new and is not parsed again. */
   readonly seen: TranscriptSnapshot | undefined;
   /** The numbers of the messages are not their places, or do not match the steps, so only the whole transcript can be read. */
   readonly uneven: boolean;
-  /** How many polls in a row had fewer messages than are known. */
-  readonly shortPolls: number;
 }
 
 /** A transcript this long (UTF-16 units, or bytes of UTF-8) that does not end as one should was cut; they are at about 200,000. */
 const cutLength = 190_000;
 
 export function startTranscript(start: StartPoint): TranscriptState {
-  const firstIndex = Math.max(0, start.fromStep - 1);
-  const progress = startProgress(start.sent);
-  return {
-    start,
-    firstIndex,
-    entries: [],
-    progress,
-    offset: firstIndex,
-    mustReread: false,
-    wholeFrom: firstIndex,
-    seen: undefined,
-    uneven: false,
-    shortPolls: 0,
-  };
+  const state = startFollowing(start);
+  return { ...state, wholeFrom: state.firstIndex, seen: undefined, uneven: false };
 }
 
 /**
@@ -62,11 +49,7 @@ export function followTranscript(
   state: TranscriptState,
   snapshot: TranscriptSnapshot | RunSnapshot,
 ): FollowStep<TranscriptState> {
-  if (snapshot.kind === "run") {
-    const progress = report(state.progress, snapshot);
-    const offset = progress.phase === "closing" ? state.wholeFrom : state.offset;
-    return { events: [], state: { ...state, progress, offset } };
-  }
+  if (snapshot.kind === "run") return followRun(state, snapshot, state.wholeFrom);
   const { sent } = state.progress;
   if (
     state.progress.phase === "following" &&
@@ -88,11 +71,8 @@ export function followTranscript(
     };
   }
   const keep = snapshot.offset - firstIndex;
-  if (!cut && keep + blocks.length < state.entries.length && state.shortPolls < mostShortPolls)
-    return {
-      events: [],
-      state: { ...state, progress: readAgain(state.progress), shortPolls: state.shortPolls + 1, mustReread: false },
-    };
+  const short = !cut && keep + blocks.length < state.entries.length ? followShort(state) : undefined;
+  if (short !== undefined) return short;
   const entries = spliceTail(state.entries, keep, blocks.map(entryOf));
   if (entries === undefined) {
     const wholeFrom = snapshot.offset > state.wholeFrom ? state.wholeFrom : firstIndex; // even that place has moved

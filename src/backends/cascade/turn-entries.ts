@@ -1,8 +1,7 @@
 import { type AnswerSoFar, emptyAnswer } from "../answer-diff.ts";
 import { type AnswerPart, joinParts } from "./answer-parts.ts";
-import type { IdeTools } from "./follower.ts";
 import type { StepKind } from "./step-kinds.ts";
-import { type AnswerPhase, emptyView, type ShownError, type TurnView } from "./turn-view.ts";
+import { type AnswerPhase, emptyView, type IdeTools, type TurnView } from "./turn-view.ts";
 
 /** One step of a trajectory, as far as a turn cares, from a typed step or from a block of the transcript. */
 export interface Entry {
@@ -11,15 +10,9 @@ export interface Entry {
   readonly id: string;
   readonly answer: AnswerSoFar;
   readonly phase: AnswerPhase;
-  readonly error: ShownError | undefined;
-  /** The tool of a step, or the tool that a planner's answer calls. */
-  readonly tool: ToolUse | undefined;
-}
-
-/** A tool of the IDE's agent, by its name. Only a use of kind `effect` can change the user's machine. */
-export interface ToolUse {
-  readonly name: string;
-  readonly kind: StepKind;
+  readonly error: TurnView["error"];
+  /** The tool of a step, or the tool that a planner's answer calls. Only one of kind `effect` can change the user's machine. */
+  readonly tool: { readonly name: string; readonly kind: StepKind } | undefined;
 }
 
 /** An entry without an answer. `name` is the name of its step. */

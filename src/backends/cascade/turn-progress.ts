@@ -92,14 +92,6 @@ export function advance(
   };
 }
 
-/** A server that lost steps for a moment gets this many polls to have them again. */
-export const mostShortPolls = 5;
-
-/** A turn that seemed over, and whose last reading was not whole. */
-export function readAgain(progress: TurnProgress): TurnProgress {
-  return progress.phase === "closing" ? { ...progress, phase: "following" } : progress;
-}
-
 /** Applies the server's run status, and decides whether the turn is over. */
 export function report(progress: TurnProgress, run: RunSnapshot): TurnProgress {
   if (progress.phase !== "following") return progress;

@@ -24,10 +24,8 @@ export type ErrorOf = (details: CortexErrorDetails | string) => MillraceError;
  */
 export type AnswerPhase = "none" | "open" | "unmarked" | "followed" | "done" | "cancelled" | "broken";
 
-/** An error that the trajectory shows. A transcript has its text at most; `details` is undefined where even that is missing. */
-export interface ShownError {
-  readonly details: CortexErrorDetails | string | undefined;
-}
+/** Whether the IDE's agent may look things up in a turn, or the turn stops at each of its tools. */
+export type IdeTools = "read" | "stop";
 
 /** One turn, as a trajectory shows it, independent of how it was read. It holds nothing of earlier or later turns. */
 export interface TurnView {
@@ -41,8 +39,8 @@ export interface TurnView {
   readonly checkpoint: boolean;
   /** That checkpoint is the last that there is. */
   readonly checkpointLast: boolean;
-  /** An error that no answer follows. */
-  readonly error: ShownError | undefined;
+  /** An error that no answer follows. A transcript has its text at most; `details` is undefined where even that is missing. */
+  readonly error: { readonly details: CortexErrorDetails | string | undefined } | undefined;
   /** A tool that the IDE's agent uses or wants to use. The turn must stop because of it. */
   readonly tool: string | undefined;
   /** The tools with which the IDE's agent looked something up, each once, in the order of their first use. */

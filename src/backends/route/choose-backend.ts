@@ -1,5 +1,6 @@
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { Capabilities } from "../../language-server/language-server.ts";
+import { isWithoutCascade } from "../../language-server/product-name.ts";
 import type { BackendKind } from "../../log/event.ts";
 
 /** The user's choice of backend. `auto`: the one that works with the installed build. */
@@ -14,16 +15,16 @@ export interface BackendChoice {
 
 /** The servers and agents of this machine. An error says why one is missing. */
 export interface BackendOffer {
-  readonly server: ServerOffer | MillraceError;
+  readonly server:
+    | MillraceError
+    | {
+        /** Version of the editor: `3.10.48`; empty where its process does not say. */
+        readonly build: string;
+        readonly capabilities: Capabilities;
+        /** Why Cascade does not answer although the build has it: its server reported that it was removed, or the plan denies it. */
+        readonly withoutCascade: "removed" | "denied" | undefined;
+      };
   readonly agent: { readonly product: string } | MillraceError;
-}
-
-export interface ServerOffer {
-  /** Version of the editor: `3.10.48`; empty where its process does not say. */
-  readonly build: string;
-  readonly capabilities: Capabilities;
-  /** Why Cascade does not answer although the build has it: its server reported that it was removed, or the plan denies it. */
-  readonly withoutCascade: "removed" | "denied" | undefined;
 }
 
 /**
@@ -49,7 +50,7 @@ export function chooseBackend(mode: BackendMode, { server, agent }: BackendOffer
     if (why !== undefined) return { kind: "acp", why };
   }
   if (server.withoutCascade !== undefined) throw retiredWithout(server.withoutCascade, agent);
-  if (hasCascade(server)) {
+  if (server.capabilities.cascade) {
     const older = isMillraceError(agent)
       ? "no agent program is signed in, so the editor's server answers"
       : "this build still has Cascade";
@@ -59,29 +60,18 @@ export function chooseBackend(mode: BackendMode, { server, agent }: BackendOffer
   throw noWay();
 }
 
-function whyAgent(server: ServerOffer): string | undefined {
+function whyAgent(server: Exclude<BackendOffer["server"], MillraceError>): string | undefined {
   if (server.withoutCascade === "removed") return "Cascade was removed from this build";
   if (server.withoutCascade === "denied") return "the account's plan does not allow Cascade";
-  if (isAgentBuild(server.build)) return `build ${server.build} asks its models through its agent`;
-  if (!hasCascade(server) && !server.capabilities.rawChat) return "its language server offers no way to chat";
+  if (isWithoutCascade(server.build)) return `build ${server.build} asks its models through its agent`;
+  if (!server.capabilities.cascade && !server.capabilities.rawChat) return "its language server offers no way to chat";
   return undefined;
-}
-
-/** From 3.9 on the editor's own agent speaks ACP, and Cascade is removed from it. */
-function isAgentBuild(build: string): boolean {
-  const [, major, minor] = /^(\d+)\.(\d+)/.exec(build) ?? [];
-  if (major === undefined || minor === undefined) return false;
-  return Number(major) > 3 || (Number(major) === 3 && Number(minor) >= 9);
-}
-
-function hasCascade({ capabilities: { cascade, steps, transcript } }: ServerOffer): boolean {
-  return cascade && (steps || transcript);
 }
 
 function byHand(mode: "cascade" | "raw", server: BackendOffer["server"]): BackendChoice {
   if (isMillraceError(server)) throw server;
   const why = `the setting \`backend\` is \`${mode}\``;
-  if (mode === "cascade" && hasCascade(server)) return { kind: "cascade", why };
+  if (mode === "cascade" && server.capabilities.cascade) return { kind: "cascade", why };
   if (mode === "raw" && server.capabilities.rawChat) return { kind: "raw_chat", why };
   throw noWay(`The IDE's server does not offer ${mode === "raw" ? "raw chat" : "Cascade"}.`);
 }

@@ -221,19 +221,19 @@ describe("a model that only the agent offers", () => {
 describe("a model of a configured agent", () => {
   const asked: Prompt = { ...prompt, modelUid: "opencode/mock/m1" as ModelUid };
 
-  it("goes to that agent under its own id, on a machine with nothing else too", async () => {
+  it("goes to that agent, on a machine with nothing else too", async () => {
     const { backends, opencode } = world({ server: noIde, vendor: noIde });
     const events = await ask(await backends.choose(asked, never), asked);
     expect(events).toMatchObject([{ type: "started", modelUid: "opencode/mock/m1" }, { text: "opencode answers" }]);
-    expect(opencode.prompts.map(({ modelUid }) => modelUid)).toEqual(["mock/m1"]);
+    expect(opencode.prompts.map(({ modelUid }) => modelUid)).toEqual([asked.modelUid]);
   });
 
-  it("has that id in the whole history too, which is asked if the conversation is gone", async () => {
+  it("goes there with the whole history too, which is asked if the conversation is gone", async () => {
     const { backends, opencode } = world({ server: noIde, vendor: noIde });
     const continues = "acp:opencode:s1" as CascadeId;
     const continued: Prompt = { ...asked, continues, instead: asked };
     await ask(await backends.choose(continued, never), continued);
-    expect(opencode.prompts.map(({ instead }) => instead?.modelUid)).toEqual(["mock/m1"]);
+    expect(opencode.prompts.map(({ instead }) => instead?.modelUid)).toEqual([asked.modelUid]);
   });
 
   it("is taken up again by its conversation's id", async () => {
@@ -242,7 +242,7 @@ describe("a model of a configured agent", () => {
     const backend = await backends.holding({ backend: "acp", cascadeId }, never);
     const options = { keep: false, onAlive: () => {} };
     for await (const _ of backend.resume(asked, { cascadeId, text: "", thinking: "" }, options, never)) continue;
-    expect(opencode.prompts.map(({ modelUid }) => modelUid)).toEqual(["mock/m1"]);
+    expect(opencode.prompts.map(({ modelUid }) => modelUid)).toEqual([asked.modelUid]);
   });
 });
 

@@ -7,9 +7,9 @@ import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { AcpAgent, AcpModel } from "../acp/agent.ts";
 import { agentOfConversation, agentOfModel, type Backend, type Backends } from "../backend.ts";
 import { cascadeBackend } from "../cascade/backend.ts";
-import type { IdeTools } from "../cascade/follower.ts";
 import { PollPacer } from "../cascade/poll-pacer.ts";
 import { defaultPace, type PollPace } from "../cascade/poll-schedule.ts";
+import type { IdeTools } from "../cascade/turn-view.ts";
 import { CurrentServer, type PromptedIde, type ServerSource } from "../current-server.ts";
 import { rawChatBackend } from "../raw-chat/run.ts";
 import { type BackendChoice, type BackendMode, chooseBackend } from "./choose-backend.ts";
@@ -59,20 +59,19 @@ export interface BackendsOptions extends ServerSource {
   readonly onceThere?: (choose: () => Promise<Backend>, signal: AbortSignal) => Promise<Backend>;
 }
 
-/** Where a prompt to the account's own models would go now. */
-export interface BackendRoute extends BackendChoice {
-  /** The vendor's agent, where it is the one. */
-  readonly agent: VendorAgent | undefined;
-  /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
-  readonly beside: VendorAgent | undefined;
-  /** Whether the language server has reported that it no longer answers this model, and the agent offers the model. */
-  readonly isMoved: (uid: string) => boolean;
-}
-
 /** Backends, and which one a prompt to the account's own models would go to now. */
 export interface OpenBackends extends Backends {
   /** Sends no prompt and starts no agent. Throws what `choose` throws. */
-  chosen(signal: AbortSignal): Promise<BackendRoute>;
+  chosen(signal: AbortSignal): Promise<
+    BackendChoice & {
+      /** The vendor's agent, where it is the one. */
+      readonly agent: VendorAgent | undefined;
+      /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
+      readonly beside: VendorAgent | undefined;
+      /** Whether the language server has reported that it no longer answers this model, and the agent offers the model. */
+      readonly isMoved: (uid: string) => boolean;
+    }
+  >;
   /** The IDE that the last look found for prompts; undefined before the first look, and where it found none. */
   readonly ide: IdeVariant | undefined;
 }
@@ -146,13 +145,6 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     return { found, agent, choice };
   }
 
-  /** Models of a configured agent carry its name here, and lose it on the way to the agent. */
-  function ofConfigured(agent: AcpAgent): Way {
-    const prefix = `${agent.name}/`;
-    const modelIdOf = (uid: ModelUid) => (uid.startsWith(prefix) ? uid.slice(prefix.length) : uid);
-    return { ...ofAgent(agent), modelIdOf };
-  }
-
   function ofAgent(agent: AcpAgent): Way {
     return { backend: agent.backend, agent: agent.name, journal: options.journal };
   }
@@ -200,7 +192,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   /** The way for a new prompt: by its model, else the one that works with the IDE that runs now. */
   async function wayFor(modelUid: ModelUid, signal: AbortSignal): Promise<Way> {
     const named = agents?.configured(agentOfModel(modelUid) ?? "");
-    if (named !== undefined) return ofConfigured(named);
+    if (named !== undefined) return ofAgent(named);
     const { found, agent, choice } = await look(signal);
     if (!isMillraceError(agent)) {
       if (choice.kind === "acp" || (await isOnlyAgents(modelUid, signal))) {
@@ -232,11 +224,10 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     },
     async holding({ backend, cascadeId }, signal) {
       const name = agentOfConversation(cascadeId);
-      if (agents !== undefined && name !== undefined) return backendOf(ofConfigured(await agents.named(name, signal)));
+      if (agents !== undefined && name !== undefined) return backendOf(ofAgent(await agents.named(name, signal)));
       if (agents !== undefined && backend === "acp") return backendOf(ofAgent((await agents.vendor(signal)).agent));
       const found = await server(signal);
-      const { cascade, steps, transcript } = found.capabilities;
-      return backendOf(ofServer(found, cascade && (steps || transcript) ? "cascade" : "raw_chat"));
+      return backendOf(ofServer(found, found.capabilities.cascade ? "cascade" : "raw_chat"));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/agent.ts";
 import type { ToolWay } from "../../backends/acp/session/native-knowledge.ts";
-import type { IdeTools } from "../../backends/cascade/follower.ts";
+import type { IdeTools } from "../../backends/cascade/turn-view.ts";
 import type { ServerSource } from "../../backends/current-server.ts";
 import type { BackendLifecycle } from "../../backends/lifecycle.ts";
 import type { BackendMode } from "../../backends/route/choose-backend.ts";

@@ -1,4 +1,4 @@
-import type { PromptMessage } from "../../backends/backend.ts";
+import type { Prompt } from "../../backends/backend.ts";
 import type { Message, Part, ToolCall } from "../../log/request.ts";
 import { resultTag, writeCall } from "../tools/grammar.ts";
 import type { ToolNames } from "../tools/names.ts";
@@ -59,8 +59,8 @@ export function writeMessages(
 }
 
 /** The messages as a list of turns: tool results are the user's, neighbours of one role are one message. */
-export function asTurns(messages: readonly WrittenMessage[]): readonly PromptMessage[] {
-  const turns: PromptMessage[] = [];
+export function asTurns(messages: readonly WrittenMessage[]): Prompt["messages"] {
+  const turns: Prompt["messages"][number][] = [];
   for (const { role, text } of messages) {
     const side = role === "assistant" ? "assistant" : "user";
     const last = turns.at(-1);
