@@ -6,7 +6,7 @@ import { serveCommand } from "../src/cli/commands/serve.ts";
 import { loadAll } from "../src/cli/main.ts";
 import { kebab } from "../src/cli/options.ts";
 import { movedCommands } from "../src/cli/outlines.ts";
-import { defaultPort } from "../src/cli/serve/gateway-options.ts";
+import { defaultPort, gatewayOptions } from "../src/cli/serve/gateway-options.ts";
 import { readSettings } from "../src/cli/settings.ts";
 import { exitCodes } from "../src/cli/terminal/exit-codes.ts";
 import { lowWindows } from "../src/opencode/quota.ts";
@@ -73,6 +73,16 @@ const window = {
   remaining: 100,
   resets_at: null,
 };
+
+test("the reliable client and `chat` name the gateway's own retention, and both sides the same tool of the protocol", () => {
+  const { retention } = gatewayOptions;
+  expect(read("src/client/stream/open-stream.ts").replaceAll("_", "")).toContain(`keptMs = ${retention.initial};`);
+  expect(read("src/cli/chat/pick-turn.ts")).toContain(`?? "${retention.defaultText}"`);
+  const tools = ["src/client/stream/messages.ts", "src/gateway/dialects/idempotent/encode.ts"].map(
+    (file) => /const ownTool = (\d+);/.exec(read(file))?.[1],
+  );
+  expect(tools).toEqual([expect.any(String), tools[0]]);
+});
 
 test("docs/dev/turn-machine.md and the sources name each other", () => {
   const rows = [...read("docs/dev/turn-machine.md").matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = ""]) =>

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
 import { gatewayProof } from "../base/node/gateway-proof.ts";
+import { loopbackHosts } from "../base/node/loopback.ts";
 import { Slices } from "../base/node/slices.ts";
 import { Secret } from "../base/secret.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
@@ -103,7 +104,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       gateway.metrics.loopLag.watch();
       void bestEffort(gateway.healthDetails?.() ?? Promise.resolve()); // `/health` never waits, so the first one finds it known
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
-      for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
+      for (const host of loopbackHosts) origins.add(`http://${host}:${listening.port}`);
       return listening;
     },
   };

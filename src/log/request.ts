@@ -1,3 +1,5 @@
+import type { Effort } from "../base/effort.ts";
+
 /** A piece of a message. Images carry base64 without a data-URL prefix. */
 export type Part =
   | { readonly type: "text"; readonly text: string }
@@ -50,7 +52,7 @@ export type ResponseFormat =
       readonly strict: boolean;
     };
 
-export type ReasoningEffort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+export type ReasoningEffort = Effort;
 
 /** A client's request, independent of any API: every dialect parses into it, and every backend reads it. */
 export interface TurnRequest {

@@ -1,3 +1,4 @@
+import { type Effort, parseEffort } from "../base/effort.ts";
 import type { ModelUid } from "../base/ids.ts";
 import {
   type ClientModelConfig,
@@ -10,7 +11,7 @@ import {
 import type { Catalogue } from "./catalogue.ts";
 import type { Model } from "./model.ts";
 import { numberOfUid } from "./model-name.ts";
-import { type Effort, parseEffort, shapeOf } from "./model-shape.ts";
+import { shapeOf } from "./model-shape.ts";
 import { vendorByName } from "./model-vendor.ts";
 import { uniqueNames } from "./unique-names.ts";
 

@@ -1,3 +1,4 @@
+import { splitEffort } from "../base/effort.ts";
 import { isMillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import type { AccountModel } from "./account-models.ts";
@@ -45,7 +46,8 @@ export function configuredAgentModels(
   const unique = new Map(listed.map((model) => [model.id, model]));
   return [...unique.values()].map((model) => {
     const uid = `${agent}/${model.id}`;
-    const colon = model.id.replace(/@(?=[a-z]+$)/, ":"); // an effort that the agent has as a separate option
+    const { model: base, effort } = splitEffort(model.id);
+    const colon = effort === undefined ? base : `${base}:${effort}`;
     const name = unique.has(colon) ? uid : `${agent}/${colon}`;
     const vendor = vendorByName(model.id, shapeOf(model.id).base, model.label, catalogue);
     return bareModel(model, uid, name, vendor === "unknown" ? agent : vendor);

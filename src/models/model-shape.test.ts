@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { parseEffort } from "../base/effort.ts";
 import { createCatalogue } from "./catalogue.ts";
-import { parseEffort, shapeKey, shapeOf, withoutDate } from "./model-shape.ts";
+import { shapeKey, shapeOf, withoutDate } from "./model-shape.ts";
 
 describe("shapeOf", () => {
   it.each([

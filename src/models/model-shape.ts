@@ -1,3 +1,5 @@
+import { type Effort, isEffort } from "../base/effort.ts";
+
 /** A model's name taken apart, so that two spellings of one model are equal. */
 export interface ModelShape {
   /** Family and version: `claude-opus-4-7`. */
@@ -7,27 +9,9 @@ export interface ModelShape {
   readonly lanes: string;
 }
 
-/** How hard a model thinks, least first. */
-export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-export type Effort = (typeof efforts)[number];
-
-const effortTokens: ReadonlySet<string> = new Set(efforts);
 const laneTokens: ReadonlySet<string> = new Set(["fast", "thinking", "1m", "slow", "lightning"]);
 /** Words of a vendor or product before the name: `anthropic/claude-…`, `windsurf:gpt-…`. */
 const prefix = /^(?:[a-z0-9.-]+\/)+|^(?:windsurf|millrace):/;
-
-/** The word for an effort, or nothing: `High`, `x-high`, `No Thinking` → `none`. */
-export function parseEffort(text: string): Effort | undefined {
-  const word = text
-    .trim()
-    .toLowerCase()
-    .replaceAll(/[\s_-]+/g, "");
-  const known = { nothinking: "none", off: "none", extrahigh: "xhigh", veryhigh: "xhigh", maximum: "max" } as const;
-  const spelled = Object.hasOwn(known, word)
-    ? known[word as keyof typeof known]
-    : word.replace(/(?:thinking|reasoning)$/, "");
-  return efforts.find((effort) => effort === spelled);
-}
 
 /**
  * Takes a name, UID or label apart: `Claude Opus 4.7 High`, `claude-opus-4-7-high` and `claude-4.7-opus:high` are one shape.
@@ -48,8 +32,8 @@ export function shapeOf(text: string): ModelShape {
       tokens.pop();
     } else if (laneTokens.has(last) && !lanes.has(last)) {
       lanes.add(last);
-    } else if (effort === undefined && effortTokens.has(last) && !(last === "max" && previous === "codex")) {
-      effort = last as Effort; // one of the set
+    } else if (effort === undefined && isEffort(last) && !(last === "max" && previous === "codex")) {
+      effort = last;
     } else break;
     tokens.pop();
   }

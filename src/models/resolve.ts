@@ -1,16 +1,9 @@
+import { type Effort, efforts, parseEffort, splitEffort } from "../base/effort.ts";
 import { MillraceError } from "../base/errors.ts";
+import { shortened } from "../base/shown-text.ts";
 import type { AccountModel } from "./account-models.ts";
 import type { Resolution } from "./model.ts";
-import {
-  type Effort,
-  efforts,
-  lanesOf,
-  type ModelShape,
-  parseEffort,
-  shapeKey,
-  shapeOf,
-  withoutDate,
-} from "./model-shape.ts";
+import { lanesOf, type ModelShape, shapeKey, shapeOf, withoutDate } from "./model-shape.ts";
 import { nearestNames } from "./nearest.ts";
 import { newestOf } from "./newest.ts";
 
@@ -24,14 +17,16 @@ interface NameMatch {
 }
 
 const longestName = 200;
+/** So much of a name is shown in an error. */
+const mostShown = 80;
 
 /** @throws MillraceError `unknown_model` for a name that is too long for any model, before anything is compared with it. */
 export function refuseLongName(asked: string): void {
   if (asked.length <= longestName) return;
-  const message = `No model has a name of more than ${longestName} characters: "${shortened(asked)}".`;
+  const message = `No model has a name of more than ${longestName} characters: "${shortened(asked, mostShown)}".`;
   throw new MillraceError("unknown_model", message, {
     param: "model",
-    details: { asked: shortened(asked), nearest: [] },
+    details: { asked: shortened(asked, mostShown), nearest: [] },
   });
 }
 
@@ -70,7 +65,7 @@ function find(models: readonly AccountModel[], asked: string): NameMatch | undef
   const byUid =
     models.find((m) => m.uid === name) ?? models.find((m) => m.uid.toLowerCase() === lower && !isEnum(name));
   if (byUid !== undefined) {
-    const isBare = models.some(({ uid }) => uid.startsWith(`${byUid.uid}@`)); // the agent has its efforts as a separate option
+    const isBare = models.some(({ uid }) => uid !== byUid.uid && splitEffort(uid).model === byUid.uid); // the agent has its efforts as a separate option
     return { model: byUid, rule: "uid", effortNamed: !isBare };
   }
   const byName = models.find((m) => m.name.toLowerCase() === lower);
@@ -176,17 +171,13 @@ function isEnum(text: string): boolean {
 }
 
 function unknownModel(models: readonly AccountModel[], asked: string, { owner, all }: UnknownWords): MillraceError {
-  const shown = shortened(asked);
+  const shown = shortened(asked, mostShown);
   const nearest = nearestNames(asked, all(), 3);
   const message =
     models.length === 0
       ? `${owner} has no model "${shown}": its list of models is empty.`
       : `${owner} has no model "${shown}".${nearest.length === 0 ? " No name is near it." : ` Nearest: ${nearest.join(", ")}.`}`;
   return new MillraceError("unknown_model", message, { param: "model", details: { asked: shown, nearest } });
-}
-
-function shortened(name: string): string {
-  return name.length > 80 ? `${name.slice(0, 79)}…` : name;
 }
 
 function notAllowed(model: AccountModel): MillraceError {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isEffort } from "../base/effort.ts";
 import type { ModelConfig } from "./hooks.ts";
 
 const listSchema = z.object({
@@ -15,7 +16,6 @@ const listSchema = z.object({
 
 type ListedModel = z.output<typeof listSchema>["data"][number];
 
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 /** OpenCode wants both limits or none; the IDE's own editor asks for this value. Source: docs/dev/wire/cascade.md, "Planner configuration". */
 const usualOutputTokens = 32_768;
 
@@ -42,7 +42,7 @@ export function modelConfigs(answer: unknown): Record<string, ModelConfig> {
 function baseOf(id: string, ids: ReadonlySet<string>): string | undefined {
   const colon = id.lastIndexOf(":");
   const base = id.slice(0, colon);
-  return colon > 0 && efforts.includes(id.slice(colon + 1)) && ids.has(base) ? base : undefined;
+  return colon > 0 && isEffort(id.slice(colon + 1)) && ids.has(base) ? base : undefined;
 }
 
 function config(model: ListedModel, variants: readonly string[]): ModelConfig {

@@ -1,4 +1,4 @@
-import { bestEffort, deadline } from "../../base/async.ts";
+import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
@@ -7,7 +7,7 @@ import type { BackendLifecycle } from "../lifecycle.ts";
 import { AgentHosts, type HostsOptions } from "./host/hosts.ts";
 import type { AcpAgentSpec } from "./known/agent-spec.ts";
 import { launchFor } from "./known/devin.ts";
-import { type AgentSigns, AgentStarter, type LeftProcess, untilSlow } from "./process/agent-starter.ts";
+import { AgentStarter, type LeftProcess, untilSlow } from "./process/agent-starter.ts";
 import { agentError } from "./process/errors.ts";
 import { agentFolder } from "./process/prepare-launch.ts";
 import { ProcessPool } from "./process/process-pool.ts";
@@ -122,7 +122,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   const { events } = options;
   const onPrompt = () => prompts++;
   const parts: AgentParts = { spec, clock, pool, hosts, kept, silenceMs, lockedMs, onPrompt, knowledge, events };
-  const signs: AgentSigns = {
+  const signs = {
     name: spec.name,
     heardMs: () => Math.max(pool.startingHeardMs, ...pool.processes.map(({ child }) => child.heardMs)),
     method: () => (pool.processes.length === 0 ? "initialize" : "session/new"),
@@ -150,14 +150,12 @@ async function statsOf(process: AgentProcess): Promise<AcpProcessStats> {
   return { pid: child.pid, rssBytes, startupMs, sessions: sessions.size, runningTurns, permissions };
 }
 
-const discardMs = 5_000;
-
 /**
  * The models that a new session of the agent offers; the session is discarded and nothing is asked. An agent without a model
  * option has one model, `default`.
  */
 export async function listModels(parts: AgentParts, signal: AbortSignal): Promise<readonly AcpModel[]> {
-  const { spec, pool } = parts;
+  const { spec, pool, kept } = parts;
   try {
     const lease = await pool.lease(launchFor({ ...spec, styles: { text: "ask" } }, "text", undefined), signal);
     try {
@@ -165,7 +163,7 @@ export async function listModels(parts: AgentParts, signal: AbortSignal): Promis
         lease.process.isStale ||= agentError(error, errorContext(parts)).code === "not_signed_in"; // it never learns of a sign-in
         throw error;
       });
-      await bestEffort(lease.process.discard(id, deadline(signal, discardMs)));
+      await bestEffort(kept.discard(lease.process, id));
       return withEfforts(options) ?? [{ ...onlyModel, label: lease.process.abilities.name ?? spec.name }];
     } finally {
       lease.release();

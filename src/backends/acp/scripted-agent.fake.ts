@@ -53,6 +53,7 @@ const options = (sessionId: string) => [
     options: [
       { value: "small", name: "Small" },
       { value: "claude-opus-4-7-medium", name: "Opus", description: "A large one" },
+      ...(plan().models ?? []).map((value) => ({ value, name: value })),
     ],
   },
 ];

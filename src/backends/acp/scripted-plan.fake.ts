@@ -18,6 +18,8 @@ export interface AgentPlan {
   readonly commands?: Readonly<Record<string, string>>;
   /** The ids of the modes that a session offers; the first is where it starts. None: no modes. */
   readonly modes?: readonly string[];
+  /** Ids of models that a session offers beside its own two. */
+  readonly models?: readonly string[];
   /** `session/load` answers with these in place of modes. */
   readonly loadedModes?: unknown;
   /** Writes this file without asking, and reports it as a tool. */

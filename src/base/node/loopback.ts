@@ -4,8 +4,10 @@ import process from "node:process";
 import { Readable } from "node:stream";
 import { MillraceError } from "../errors.ts";
 
-/** The names of this machine. Without brackets: httpx refuses an entry with them. Source: docs/dev/wire/processes.md, "Proxies". */
-const names = ["127.0.0.1", "localhost", "::1"];
+/** The names of this machine, without brackets: httpx refuses an entry with them in `NO_PROXY`. Source: docs/dev/wire/processes.md, "Proxies". */
+export const loopbackNames: readonly string[] = ["127.0.0.1", "localhost", "::1"];
+/** The same as hosts of an address. */
+export const loopbackHosts = loopbackNames.map((name) => (name.includes(":") ? `[${name}]` : name));
 
 /**
  * `NO_PROXY` and `no_proxy` of a program that asks a server of this machine: the entries that are there, and the names of this machine.
@@ -20,7 +22,7 @@ export function loopbackExemption(
     .flatMap(([, value]) => (value ?? "").split(/[\s,]+/))
     .filter((entry) => entry !== "");
   // curl knows `*` only alone
-  const value = given.includes("*") ? "*" : [...new Set([...given, ...names])].join(",");
+  const value = given.includes("*") ? "*" : [...new Set([...given, ...loopbackNames])].join(",");
   return { NO_PROXY: value, no_proxy: value };
 }
 

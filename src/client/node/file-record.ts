@@ -2,14 +2,14 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import { readIfThere, syncFolder } from "../../base/node/durable-file.ts";
 import { moveFile, remove } from "../../base/node/move-file.ts";
 import { replaceFile } from "../../base/node/replace-file.ts";
 import type { RecordKey } from "../link/web-platform.ts";
 import type { StreamRecord } from "../records/record.ts";
 import { damagedRecord, type OwnedRecord, recordNotWritten, recordTaken } from "../records/record-store.ts";
 import { openRecord, sealRecord, UntrustedRecord } from "../records/sealed-record.ts";
-import { readIfThere, syncFolder } from "./durable-file.ts";
-import type { OwnerFile } from "./owner-file.ts";
+import { numbersOf, type OwnerFile } from "./owner-file.ts";
 
 /** The file of a stream's record. */
 export function recordPath(folder: string, streamKey: string): string {
@@ -112,8 +112,7 @@ export class FileRecord implements OwnedRecord {
   }
 
   async #readMark(): Promise<number | undefined> {
-    const marks = await this.#marks();
-    return marks.length === 0 ? undefined : Math.max(...marks);
+    return (await this.#marks()).at(-1);
   }
 
   async #moveMark(from: number, to: number): Promise<void> {
@@ -125,12 +124,9 @@ export class FileRecord implements OwnedRecord {
     for (const mark of await this.#marks()) await remove(this.#markPath(mark));
   }
 
-  async #marks(): Promise<readonly number[]> {
+  #marks(): Promise<readonly number[]> {
     const { folder, streamKey } = this.#place;
-    return (await readdir(folder))
-      .filter((name) => name.startsWith(`${streamKey}.`) && name.endsWith(".mark"))
-      .map((name) => Number(name.slice(streamKey.length + 1, -".mark".length)))
-      .filter((mark) => Number.isSafeInteger(mark));
+    return numbersOf(folder, streamKey, "mark");
   }
 
   #markPath(generation: number): string {

@@ -4,6 +4,7 @@ import { bestEffort } from "../../base/async.ts";
 import { remove } from "../../base/node/move-file.ts";
 import { ownProcess, readOwner, spellOwner, stateOfOwner } from "../../base/node/process-owner.ts";
 
+const ending = "owner";
 /** A holder on another machine that shared the folder is believed gone after this long without a sign. */
 const foreignMs = 3_600_000;
 
@@ -25,7 +26,7 @@ export class OwnerFile {
 
   /** Undefined while a process that lives has it. */
   static async take(folder: string, streamKey: string, nowMs: number): Promise<OwnerFile | undefined> {
-    const numbers = await numbersOf(folder, streamKey);
+    const numbers = await numbersOf(folder, streamKey, ending);
     const last = numbers.at(-1) ?? 0;
     if (last > 0 && !(await isFree(pathOf(folder, streamKey, last), nowMs))) return undefined;
     try {
@@ -45,7 +46,7 @@ export class OwnerFile {
 
   /** Whether no other process has taken it since. */
   async holds(): Promise<boolean> {
-    return (await numbersOf(this.#folder, this.#streamKey)).at(-1) === this.#number;
+    return (await numbersOf(this.#folder, this.#streamKey, ending)).at(-1) === this.#number;
   }
 
   /** A sign of life, for those on other machines. */
@@ -65,15 +66,15 @@ export class OwnerFile {
 }
 
 function pathOf(folder: string, streamKey: string, number: number): string {
-  return join(folder, `${streamKey}.${number}.owner`);
+  return join(folder, `${streamKey}.${number}.${ending}`);
 }
 
-/** In order. */
-async function numbersOf(folder: string, streamKey: string): Promise<readonly number[]> {
+/** The numbers of the files `<stream key>.<n>.<ending>` in a folder, in order. */
+export async function numbersOf(folder: string, streamKey: string, ending: string): Promise<readonly number[]> {
   const names = await readdir(folder);
   return names
-    .filter((name) => name.startsWith(`${streamKey}.`) && name.endsWith(".owner"))
-    .map((name) => Number(name.slice(streamKey.length + 1, -".owner".length)))
+    .filter((name) => name.startsWith(`${streamKey}.`) && name.endsWith(`.${ending}`))
+    .map((name) => Number(name.slice(streamKey.length + 1, -ending.length - 1)))
     .filter((number) => Number.isSafeInteger(number))
     .sort((a, b) => a - b);
 }

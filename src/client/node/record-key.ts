@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
-import { link, open, readFile } from "node:fs/promises";
+import { link, open } from "node:fs/promises";
 import { bestEffort } from "../../base/async.ts";
+import { readIfThere } from "../../base/node/durable-file.ts";
 import { remove } from "../../base/node/move-file.ts";
 
 /** How long a key is. */
@@ -39,13 +40,8 @@ export async function readOrMakeRecordKey(path: string): Promise<Uint8Array<Arra
 }
 
 async function readKey(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  try {
-    const bytes = new Uint8Array(await readFile(path));
-    if (bytes.length !== recordKeyBytes)
-      throw new NoRecordKey(`it has ${bytes.length} bytes instead of ${recordKeyBytes}`);
-    return bytes;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
+  const bytes = await readIfThere(path);
+  if (bytes !== undefined && bytes.length !== recordKeyBytes)
+    throw new NoRecordKey(`it has ${bytes.length} bytes instead of ${recordKeyBytes}`);
+  return bytes;
 }

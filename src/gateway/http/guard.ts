@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
 import { writeJson } from "../../base/json.ts";
+import { loopbackHosts } from "../../base/node/loopback.ts";
 import { Secret } from "../../base/secret.ts";
 import { notServed, Refusal } from "./refusal.ts";
 import type { Reply } from "./reply.ts";
@@ -31,7 +32,6 @@ export interface Caller {
   readonly owner: boolean;
 }
 
-const loopbackHosts = ["127.0.0.1", "localhost", "[::1]"];
 const shortestKey = 16;
 
 /** @throws MillraceError `invalid_request` without a key, or with one too short to protect anything. */

@@ -10,7 +10,7 @@ import { connect, createServer as createNetServer, type Server, type Socket } fr
 import type { Duplex } from "node:stream";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import { noSuchAddress } from "../../base/node/loopback.ts";
+import { loopbackNames, noSuchAddress } from "../../base/node/loopback.ts";
 import { removeSync } from "../../base/node/move-file.ts";
 import {
   type ConnectionLimits,
@@ -49,7 +49,6 @@ export interface ListenOptions {
 const preface = Buffer.from("PRI * HTTP/2.0");
 /** How long answers have to end by themselves when the gateway stops; ms. */
 const goodbyeMs = 2_000;
-const loopback = new Set(["127.0.0.1", "localhost", "::1"]);
 
 /** Whether `listen` failed because another program has the port: take another one. */
 export function isPortTaken(error: unknown): boolean {
@@ -72,7 +71,7 @@ export async function listen(
     goodbye?(): Promise<void>;
   },
 ): Promise<Listener> {
-  if (!loopback.has(options.host))
+  if (!loopbackNames.includes(options.host))
     throw new MillraceError("invalid_request", `${options.host} is not a loopback address.`, {
       param: "host",
       hint: "Millrace listens on this machine only. docs/reference.md shows how to reach it from elsewhere: ssh, Tailscale, or a reverse proxy.",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parse } from "smol-toml";
 import { MillraceError } from "../../../base/errors.ts";
 import { isObject, type JsonObject, writeJson } from "../../../base/json.ts";
-import { type AgentClaims, type KnownAgent, parsedObject, type Variables } from "./known-agent.ts";
+import { type KnownAgent, parsedObject, type Variables } from "./known-agent.ts";
 
 export const codex: KnownAgent = {
   name: /codex-acp/,
@@ -25,7 +25,15 @@ export const codex: KnownAgent = {
  * Codex from 1.0 on asks a model for the title of a session without one. That request has its owner's permissions and the user's text,
  * and no setting of ours reaches it, so the session must get a title from us. Source: docs/dev/wire/acp-measured.md, "Titles".
  */
-export function actsForTitles({ name, version, canTitle }: AgentClaims): boolean {
+export function actsForTitles({
+  name,
+  version,
+  canTitle,
+}: {
+  readonly name: string | undefined;
+  readonly version: string | undefined;
+  readonly canTitle: boolean;
+}): boolean {
   return !canTitle && /codex-acp/i.test(name ?? "") && version?.startsWith("0.") !== true;
 }
 

@@ -4,16 +4,6 @@ import { isObject, type JsonObject, parseJson } from "../../../base/json.ts";
 /** The environment that an agent's user gives it. */
 export type Variables = Readonly<Record<string, string>>;
 
-/** Where an agent keeps what its sessions said: folders, and how many levels of folders below them. */
-export interface Traces {
-  readonly root: (given: Variables, home: string) => string;
-  readonly folders: Readonly<Record<string, number>>;
-  /** Its databases beside these folders, by their names. */
-  readonly databases?: RegExp;
-  /** Its files have only the beginning of the session's id in their names, and the whole id in their first line. */
-  readonly shortNames?: true;
-}
-
 /**
  * An agent program whose own tools can be taken away, and how. A mode alone does not do it: where the owner allowed a tool, each of them but
  * Codex runs it in its `plan` mode too. Source: docs/dev/wire/acp-measured.md, "Modes and what they prevent".
@@ -36,14 +26,15 @@ export interface KnownAgent {
    */
   readonly sharesServers?: true;
   /** What its sessions leave on disk, where we can tell it from what is its owner's. */
-  readonly traces?: Traces;
-}
-
-/** What an agent says of itself in its reply to `initialize`. */
-export interface AgentClaims {
-  readonly name: string | undefined;
-  readonly version: string | undefined;
-  readonly canTitle: boolean;
+  readonly traces?: {
+    readonly root: (given: Variables, home: string) => string;
+    /** By name: how many levels of folders are below each. */
+    readonly folders: Readonly<Record<string, number>>;
+    /** Its databases beside these folders, by their names. */
+    readonly databases?: RegExp;
+    /** Its files have only the beginning of the session's id in their names, and the whole id in their first line. */
+    readonly shortNames?: true;
+  };
 }
 
 /** The name of a file that is nowhere, in place of those that an agent reads its owner's notes from. */

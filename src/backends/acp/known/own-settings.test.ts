@@ -114,5 +114,5 @@ test.each([
   ["opencode", undefined, true],
   ["unknown", undefined, true],
 ])("models of %s %s call a client's tools: %j", (command, version, serves) => {
-  expect(servesTools(agent(command), { version })).toBe(serves);
+  expect(servesTools(agent(command), version)).toBe(serves);
 });

@@ -4,7 +4,7 @@ import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
 import { claude } from "./claude.ts";
 import { codex } from "./codex.ts";
 import { gemini } from "./gemini.ts";
-import type { AgentClaims, KnownAgent } from "./known-agent.ts";
+import type { KnownAgent } from "./known-agent.ts";
 import { openCode } from "./open-code.ts";
 import { qwen } from "./qwen.ts";
 import { removeTraces } from "./traces.ts";
@@ -71,8 +71,8 @@ export async function forgetSession(spec: AcpAgentSpec, id: string): Promise<voi
   await removeTraces(spec, knownAgent(spec)?.traces, id);
 }
 
-/** Whether a model of this agent can call the tools of a server that its session gets. */
-export function servesTools(spec: AcpAgentSpec, { version = "0" }: Pick<AgentClaims, "version">): boolean {
+/** Whether a model of this agent, in this version, can call the tools of a server that its session gets. */
+export function servesTools(spec: AcpAgentSpec, version = "0"): boolean {
   const since = spec.allowsActions === true ? undefined : knownAgent(spec)?.servesSince;
   return since === undefined || version.localeCompare(since, "en", { numeric: true }) >= 0;
 }

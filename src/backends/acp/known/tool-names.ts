@@ -10,19 +10,19 @@ export function isActing(kind: unknown): boolean {
   return acting.has(kind);
 }
 
-/** A step as an agent reports it: `title`, `name`, `kind` and `rawInput` of a `tool_call`. */
-export interface ToolStep {
-  readonly title: string;
-  readonly name: unknown;
-  readonly kind: unknown;
-  readonly input: unknown;
-}
-
 /**
- * Whether an agent's tool step is a call of one of the client's tools: by its name, or else by its title. The whole title has to be a
+ * Whether an agent's tool step (`title`, `name`, `kind` and `rawInput` of a `tool_call`) is a call of one of the client's tools: by its name, or else by its title. The whole title has to be a
  * name that agents give such a tool, because it may be words of the model (a command line). Source: docs/dev/wire/acp-measured.md, "Names".
  */
-export function isOwnTool({ title, name, kind, input }: ToolStep, tools: readonly string[]): boolean {
+export function isOwnTool(
+  {
+    title,
+    name,
+    kind,
+    input,
+  }: { readonly title: string; readonly name: unknown; readonly kind: unknown; readonly input: unknown },
+  tools: readonly string[],
+): boolean {
   const shown = title.trim();
   return tools.some((tool) => {
     const names = forms(tool);

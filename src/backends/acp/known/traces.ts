@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { bestEffort } from "../../../base/async.ts";
 import { remove } from "../../../base/node/move-file.ts";
 import { type AcpAgentSpec, workingFolder } from "./agent-spec.ts";
-import type { Traces } from "./known-agent.ts";
+import type { KnownAgent } from "./known-agent.ts";
 import { deleteSessionRows } from "./session-rows.ts";
 
 /** Ids as agents make them: long enough that no other file has one in its name by chance. */
@@ -15,11 +15,11 @@ const shortId = 8;
  * Removes what a closed session left on disk: files and folders that have its id in their names, and rows of databases that have it in a
  * column. Never throws. A session that may still be loaded again must not come here. Source: docs/dev/wire/acp-measured.md, "What a session leaves on disk".
  */
-export async function removeTraces(spec: AcpAgentSpec, traces: Traces | undefined, id: string): Promise<void> {
+export async function removeTraces(spec: AcpAgentSpec, traces: KnownAgent["traces"], id: string): Promise<void> {
   if (traces === undefined || !sessionId.test(id)) return;
   const root = traces.root(spec.environment, spec.environment["HOME"] ?? homedir());
   for (const [folder, levels] of Object.entries(traces.folders))
-    await bestEffort(removeIn(join(root, folder), levels, id, traces));
+    await bestEffort(removeIn(join(root, folder), levels, id, traces.shortNames === true));
   const { databases } = traces;
   if (databases === undefined) return;
   const names = await readdir(root).catch(() => []); // it kept nothing yet
@@ -27,13 +27,13 @@ export async function removeTraces(spec: AcpAgentSpec, traces: Traces | undefine
     await bestEffort(deleteSessionRows(join(root, name), id));
 }
 
-async function removeIn(folder: string, levels: number, id: string, traces: Traces): Promise<void> {
+async function removeIn(folder: string, levels: number, id: string, hasShort: boolean): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
-    if (entry.name.includes(id) || (traces.shortNames === true && (await isShortlyNamed(path, entry.name, id))))
+    if (entry.name.includes(id) || (hasShort && (await isShortlyNamed(path, entry.name, id))))
       await bestEffort(remove(path, { recursive: true }));
     else if (entry.isDirectory() && levels > 0 && mayBeOurs(entry.name, folder))
-      await bestEffort(removeIn(path, levels - 1, id, traces));
+      await bestEffort(removeIn(path, levels - 1, id, hasShort));
   }
 }
 

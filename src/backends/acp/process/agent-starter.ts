@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
+import { quotable, withoutSecrets } from "../../../base/shown-text.ts";
 import type { HostedChild } from "../host/hosted-child.ts";
 import type { AgentHosts } from "../host/hosts.ts";
 import { spawnChild } from "../host/spawn-child.ts";
@@ -12,7 +13,7 @@ import { readAbilities } from "../wire/abilities.ts";
 import type { AgentChild, StartChild } from "../wire/agent-child.ts";
 import { ProcessLoss } from "../wire/rpc-peer.ts";
 import { type Connection, greet, type Start } from "./connection.ts";
-import { agentError, clean, otherThanStarted, slowStart } from "./errors.ts";
+import { agentError, otherThanStarted, slowStart } from "./errors.ts";
 import { type KeptProcess, readKept } from "./kept-process.ts";
 import { agentCwd, agentFolder, prepareLaunch } from "./prepare-launch.ts";
 
@@ -115,11 +116,9 @@ export class AgentStarter {
 
   #startError(error: unknown, child: AgentChild, secrets: readonly string[]): MillraceError {
     const { name, command, vendor } = this.#spec;
-    let said = child.errorTail();
-    for (const secret of secrets) if (secret !== "") said = said.replaceAll(secret, "[redacted]");
-    const lastLines = said
+    const lastLines = withoutSecrets(child.errorTail(), secrets)
       .split("\n")
-      .map(clean)
+      .map((line) => quotable(line))
       .filter((line) => line !== "")
       .slice(-5);
     const details = lastLines.length === 0 ? {} : { details: { standardError: lastLines } };
@@ -161,15 +160,15 @@ const startHint =
 const silentMs = 10_000;
 const longestMs = 60_000;
 
-/** What an agent shows of itself while it starts. `heardMs`: when it last wrote anything, by the monotonic clock; `method`: the request without a reply. */
-export interface AgentSigns {
-  readonly name: string;
-  heardMs(): number;
-  method(): string;
-}
-
-/** Resolves with the error for the client once the agent was waited for long enough. Rejects with the signal's reason. */
-export async function untilSlow(agent: AgentSigns, clock: Clock, signal: AbortSignal): Promise<MillraceError> {
+/**
+ * Resolves with the error for the client once an agent that starts was waited for long enough. `heardMs`: when it last wrote anything, by the
+ * monotonic clock; `method`: the request without a reply. Rejects with the signal's reason.
+ */
+export async function untilSlow(
+  agent: { readonly name: string; heardMs(): number; method(): string },
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<MillraceError> {
   const beganMs = clock.monotonic();
   const lastMs = beganMs + longestMs;
   for (;;) {

@@ -5,7 +5,8 @@ import type { AgentChild } from "../wire/agent-child.ts";
 import { PipePeer, RpcError } from "../wire/rpc-peer.ts";
 import { SessionRouter } from "./session-router.ts";
 
-const startMs = 60_000;
+/** How long an agent may take to answer `initialize`; ms. */
+export const startMs = 60_000;
 
 /** Where and how a process was started. */
 export interface Start {
@@ -50,11 +51,15 @@ export function takeOver(child: AgentChild, start: Start, initialized: unknown):
   return { ...start, child, router, peer: new PipePeer(child, router), initialized, startupMs: undefined };
 }
 
+/** What Millrace says in `initialize`: it offers the agent nothing. */
+export function introduction(name: string): object {
+  return { protocolVersion: 1, clientCapabilities: {}, clientInfo: { name, title: "Millrace", version: "1" } };
+}
+
 async function initialize(peer: PipePeer, names: readonly string[], signal: AbortSignal): Promise<unknown> {
   for (const [index, name] of names.entries()) {
-    const clientInfo = { name, title: "Millrace", version: "1" };
     try {
-      return await peer.request("initialize", { protocolVersion: 1, clientCapabilities: {}, clientInfo }, signal);
+      return await peer.request("initialize", introduction(name), signal);
     } catch (error) {
       if (!(error instanceof RpcError) || index === names.length - 1) throw error;
     }

@@ -1,7 +1,8 @@
 import { type ErrorCode, isMillraceError, MillraceError, type MillraceErrorOptions } from "../../../base/errors.ts";
 import { isObject, writeJson } from "../../../base/json.ts";
 import { fileProblem } from "../../../base/node/file-problem.ts";
-import { parseResetTime, windowNamed } from "../../../language-server/errors/reset-time.ts";
+import { quotable } from "../../../base/shown-text.ts";
+import { inWindow, parseResetTime, windowNamed } from "../../../language-server/errors/reset-time.ts";
 import { ProcessLoss, RpcError } from "../wire/rpc-peer.ts";
 import { textsIn } from "./error-texts.ts";
 
@@ -28,6 +29,10 @@ interface Row {
   readonly causes?: readonly string[];
   readonly text?: RegExp;
 }
+
+/** A session that the agent does not know, and one that another process of it has open. */
+const unknownSessionCodes = [-32016, -32002];
+const lockedCode = -32015;
 
 const signInHint = "Run `devin auth login` in a terminal, or sign in inside Devin Desktop, then try again.";
 
@@ -95,14 +100,14 @@ const table: readonly Row[] = [
   {
     code: "upstream_failed",
     message: "Another program has this session open.",
-    codes: [-32015],
+    codes: [lockedCode],
     hint: "Close the session in the other program, or ask again to begin a new one.",
   },
   {
     code: "upstream_failed",
     message: "The agent no longer has this session.",
     text: /invalid session identifier/i,
-    codes: [-32016, -32002],
+    codes: unknownSessionCodes,
   },
   { code: "upstream_failed", message: "The agent's service is not available.", codes: [-32010], causes: ["shutdown"] },
   { code: "invalid_request", message: "The agent refused the request.", codes: [-32602] },
@@ -120,7 +125,7 @@ export function turnFailure(message: string, options: MillraceErrorOptions = {})
 /** An agent that asks its user in the text that it writes to its client, where nobody can answer. */
 export function askedInText(question: string): MillraceError {
   return turnFailure(
-    `The agent asked its user a question and waits for the answer, so Millrace stopped it: "${clean(question)}"`,
+    `The agent asked its user a question and waits for the answer, so Millrace stopped it: "${quotable(question)}"`,
   );
 }
 
@@ -153,8 +158,12 @@ export function agentError(error: unknown, context: AgentErrorContext): Millrace
   if (isMillraceError(error)) return error;
   if (error instanceof Error && error.name === "TimeoutError")
     return silence(`The agent "${context.agent}" did not answer in time.`, error);
-  if (error instanceof ProcessLoss) return turnFailure(goneMessage(error), { cause: error });
-  if (!(error instanceof RpcError)) return fileProblem(error) ?? unreadable(error);
+  if (error instanceof ProcessLoss)
+    return turnFailure(`The agent's process ended (${error.message}).`, { cause: error });
+  if (!(error instanceof RpcError))
+    return (
+      fileProblem(error) ?? turnFailure("The agent answered in a form that Millrace cannot read.", { cause: error })
+    );
   const kind = isObject(error.data) ? error.data["cognition.ai/errorKind"] : undefined;
   const marks: string[] = [];
   const texts = [...new Set([error.message, ...textsIn(error.data, marks, 0)])];
@@ -182,7 +191,7 @@ export function actsFreely(agent: string, modes: readonly string[]): MillraceErr
 
 /** An agent that says that it is another one than its command does, so that the settings that fence it are not its own. `says`: its name. */
 export function otherThanStarted(agent: string, command: string, says: string | undefined): MillraceError {
-  const itself = says === undefined ? "it does not say which agent it is" : `it says that it is "${clean(says)}"`;
+  const itself = says === undefined ? "it does not say which agent it is" : `it says that it is "${quotable(says)}"`;
   const message = `Millrace does not use the agent "${agent}": ${itself}, and its command "${command}" does not start that one by name, so it could act with its owner's settings.`;
   return new MillraceError("model_not_allowed", message, {
     hint: "Start the agent by its own program in config.toml (`opencode`, `codex-acp`, `claude-agent-acp`, `gemini`, `qwen`), in its newest version, or write `allow_actions = true` into the entry to let it act.",
@@ -219,8 +228,7 @@ function wasKilledAtStart(error: unknown): boolean {
 export function isUnknownSession(error: unknown): boolean {
   if (!(error instanceof RpcError)) return false;
   return (
-    error.code === -32016 ||
-    error.code === -32002 ||
+    unknownSessionCodes.includes(error.code) ||
     /session.{0,80}not found|(?:unknown|no such) session|invalid session identifier/i.test(
       `${error.message} ${writeJson(error.data ?? "")}`.slice(0, 4_096),
     )
@@ -235,7 +243,7 @@ export function isContentFilter(error: unknown): boolean {
 
 /** Whether another process of the agent has the session open. */
 export function isLockedSession(error: unknown): boolean {
-  return error instanceof RpcError && (error.code === -32015 || /session.{0,40}locked/i.test(error.message));
+  return error instanceof RpcError && (error.code === lockedCode || /session.{0,40}locked/i.test(error.message));
 }
 
 function rowFor(text: string, cause: string | undefined, code: number): Row {
@@ -252,9 +260,9 @@ function fromRow(row: Row, text: string, context: AgentErrorContext, cause: unkn
   const limited = row.code === "quota_exhausted" || row.code === "rate_limited";
   const reset = limited ? parseResetTime(text, context.nowMs) : undefined;
   const window = row.code === "quota_exhausted" ? windowNamed(text) : undefined;
-  const said = window === undefined ? row.message : row.message.replace("usage quota", `${window} usage quota`);
+  const said = inWindow(row.message, window);
   const hint = row.hint ?? hintFor(row.code, context);
-  const quoted = row === other && text !== "" ? ` It says: "${clean(text)}"` : "";
+  const quoted = row === other && text !== "" ? ` It says: "${quotable(text)}"` : "";
   return new MillraceError(row.code, said.replace("The agent", `The agent "${context.agent}"`) + quoted, {
     ...(hint === undefined ? {} : { hint }),
     ...reset,
@@ -270,21 +278,4 @@ function hintFor(code: ErrorCode, { agent, command = agent, vendor }: AgentError
       : `Sign in with the agent's own command: start \`${command}\` in a terminal, then try again.`;
   if (code === "upstream_failed") return againHint;
   return undefined;
-}
-
-/** A line of the agent's text, without parts that look like a credential. */
-export function clean(text: string): string {
-  const line = text
-    .replaceAll(/\s+/g, " ")
-    .trim()
-    .replaceAll(/\b(?:sk-[\w-]{8,}|devin-session-token\S+|cog_\w+|eyJ[\w-]+\.[\w.-]+)/g, "[redacted]");
-  return line.length > 240 ? `${line.slice(0, 239)}…` : line;
-}
-
-function goneMessage({ message }: ProcessLoss): string {
-  return `The agent's process ended (${message}).`;
-}
-
-function unreadable(cause: unknown): MillraceError {
-  return turnFailure("The agent answered in a form that Millrace cannot read.", { cause });
 }

@@ -2,12 +2,13 @@ import { bestEffort, deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError } from "../../../base/errors.ts";
 import { isObject } from "../../../base/json.ts";
+import { quotable } from "../../../base/shown-text.ts";
 import { spawnChild } from "../host/spawn-child.ts";
 import type { AcpAgentSpec, AcpStyle } from "../known/agent-spec.ts";
 import { launchFor } from "../known/devin.ts";
 import type { AgentChild, StartChild } from "../wire/agent-child.ts";
 import { type PeerHandlers, PipePeer, ProcessLoss, RpcError, type RpcPeer } from "../wire/rpc-peer.ts";
-import { clean } from "./errors.ts";
+import { introduction, startMs } from "./connection.ts";
 import { prepareLaunch } from "./prepare-launch.ts";
 
 /** An agent's answer to one request, unchanged, or the reason why there is none. */
@@ -27,10 +28,10 @@ export interface AgentLook {
   readonly discard: AgentReply;
 }
 
-const startMs = 60_000;
 const requestMs = 30_000;
 const endGraceMs = 1_000;
 const notAsked: AgentReply = { ok: false, why: "it was not asked" };
+const noSession = { newSession: notAsked, list: notAsked, discard: notAsked };
 
 /**
  * Starts the agent once, opens a session, lists the sessions, deletes its own, and ends the process. Sends no prompt and no
@@ -63,13 +64,7 @@ export async function lookAtAgent(
     return await question(new PipePeer(child, offersNothing), names, place, signal);
   } catch (error) {
     signal.throwIfAborted();
-    return {
-      clientName: undefined,
-      initialize: refused(error),
-      newSession: notAsked,
-      list: notAsked,
-      discard: notAsked,
-    };
+    return { clientName: undefined, initialize: refused(error), ...noSession };
   } finally {
     await child?.end(endGraceMs);
   }
@@ -88,12 +83,11 @@ async function question(
   let initialize: AgentReply = notAsked;
   let clientName: string | undefined;
   for (const name of names) {
-    const clientInfo = { name, title: "Millrace", version: "1" };
-    initialize = await ask(peer, "initialize", { protocolVersion: 1, clientCapabilities: {}, clientInfo }, signal);
+    initialize = await ask(peer, "initialize", introduction(name), signal);
     if (initialize.ok) clientName = name;
     if (initialize.ok || initialize.code === undefined) break; // only a refusal may be about the name
   }
-  if (!initialize.ok) return { clientName, initialize, newSession: notAsked, list: notAsked, discard: notAsked };
+  if (!initialize.ok) return { clientName, initialize, ...noSession };
   const newSession = await ask(peer, "session/new", place, signal);
   const sessionId = newSession.ok ? repliedSessionId(newSession.result) : undefined;
   try {
@@ -130,7 +124,7 @@ async function ask(peer: RpcPeer, method: string, params: object, signal: AbortS
 
 function refused(error: unknown): AgentReply {
   if (error instanceof RpcError)
-    return { ok: false, why: `error ${error.code}: ${clean(error.message)}`, code: error.code };
+    return { ok: false, why: `error ${error.code}: ${quotable(error.message)}`, code: error.code };
   if (error instanceof ProcessLoss) return { ok: false, why: `its process ended (${error.message})` };
   if (isMillraceError(error)) return { ok: false, why: error.message };
   return { ok: false, why: "it did not answer in time" };

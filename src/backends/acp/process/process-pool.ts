@@ -20,9 +20,6 @@ export interface PoolProcess {
   onIdle: () => void;
 }
 
-/** A process that another gateway left, and the key of its launch: undefined where its settings have changed. */
-type LeftProcess<P> = readonly [key: string | undefined, process: P];
-
 export interface PoolOptions<P extends PoolProcess> {
   readonly clock: Clock;
   /** How long a process without work is kept; ms. */
@@ -31,10 +28,14 @@ export interface PoolOptions<P extends PoolProcess> {
   readonly restartMs: number;
   /** Starts a process, hands it to `onChild`, and sends `initialize`. */
   readonly start: (launch: AgentLaunch, onChild: (child: AgentChild) => void, signal: AbortSignal) => Promise<P>;
-  /** The processes that the gateway before left since the last call. `isBusy`: there is one that cannot be had now. */
-  readonly takeOver?: (
-    signal: AbortSignal,
-  ) => Promise<{ readonly left: readonly LeftProcess<P>[]; readonly isBusy: boolean }>;
+  /**
+   * The processes that the gateway before left since the last call, each with the key of its launch: undefined where its settings have
+   * changed. `isBusy`: there is one that cannot be had now.
+   */
+  readonly takeOver?: (signal: AbortSignal) => Promise<{
+    readonly left: readonly (readonly [key: string | undefined, process: P])[];
+    readonly isBusy: boolean;
+  }>;
 }
 
 /** A process that may not end yet. `release` is called once. */

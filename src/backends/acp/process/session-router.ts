@@ -12,13 +12,13 @@ export interface SessionReader {
   ask(question: string): void;
 }
 
-/** Devin's word that a prompt has stopped, live or replayed. */
-export const stoppedMethod = "_cognition.ai/agent_stopped";
-const vendorMethods: ReadonlySet<string> = new Set([
-  stoppedMethod,
-  "_cognition.ai/billingInformation",
-  "_cognition.ai/connection_retry",
-]);
+/** Devin's own notifications: why a prompt has stopped, live or replayed; about the plan; that it tries to reach the model again. */
+export const devinMethods = {
+  stopped: "_cognition.ai/agent_stopped",
+  billing: "_cognition.ai/billingInformation",
+  retry: "_cognition.ai/connection_retry",
+} as const;
+const vendorMethods: ReadonlySet<string> = new Set(Object.values(devinMethods));
 
 /** Finds the session of each message, and answers the agent's requests to its client. */
 export class SessionRouter implements PeerHandlers {

@@ -18,13 +18,6 @@ const program = fileURLToPath(
   new URL(import.meta.url.endsWith(".ts") ? "./relay-program.ts" : "./tool-relay.js", import.meta.url),
 );
 
-/** How an agent starts a relay: in an entry of `mcpServers` in `session/new`, where its name comes to it. */
-export interface RelayCommand {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: readonly { readonly name: string; readonly value: string }[];
-}
-
 /** Names of the variables in the relay's environment, which an agent may put into its own command line: they hold paths alone. */
 const relayVariables = { socket: "MILLRACE_RELAY_SOCKET", secret: "MILLRACE_RELAY_SECRET_FILE" } as const;
 /** The file that only its user may read, from which a relay takes its session's secret. */
@@ -46,8 +39,8 @@ export class RelayHub {
     this.#doors = doors;
   }
 
-  /** A door for a session that is about to be opened, and the server to open it with. Throws where no door can be made. */
-  async open(): Promise<{ readonly door: RelayDoor; readonly server: RelayCommand }> {
+  /** A door for a session that is about to be opened, and its entry in `mcpServers`, but for the name. Throws where no door can be made. */
+  async open() {
     const address = { socket: this.#newPath(), secret: randomBytes(24).toString("base64url") };
     await replaceFile(secretFile(address.socket), address.secret); // first: where it cannot be written, no door is opened
     const door = this.#add(address);

@@ -10,7 +10,7 @@ import { SessionTools } from "../session/session-tools.ts";
 import { doorKinds } from "../wire/door.fake.ts";
 import { type Doors, dial, openDoor } from "../wire/door.ts";
 import { shortPath } from "../wire/socket-address.ts";
-import { type RelayCommand, RelayHub } from "./relay-hub.ts";
+import { RelayHub } from "./relay-hub.ts";
 
 const tool = { name: "step", description: "A step.", inputSchema: { type: "object" } };
 
@@ -26,6 +26,8 @@ function hubs(doors: Doors): { readonly open: () => RelayHub } {
     },
   };
 }
+
+type RelayCommand = Awaited<ReturnType<RelayHub["open"]>>["server"];
 
 /** The tools of a session that is about to be opened, and its server. */
 async function offering(hub: RelayHub): Promise<{ readonly tools: SessionTools; readonly server: RelayCommand }> {

@@ -1,4 +1,5 @@
 import type { Clock } from "../../../base/clock.ts";
+import { splitEffort } from "../../../base/effort.ts";
 import type { EventSink } from "../../../base/emitter.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import type { Prompt } from "../../backend.ts";
@@ -14,7 +15,6 @@ import type { KeptSessions } from "./kept-sessions.ts";
 import type { NativeKnowledge } from "./native-knowledge.ts";
 import type { OpenSession } from "./open-session.ts";
 import { promptBlocks, rulesOf } from "./prompt-blocks.ts";
-import { splitEffort } from "./session-options.ts";
 
 /** The parts that all turns of one agent share. Times in ms. */
 export interface AgentParts {

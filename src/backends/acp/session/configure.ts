@@ -1,3 +1,4 @@
+import { splitEffort } from "../../../base/effort.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
 import { actsForTitles } from "../known/codex.ts";
@@ -7,7 +8,7 @@ import { agentModelId, launchOf } from "./agent-parts.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import type { AcpRun } from "./held-session.ts";
 import type { OpenSession } from "./open-session.ts";
-import { quietMode, splitEffort } from "./session-options.ts";
+import { quietMode } from "./session-options.ts";
 
 /**
  * Puts a session into the quiet mode and onto the prompt's model. Throws before anything is asked: `unknown_model`, and

@@ -1,7 +1,8 @@
-import { mkdir, open, readdir, readFile, stat } from "node:fs/promises";
+import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort, deadline, notNeeded, within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { readIfThere, syncFolder } from "../../../base/node/durable-file.ts";
 import { remove } from "../../../base/node/move-file.ts";
 import { replaceFile } from "../../../base/node/replace-file.ts";
 import type { AcpAgentSpec } from "../known/agent-spec.ts";
@@ -22,19 +23,6 @@ const mostMemory = 1024 ** 3;
 const oldMs = 30 * 24 * 3_600_000;
 const maxReplacements = 8;
 
-interface ParkedPrompt {
-  readonly process: AgentProcess;
-  readonly session: OpenSession;
-}
-
-/** The session in which a conversation goes on. */
-interface LastSession {
-  readonly id: string;
-  /** User messages of the conversation that count before those of this session: one that took another's place goes on with its numbers. */
-  readonly before: number;
-  readonly isDiscarded: boolean;
-}
-
 /**
  * The sessions of one agent between turns: which session a conversation goes on in, which prompts wait for a client's results, and how a
  * session ends. How long a prompt may wait is not decided here: `turns/continuity` discards what nobody continues. Two things about a session that a turn's log names are noted on disk, before the change itself:
@@ -48,7 +36,7 @@ export class KeptSessions {
   readonly #spec: AcpAgentSpec;
   readonly #clock: Clock;
   readonly #folder: string;
-  readonly #parked = new Map<string, ParkedPrompt>();
+  readonly #parked = new Map<string, { process: AgentProcess; session: OpenSession }>();
   #pruned = false;
 
   /** `folder`: the agent's. */
@@ -58,13 +46,16 @@ export class KeptSessions {
     this.#folder = join(folder, "moved-sessions");
   }
 
-  /** The session that took the place of this one last, else itself. */
-  async last(sessionId: string): Promise<LastSession> {
+  /**
+   * The session that took the place of this one last, else itself. `before`: user messages of the conversation that count before those of that
+   * session, which goes on with the numbers of the one whose place it took.
+   */
+  async last(sessionId: string) {
     const { ids, before, isDiscarded } = await this.#chain(sessionId);
     return { id: ids.at(-1) ?? sessionId, before, isDiscarded };
   }
 
-  /** Resolves once the note would survive a crash of the machine. `before`: as in `LastSession`. */
+  /** Resolves once the note would survive a crash of the machine. `before`: as of `last`. */
   async moved(from: string, to: string, before = 0): Promise<void> {
     await this.#write(from, `${before} ${to}`);
   }
@@ -147,7 +138,7 @@ export class KeptSessions {
     if (process !== undefined && process.sessions.get(sessionId) === session) await this.discard(process, sessionId);
   }
 
-  async #chain(sessionId: string): Promise<Omit<LastSession, "id"> & { readonly ids: string[] }> {
+  async #chain(sessionId: string) {
     const ids = [sessionId];
     let before = 0;
     for (let at = sessionId; ids.length <= maxReplacements; ) {
@@ -166,7 +157,7 @@ export class KeptSessions {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await this.#prune();
     await replaceFile(this.#path(sessionId), text, { flush: true });
-    await bestEffort(syncFolder(this.#folder)); // Windows cannot, and does not need it
+    await bestEffort(syncFolder(this.#folder));
   }
 
   /** Removes old notes, once for each start of the gateway. */
@@ -181,24 +172,11 @@ export class KeptSessions {
   }
 
   async #read(sessionId: string): Promise<string | undefined> {
-    try {
-      return await readFile(this.#path(sessionId), "utf8");
-    } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-      throw error;
-    }
+    const bytes = await readIfThere(this.#path(sessionId));
+    return bytes && new TextDecoder().decode(bytes);
   }
 
   #path(sessionId: string): string {
     return join(this.#folder, `session-${encodeURIComponent(sessionId)}`); // the prefix keeps `..` a name
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

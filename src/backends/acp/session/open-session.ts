@@ -1,6 +1,6 @@
 import type { CascadeId } from "../../../base/ids.ts";
 import type { JsonObject } from "../../../base/json.ts";
-import { type SessionReader, stoppedMethod } from "../process/session-router.ts";
+import { devinMethods, type SessionReader } from "../process/session-router.ts";
 import type { SessionOffer } from "../wire/session-offer.ts";
 import type { RunningPrompt } from "./running-prompt.ts";
 import type { SessionTools } from "./session-tools.ts";
@@ -78,7 +78,7 @@ export class SessionReplay implements SessionReader {
   }
 
   vendor(method: string, params: JsonObject): void {
-    if (method === stoppedMethod) this.updates.push({ ...params, sessionUpdate: "agent_stopped" });
+    if (method === devinMethods.stopped) this.updates.push({ ...params, sessionUpdate: "agent_stopped" });
   }
 
   permission(): boolean {

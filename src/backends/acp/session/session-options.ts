@@ -1,3 +1,4 @@
+import { isEffort, withEffort } from "../../../base/effort.ts";
 import type { AcpModel, SessionOffer } from "../wire/session-offer.ts";
 
 /**
@@ -25,29 +26,20 @@ export function quietMode({ mode }: SessionOffer, isKnown: boolean): string | un
   return names.map((name) => mode?.ids.find((id) => words(id) === name)).find((id) => id !== undefined);
 }
 
-/** How hard a model thinks, in the words that agents use for it. Source: docs/dev/wire/acp.md, "Sessions". */
-const effortWord = /^(?:none|minimal|low|medium|high|xhigh|max)$/;
-const named = /^(.+)@([a-z]+)$/;
-
-/** A model and the effort behind its id; `claude-sonnet-5@high` names an effort that the agent has as a separate option. */
-export function splitEffort(id: string): { readonly model: string; readonly effort: string | undefined } {
-  const [, model, effort] = named.exec(id) ?? [];
-  return model === undefined || effort === undefined || !effortWord.test(effort)
-    ? { model: id, effort: undefined }
-    : { model, effort };
-}
-
-/** The models of a session, and each once more for every effort that the session can be set to. An id that names its effort stays alone. */
+/**
+ * The models of a session, and each once more for every effort that the session can be set to. An id that names its effort stays alone.
+ * Source: docs/dev/wire/acp.md, "Sessions".
+ */
 export function withEfforts({ model, effort }: SessionOffer): readonly AcpModel[] | undefined {
-  const efforts = effort?.values.filter(({ value }) => effortWord.test(value.toLowerCase())) ?? [];
+  const efforts = effort?.values.filter(({ value }) => isEffort(value.toLowerCase())) ?? [];
   return model?.models.flatMap((each) =>
-    /[-:@](?:none|minimal|low|medium|high|xhigh|max)$/.test(each.id)
+    isEffort(/[-:@]([a-z]+)$/.exec(each.id)?.[1] ?? "")
       ? [each]
       : [
           each,
           ...efforts.map(({ value, label }) => ({
             ...each,
-            id: `${each.id}@${value.toLowerCase()}`,
+            id: withEffort(each.id, value.toLowerCase()),
             label: `${each.label} ${label}`,
             isCurrent: false,
           })),

@@ -1,6 +1,6 @@
 import { writeJson } from "../../../base/json.ts";
 import type { ToolResult, ToolSpec } from "../../backend.ts";
-import { isOwnTool, type ToolStep } from "../known/tool-names.ts";
+import { isOwnTool } from "../known/tool-names.ts";
 import type { KeptTools } from "../process/kept-process.ts";
 import type { RelayDoor } from "../relay/relay-hub.ts";
 import type { FromRelay, RelayedCall, ToRelay } from "../relay/relay-wire.ts";
@@ -98,7 +98,7 @@ export class SessionTools {
   }
 
   /** Whether a tool step that the agent reports is a call of one of these tools. */
-  owns(step: ToolStep): boolean {
+  owns(step: Parameters<typeof isOwnTool>[0]): boolean {
     return isOwnTool(
       step,
       this.#offered.map(({ name }) => name),

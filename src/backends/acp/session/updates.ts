@@ -1,7 +1,9 @@
 import { isObject, type JsonObject } from "../../../base/json.ts";
+import { oneLine, shortened } from "../../../base/shown-text.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import type { AnswerSoFar } from "../../answer-diff.ts";
 import { isActing } from "../known/tool-names.ts";
+import { devinMethods } from "../process/session-router.ts";
 import { type TokenCounts, tokensIn } from "../wire/token-counts.ts";
 import type { SessionTools } from "./session-tools.ts";
 
@@ -200,9 +202,9 @@ export class UpdateReader {
 
   /** A notification of Devin's own. Source: docs/dev/wire/acp.md, "Prompts". */
   readVendor(method: string, params: JsonObject): void {
-    if (method === "_cognition.ai/agent_stopped") this.readStopped(params);
-    else if (method === "_cognition.ai/connection_retry") this.isRetrying = true;
-    else if (method === "_cognition.ai/billingInformation") {
+    if (method === devinMethods.stopped) this.readStopped(params);
+    else if (method === devinMethods.retry) this.isRetrying = true;
+    else if (method === devinMethods.billing) {
       const words = [params["title"], params["body"]].filter((text) => typeof text === "string" && text !== "");
       if (words.length > 0) this.billing = words.join(": ");
     }
@@ -261,8 +263,7 @@ export class UpdateReader {
 const ended: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
 function effectOf({ kind, title, status, refused }: Tool): Effect {
-  const line = title.replaceAll(/\s+/g, " ").trim();
-  const short = line.length > 80 ? `${line.slice(0, 79)}…` : line;
+  const short = shortened(oneLine(title), 80);
   const words = short === kind ? "" : short;
   const state = status === "completed" ? "done" : refused || status === "failed" ? "prevented" : "begun";
   return { name: words === "" ? String(kind) : `${String(kind)}: ${words}`, kind: String(kind), title: words, state };

@@ -21,7 +21,7 @@ const relayMs = 5_000;
 
 /**
  * The session of the turn, a fresh one or the one that goes on, and what to ask it. `waiting`: its prompt waits for results, and nothing is
- * asked. `before`: as `LastSession` of `session/kept-sessions.ts` has it. Nothing is sent yet, so all of it may be done twice.
+ * asked. `before`: as `last` of `session/kept-sessions.ts` has it. Nothing is sent yet, so all of it may be done twice.
  */
 export async function begin(turn: AcpRun) {
   const { native, continues } = turn.prompt;
@@ -190,32 +190,24 @@ export const goneMessage = "The agent no longer has the conversation to continue
 const otherAgentMessage = "The conversation to continue belongs to another agent.";
 const busyMessage = "The agent is still busy with the conversation to continue.";
 
-/** Where the prompt of a session stands that waits for the results of calls. */
-export interface ParkedState {
-  /** The agent still works on the prompt. */
-  readonly isRunning: boolean;
-  /** The calls that the client has and that the agent waits for. */
-  readonly given: readonly string[];
-  /** Calls that the client has and that the agent gave up. */
-  readonly lost: number;
-  /** The tools are those that the agent has, or it has listed the new ones. */
-  readonly takesTools: boolean;
-}
-
-/** Why results cannot go to the prompt that waits: everything is then asked anew. */
-export type AskAnew =
-  | "no_results"
-  | "prompt_ended"
-  | "calls_given_up"
-  | "other_calls"
-  | "nothing_waits"
-  | "other_tools";
-
 /**
- * Whether the next request of a conversation goes on with the prompt that waits. Its caller, model and history were compared before: only a conversation that holds exactly the client's history comes here. `results` are the ids of the results that follow the
- * last answer, undefined where anything else follows it. Pure.
+ * Whether the next request of a conversation goes on with the prompt that waits, else why everything is asked anew. Its caller, model and
+ * history were compared before: only a conversation that holds exactly the client's history comes here. `results` are the ids of the results
+ * that follow the last answer, undefined where anything else follows it. Pure.
  */
-export function continueParked(results: readonly string[] | undefined, state: ParkedState): "go_on" | AskAnew {
+export function continueParked(
+  results: readonly string[] | undefined,
+  state: {
+    /** The agent still works on the prompt. */
+    readonly isRunning: boolean;
+    /** The calls that the client has and that the agent waits for. */
+    readonly given: readonly string[];
+    /** How many calls the client has that the agent gave up. */
+    readonly lost: number;
+    /** The tools are those that the agent has, or it has listed the new ones. */
+    readonly takesTools: boolean;
+  },
+): "go_on" | "no_results" | "prompt_ended" | "calls_given_up" | "other_calls" | "nothing_waits" | "other_tools" {
   if (results === undefined) return "no_results";
   if (!state.isRunning) return "prompt_ended";
   if (state.lost > 0) return "calls_given_up";
@@ -258,7 +250,7 @@ export async function takesTools(
 }
 
 function mayTakeTools(parts: AgentParts, process: AgentProcess): boolean {
-  return servesTools(parts.spec, process.abilities) && parts.knowledge.mayOffer(versionOf(parts, process));
+  return servesTools(parts.spec, process.abilities.version) && parts.knowledge.mayOffer(versionOf(parts, process));
 }
 
 /** What is known of an agent's tools is known of this. */

@@ -1,9 +1,9 @@
 import { MillraceError, unusableAnswer } from "../../../base/errors.ts";
+import { quotable } from "../../../base/shown-text.ts";
 import type { FinishReason, TurnEventBody } from "../../../log/event.ts";
 import {
   type AgentErrorContext,
   agentError,
-  clean,
   isContentFilter,
   silence,
   stoppedError,
@@ -147,7 +147,7 @@ function failed(error: MillraceError): End {
 /** What the agent says about the plan may be why it failed. */
 function withNotice(end: End, { billing }: UpdateReader): End {
   if (end.type !== "failed" || billing === undefined) return end;
-  return { ...end, error: { ...end.error, message: `${end.error.message} The agent says: "${clean(billing)}"` } };
+  return { ...end, error: { ...end.error, message: `${end.error.message} The agent says: "${quotable(billing)}"` } };
 }
 
 function unanswered({ endsRefused }: UpdateReader): MillraceError {

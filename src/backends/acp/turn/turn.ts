@@ -1,11 +1,12 @@
 import { bestEffort } from "../../../base/async.ts";
 import { writeJson } from "../../../base/json.ts";
+import { quotable } from "../../../base/shown-text.ts";
 import { isTerminal, type TurnEventBody } from "../../../log/event.ts";
 import { answerDiff, emptyAnswer } from "../../answer-diff.ts";
 import { type Batch, type Prompt, parkedReason, type ResumePoint, type RunOptions } from "../../backend.ts";
 import { estimatedUsage } from "../../turn-usage.ts";
 import type { LinesLost } from "../host/wire.ts";
-import { agentError, clean, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
+import { agentError, isUnknownSession, turnFailure, twiceIfKilled } from "../process/errors.ts";
 import type { RelayedCall } from "../relay/relay-wire.ts";
 import { type AgentParts, blocksOf, errorContext, launchOf } from "../session/agent-parts.ts";
 import type { AgentProcess } from "../session/agent-process.ts";
@@ -294,7 +295,7 @@ async function* conclusion(
   await held.stop(); // until then a tool that was begun may still come to its end
   const context = errorContext(parts);
   const last = conclude(end, reader, context);
-  const notices = [...reader.notices].map(clean);
+  const notices = [...reader.notices].map((notice) => quotable(notice));
   if (notices.length > 0) parts.events?.emit("agent_noted", { agent: parts.spec.name, notices });
   const tools = held.session?.tools;
   const isUnusable = tools !== undefined && ignoresTools(reader, tools.isUsed, context);
