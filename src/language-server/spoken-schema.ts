@@ -19,11 +19,11 @@ export function openClients(
   options: Pick<TransportOptions, "clock" | "checkHolder" | "readMaxBytes" | "stamp">,
   { service, interceptors }: SpokenSchema,
 ) {
-  const { transport, close } = openTransport(endpoint, { ...options, interceptors });
+  const open = openTransport(endpoint, { ...options, interceptors });
   return {
-    client: createClient(service, transport),
-    statusClient: createClient(statusOnlyService(service), transport),
-    unreadable: unreadableCalls(transport, service),
-    close,
+    client: createClient(service, open.transport),
+    statusClient: createClient(statusOnlyService(service), open.transport),
+    unreadable: unreadableCalls(open.transport, service),
+    close: () => open.close(),
   };
 }

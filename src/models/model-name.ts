@@ -35,7 +35,7 @@ export function isPrivate(uid: string): boolean {
 }
 
 /** Whether a UID is a name of the `Model` enum. */
-export function isEnumName(uid: string): boolean {
+function isEnumName(uid: string): boolean {
   return uid.startsWith("MODEL_");
 }
 

@@ -7,7 +7,6 @@ import {
   FileDescriptorProtoSchema,
   type FileDescriptorSet,
   FileDescriptorSetSchema,
-  type ServiceDescriptorProto,
 } from "@bufbuild/protobuf/wkt";
 import { buildMessage, jsonNameOf } from "./build-messages.ts";
 import { buildEnum, buildService } from "./build-services.ts";
@@ -23,12 +22,8 @@ export interface ReadSchema {
   readonly problems: readonly SchemaProblem[];
 }
 
-type Proto = DescriptorProto | EnumDescriptorProto | ServiceDescriptorProto;
-interface NamedProto {
-  readonly typeName: string;
-  readonly kind: TopLevel["kind"];
-  readonly proto: Proto;
-}
+type Proto = TopLevel["proto"];
+type NamedProto = Omit<TopLevel, "uses">;
 
 /**
  * Makes descriptors from the parts found in a bundle. Of two definitions of one name the first is used.

@@ -38,7 +38,7 @@ export function buildMessage(name: string, typeName: string, fields: readonly Re
 }
 
 /** `map_field` → `MapFieldEntry`, as protoc names it. */
-export function entryName(fieldName: string): string {
+function entryName(fieldName: string): string {
   const camel = fieldName.replaceAll(/(?:^|_)([a-z0-9])/gi, (_, letter: string) => letter.toUpperCase());
   return `${camel.replaceAll("_", "")}Entry`;
 }

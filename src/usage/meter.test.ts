@@ -33,7 +33,7 @@ let meter: Meter;
 
 beforeEach(() => {
   clock = new FakeClock(Date.parse("2026-02-24T12:00:00Z"));
-  history = openHistory({ file: ":memory:", keepDays: 400 });
+  history = openHistory({ file: ":memory:" });
   reads = 0;
   answer = () => Promise.resolve([antigravity, windsurf()]);
   meter = open();
@@ -229,7 +229,7 @@ describe("the meter's limits", () => {
       readings: [{ stale: false }, { stale: false }],
       errors: [{ ide: undefined, error: { code: "degraded" } }],
     });
-    history = openHistory({ file: ":memory:", keepDays: 400 });
+    history = openHistory({ file: ":memory:" });
   });
 });
 

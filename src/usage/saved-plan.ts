@@ -21,7 +21,7 @@ export interface SavedPlanRows {
 }
 
 /** A saved plan is dropped after this long: a day changes the daily limit and much of the weekly one. */
-export const oldestSavedPlanMs = 24 * 3_600_000;
+const oldestSavedPlanMs = 24 * 3_600_000;
 const clockErrorMs = 5 * 60_000;
 
 /** Lenient: a member of another type than expected counts as not told. */

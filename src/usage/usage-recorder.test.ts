@@ -20,7 +20,7 @@ let recorder: UsageRecorder;
 
 beforeEach(() => {
   fake = fakeTurns();
-  history = openHistory({ file: ":memory:", keepDays: 400 });
+  history = openHistory({ file: ":memory:" });
   meter = openMeter({ readPlan: () => Promise.resolve([]), history, clock: fake.clock });
   problems = [];
   events = new Emitter();

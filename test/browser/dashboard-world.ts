@@ -75,7 +75,7 @@ export async function dashboardWorld(options: {
 }): Promise<DashboardWorld> {
   const clock = systemClock;
   const now = clock.now();
-  const history = openHistory({ file: ":memory:", keepDays: 400 });
+  const history = openHistory({ file: ":memory:" });
   const clients = ["opencode", "claude-cli", "codex"];
   for (let index = 0; index < options.pastTurns; index++) {
     history.addTurn(

@@ -11,8 +11,6 @@ export interface PollPace {
   readonly fastestMs: number;
   /** The same while text flows. */
   readonly flowingMs: number;
-  /** The part of the time, at most, that one turn spends waiting for answers: a slow server is asked less often. */
-  readonly busyFraction: number;
   /** How long a server may be silent, unreachable or gone, as it is while the user restarts the IDE. Waiting costs nothing; a new request costs a prompt. */
   readonly outageMs: number;
 }
@@ -20,7 +18,6 @@ export interface PollPace {
 export const defaultPace: PollPace = {
   fastestMs: 20,
   flowingMs: 33, // people see no difference to less, and the processor does
-  busyFraction: 0.5,
   outageMs: 45_000,
 };
 
@@ -35,7 +32,7 @@ const silences: readonly { readonly afterMs: number; readonly everyMs: number; r
 ];
 /** Of an answer no more than this is read again for each ms, so that a very long one costs no more than many short ones. */
 const readPerMs = 10_000;
-/** A slow server is not left alone for longer than this. */
+/** A slow server is left alone for as long as it took to answer, and not for longer than this. */
 const mostPoliteMs = 500;
 
 /** The outcome of past polls. */
@@ -82,8 +79,7 @@ export function afterAnswer(
   pace: PollPace,
 ): { readonly history: PollHistory; readonly next: NextPoll } {
   const { askedAtMs, answeredAtMs, confirmMs } = poll;
-  const tookMs = answeredAtMs - askedAtMs;
-  const politeMs = confirmMs ?? Math.min(mostPoliteMs, tookMs * (1 / pace.busyFraction - 1));
+  const politeMs = confirmMs ?? Math.min(mostPoliteMs, answeredAtMs - askedAtMs);
   return {
     history: { ...noPolls, recentErrors: remember(history, false) },
     next: {

@@ -29,7 +29,7 @@ async function* cannotResume(): AsyncGenerator<Batch, void> {
  * One turn as one server stream, each message a batch: the contract of `Backend.run`. The turn ends when the stream does, and closing it, which an
  * abort does, is the only way to cancel. A stream that breaks is not opened again: that would be a second prompt.
  */
-export async function* runRawChat(
+async function* runRawChat(
   server: LanguageServer,
   prompt: Prompt,
   { onAlive, beforePrompt, onEndsWithGateway }: RunOptions,

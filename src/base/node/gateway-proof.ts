@@ -74,7 +74,7 @@ async function belongsToOthers(port: number): Promise<boolean> {
 }
 
 /** The user ids of the sockets that listen on the port. Source: proc_net_tcp.rst of the Linux kernel; state 0A is LISTEN. */
-export function listenerOwners(table: string, port: number): readonly number[] {
+function listenerOwners(table: string, port: number): readonly number[] {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   return table.split("\n").flatMap((line) => {
     const columns = line.trim().split(/\s+/);

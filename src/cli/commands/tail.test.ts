@@ -79,7 +79,7 @@ async function begin(
   } = {},
 ) {
   const home = mkdtempSync(join(tmpdir(), "millrace-tail-"));
-  const history = openHistory({ file: ":memory:", keepDays: 400 });
+  const history = openHistory({ file: ":memory:" });
   onTestFinished(() => history.close());
   for (const turnId of options.deleted ?? [])
     history.addTurn(turnFake({ turnId, endedAtMs: systemClock.now() - 86_400_000 }));

@@ -20,7 +20,7 @@ async function usage(
   answers: readonly PlanAnswer[] | MillraceError = [windsurfAnswer("quota")],
   options: { readonly columns?: number; readonly turns?: number; readonly elsewhere?: Elsewhere } = {},
 ) {
-  const history = openHistory({ file: ":memory:", keepDays: 400 });
+  const history = openHistory({ file: ":memory:" });
   for (let index = 0; index < (options.turns ?? 0); index++) {
     const project = index % 2 === 0 ? '=SUM("x"), engine' : undefined;
     const tokenSource = index === 0 ? "estimated" : "measured";

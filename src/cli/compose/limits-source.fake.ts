@@ -36,7 +36,7 @@ export function fakeLimits(options: {
   readonly clock?: FakeClock;
 }): { readonly open: OpenLimitsSource; readonly clock: FakeClock; closed(): number } {
   const clock = options.clock ?? new FakeClock(fixtureNowMs);
-  const history = options.history ?? openHistory({ file: ":memory:", keepDays: 400 });
+  const history = options.history ?? openHistory({ file: ":memory:" });
   const meter = openMeter({ readPlan: options.answers, history, clock });
   const { elsewhere = () => Promise.resolve(undefined) } = options;
   let closed = 0;

@@ -6,7 +6,6 @@ import { sessionsFile } from "../../ide/account/cli-credentials.ts";
 import { setDatabaseAside } from "../../log/sqlite/open-file.ts";
 import { DevinCalls } from "../../usage/devin-calls.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
-import { keptDays } from "../../usage/history/retention.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { Io } from "../terminal/output.ts";
@@ -29,7 +28,6 @@ export function openOwnHistory(
   };
   return openHistory({
     file: storeFile ?? ":memory:",
-    keepDays: keptDays,
     ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }),
     ...(ownFile === undefined ? {} : { setAside }),
   });

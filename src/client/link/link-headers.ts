@@ -6,7 +6,7 @@ import { Secret } from "../../base/secret.ts";
 export const clientVersion = "0.1.0";
 
 /** Header with the client's name; a separate header, because a page cannot set its user agent. */
-export const clientHeader = "x-millrace-client";
+const clientHeader = "x-millrace-client";
 
 /**
  * Puts the gateway's key and the client's name on every call. `name` is a product and its version, `my-app/1.2.0`; this

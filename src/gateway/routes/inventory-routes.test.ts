@@ -25,7 +25,7 @@ const ci: IssuedKey = {
 
 beforeEach(() => {
   const clock = new FakeClock(nowMs);
-  history = openHistory({ file: ":memory:", keepDays: 400 });
+  history = openHistory({ file: ":memory:" });
   const meter = openMeter({ readPlan: () => Promise.resolve([]), history, clock });
   fake = fakeGateway({ clock, meter, issuedKeys: () => [ci] });
 });

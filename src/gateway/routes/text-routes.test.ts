@@ -90,7 +90,7 @@ describe("the texts of the dashboard", () => {
   });
 
   it("are the questions in the list of turns too, where the log still has them", async () => {
-    const history = openHistory({ file: ":memory:", keepDays: 400 });
+    const history = openHistory({ file: ":memory:" });
     fake = fakeGateway({ meter: openMeter({ readPlan: () => Promise.resolve([]), history, clock: fake.clock }) });
     fake.turns.script = () => [{ type: "finished", reason: { unified: "stop", raw: undefined }, text: "A channel." }];
     const content = "<environment_context>\n<cwd>/tmp</cwd>\n</environment_context>\nWhat is a millrace?\nBe short.";

@@ -13,7 +13,7 @@ const nowMs = Date.parse("2026-02-24T12:00:00Z");
 
 beforeEach(() => {
   const clock = new FakeClock(nowMs);
-  history = openHistory({ file: ":memory:", keepDays: 400 });
+  history = openHistory({ file: ":memory:" });
   fake = fakeGateway({ clock, meter: openMeter({ readPlan: () => Promise.resolve([]), history, clock }) });
   for (let index = 0; index < 40; index++) {
     history.addTurn(

@@ -1,4 +1,5 @@
 import type { TurnId } from "../../base/ids.ts";
+import { keptDays } from "../../usage/history/retention.ts";
 import { type TurnPageFilter, turnOrders } from "../../usage/history/turn-page-query.ts";
 import { parseSince, parseTime } from "../../usage/since.ts";
 import {
@@ -16,7 +17,7 @@ import { metered } from "./usage-routes.ts";
 
 const outcomes = ["finished", "failed", "cancelled"] as const;
 const defaultSince = "30d";
-const [mostBars, longestWidth] = [200, 400 * 86_400];
+const [mostBars, longestWidth] = [200, keptDays * 86_400];
 const [mostListed, mostSkipped, longestSearch, mostQuestions] = [1000, 10_000_000, 200, 100];
 
 /** Which turns are asked for. */

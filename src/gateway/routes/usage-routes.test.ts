@@ -16,7 +16,7 @@ let reads: number;
 
 beforeEach(() => {
   clock = new FakeClock(Date.parse("2026-02-24T12:00:00Z"));
-  history = openHistory({ file: ":memory:", keepDays: 400 });
+  history = openHistory({ file: ":memory:" });
   reads = 0;
   const answer: PlanAnswer = {
     type: "windsurf",

@@ -7,14 +7,7 @@ import { Secret } from "../../base/secret.ts";
 import { CortexErrorDetailsSchema } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { type CallFailureKind, callFailure } from "./call-failure.ts";
 import { errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
-import {
-  asRetired,
-  errorFromDetails,
-  errorFromText,
-  serverMayHaveMoved,
-  translateError,
-  upstreamReason,
-} from "./errors.ts";
+import { asRetired, errorFromDetails, errorFromText, translateError, upstreamReason } from "./errors.ts";
 import { recorded } from "./recorded-errors.fake.ts";
 
 const nowMs = 1_770_000_000_000;
@@ -99,7 +92,7 @@ describe("a refusal without a text", () => {
   it("may mean either credential, and says so", () => {
     const error = translateError(new ConnectError("", Code.Unauthenticated), context);
     expect(error.message).toBe("The IDE's server refused the CSRF token or the API key.");
-    expect(serverMayHaveMoved(error)).toBe(true);
+    expect(upstreamReason(error)).toBe("csrf_refused");
   });
 });
 
@@ -120,14 +113,6 @@ describe("a broken connection", () => {
       const error = translateError(thrown, context);
       expect([error.code, upstreamReason(error)]).toEqual([meaning, reason]);
     }
-  });
-
-  it("means that the server may have moved, and so does a refused token; a limit does not", () => {
-    const refused = Object.assign(new Error("x"), { code: "ECONNREFUSED" });
-    expect(serverMayHaveMoved(translateError(refused, context))).toBe(true);
-    expect(serverMayHaveMoved(errorFromText("invalid CSRF token", context))).toBe(true);
-    expect(serverMayHaveMoved(errorFromText("Reached message rate limit", context))).toBe(false);
-    expect(serverMayHaveMoved(new Error("x"))).toBe(false);
   });
 
   it("has rows that name a code each, none of them idle", () => {

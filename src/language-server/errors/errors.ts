@@ -80,12 +80,6 @@ export function asRetired(error: unknown, ideVersion: string): unknown {
   return fromRow(rowNamed("retired"), "", { nowMs: 0, secrets: [] }, { cause: error });
 }
 
-/** Whether the server seems gone or renewed, so that it has to be looked for again: new process, port, token. */
-export function serverMayHaveMoved(error: unknown): boolean {
-  const reason = upstreamReason(error);
-  return reason === "connection_refused" || reason === "connection_lost" || reason === "csrf_refused";
-}
-
 const reasons: ReadonlySet<unknown> = new Set<UpstreamReason>([
   ...[...errorTable, ...nodeErrorTable].map((row) => row.reason),
   "unavailable",

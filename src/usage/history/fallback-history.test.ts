@@ -41,8 +41,7 @@ function open(setAside?: () => void): FallbackHistory {
   events.on("history_failed", ({ error }) => told.push(error));
   events.on("history_recovered", () => told.push(undefined));
   history = openFallbackHistory({
-    open: () =>
-      openHistory({ file, keepDays: 400, openTimeoutMs: 10, ...(setAside === undefined ? {} : { setAside }) }),
+    open: () => openHistory({ file, openTimeoutMs: 10, ...(setAside === undefined ? {} : { setAside }) }),
     clock,
     events,
   });
@@ -76,7 +75,7 @@ function expectSome(of: FallbackHistory): void {
 
 describe("a history whose file cannot be used at the start", () => {
   it("keeps what is added while the file is locked, shows no partial result, and recovers by itself", async () => {
-    openHistory({ file, keepDays: 400 }).close();
+    openHistory({ file }).close();
     const other = new DatabaseSync(file);
     other.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
     const opened = open();
@@ -121,7 +120,7 @@ describe("a history whose file cannot be used at the start", () => {
   });
 
   it("says which version wrote it, leaves every byte of it, and continues once another file is there", async () => {
-    const newer = openHistory({ file, keepDays: 400 });
+    const newer = openHistory({ file });
     newer.addTurn(turn(9));
     newer.close();
     const database = new DatabaseSync(file);

@@ -4,7 +4,6 @@ import type { EventSink } from "../../base/emitter.ts";
 import { isDegraded, type MillraceError } from "../../base/errors.ts";
 import type { UsageLifecycle } from "../lifecycle.ts";
 import type { UsageHistory } from "./history.ts";
-import { keptDays } from "./retention.ts";
 import { openHistory } from "./sqlite-history.ts";
 
 /** How often a history that failed is tried again; ms. A row of docs/dev/turn-machine.md. */
@@ -31,7 +30,7 @@ export interface FallbackHistory extends UsageHistory {
  * looks complete. Throws the errors of `open` other than `degraded`.
  */
 export function openFallbackHistory({ open, clock, events }: FallbackHistoryOptions): FallbackHistory {
-  const memory = openHistory({ file: ":memory:", keepDays: keptDays });
+  const memory = openHistory({ file: ":memory:" });
   const waiting: ((history: UsageHistory) => void)[] = [];
   let primary: UsageHistory | undefined;
   let degradedBy: MillraceError | undefined;

@@ -11,5 +11,5 @@ export function openedHistory() {
   const folder = mkdtempSync(join(tmpdir(), "millrace-history-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "turns.db");
-  return { folder, file, history: openHistory({ file, keepDays: 400 }) };
+  return { folder, file, history: openHistory({ file }) };
 }

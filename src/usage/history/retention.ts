@@ -8,11 +8,11 @@ const dayMs = 24 * hourMs;
 export const keptDays = 400;
 
 /**
- * Removes turns and readings older than `keepDays`, and thins readings: the last one of an hour after 7 days, of a day after 60. The
+ * Removes turns and readings older than `keptDays`, and thins readings: the last one of an hour after 7 days, of a day after 60. The
  * plan's loss between two readings stays the same when those between them are removed.
  */
-export function sweepHistory(db: DatabaseSync, nowMs: number, keepDays: number): void {
-  const oldest = nowMs - keepDays * dayMs;
+export function sweepHistory(db: DatabaseSync, nowMs: number): void {
+  const oldest = nowMs - keptDays * dayMs;
   db.prepare("DELETE FROM usage_turns WHERE ended_at_ms < ?").run(oldest);
   db.prepare("DELETE FROM usage_rollup WHERE bucket < ?").run(Math.floor(oldest / quarterMs));
   db.prepare("DELETE FROM usage_snapshots WHERE read_at_ms < ?").run(oldest);

@@ -26,7 +26,8 @@ const sums = [
   "first_token_turns",
 ] as const;
 
-type Sums = Readonly<Record<(typeof sums)[number], number>>;
+/** A row with all of them. */
+export type Sums = Readonly<Record<(typeof sums)[number], number>>;
 
 /** Sums by quarter of an hour, kept beside the turns in one transaction with them. */
 export interface Rollup {
@@ -122,7 +123,7 @@ function sumsByDay(buckets: readonly (Sums & Record<string, unknown>)[], timeZon
     });
 }
 
-function spendOf(key: string, row: Sums): Spend {
+export function spendOf(key: string, row: Sums): Spend {
   return {
     key: key === "" ? undefined : key,
     turns: row.turns,

@@ -23,7 +23,7 @@ describe("a store that cannot be used", () => {
   it("from another version is an error that says so, and nothing in it changes", () => {
     const other = new DatabaseSync(file);
     other.exec("INSERT INTO usage_schema (version) VALUES (99)");
-    expect(() => openHistory({ file, keepDays: 400 })).toThrow(
+    expect(() => openHistory({ file })).toThrow(
       expect.objectContaining({
         code: "degraded",
         message: expect.stringContaining("another version of Millrace (its version 99"),
@@ -42,7 +42,7 @@ describe("a store that cannot be used", () => {
     await store.close();
     expect(await inspectLogFile(file)).toMatchObject({ kind: "sound", turns: 0 });
     history.close();
-    history = openHistory({ file, keepDays: 400 });
+    history = openHistory({ file });
     expect(history.turn("turn_1")).toBeDefined();
   });
 
@@ -50,7 +50,7 @@ describe("a store that cannot be used", () => {
     const foreign = join(folder, "notes.db");
     const other = new DatabaseSync(foreign);
     other.exec("CREATE TABLE notes (text TEXT)");
-    expect(() => openHistory({ file: foreign, keepDays: 400 })).toThrow(
+    expect(() => openHistory({ file: foreign })).toThrow(
       expect.objectContaining({ code: "degraded", message: expect.stringContaining("belongs to another program") }),
     );
     expect(other.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "notes" }]);
@@ -58,13 +58,13 @@ describe("a store that cannot be used", () => {
   });
 
   it("that is no database is degraded, with the cause kept", () => {
-    expect(() => openHistory({ file: folder, keepDays: 400 })).toThrow(
+    expect(() => openHistory({ file: folder })).toThrow(
       expect.objectContaining({ code: "degraded", hint: expect.stringContaining("repair the file") }),
     );
   });
 
   it("shared with another connection that writes is waited for", () => {
-    const second = openHistory({ file, keepDays: 400 });
+    const second = openHistory({ file });
     second.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
     history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now }));
     expect(second.spend({ sinceMs: 0, untilMs: now + 1, by: "model", timeZone: "UTC" })).toMatchObject([{ turns: 2 }]);

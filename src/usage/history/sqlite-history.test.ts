@@ -30,7 +30,7 @@ describe("the usage history", () => {
     expect(history.addTurn(turn)).toBe(true);
     expect(history.addTurn(turn)).toBe(false);
     history.close();
-    history = openHistory({ file, keepDays: 400 });
+    history = openHistory({ file });
     expect(history.addTurn(turn)).toBe(false);
     expect(spend("model")).toMatchObject([{ key: "claude-opus-4-5", turns: 1, promptTokens: 100 }]);
     expect(history.turns({ sinceMs: 0, untilMs: now + 1, limit: 5 })).toMatchObject([{ turnId: "turn_1" }]);
@@ -135,7 +135,7 @@ describe("the usage history", () => {
     });
     fc.assert(
       fc.property(fc.array(turn, { maxLength: 40 }), (turns) => {
-        const memory = openHistory({ file: ":memory:", keepDays: 400 });
+        const memory = openHistory({ file: ":memory:" });
         for (const [index, part] of turns.entries()) memory.addTurn(turnFake({ ...part, turnId: `turn_${index}` }));
         const total = (by: SpendDimension) => {
           const rows = memory.spend({ sinceMs: now - 4 * day, untilMs: now + 1, by, timeZone: "Asia/Kathmandu" });
@@ -228,7 +228,7 @@ it("keeps the name that a model had when it was used, over renames and restarts"
   used("turn_2", "gpt-7", now - 5);
   used("turn_3", "grok-9", now);
   history.close();
-  history = openHistory({ file, keepDays: 400 });
+  history = openHistory({ file });
   expect([...history.modelNames(now)]).toEqual([["MODEL_PRIVATE_2", "gpt-7"]]);
   expect([...history.modelNames(now + 1)]).toEqual([["MODEL_PRIVATE_2", "grok-9"]]);
   expect([...history.modelNames(now - 10)]).toEqual([]);

@@ -17,8 +17,6 @@ import { openTurnPages } from "./turn-pages.ts";
 export interface HistoryOptions {
   /** The event log's file (made with mode 0600 if absent), or `:memory:`. */
   readonly file: string;
-  /** How many days turns and readings are kept. */
-  readonly keepDays: number;
   /** How long opening waits for another program's lock; ms. */
   readonly openTimeoutMs?: number;
   /** Moves a damaged file away, so that a new one can be opened; where not given, that fails. */
@@ -33,7 +31,7 @@ type Row = Readonly<Record<string, string | number | null>>;
  * @throws MillraceError `degraded` when the file cannot be used or another version of Millrace wrote it.
  */
 export function openHistory(options: HistoryOptions): UsageHistory {
-  const { file, keepDays } = options;
+  const { file } = options;
   const db = translated(file, () => openFile(options));
   const statements = prepare(db);
   const rollup = openRollup(db);
@@ -156,7 +154,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
           unknownTurns: Number(row?.["unknown"] ?? 0),
         };
       }),
-    sweep: (nowMs) => written(() => atomic(() => sweepHistory(db, nowMs, keepDays))),
+    sweep: (nowMs) => written(() => atomic(() => sweepHistory(db, nowMs))),
     close: () => db.close(),
   };
 }
@@ -178,7 +176,7 @@ function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOpti
     opened.close();
     if (setAside === undefined || !isDamaged(error)) throw error;
     setAside();
-    return openFile({ file, keepDays: 0, openTimeoutMs });
+    return openFile({ file, openTimeoutMs });
   }
 }
 

@@ -1,6 +1,7 @@
-import type { DatabaseSync, SQLInputValue, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { requestMistakes } from "../../base/errors.ts";
-import type { Spend, TurnBar } from "./history.ts";
+import type { TurnBar } from "./history.ts";
+import { type Sums, spendOf } from "./rollup.ts";
 import type { TurnOrder, TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
 
 /** The orders of a page of turns, and the SQL of each. */
@@ -50,19 +51,21 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
         .prepare(
           `SELECT CAST((ended_at_ms - ?) / ? AS INTEGER) AS bar, model, count(*) AS turns, sum(outcome = 'finished') AS finished,
              sum(outcome = 'failed') AS failed, sum(outcome = 'cancelled') AS cancelled,
-             sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(thinking_tokens) AS thinking,
-             sum(cached_prompt_tokens) AS cached, sum(token_source = 'estimated') AS estimated,
+             sum(prompt_tokens) AS prompt_tokens, sum(completion_tokens) AS completion_tokens,
+             sum(thinking_tokens) AS thinking_tokens, sum(cached_prompt_tokens) AS cached_prompt_tokens,
+             sum(token_source = 'estimated') AS estimated_turns,
              sum(iif(token_source = 'estimated', ${tokens}, 0)) AS estimated_tokens,
-             sum(token_source = 'unknown') AS unknown, coalesce(sum(credits_hundredths), 0) AS credits,
-             count(credits_hundredths) AS credits_known,
-             coalesce(sum(estimated_hundredths), 0) AS credits_estimated, count(estimated_hundredths) AS priced, sum(max(0, ended_at_ms - started_at_ms)) AS duration,
-             avg(first_token_ms) AS first_token
+             sum(token_source = 'unknown') AS unknown_turns, coalesce(sum(credits_hundredths), 0) AS credits_hundredths,
+             count(credits_hundredths) AS credits_known_turns,
+             coalesce(sum(estimated_hundredths), 0) AS estimated_hundredths, count(estimated_hundredths) AS priced_turns,
+             sum(max(0, ended_at_ms - started_at_ms)) AS duration_ms,
+             coalesce(sum(first_token_ms), 0) AS first_token_ms, count(first_token_ms) AS first_token_turns
            FROM usage_turns WHERE ${where} GROUP BY bar, model ORDER BY bar, turns DESC`,
         )
         .all(filter.sinceMs, widthMs, ...values);
       return [...Map.groupBy(rows, (row) => Number(row["bar"]))].map(([bar, ofBar]) => ({
         fromMs: filter.sinceMs + bar * widthMs,
-        models: ofBar.map(spendOf),
+        models: ofBar.map((row) => spendOf(String(row["model"]), row as unknown as Sums)), // the columns selected above
       }));
     },
     totals(filter) {
@@ -101,30 +104,6 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
         p95FirstTokenMs: share(0.95),
       };
     },
-  };
-}
-
-function spendOf(row: Readonly<Record<string, SQLOutputValue>>): Spend {
-  const number = (column: string) => Number(row[column]);
-  return {
-    key: String(row["model"]),
-    turns: number("turns"),
-    finished: number("finished"),
-    failed: number("failed"),
-    cancelled: number("cancelled"),
-    promptTokens: number("prompt"),
-    completionTokens: number("completion"),
-    thinkingTokens: number("thinking"),
-    cachedPromptTokens: number("cached"),
-    estimatedTurns: number("estimated"),
-    estimatedTokens: number("estimated_tokens"),
-    unknownTurns: number("unknown"),
-    creditsHundredths: number("credits"),
-    creditsKnownTurns: number("credits_known"),
-    estimatedHundredths: number("credits_estimated"),
-    pricedTurns: number("priced"),
-    durationMs: number("duration"),
-    firstTokenMs: row["first_token"] === null ? undefined : Math.round(number("first_token")),
   };
 }
 

@@ -47,7 +47,7 @@ export interface SpawnedProcess {
  *
  * @throws MillraceError `invalid_request` for an argument that `startable` refuses.
  */
-export function spawnBelowRelay({ command, args, cwd, environment }: ChildLaunch): SpawnedProcess {
+function spawnBelowRelay({ command, args, cwd, environment }: ChildLaunch): SpawnedProcess {
   const agent = startable(command, args, { env: environment });
   const child = spawn(process.execPath, ["-e", program, "--", JSON.stringify(agent)], {
     cwd,

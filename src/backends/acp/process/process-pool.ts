@@ -339,6 +339,6 @@ const crashedOften = new MillraceError("upstream_failed", "The agent's program h
 const longestMs = 60_000;
 
 /** Shortest time between two starts of an agent's process, in ms, after so many failures in a row. Source: docs/dev/turn-machine.md. */
-export function restartPause(failures: number, firstMs: number): number {
+function restartPause(failures: number, firstMs: number): number {
   return failures <= 0 ? 0 : Math.min(longestMs, firstMs * 2 ** (failures - 1));
 }
