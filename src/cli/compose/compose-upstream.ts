@@ -31,7 +31,7 @@ export function composeUpstream(options: UpstreamOptions) {
   };
   const { owner = ownerName(randomUUID()) } = options;
   const journal = openOwnJournal(settings);
-  const servers = promptServers(finder);
+  const servers = promptServers(finder, options.ideMemory);
   const starting = startingIde(finder, io.clock, servers);
   const composed = composeAgents(options, { config, folder });
   const agents: typeof composed = {

@@ -30,6 +30,7 @@ import { composeKeys } from "../keys/compose-keys.ts";
 import { turnLimit } from "../keys/key-record.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import { continuityIdleMs, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
+import { ideMemory } from "../serve/ide-in-use.ts";
 import { promptAccount } from "../serve/servers.ts";
 import type { Settings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
@@ -94,6 +95,7 @@ export async function compose({ io, settings, options, log, instance, ...allowed
     owner,
     events,
     waitsForIde: true,
+    ideMemory: ideMemory(join(settings.folder, "gateway-ide.json"), overrides),
     checkConsent: consentCheck(consent),
   });
   const { agents, backends, journal, servers, starting } = upstream;
