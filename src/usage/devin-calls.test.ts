@@ -189,7 +189,10 @@ it("knows the newest messages again, and compares the newest sessions of Millrac
   const records = calls(file, { seen: 2, own: 2 });
   const asked: string[] = [];
   const counted = async () => {
-    const found = await records.elsewhere({ ...week, by: "model" }, (ids) => (asked.splice(0, asked.length, ...ids), []));
+    const found = await records.elsewhere(
+      { ...week, by: "model" },
+      (ids) => (asked.splice(0, asked.length, ...ids), []),
+    );
     return found !== undefined && "rows" in found ? found.rows.map((row) => row.calls) : found;
   };
   for (const id of ["1", "2", "3"]) call("a", { id });

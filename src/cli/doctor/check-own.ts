@@ -232,7 +232,9 @@ export async function checkGateway(settings: Settings, usualPort: number, ownVer
   const store = storeProblemOf(await readHealth(ours, signal).catch(() => ({})));
   const findings = [
     good,
-    ...(store === undefined ? [] : [finding("store", "error", `Its log: ${store.what.replace(/\.$/, "")}`, store.todo)]),
+    ...(store === undefined
+      ? []
+      : [finding("store", "error", `Its log: ${store.what.replace(/\.$/, "")}`, store.todo)]),
     ...(isOther ? [finding("gateway", "warning", other, "Stop it and start it again.")] : []),
   ];
   return { running: true, url: ours.url, version: written.version, pid: written.pid, findings };

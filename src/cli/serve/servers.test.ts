@@ -225,7 +225,11 @@ describe("the server that prompts go to", () => {
 
   it("is not another account's while the IDE in use is signed out", async () => {
     const { ides, ...rest } = await found([windsurf, fakeWindsurf(12, 4002)], answers, "sk-ws-01-abc");
-    const [one, other] = ides.map((ide, nth) => ({ ...ide, codeiumFolder: `/home/${nth}`, stateFile: `/home/${nth}/state` }));
+    const [one, other] = ides.map((ide, nth) => ({
+      ...ide,
+      codeiumFolder: `/home/${nth}`,
+      stateFile: `/home/${nth}/state`,
+    }));
     if (one === undefined || other === undefined) throw new Error("two were found");
     const stranger = { ...other, identity: { ...other.identity, apiKey: new Secret("sk-ws-01-other") } };
     let result: DiscoveryResult = { ...rest, ides: [one, stranger] };
@@ -245,7 +249,13 @@ describe("the server that prompts go to", () => {
       message: expect.stringMatching(/which prompts went to, is not signed in now\. .* with another account/),
       hint: expect.stringMatching(/^Sign in to .*`millrace restart --ide devin`/),
     });
-    result = { ...rest, ides: [{ ...first, signedIn: false }, { ...second, identity: first.identity }] };
+    result = {
+      ...rest,
+      ides: [
+        { ...first, signedIn: false },
+        { ...second, identity: first.identity },
+      ],
+    };
     expect(await servers.find(never)).toMatchObject({ of: second.stateFile });
   });
 });

@@ -14,12 +14,18 @@ test("a page that stays open knows the newest turns and those that run, and no m
   const turns = new ScriptedTurns(clock, events);
   const closing = new AbortController();
   onTestFinished(() => closing.abort());
-  const options = { names: { modelNameOf: (uid: string) => uid }, state: () => "", showsText: () => false, mostKnown: 3 };
+  const options = {
+    names: { modelNameOf: (uid: string) => uid },
+    state: () => "",
+    showsText: () => false,
+    mostKnown: 3,
+  };
   const feed = turnFeed({ turns, events, clock, ...options }, closing.signal);
   expect((await feed.next()).value).toMatchObject({ name: "turns", data: "[]" });
   const told: TurnId[] = [];
   void (async () => {
-    for await (const { name, data } of feed) if (name === "turn") told.push((JSON.parse(data) as TurnSummary).id as TurnId);
+    for await (const { name, data } of feed)
+      if (name === "turn") told.push((JSON.parse(data) as TurnSummary).id as TurnId);
   })();
   const start = async (ends: boolean) => {
     turns.script = () => (ends ? [{ type: "finished", reason: { unified: "stop", raw: "" }, text: "" }] : []);
