@@ -52,10 +52,11 @@ const events: Readonly<Record<string, (machine: Machine) => Promise<void>>> = {
   "the host of the agent is suspended": suspended("host"),
   "the IDE and its agent are suspended": suspended("upstream"),
   "the machine sleeps": suspended("gateway", "host", "upstream"),
-  "the folder of the logs can be written no more": async ({ home, release }) => {
-    rmSync(join(home, ".millrace/logs"), { recursive: true, force: true });
-    writeFileSync(join(home, ".millrace/logs"), "");
-    await release();
+  "the folder of the logs can be written no more": async (machine) => {
+    const logs = join(machine.home, ".millrace/logs");
+    rmSync(logs, { recursive: true, force: true });
+    writeFileSync(logs, "");
+    await machine.release();
   },
   "the gateway is started while it stops, and stopped while it starts": async (machine) => {
     const { home } = machine;

@@ -39,7 +39,7 @@ test("a page that stays open knows the newest turns and those that run, and no m
   expect(told).toEqual([running, ...ended]);
   told.length = 0;
   const tellAgain = async (...ids: readonly TurnId[]) => {
-    for (const turnId of ids) events.emit("turn_started", { turnId } as TurnLifecycle["turn_started"]);
+    for (const turnId of ids) events.emit("turn_started", { turnId });
     await clock.advance(600);
   };
   await tellAgain(running, ...ended.slice(2)); // known
