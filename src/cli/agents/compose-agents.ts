@@ -15,7 +15,6 @@ import type { AccountList } from "../../models/account-catalogue.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import type { Config } from "../config/read-config.ts";
-import type { IdeMemory } from "../serve/ide-in-use.ts";
 import type { Io } from "../terminal/output.ts";
 import { configuredSpec, hostsFolder, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
 
@@ -34,8 +33,6 @@ export interface UpstreamOptions {
   readonly owner?: string;
   /** A prompt waits for an IDE that is starting; it fails at once without this. */
   readonly waitsForIde?: true;
-  /** Remembers the IDE in use over restarts; it is forgotten without this. */
-  readonly ideMemory?: IdeMemory;
   /** Decides whether prompts may go to an IDE; they may go to any without it. */
   readonly checkConsent?: BackendsOptions["checkConsent"];
   readonly events?: EventSink<ModelLifecycle & BackendLifecycle>;

@@ -84,20 +84,23 @@ export async function compose({ io, settings, options, log, instance, ...allowed
   const consent = { folder, accept: options.accept, nowMs: () => clock.now() };
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, overrides, { schemas, events });
-  const upstream = composeUpstream({
-    io,
-    finder,
-    backend: options.backend,
-    acpCommand: options.acpCommand,
-    ideTools: options.ideTools,
-    preferred: options.model,
-    toolWay: keepsConversations ? options.tools : "prose", // a prompt that waits is a conversation that is kept
-    owner,
-    events,
-    waitsForIde: true,
-    ideMemory: ideMemory(join(settings.folder, "gateway-ide.json"), overrides),
-    checkConsent: consentCheck(consent),
-  });
+  const remembered = ideMemory(join(settings.folder, "gateway-ide.json"), overrides);
+  const upstream = composeUpstream(
+    {
+      io,
+      finder,
+      backend: options.backend,
+      acpCommand: options.acpCommand,
+      ideTools: options.ideTools,
+      preferred: options.model,
+      toolWay: keepsConversations ? options.tools : "prose", // a prompt that waits is a conversation that is kept
+      owner,
+      events,
+      waitsForIde: true,
+      checkConsent: consentCheck(consent),
+    },
+    remembered,
+  );
   const { agents, backends, journal, servers, starting } = upstream;
   const models = starting.models(upstream.models);
   const { contextTokens, priceOf } = upstream.models;
