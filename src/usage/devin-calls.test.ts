@@ -53,7 +53,8 @@ function add(sessionId: string, message: string, storedAtMs = nowMs): void {
     .run(sessionId, message, storedAtMs / 1000);
 }
 
-const calls = (path = file) => new DevinCalls(path, "millrace-empty", (session) => `acp:devin:${session}`);
+const calls = (path = file, most?: ConstructorParameters<typeof DevinCalls>[3]) =>
+  new DevinCalls(path, "millrace-empty", (session) => `acp:devin:${session}`, most);
 
 describe("Millrace's own sessions", () => {
   const own = "/home/ada/.millrace/agents/devin/millrace-empty";
@@ -180,4 +181,26 @@ describe("what Devin used without Millrace", () => {
       problem: expect.stringContaining("not a database"),
     });
   });
+});
+
+it("knows the newest messages again, and compares the newest sessions of Millrace", async () => {
+  session("a", "/home/ada/engine");
+  for (const id of ["own-1", "own-2", "own-3"]) session(id, "/home/ada/.millrace/agents/devin/millrace-empty");
+  const records = calls(file, { seen: 2, own: 2 });
+  const asked: string[] = [];
+  const counted = async () => {
+    const found = await records.elsewhere(
+      { ...week, by: "model" },
+      (ids) => (asked.splice(0, asked.length, ...ids), []),
+    );
+    return found !== undefined && "rows" in found ? found.rows.map((row) => row.calls) : found;
+  };
+  for (const id of ["1", "2", "3"]) call("a", { id });
+  for (const id of ["2", "3"]) call("a", { id });
+  expect(await counted()).toEqual([3]);
+  call("a", { id: "1" }); // stored again after two others
+  expect(await counted()).toEqual([4]);
+  for (const id of ["own-1", "own-2", "own-3"]) call(id, { id });
+  expect(await counted()).toEqual([4]);
+  expect(asked).toEqual(["acp:devin:own-2", "acp:devin:own-3"]);
 });

@@ -32,11 +32,18 @@ export class DevinCalls {
   readonly #own = new Map<string, DevinCall[]>();
   /** Messages that were counted, by a digest: a message is stored again for each branch, fork and compaction of its conversation. */
   readonly #seen = new Set<number>();
+  readonly #most: { readonly seen: number; readonly own: number };
   #lastRow = 0;
   #reading: Promise<void> | undefined;
 
   /** @param cascadeIdOf the id that turns have for a session. */
-  constructor(file: string, ownFolder: string, cascadeIdOf: (session: string) => string) {
+  constructor(
+    file: string,
+    ownFolder: string,
+    cascadeIdOf: (session: string) => string,
+    most = { seen: mostSeen, own: mostOwn },
+  ) {
+    this.#most = most;
     this.#file = file;
     this.#ownFolder = ownFolder;
     this.#cascadeIdOf = cascadeIdOf;
@@ -99,7 +106,7 @@ export class DevinCalls {
       const mark = createHash("sha1").update(id).digest().readUIntBE(0, 6);
       if (this.#seen.has(mark)) continue;
       this.#seen.add(mark);
-      forgetOldest(this.#seen, mostSeen);
+      forgetOldest(this.#seen, this.#most.seen);
       const counts = JSON.parse(metrics) as Readonly<Record<string, unknown>>; // SQLite gave it as JSON
       this.#count(String(session), {
         atMs: Number.isNaN(atMs) ? Number(storedAt) * 1000 : atMs,
@@ -119,7 +126,7 @@ export class DevinCalls {
       const cascadeId = this.#cascadeIdOf(session);
       const calls = this.#own.get(cascadeId) ?? [];
       this.#own.set(cascadeId, calls);
-      forgetOldest(this.#own, mostOwn);
+      forgetOldest(this.#own, this.#most.own);
       calls.push(call);
       return;
     }

@@ -48,9 +48,16 @@ test.skipIf(!mayMount)("a full disk loses no answer, is reported, and is used ag
   expect(health.status).toBe(200);
 
   expect(await degradedGauge(first)).toBe(1);
+  const told = async (...words: readonly string[]) => (await millrace(words, { home, env })).stdout;
+  expect(await told("status")).toMatch(/^store {8}The log's file has no room left\. Free disk space/m);
+  expect(JSON.parse(await told("status", "--json"))).toMatchObject({
+    gateway: { store_problem: { what: "The log's file has no room left." } },
+  });
+  expect(await told("doctor")).toContain("✗ Its log: The log's file has no room left");
 
   disk.free();
   await expect.poll(() => degradedGauge(first), { timeout: patienceMs }).toBe(0); // without any turn
+  expect(JSON.parse(await told("status", "--json"))).toMatchObject({ gateway: { store_problem: null } });
   expect((await asked('[[sim: text="ok" rate=instant]]', randomUUID())).degraded).toBe("false");
   await first.kill();
 

@@ -27,13 +27,12 @@ test.skipIf(process.platform === "win32")("health does not wait for a search of 
 });
 
 test.skipIf(process.platform === "win32")(
-  "commands say of a suspended gateway that it does not answer, and its process",
+  "commands say of a suspended gateway that it does not answer, and its process; `stop` ends it",
   async () => {
     const home = temporaryHome();
     const { pid, url } = await gateway({ home });
     process.kill(pid, "SIGSTOP");
-    onTestFinished(() => void process.kill(pid, "SIGCONT"));
-    const commands = [["status"], ["doctor"], ["stop"], ["usage"], ["tail"]];
+    const commands = [["status"], ["doctor"], ["usage"], ["tail"]];
     const said = await Promise.all(commands.map((words) => millrace(words, { home })));
     for (const { code, stdout, stderr } of said) {
       expect(`${stdout}${stderr}`).toContain(`Your gateway (process ${pid}) runs, and does not answer at ${url}.`);
@@ -43,5 +42,10 @@ test.skipIf(process.platform === "win32")(
     }
     process.kill(pid, "SIGCONT");
     expect((await millrace(["status"], { home })).stdout).toContain(`serves on ${url}`);
+    process.kill(pid, "SIGSTOP");
+    expect(await millrace(["stop"], { home })).toMatchObject({
+      code: 0,
+      stdout: `The gateway at ${url} (process ${pid}) has stopped.\n`,
+    });
   },
 );

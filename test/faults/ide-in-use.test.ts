@@ -26,8 +26,21 @@ test("the IDE in use is waited for while another one runs, and is the choice aga
   const status = async () => (await millrace(["status"], { home })).stdout; // `/health` shows the last look's result
   await expect.poll(status, { timeout: patienceMs }).toMatch(/^prompts .*which prompts went to, does not run now/m);
   expect((await other.report()).messages).toEqual([]);
+  await served.stop();
+  const next = await gateway({ home }); // an update of Millrace, or of the whole machine, forgets nothing
+  const again = await openai(next)
+    .chat.completions.create(ask("hello"))
+    .catch((error: unknown) => error);
+  expect(again).toMatchObject({ status: 424, message: expect.stringMatching(/millrace restart --ide devin-next/) });
+  expect((await other.report()).messages).toEqual([]);
   const back = await simulator({ home, turn });
-  expect((await asked()).headers.get("x-millrace-ide")).toBe("devin");
+  const { response } = await openai(next).chat.completions.create(ask("hello")).withResponse();
+  expect(response.headers.get("x-millrace-ide")).toBe("devin");
   expect((await back.report()).messages).toHaveLength(1);
   expect((await other.report()).messages).toEqual([]);
+  await back.stop();
+  await next.stop();
+  const named = await gateway({ home, args: ["--ide", "devin-next"] });
+  const moved = await openai(named).chat.completions.create(ask("hello")).withResponse();
+  expect(moved.response.headers.get("x-millrace-ide")).toBe("devin-next");
 });

@@ -12,7 +12,13 @@ import { type CommandContext, defineCommand } from "../command.ts";
 import { withFinder } from "../compose/compose-ide.ts";
 import { spellBackend, spellEditor, spellTarget } from "../compose/health-details.ts";
 import { limitsSource, openLocalMeter } from "../compose/limits-source.ts";
-import { callGateway, findGateway, type GatewayClient, readHealth } from "../gateway-process/gateway-client.ts";
+import {
+  callGateway,
+  findGateway,
+  type GatewayClient,
+  readHealth,
+  storeProblemOf,
+} from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { spellTurnLimit } from "../keys/key-record.ts";
@@ -106,6 +112,7 @@ export function statusLines(status: Status, { out }: Pick<CommandContext, "out">
     ...(gateway === undefined || gateway.refused.requests === 0
       ? []
       : [["refused", spellRefused(gateway.refused)] as const]),
+    ...(gateway?.storeProblem === undefined ? [] : [["store", spellStore(gateway.storeProblem)] as const]),
     ...(gateway?.logProblem === undefined ? [] : [["log", gateway.logProblem] as const]),
     ...(gateway?.tailLost === undefined ? [] : [["lost text", spellTailLost(gateway.tailLost)] as const]),
     ...(status.agents.length === 0 ? [] : [["agents", status.agents.map(spellHost).join(", ")] as const]),
@@ -233,6 +240,10 @@ function encodeStatus(status: Status): object {
   };
 }
 
+function spellStore({ what, todo }: NonNullable<GatewayStatus["storeProblem"]>): string {
+  return `${what} ${todo}`.trim();
+}
+
 function spellTailLost(turn: string): string {
   return `the IDE wrote more text after the end of ${turn}; its next answers end a second later, and are whole`;
 }
@@ -243,6 +254,7 @@ function encodeGateway({
   backend,
   turnLimit,
   lastFailure,
+  storeProblem,
   logProblem,
   tailLost,
   ...counts
@@ -257,6 +269,7 @@ function encodeGateway({
     turn_limit: turnLimit ?? null,
     ...counts,
     last_failure: lastFailure,
+    store_problem: storeProblem ?? null,
     log_problem: logProblem ?? null,
     tail_lost: tailLost ?? null,
   };
@@ -295,6 +308,7 @@ async function readGatewayStatus(
     ended: sumOf(metrics, "millrace_turns_ended_total"),
     failed: sumOf(metrics, "millrace_turns_ended_total", 'outcome="failed"'),
     lastFailure: await line("last failure", () => lastFailureOf(gateway, signal), null),
+    storeProblem: storeProblemOf(health),
     logProblem: health.details?.log_problem,
     tailLost: health.details?.tail_lost,
     refused: health.refused ?? { requests: 0, by: [] },

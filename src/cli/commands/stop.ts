@@ -162,11 +162,10 @@ function placeOf({ url, socket }: GatewayRecord): string {
 }
 
 /**
- * Stops this user's gateway and waits for its end. Answers where it was; undefined if none runs. A process gets a signal only after
- * the gateway proved that it knows the key, and the system does not name another process at that port. One that listens on no port is known
- * by the start of its process.
+ * Stops this user's gateway and waits for its end. Answers where it was; undefined if none runs. A process gets a signal only if it is known
+ * as the gateway by its start, or proved that it knows the key. One that was suspended is continued, so that it can end.
  *
- * @throws MillraceError `upstream_timeout`: it still runs after `waitMs`; `unavailable`: it does not answer, so it gets no signal.
+ * @throws MillraceError `upstream_timeout`: it still runs after `waitMs`; `unavailable`: it does not answer, and cannot be known as the gateway.
  */
 export async function stopGateway(
   waitMs: number,
@@ -182,8 +181,8 @@ export async function stopGateway(
     });
   }
   const isThere =
-    (url !== undefined && processRuns(pid) && (await answersAt({ ...record, url }, { io, settings, signal }))) ||
-    isKnown();
+    isKnown() ||
+    (url !== undefined && processRuns(pid) && (await answersAt({ ...record, url }, { io, settings, signal })));
   if (!isThere) {
     clearHome(settings.gatewayFile, record); // left by one that was killed; another program may have its pid now
     return undefined;
@@ -191,11 +190,12 @@ export async function stopGateway(
   // another command may stop it at this moment, and a second signal would cut its end short
   const now = readGatewayRecord(settings.gatewayFile);
   if (now?.instance === record.instance && now.isStopping !== true && processRuns(pid)) process.kill(pid, "SIGTERM");
+  if (io.platform !== "win32" && processRuns(pid)) process.kill(pid, "SIGCONT");
   const giveUpAtMs = io.clock.monotonic() + waitMs;
   while (processRuns(pid)) {
     if (io.clock.monotonic() > giveUpAtMs) {
       throw new MillraceError("upstream_timeout", `The gateway (process ${pid}) is still stopping.`, {
-        hint: "Wait and look again: `millrace stop`.",
+        hint: `Wait and look again: \`millrace stop\`. If it hangs, end that process (\`kill -9 ${pid}\`): its turns continue at the next start.`,
       });
     }
     signal.throwIfAborted();

@@ -6,6 +6,7 @@ import { createCatalogue } from "../../models/catalogue.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
 import { composeAgents, readAccountModels, type UpstreamOptions } from "../agents/compose-agents.ts";
 import { defaultModelHere, readableConfig, readConfig } from "../config/read-config.ts";
+import type { IdeMemory } from "../serve/ide-in-use.ts";
 import { promptServers } from "../serve/servers.ts";
 import { readSettings } from "../settings.ts";
 import { openOwnJournal, ownerName } from "./own-cascades.ts";
@@ -14,8 +15,11 @@ import { startingIde } from "./starting-ide.ts";
 /** The parts that answer prompts on this machine, and their models. */
 export type Upstream = ReturnType<typeof composeUpstream>;
 
-/** Opens the backends. No agent is started before its first prompt; the caller closes `agents`. */
-export function composeUpstream(options: UpstreamOptions) {
+/**
+ * Opens the backends. No agent is started before its first prompt; the caller closes `agents`. Without a memory, the IDE in use is
+ * forgotten at the end of the process.
+ */
+export function composeUpstream(options: UpstreamOptions, memory?: IdeMemory) {
   const { io, finder, ideTools, backend: mode, checkConsent, events } = options;
   const settings = readSettings(io);
   const { folder } = settings;
@@ -31,7 +35,7 @@ export function composeUpstream(options: UpstreamOptions) {
   };
   const { owner = ownerName(randomUUID()) } = options;
   const journal = openOwnJournal(settings);
-  const servers = promptServers(finder);
+  const servers = promptServers(finder, memory);
   const starting = startingIde(finder, io.clock, servers);
   const composed = composeAgents(options, { config, folder });
   const agents: typeof composed = {

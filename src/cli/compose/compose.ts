@@ -30,6 +30,7 @@ import { composeKeys } from "../keys/compose-keys.ts";
 import { turnLimit } from "../keys/key-record.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import { continuityIdleMs, type GatewayCommandOptions, overridesOf } from "../serve/gateway-options.ts";
+import { ideMemory } from "../serve/ide-in-use.ts";
 import { promptAccount } from "../serve/servers.ts";
 import type { Settings } from "../settings.ts";
 import type { Io } from "../terminal/output.ts";
@@ -83,19 +84,23 @@ export async function compose({ io, settings, options, log, instance, ...allowed
   const consent = { folder, accept: options.accept, nowMs: () => clock.now() };
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, overrides, { schemas, events });
-  const upstream = composeUpstream({
-    io,
-    finder,
-    backend: options.backend,
-    acpCommand: options.acpCommand,
-    ideTools: options.ideTools,
-    preferred: options.model,
-    toolWay: keepsConversations ? options.tools : "prose", // a prompt that waits is a conversation that is kept
-    owner,
-    events,
-    waitsForIde: true,
-    checkConsent: consentCheck(consent),
-  });
+  const remembered = ideMemory(join(settings.folder, "gateway-ide.json"), overrides);
+  const upstream = composeUpstream(
+    {
+      io,
+      finder,
+      backend: options.backend,
+      acpCommand: options.acpCommand,
+      ideTools: options.ideTools,
+      preferred: options.model,
+      toolWay: keepsConversations ? options.tools : "prose", // a prompt that waits is a conversation that is kept
+      owner,
+      events,
+      waitsForIde: true,
+      checkConsent: consentCheck(consent),
+    },
+    remembered,
+  );
   const { agents, backends, journal, servers, starting } = upstream;
   const models = starting.models(upstream.models);
   const { contextTokens, priceOf } = upstream.models;

@@ -8,7 +8,7 @@ import { isMillraceError } from "../../base/errors.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { openRedisRows } from "../../log/redis.ts";
 import { inspectLogFile, type LogFileState } from "../../log/sqlite/open-file.ts";
-import { lookForGateway, silentGateway } from "../gateway-process/gateway-client.ts";
+import { lookForGateway, readHealth, silentGateway, storeProblemOf } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import type { RedisAddress } from "../options.ts";
@@ -201,8 +201,8 @@ export async function checkGateway(settings: Settings, usualPort: number, ownVer
     const { url = null, version = null, pid = null } = written ?? {};
     return { running: true, url, version, pid, findings: [finding("gateway", "error", message, hint)] };
   }
-  const running = found === "stranger" ? undefined : found?.url;
-  if (running === undefined || written === undefined) {
+  const ours = found === "stranger" ? undefined : found;
+  if (ours === undefined || written === undefined) {
     const left =
       written === undefined
         ? []
@@ -226,11 +226,18 @@ export async function checkGateway(settings: Settings, usualPort: number, ownVer
     ];
     return { running: false, url: null, version: null, pid: null, findings };
   }
-  const good = finding("gateway", "ok", `A gateway runs at ${running}`);
+  const good = finding("gateway", "ok", `A gateway runs at ${ours.url}`);
   const other = `The gateway that runs is of version ${written.version}, this command of ${ownVersion}`;
   const isOther = written.version !== ownVersion;
-  const findings = [good, ...(isOther ? [finding("gateway", "warning", other, "Stop it and start it again.")] : [])];
-  return { running: true, url: running, version: written.version, pid: written.pid, findings };
+  const store = storeProblemOf(await readHealth(ours, signal).catch(() => ({})));
+  const findings = [
+    good,
+    ...(store === undefined
+      ? []
+      : [finding("store", "error", `Its log: ${store.what.replace(/\.$/, "")}`, store.todo)]),
+    ...(isOther ? [finding("gateway", "warning", other, "Stop it and start it again.")] : []),
+  ];
+  return { running: true, url: ours.url, version: written.version, pid: written.pid, findings };
 }
 
 async function runningGateway(settings: Settings, signal: AbortSignal): ReturnType<typeof lookForGateway> {

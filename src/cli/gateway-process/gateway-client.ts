@@ -252,6 +252,7 @@ const healthSchema = z.looseObject({
   refused: refusedSchema.optional(),
   blocked: blockedSchema.optional(),
   turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
+  store: z.object({ degraded: z.boolean(), why: z.string().nullable(), hint: z.string().nullable() }).optional(),
   details: z
     .looseObject({
       backend: z.looseObject({
@@ -271,4 +272,10 @@ const healthSchema = z.looseObject({
 /** The answer of `/health` of a running gateway, as its owner gets it. */
 export function readHealth(gateway: GatewayClient, signal: AbortSignal): Promise<z.output<typeof healthSchema>> {
   return askGateway(gateway, "/health", healthSchema, { signal });
+}
+
+/** Why a running gateway cannot write its log, and what to do; undefined where it can. */
+export function storeProblemOf({ store }: Pick<z.output<typeof healthSchema>, "store">) {
+  if (store?.degraded !== true) return undefined;
+  return { what: store.why ?? "The log cannot be written.", todo: store.hint ?? "" };
 }

@@ -109,10 +109,10 @@ export function alreadyServes(holder: GatewayRecord, nowMs: number): MillraceErr
   );
 }
 
-/** `gone` for a record without a process: no gateway wrote it. */
-function stateOf({ owner = "" }: GatewayRecord): "alive" | "gone" | "elsewhere" {
+/** `gone` for a record without a process, or with two: no gateway wrote it. */
+function stateOf({ owner = "", pid }: GatewayRecord): "alive" | "gone" | "elsewhere" {
   const process = readOwner(owner);
-  return process === undefined ? "gone" : stateOfOwner(process);
+  return process?.pid === pid ? stateOfOwner(process) : "gone";
 }
 
 /** Writes the record, unless another gateway has the home: that one is answered. `silent`: one that does not count. */

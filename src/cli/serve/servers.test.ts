@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
+import { Secret } from "../../base/secret.ts";
 import { fakeAgent } from "../../ide/agent.fake.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import { discover } from "../../ide/discover/discover.ts";
@@ -220,5 +221,41 @@ describe("the server that prompts go to", () => {
     const { servers, looked } = await finder(2);
     await expect(servers.find(never)).rejects.toMatchObject({ code: "ide_not_running" });
     expect(looked()).toBe(2);
+  });
+
+  it("is not another account's while the IDE in use is signed out", async () => {
+    const { ides, ...rest } = await found([windsurf, fakeWindsurf(12, 4002)], answers, "sk-ws-01-abc");
+    const [one, other] = ides.map((ide, nth) => ({
+      ...ide,
+      codeiumFolder: `/home/${nth}`,
+      stateFile: `/home/${nth}/state`,
+    }));
+    if (one === undefined || other === undefined) throw new Error("two were found");
+    const stranger = { ...other, identity: { ...other.identity, apiKey: new Secret("sk-ws-01-other") } };
+    let result: DiscoveryResult = { ...rest, ides: [one, stranger] };
+    const servers = promptServers({
+      find: () => Promise.resolve(result),
+      connect: (ide) => Promise.resolve({ of: ide.stateFile } as unknown as LanguageServer),
+      invalidate: () => {},
+    });
+    const used = await servers.find(never);
+    servers.ideOf(used);
+    const isOne = (ide: typeof one) => servers.ideOf(used)?.stateFile === ide.stateFile;
+    const first = isOne(one) ? one : stranger;
+    const second = first === one ? stranger : one;
+    result = { ...rest, ides: [{ ...first, signedIn: false }, second] };
+    await expect(servers.find(never)).rejects.toMatchObject({
+      code: "not_signed_in",
+      message: expect.stringMatching(/which prompts went to, is not signed in now\. .* with another account/),
+      hint: expect.stringMatching(/^Sign in to .*`millrace restart --ide devin`/),
+    });
+    result = {
+      ...rest,
+      ides: [
+        { ...first, signedIn: false },
+        { ...second, identity: first.identity },
+      ],
+    };
+    expect(await servers.find(never)).toMatchObject({ of: second.stateFile });
   });
 });

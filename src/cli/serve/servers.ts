@@ -11,6 +11,7 @@ import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { productName } from "../../language-server/product-name.ts";
 import { parseStatus } from "../../usage/saved-plan.ts";
+import { type IdeInUse, type IdeMemory, ideInUse } from "./ide-in-use.ts";
 
 /** The servers for prompts, and which IDE they belong to. */
 export interface PromptServers extends ServerSource {
@@ -25,30 +26,36 @@ export interface PromptServers extends ServerSource {
 /**
  * The server for prompts: the first IDE of the discovery that may be prompted and is signed in. If the found one cannot be used any
  * more, the search is repeated once. A row of docs/dev/turn-machine.md. The IDE that got a prompt is the IDE in use: the next prompts go there too,
- * also after its restart. While it is away they wait; they go to another one only where that has the same account, or where the user
- * names it.
+ * also after its restart and the gateway's. While it is away or signed out they wait; they go to another one only where that has the same
+ * account, or where the user names it.
  */
-export function promptServers(finder: Pick<IdeFinder, "find" | "connect" | "invalidate">): PromptServers {
+export function promptServers(
+  finder: Pick<IdeFinder, "find" | "connect" | "invalidate">,
+  memory?: IdeMemory,
+): PromptServers {
   const ideOf = new WeakMap<LanguageServer, Ide>();
   let found: Ide | undefined;
-  let inUse: Ide | undefined;
+  let inUse = memory?.read();
+  let lastId: string | undefined;
 
   /** The IDE in use as it runs now, or another one of its account. */
-  const successor = (candidates: readonly Ide[], used: Ide) =>
-    candidates.find(({ id }) => id === used.id) ??
-    candidates.find((ide) => placeOf(ide) === placeOf(used)) ??
-    candidates.find((ide) => hasAccountOf(ide, used));
+  const successor = (candidates: readonly Ide[], { place, account }: IdeInUse) =>
+    candidates.find(({ id }) => id === lastId) ??
+    candidates.find((ide) => ideInUse(ide).place === place) ??
+    candidates.find((ide) => account !== "" && ideInUse(ide).account === account);
 
   const awaited: PromptServers["awaited"] = (result, of) => {
     if (of !== undefined && of === inUse?.variant) return undefined;
     const candidates = promptable(result);
-    const [other] = candidates.filter(({ signedIn }) => signedIn);
-    if (inUse === undefined || other === undefined || successor(candidates, inUse) !== undefined) return undefined;
+    const signedIn = candidates.filter((ide) => ide.signedIn);
+    const [other] = signedIn;
+    if (inUse === undefined || other === undefined || successor(signedIn, inUse) !== undefined) return undefined;
+    const isThere = successor(candidates, inUse) !== undefined;
     return new MillraceError(
-      "ide_not_running",
-      `${nameWithKind(inUse)}, which prompts went to, does not run now. ${nameWithKind(other)} runs, but with another account.`,
+      isThere ? "not_signed_in" : "ide_not_running",
+      `${nameWithKind(inUse)}, which prompts went to, ${isThere ? "is not signed in" : "does not run"} now. ${nameWithKind(other)} ${isThere ? "is" : "runs"}, but with another account.`,
       {
-        hint: `Start ${inUse.product} again. To use the other one: \`millrace restart --ide ${ideName(other.variant)}\`.`,
+        hint: `${isThere ? `Sign in to ${inUse.product}` : `Start ${inUse.product}`} again. To use the other one: \`millrace restart --ide ${ideName(other.variant)}\`.`,
         details: lookedAt(result),
       },
     );
@@ -92,21 +99,16 @@ export function promptServers(finder: Pick<IdeFinder, "find" | "connect" | "inva
     buildOf: (server) => ideOf.get(server)?.build,
     /** Asked for each prompt: its IDE is the one in use from then on. */
     ideOf(server) {
-      inUse = ideOf.get(server) ?? inUse;
-      return foundByItself(ideOf.get(server));
+      const ide = ideOf.get(server);
+      if (ide !== undefined && ide.id !== lastId) {
+        inUse = ideInUse(ide);
+        lastId = ide.id;
+        memory?.write(inUse);
+      }
+      return foundByItself(ide);
     },
     awaited,
   };
-}
-
-/** One installation of a product: the same after its restart. */
-function placeOf({ variant, standIn, stateFile, codeiumFolder }: Ide): string {
-  return JSON.stringify([variant, standIn === true, stateFile ?? codeiumFolder ?? null]);
-}
-
-function hasAccountOf(ide: Ide, used: Ide): boolean {
-  const key = used.identity.apiKey.reveal(); // compared, never shown
-  return key !== "" && ide.identity.apiKey.reveal() === key;
 }
 
 /** The IDE, where the user did not name its address. */
@@ -148,7 +150,7 @@ export function realFirst(ides: readonly Ide[]): readonly Ide[] {
 }
 
 /** The product's name for the user; the name of a stand-in includes that fact. */
-export function nameWithKind({ product, standIn }: Pick<Ide, "product" | "standIn">): string {
+export function nameWithKind({ product, standIn }: Pick<IdeInUse, "product"> & { readonly standIn?: boolean }): string {
   return standIn === true ? `${product}, a stand-in` : product;
 }
 

@@ -23,12 +23,14 @@ export interface TurnFeedOptions {
   readonly state: () => string;
   /** Whether each running turn shows the end of its text now. */
   readonly showsText: () => boolean;
+  /** 1,000 where unset. */
+  readonly mostKnown?: number;
 }
 
 /** How many turns a new onlooker is shown. */
 const shownAtFirst = 40;
 /** How many turns it knows at once, beside those that run. */
-const mostKnown = 1_000;
+const defaultMostKnown = 1_000;
 /** The shortest time between two events about changes of one turn; ms. */
 const quietMs = 250;
 /** How often the feed looks for turns of other processes. No event announces them. */
@@ -42,7 +44,7 @@ const stateEveryMs = 250;
  * has changed since. It reads logs to their end and keeps no turn alive. Ends when the signal aborts.
  */
 export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
-  const { turns, events, clock, names, state, showsText } = options;
+  const { turns, events, clock, names, state, showsText, mostKnown = defaultMostKnown } = options;
   const summaries = new Map<string, TurnSummary>();
   const changed = new Set<string>();
   const stop = new AbortController();

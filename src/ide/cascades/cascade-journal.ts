@@ -74,7 +74,7 @@ const maxLeftBytes = 4 * 1024 * 1024; // the newest ones: reading them must not 
  */
 export function openCascadeJournal(
   file: string,
-  { leastBytes = leastRewrittenBytes, most = mostArchived } = {},
+  { leastBytes = leastRewrittenBytes, most = mostArchived, leftBytes = maxLeftBytes } = {},
 ): CascadeJournal {
   /** After it was rewritten last. */
   let rewrittenBytes = 0;
@@ -119,7 +119,7 @@ export function openCascadeJournal(
   let reading: Promise<unknown> = Promise.resolve();
 
   async function readOn(): Promise<readonly LeftCascade[]> {
-    const { text, startsAt, endsAt, inode } = await readFrom(file, read, maxLeftBytes);
+    const { text, startsAt, endsAt, inode } = await readFrom(file, read, leftBytes);
     const whole = text.lastIndexOf("\n") + 1; // what follows is being written
     if (read !== undefined && (inode !== read.inode || startsAt < read.to)) left.clear(); // it was rewritten or replaced
     read = { to: endsAt - Buffer.byteLength(text.slice(whole)), inode };

@@ -36,3 +36,17 @@ test("a journal that has doubled holds what is still true, and two processes tha
   expect(entries.map(({ cascadeId }) => cascadeId)).toContain("cascade-499");
   expect(entries.length).toBeLessThan(150);
 });
+
+test("of a long journal the newest lines are read, at each look", async () => {
+  const file = temporaryFile();
+  const lineBytes = JSON.stringify({ cascadeId: "cascade-10", atMs: 10, owner: "a" }).length + 2;
+  const journal = openCascadeJournal(file, { leftBytes: 5 * lineBytes });
+  const note = (turn: number) => journal.note({ cascadeId: id(`cascade-${turn}`), atMs: turn, owner: "a" });
+  const left = async () => (await journal.left()).map(({ atMs }) => atMs);
+  for (let turn = 10; turn < 20; turn++) await note(turn);
+  expect(await left()).toEqual([15, 16, 17, 18, 19]);
+  await note(20);
+  expect(await left()).toEqual([15, 16, 17, 18, 19, 20]); // what was read stays known
+  for (let turn = 21; turn < 30; turn++) await note(turn);
+  expect(await left()).toEqual([15, 16, 17, 18, 19, 20, 25, 26, 27, 28, 29]);
+});

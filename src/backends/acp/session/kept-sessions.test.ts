@@ -69,3 +69,17 @@ it("a request that names the call of a prompt in another way cancels that prompt
   await idle();
   expect(cancelled).toEqual(["b"]);
 });
+
+it("the memory of a process is asked for every ten seconds at most, however many turns end there", async () => {
+  const clock = new FakeClock();
+  const kept = new KeptSessions(spec, clock, spec.folder);
+  let asked = 0;
+  const sessions = new Map([{}, {}].map((session, n) => [`session ${n}`, session as OpenSession]));
+  const rssBytes = async () => void asked++;
+  const process = { sessions, child: { rssBytes } } as unknown as AgentProcess; // nothing else of it is used
+  for (let turn = 0; turn < 10; turn++) await kept.saveMemory(process);
+  expect(asked).toBe(1);
+  await clock.advance(10_000);
+  await kept.saveMemory(process);
+  expect(asked).toBe(2);
+});

@@ -19,6 +19,8 @@ const cancelMs = 2_000;
 const discardMs = 5_000;
 /** Agents with a child process for each session reach this with a few of them. */
 const mostMemory = 1024 ** 3;
+/** How often it is asked for at most, which reads the list of all processes of the machine; ms. */
+const memoryEveryMs = 10_000;
 /** No turn needs a note that is older than this. */
 const oldMs = 30 * 24 * 3_600_000;
 const maxReplacements = 8;
@@ -37,6 +39,7 @@ export class KeptSessions {
   readonly #clock: Clock;
   readonly #folder: string;
   readonly #parked = new Map<string, { process: AgentProcess; session: OpenSession }>();
+  readonly #measuredAtMs = new WeakMap<AgentProcess, number>();
   #pruned = false;
 
   /** `folder`: the agent's. */
@@ -128,7 +131,10 @@ export class KeptSessions {
   /** Closes half of the sessions that wait for their next turn, where the agent and its children take too much memory. */
   async saveMemory(process: AgentProcess): Promise<void> {
     const idle = [...process.sessions.values()].filter(({ running }) => running === undefined).length;
-    if (idle < 2 || ((await process.child.rssBytes()) ?? 0) < mostMemory) return;
+    const nowMs = this.#clock.monotonic();
+    if (idle < 2 || nowMs - (this.#measuredAtMs.get(process) ?? Number.NEGATIVE_INFINITY) < memoryEveryMs) return;
+    this.#measuredAtMs.set(process, nowMs);
+    if (((await process.child.rssBytes()) ?? 0) < mostMemory) return;
     await process.closeIdle(Math.floor(idle / 2), deadline(new AbortController().signal, discardMs));
   }
 

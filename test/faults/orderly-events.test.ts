@@ -1,0 +1,127 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { setTimeout as wait } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import type { Simulator } from "../../simulator/index.ts";
+import { lookAtHosts } from "../../src/backends/acp/host/hosts.ts";
+import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
+import { temporaryHome } from "../support/home.ts";
+import { gateway, patience, patienceMs, simulator } from "../support/world.ts";
+
+/* What happens to everybody in the middle of an answer costs no text and no second prompt, also where each event comes at a bad moment. */
+
+const answer = { rate: 4_000, size: 1_500 };
+/** Longer than one program waits for an answer of another one. */
+const suspendedMs = 12_000;
+
+interface Machine {
+  readonly home: string;
+  readonly ide: Simulator;
+  current: GatewayProcess;
+  /** Starts the next gateway. */
+  next(): Promise<void>;
+  /** Lets the model write on. */
+  release(): Promise<void>;
+}
+
+/** The processes of one part of the machine. */
+const parts = {
+  gateway: async ({ current }: Machine) => [current.pid],
+  host: async ({ home }: Machine) => (await lookAtHosts(join(home, ".millrace/agents"))).map(({ hostPid }) => hostPid),
+  upstream: async ({ ide }: Machine) => [
+    ide.pid,
+    ...(ide.agentPath === undefined ? [] : ide.agentReport().processes)
+      .filter(({ running }) => running)
+      .map(({ pid }) => pid),
+  ],
+};
+
+const suspended =
+  (...names: readonly (keyof typeof parts)[]) =>
+  async (machine: Machine) => {
+    const pids = (await Promise.all(names.map((name) => parts[name](machine)))).flat();
+    for (const pid of pids) process.kill(pid, "SIGSTOP");
+    await wait(suspendedMs);
+    for (const pid of pids) process.kill(pid, "SIGCONT");
+    await machine.release();
+  };
+
+const events: Readonly<Record<string, (machine: Machine) => Promise<void>>> = {
+  "the gateway is suspended": suspended("gateway"),
+  "the host of the agent is suspended": suspended("host"),
+  "the IDE and its agent are suspended": suspended("upstream"),
+  "the machine sleeps": suspended("gateway", "host", "upstream"),
+  "the folder of the logs can be written no more": async (machine) => {
+    const logs = join(machine.home, ".millrace/logs");
+    rmSync(logs, { recursive: true, force: true });
+    writeFileSync(logs, "");
+    await machine.release();
+  },
+  "the gateway is started while it stops, and stopped while it starts": async (machine) => {
+    const { home } = machine;
+    for (let times = 0; times < 2; times++) {
+      await Promise.all([machine.current.stop(), machine.next()]);
+      await Promise.all([millrace(["stop"], { home }), machine.current.ended]);
+      await Promise.all([machine.next().catch(() => {}), millrace(["stop"], { home })]); // it may not get as far as its port
+      await millrace(["stop"], { home });
+      await machine.next();
+    }
+    await machine.release();
+  },
+};
+
+/** Asks until the whole answer came, as a client does that repeats its request under one key. */
+async function asked(machine: Machine, model: string, begun: () => void): Promise<string> {
+  const body = JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "write" }] });
+  const signal = patience();
+  for (;;) {
+    signal.throwIfAborted();
+    const { url, key } = machine.current;
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", "idempotency-key": "once" };
+    let told = "";
+    try {
+      const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", headers, body, signal });
+      const decoder = new TextDecoder();
+      for await (const piece of response.body ?? []) {
+        told += decoder.decode(piece, { stream: true });
+        if (told.length > 2_000) begun();
+      }
+    } catch {
+      signal.throwIfAborted(); // the connection broke, or no gateway listens now
+    }
+    if (told.includes('"code":"upstream_failed"')) throw new Error(told.slice(-800));
+    if (told.includes('"finish_reason":"stop"'))
+      return [...told.matchAll(/"content":"((?:[^"\\]|\\.)*)"/g)].map(([, text]) => JSON.parse(`"${text}"`)).join("");
+    await wait(200); // as clients do between two tries
+  }
+}
+
+describe.runIf(process.platform !== "win32").each([
+  { name: "Cascade", profile: undefined, model: "claude-sonnet-4.6" },
+  { name: "ACP", profile: "devin-3", model: "swe-2:high" },
+] as const)("over $name, in the middle of an answer", ({ profile, model }) => {
+  test.each(Object.keys(events))("%s", { timeout: 2 * patienceMs }, async (event) => {
+    const home = temporaryHome();
+    const ide = await simulator({ home, turn: { ...answer, holdAfter: 700 }, ...(profile && { profile }) });
+    const machine: Machine = {
+      home,
+      ide,
+      current: await gateway({ home }),
+      async next() {
+        machine.current = await gateway({ home });
+      },
+      async release() {
+        await ide.setTurn(answer);
+        await ide.release();
+      },
+    };
+    const begun = Promise.withResolvers<void>();
+    const asking = asked(machine, model, begun.resolve);
+    await Promise.race([begun.promise, asking]);
+    await events[event]?.(machine);
+    expect(await asking).toHaveLength(answer.size);
+    const prompts = profile === undefined ? (await ide.report()).messages : ide.prompts();
+    expect(prompts).toHaveLength(1);
+  });
+});
