@@ -143,3 +143,12 @@ test("what one line of status cannot read costs no other line", async () => {
   };
   expect(json.problems.map(({ line }) => line).toSorted()).toEqual(["gateway", "left"]);
 });
+
+test("with two IDEs each plan has its IDE's name, also where one of them was closed", async () => {
+  const { home, ide } = await world({ simulator: { profile: "devin-3" } });
+  await simulator({ home, profile: "devin-next" });
+  await ide.stop();
+  const { stdout } = await millrace(["status"], { home });
+  expect(stdout).toMatch(/^left +Devin Desktop Next .*: \S.* credits: \d+ %/m);
+  expect(stdout).not.toContain("signed in in");
+});

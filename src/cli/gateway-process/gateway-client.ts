@@ -132,7 +132,7 @@ export async function askGateway<T>(
   const answer = schema.safeParse(await (await callGateway(gateway, path, init)).json());
   if (answer.success) return answer.data;
   throw new MillraceError("upstream_failed", "This command does not understand the gateway's answer.", {
-    hint: "The gateway has another version. Stop it and start it again with `millrace serve`.",
+    hint: "The gateway has another version. `millrace restart` starts this one, and running answers continue.",
     cause: answer.error,
   });
 }
@@ -251,6 +251,7 @@ const healthSchema = z.looseObject({
   paused: z.unknown().optional(),
   refused: refusedSchema.optional(),
   blocked: blockedSchema.optional(),
+  store: z.looseObject({ degraded: z.boolean(), why: z.string().nullish(), hint: z.string().nullish() }).optional(),
   turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
   details: z
     .looseObject({
