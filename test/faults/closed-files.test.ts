@@ -87,6 +87,21 @@ describe.skipIf(!hasFileModes)("a file that its user may not use", () => {
     });
   });
 
+  test("may be the whole home: doctor and status say so and go on", async () => {
+    const { home, served, run } = await usedHome();
+    await served.stop();
+    const folder = join(home, ".millrace");
+    await whileClosed(folder, async () => {
+      for (const command of ["doctor", "status"]) {
+        const { code, stdout, stderr } = await run(command);
+        expect(`${command}: ${stderr}`).toBe(`${command}: `);
+        expect([command, code]).not.toEqual([command, 0]);
+        expect(stdout).toContain(`Run \`chmod u+rwX ${folder}\`.`);
+        expect(stdout).toContain("Windsurf");
+      }
+    });
+  });
+
   test("is told as itself by `logs`, not as missing", async () => {
     const { home, served, run } = await usedHome();
     await served.stop();

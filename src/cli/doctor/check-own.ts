@@ -27,7 +27,10 @@ const tooFewBytes = 100 * 1024 ** 2;
 /** Size and soundness of the event log, and the room it has. */
 export async function checkStore(settings: Settings) {
   const file = settings.storeFile;
-  const state = await inspectLogFile(file);
+  const state = await inspectLogFile(file).catch((error: unknown): LogFileState => {
+    if (fileProblem(error) === undefined) throw error;
+    return { kind: "unreadable", bytes: 0, why: "its folder is closed" };
+  });
   const freeBytes = await freeAt(dirname(file));
   const problem = await writeProblem(dirname(file));
   const bytes = state.kind === "missing" ? 0 : state.bytes;
