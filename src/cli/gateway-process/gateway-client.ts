@@ -38,10 +38,13 @@ export async function lookForGateway(
 }
 
 /** Why nothing can be asked of a gateway that runs, and what helps. */
-export function silentGateway(settings: Settings): MillraceError {
+export function silentGateway(settings: Settings, platform: string = process.platform): MillraceError {
   const { url = "", pid } = readGatewayFile(settings.gatewayFile) ?? {};
+  const isWindows = platform === "win32";
+  const goOn = isWindows ? "" : ` If it was suspended, let process ${pid} go on (\`kill -CONT ${pid}\`).`;
+  const end = isWindows ? `taskkill /F /PID ${pid}` : `kill -9 ${pid}`;
   return new MillraceError("unavailable", `Your gateway (process ${pid}) runs, and does not answer at ${url}.`, {
-    hint: `It may be busy: try again. If it was suspended, let process ${pid} go on (\`kill -CONT ${pid}\`). If it hangs, end that process (\`kill -9 ${pid}\`): its turns continue at the next start.`,
+    hint: `It may be busy: try again.${goOn} If it hangs, end that process (\`${end}\`): its turns continue at the next start.`,
   });
 }
 
