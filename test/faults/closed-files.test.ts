@@ -40,7 +40,7 @@ const rows: readonly Row[] = [
   ["keys.json", ["status", "doctor", "keys"], (file) => `(${file}) cannot be used: you may not read it`],
   ["log-key", ["doctor"], (file) => `(${file}) cannot be used: you may not read it`],
   ["gateway.json", ["status", "doctor", "tail --list", "chat Hello", "serve --accept", "stop"], closed],
-  ["config.toml", ["doctor", "chat Hello"], (file) => `${file}: you may not read it`],
+  ["config.toml", ["doctor", "config get serve.port"], (file) => `${file}: you may not read it`],
   ["cascades.jsonl", ["doctor", "doctor --conversations"], closed],
   ["turns.db", ["doctor"], (file) => `${file} cannot be read: you may not read it`],
   ["streams", ["chat Hello"], (file) => `you may not enter ${file}`],
