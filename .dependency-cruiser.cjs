@@ -51,7 +51,7 @@ const order = {
     limits: [".", "terminal", "serve"],
     compose: [".", "terminal", "config", "agents", "keys", "gateway-process", "serve", "limits"],
     chat: [".", "terminal", "gateway-process", "clients"],
-    doctor: [".", "terminal", "agents", "gateway-process", "service", "serve", "limits", "compose"],
+    doctor: [".", "terminal", "agents", "keys", "gateway-process", "service", "serve", "limits", "compose"],
     "statusline-fast.ts": [".", "limits"],
     "dispatch.ts": [".", "terminal", "config", "serve"],
     "menu.ts": [".", "terminal", "clients", "commands"],

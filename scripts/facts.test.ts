@@ -10,6 +10,8 @@ import { defaultPort, gatewayOptions } from "../src/cli/serve/gateway-options.ts
 import { readSettings } from "../src/cli/settings.ts";
 import { exitCodes } from "../src/cli/terminal/exit-codes.ts";
 import { lowWindows } from "../src/opencode/quota.ts";
+import { spendDimensions } from "../src/usage/history/history.ts";
+import { statusLineFormats } from "../src/usage/status-line.ts";
 import { lowFrom } from "../src/usage/window-words.ts";
 
 /**
@@ -46,7 +48,7 @@ test("the port is that of `serve`, wherever an address of the gateway is written
 
 test("the exit codes of the entry, which loads nothing first, are those of the commands", () => {
   const used = [...read("src/cli/bin.ts").matchAll(/process\.exit\((\d+)\)/g)].map(([, code]) => Number(code));
-  expect(used).toEqual([exitCodes.unavailable, exitCodes.interrupted, exitCodes.ok, exitCodes.cannotCreate]);
+  expect(used).toEqual([exitCodes.unavailable, exitCodes.ok, exitCodes.cannotCreate, exitCodes.interrupted]);
 });
 
 test("the OpenCode plugin looks for the files where the commands put them, and warns where they do", () => {
@@ -92,6 +94,26 @@ test("docs/dev/turn-machine.md and the sources name each other", () => {
   expect(rows.filter((file) => !existsSync(join(root, file)))).toEqual([]);
   const citing = sources.filter((file) => /rows? (?:of|in) `?docs\/dev\/turn-machine\.md/i.test(read(file)));
   expect(citing.filter((file) => !rows.includes(file) && file !== "src/base/retry.ts")).toEqual([]);
+});
+
+test("docs/usage.md names the limits, the formats and the sums that the program has", () => {
+  const page = read("docs/usage.md");
+  const meters = sources
+    .filter((file) => file.startsWith("src/usage/"))
+    .map(read)
+    .join("\n");
+  const windows = /^\| plan \| source \| windows \|$([\s\S]*?)\n\n/m.exec(page)?.[1] ?? "";
+  const ids = [...windows.matchAll(/`([a-z0-9-]+)`/g)].map(([, id = ""]) => id);
+  expect(ids.length).toBeGreaterThan(8);
+  expect(
+    ids.filter((id) => !meters.includes(`"${id}"`) && !meters.includes(`"${id.replace(/^(?:gemini|3p)-/, "")}`)),
+  ).toEqual([]);
+  const formats = [...page.matchAll(/--format ([\w-]+)/g)].map(([, format]) => format);
+  expect(new Set(formats)).toEqual(new Set(statusLineFormats.filter((format) => format !== "plain")));
+  const [, by = "", more = ""] = /--by (\w+)` \(([^)]*)\)/.exec(page) ?? [];
+  expect(
+    new Set([by, ...more.matchAll(/`(\w+)`/g)].map((each) => (typeof each === "string" ? each : each[1]))),
+  ).toEqual(new Set(spendDimensions));
 });
 
 test("every command, option, setting and variable that a page or a sentence of the program names exists", async () => {

@@ -13,6 +13,13 @@ if (major < 22 || (major === 22 && minor < 13)) {
 if (process.versions["bun"] !== undefined) (await import("../base/node/loopback.ts")).exemptLoopback();
 // Node's own answer to SIGUSR1 is an inspector, through which every user of the machine could run code here.
 if (process.platform !== "win32") process.on("SIGUSR1", () => undefined);
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0); // `millrace … | head`
+  process.stderr.write(`error: The output cannot be written (${error.code ?? error.message}).\n`);
+  process.exit(73);
+});
+// Nobody reads what is said any more, such as in `millrace … 2>&1 | head`. A gateway goes on.
+process.stderr.on("error", () => undefined);
 // Before anything large is loaded. `uninstall` must not write the cache again at its end.
 if (process.argv[2] !== "uninstall") (await import("./compile-cache.ts")).keepCompiled(process);
 if (!(await drewStatusLine())) await runCommand();
@@ -50,11 +57,6 @@ async function runCommand(): Promise<void> {
       stop.abort(Object.assign(new DOMException("This operation was aborted", "AbortError"), { by: signal }));
     });
   }
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0); // `millrace … | head`
-    process.stderr.write(`error: The output cannot be written (${error.code ?? error.message}).\n`);
-    process.exit(73);
-  });
   process.exitCode = await main(process.argv.slice(2), {
     stdin: process.stdin,
     stdout: process.stdout,

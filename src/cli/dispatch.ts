@@ -51,7 +51,7 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
       const message = `\`millrace ${typed}\` is now \`millrace ${now}\`.`;
       throw new MillraceError("invalid_request", message, { hint: "" });
     }
-    await program.parseAsync([...argv], { from: "user" });
+    await program.parseAsync(wordsFor(argv, available), { from: "user" });
     return code;
   };
   const asksJson = () => json || argv.includes("--json");
@@ -79,6 +79,16 @@ export async function reported(
     if (debug || (known.code === "internal" && !asksJson())) out.note(stackOf(error));
     return exitCodeFor(known);
   }
+}
+
+/** `help A B` as `A B --help`, so that it knows subcommands. Help for no command is the error of that command: the parser prints all help. */
+function wordsFor(argv: readonly string[], available: readonly Command[]): string[] {
+  const name = commandIn(argv);
+  const [first, ...rest] = argv;
+  const asksHelp = first === "help" || argv.some((word) => word === "--help" || word === "-h");
+  const isKnown = name === "" || name === "help" || available.some((command) => command.name === name);
+  if (asksHelp && !isKnown) return [name];
+  return first === "help" && name !== "" && name !== "help" ? [...rest, "--help"] : [...argv];
 }
 
 /** `help --all`, or `--help --all`. */

@@ -110,6 +110,23 @@ test.each([
   expect(stdout + stderr).toContain(message);
 });
 
+test.each([
+  [["help", "prope"], "error: Unknown command 'prope'.\nhint: Did you mean probe?"],
+  [["prope", "--help"], "error: Unknown command 'prope'.\nhint: Did you mean probe?"],
+  [["-h", "prope"], "error: Unknown command 'prope'.\nhint: Did you mean probe?"],
+])("help for a command that is not there (%j) exits 64 and names the nearest one", async (argv, message) => {
+  const { code, stdout, stderr } = await millrace(argv);
+  expect([code, stdout]).toEqual([64, ""]);
+  expect(stderr).toContain(message);
+});
+
+test("help knows subcommands", async () => {
+  expect((await millrace(["help", "probe"])).stdout).toBe((await millrace(["probe", "--help"])).stdout);
+  const io = fakeIo({ homeFolder: "/nonexistent" });
+  expect(await main(["help", "keys", "create"], io)).toBe(0);
+  expect(io.written.stdout()).toContain("Usage: millrace keys create");
+});
+
 test("a wrong command line is reported in the style of every other error", async () => {
   expect((await millrace(["probe", "--prot", "1"])).stderr).toBe(
     "error: Unknown option '--prot'.\nhint: Did you mean --port? `millrace probe --help` lists its options.\n",

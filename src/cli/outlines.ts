@@ -42,7 +42,7 @@ export const outlines = {
   simulate: outline("simulate", "Serve", "Run a stand-in IDE for tests and trials"),
   pause: outline("pause", "Serve", "Send no more prompts, at once and until `resume`"),
   resume: outline("resume", "Serve", "End the pause"),
-  tail: outline("tail", "Look", "Show the answer of a turn, and follow it while it runs", [
+  tail: outline("tail", "Look", "Show the answer of a turn; `--follow` follows it while it runs", [
     "[turn]",
     "id of a turn (turn_…) or its end, or of a chat (`millrace chat --resume` lists them)",
     "turns",

@@ -143,3 +143,16 @@ test("what one line of status cannot read costs no other line", async () => {
   };
   expect(json.problems.map(({ line }) => line).toSorted()).toEqual(["gateway", "left"]);
 });
+
+test("with two IDEs each plan has its IDE's name, also where one of them was closed", async () => {
+  const home = temporaryHome();
+  const ide = await simulator({ home, profile: "devin-3" });
+  await simulator({ home, profile: "devin-next" });
+  await gateway({ home });
+  const both = (await millrace(["status"], { home })).stdout;
+  expect(both).toMatch(/^left +Devin Desktop 3.*: \S.*\n +Devin Desktop Next .*: \S/m);
+  await ide.stop();
+  const { stdout } = await millrace(["status"], { home });
+  expect(stdout).toMatch(/^left +Devin Desktop .*: \S/m);
+  expect(stdout).not.toContain("signed in in");
+});

@@ -1,9 +1,13 @@
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { MillraceError, toMillraceError } from "../errors.ts";
+import { barrierTo, lookAt } from "./file-access.ts";
 
 const writable = "Make it writable, or set MILLRACE_HOME to a folder that you can write to.";
 const temporary = "Set TMPDIR to a folder that you can write to.";
 const space = "Free some space, then try again.";
-const look = "Look at its folder with `ls -ld`. It must be yours.";
+/** The hint says who may use the file, unless the barrier on the way to it was found. */
+const refused = "";
 const files = "Raise the limit (`ulimit -n 4096`), or end programs that keep many files open.";
 const place = "Remove that file, or set MILLRACE_HOME to another folder.";
 /** Windows gives the same codes for a file that another program has open. */
@@ -26,8 +30,8 @@ const reasons: Readonly<Record<string, readonly [why: string, hint: string]>> = 
   ENOSPC: ["the disk is full", space],
   EDQUOT: ["your disk quota is used up", space],
   EFBIG: ["the file is larger than this system lets it be", space],
-  EACCES: ["you may not write there", look],
-  EPERM: ["you may not write there", look],
+  EACCES: ["you may not write there", refused],
+  EPERM: ["you may not write there", refused],
   EMFILE: ["this process has too many files open", files],
   ENFILE: ["this machine has too many files open", files],
   EIO: ["the disk reports an error", "Look at the disk: the system's log has more."],
@@ -50,16 +54,32 @@ export function fileProblem(
   file = "A file of Millrace",
   platform: string = process.platform,
 ): MillraceError | undefined {
+  const found = reasonOf(error, file, platform);
+  if (found === undefined) return undefined;
+  const { path, cannot, why, hint } = found;
+  return new MillraceError("degraded", `${path} cannot be ${cannot}: ${why}.`, { hint, cause: error });
+}
+
+function reasonOf(error: unknown, file: string, platform: string) {
   if (!(error instanceof Error)) return undefined;
-  const { code = "", syscall = "", path = file, dest = path } = error as NodeJS.ErrnoException & { dest?: string }; // of the file system
+  const { code = "", syscall = "", path: named = file, dest: path = named } = error as SystemError; // of the file system
   const reason =
     reasons[`${code} of ${syscall}`] ?? (platform === "win32" ? reasonsOfWindows[code] : undefined) ?? reasons[code];
   if (reason === undefined || !fileCalls.test(syscall)) return undefined;
   const [why, hint] = reason;
+  const barrier = hint === refused ? barrierTo(path, platform) : undefined;
+  if (barrier !== undefined) return { path, ...barrier };
   const cannot = looks.test(syscall) ? "read" : "written";
   const shown = cannot === "read" ? why.replace("write", "read") : why;
-  return new MillraceError("degraded", `${dest} cannot be ${cannot}: ${shown}.`, { hint, cause: error });
+  return { path, cannot, why: shown, hint: hint === refused ? lookAt(nearest(path), platform) : hint };
 }
+
+/** The path, or the folder above it that is there. */
+function nearest(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearest(dirname(path));
+}
+
+type SystemError = NodeJS.ErrnoException & { readonly dest?: string };
 
 /**
  * The error for a person. Where the file system is the cause, also the cause of a cause, it says the reason and what to do: an error that
@@ -73,7 +93,8 @@ export function withFileReason(error: unknown, file: string): MillraceError {
   let { cause } = known;
   while (cause instanceof Error && fileProblem(cause, file) === undefined) ({ cause } = cause);
   const reason = fileProblem(cause, file);
-  if (reason === undefined || known.message.includes(reason.message)) return known;
+  const why = reasonOf(cause, file, process.platform)?.why ?? "";
+  if (reason === undefined || known.message.includes(why)) return known;
   if (known.code === "internal") return reason;
   return new MillraceError(known.code, `${known.message} ${reason.message}`, { hint: reason.hint, cause: known });
 }

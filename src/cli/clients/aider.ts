@@ -10,6 +10,7 @@ export const aider: Client = {
   name: "aider",
   title: "aider",
   programs: ["aider"],
+  install: "python -m pip install aider-install && aider-install",
   refused: /^--(?:openai-api-base|set-env|model-settings-file)(?:=|$)/,
   edits: ({ url, model, models }, { homeFolder }) => [
     {

@@ -34,6 +34,7 @@ export const claudeCode: Client = {
   aliases: ["claude", "claudecode", "cc"],
   title: "Claude Code",
   programs: ["claude"],
+  install: "npm install --global @anthropic-ai/claude-code",
   refused: /^--(?:settings|managed-settings)(?:=|$)/, // of two the last one counts
   edits: (target, machine) => [
     {

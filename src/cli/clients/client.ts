@@ -58,6 +58,8 @@ export interface Client {
   readonly title: string;
   /** Its programs by the names that a shell finds them by: where one is on the PATH, it is installed. */
   readonly programs: readonly string[];
+  /** The command that installs it, as its makers give it; undefined where there is no one command for every system. */
+  readonly install?: string;
   /** A folder that is there once it was used, for clients that no shell starts. */
   readonly folder?: (machine: Machine) => string;
   /** The lasting changes that point the client at the gateway; undefined if the user must type them. */

@@ -21,6 +21,7 @@ export const copilot: Client = {
   name: "copilot",
   title: "Copilot CLI",
   programs: ["copilot"],
+  install: "npm install --global @github/copilot",
   notes: (target) => [
     "Copilot CLI reads a provider from its environment only. Put these lines into your shell's start-up file:",
     ...Object.entries({ ...provider(target), COPILOT_PROVIDER_API_KEY_COMMAND: target.keyCommand }).map(
@@ -57,6 +58,7 @@ const crush: Client = {
   name: "crush",
   title: "Crush",
   programs: ["crush"],
+  install: "npm install --global @charmland/crush",
   edits: ({ url, models, keyCommand }, machine) => [
     {
       kind: "json",
@@ -98,6 +100,7 @@ const cline: Client = {
   name: "cline",
   title: "Cline",
   programs: ["cline"],
+  install: "npm install --global cline",
   notes: ({ url, model, keyCommand }) => [
     "In Cline's settings choose the API provider `OpenAI Compatible`, then type:",
     `  Base URL   ${url}/v1`,
@@ -158,6 +161,12 @@ export function findClient(name: string, meant: readonly Client[] = clients): Cl
   const typed = name.toLowerCase().replaceAll(/[ _]/g, "-");
   const found = clients.find((client) => client.name === typed || client.aliases?.includes(typed) === true);
   if (found !== undefined) return found;
+  if (/^cursor(-|$)/.test(typed))
+    throw new MillraceError(
+      "invalid_request",
+      "Cursor cannot use Millrace: Cursor's own servers call the models, and they cannot reach 127.0.0.1 of your machine.",
+      { hint: "Use another client, also in Cursor's terminal: `millrace run codex`, or `millrace run claude-code`." },
+    );
   const names = meant.map((client) => client.name).join(", ");
   throw new MillraceError("invalid_request", `There is no client named ${name} here.`, { hint: `One of: ${names}.` });
 }

@@ -14,6 +14,7 @@ export const codex: Client = {
   name: "codex",
   title: "Codex",
   programs: ["codex"],
+  install: "npm install --global @openai/codex",
   refused:
     /^--(?:oss|local-provider)(?:=|$)|^(?:(?:-c|--config)[= ]?)?(?:model_providers?|openai_base_url|chatgpt_base_url)\b.*=/,
   edits: ({ url, model, models, keyWords }, { homeFolder, env }) => [

@@ -7,6 +7,7 @@ export const continueDev: Client = {
   name: "continue",
   title: "Continue",
   programs: ["cn"],
+  install: "npm install --global @continuedev/cli",
   folder: ({ homeFolder }) => join(homeFolder, ".continue"),
   edits: ({ url, model, models }, { homeFolder }) => [
     {

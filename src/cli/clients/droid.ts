@@ -6,6 +6,7 @@ export const droid: Client = {
   name: "droid",
   title: "droid",
   programs: ["droid"],
+  install: "npm install --global droid",
   refused: /^--settings(?:=|$)/,
   edits: (target, { homeFolder }) => [
     {

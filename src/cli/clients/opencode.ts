@@ -12,6 +12,7 @@ export const openCode: Client = {
   name: "opencode",
   title: "OpenCode",
   programs: ["opencode"],
+  install: "npm install --global opencode-ai",
   edits: ({ model, small }, machine) => [
     {
       kind: "json",
@@ -91,6 +92,7 @@ export const kilo: Client = {
   name: "kilo",
   title: "Kilo",
   programs: ["kilo"],
+  install: "npm install --global @kilocode/cli",
   edits: (target, machine) => {
     const folder = xdgConfig(machine, "kilo");
     const withComments = join(folder, "kilo.jsonc");

@@ -6,6 +6,7 @@ export const pi: Client = {
   name: "pi",
   title: "pi",
   programs: ["pi"],
+  install: "npm install --global @earendil-works/pi-coding-agent",
   refused: /^--provider(?:=|$)/,
   edits: (target, { homeFolder, env }) => {
     const folder = env["PI_CODING_AGENT_DIR"] || join(homeFolder, ".pi", "agent");

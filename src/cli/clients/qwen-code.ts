@@ -15,6 +15,7 @@ export const qwenCode: Client = {
   name: "qwen-code",
   title: "Qwen Code",
   programs: ["qwen"],
+  install: "npm install --global @qwen-code/qwen-code",
   refused: /^--(?:openai-base-url|openaiBaseUrl|auth-type|authType|proxy)(?:=|$)/,
   edits: ({ url, model, models }, { homeFolder }) => [
     {

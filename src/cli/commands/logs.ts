@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
+import { barrierTo } from "../../base/node/file-access.ts";
 import { defineCommand } from "../command.ts";
 import { defaultLogFile, peopleLine } from "../gateway-process/gateway-log.ts";
 import { flag, integer, text } from "../options.ts";
@@ -31,7 +32,7 @@ export const logsCommand = defineCommand({
   ],
   async run({ options }, { io, out, signal, settings }) {
     const file = options.file ?? defaultLogFile(settings);
-    if (!existsSync(file)) {
+    if (!existsSync(file) && barrierTo(file)?.cannot !== "read") {
       throw nothingHere(
         `There is no log at ${file}.`,
         "A gateway writes it after `millrace serve --background` or `millrace service install`.",

@@ -126,7 +126,11 @@ describe.runIf(hasFileModes)("millrace run", () => {
 
   it("says what is missing", async () => {
     const { millrace } = await home();
-    expect((await millrace(["run", "codex"], { PATH: "/nonexistent" })).stderr).toContain("Install Codex first");
+    expect((await millrace(["run", "codex"], { PATH: "/nonexistent" })).stderr).toContain(
+      "Install Codex first: `npm install --global @openai/codex`.",
+    );
+    const cursor = (await millrace(["setup", "cursor"])).stderr;
+    expect(cursor).toMatch(/Cursor's own servers call the models.*\nhint: Use another client/);
     expect((await millrace(["run", "crush"])).stderr).toContain("millrace setup crush");
     const listed = async (name: string) => /One of: (.*)\./.exec((await millrace(["run", name])).stderr)?.[1];
     expect(await listed("foo")).toMatch(/^opencode, codex/);

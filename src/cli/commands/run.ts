@@ -77,7 +77,7 @@ function pickOne(context: CommandContext): Promise<readonly Client[]> {
 
 /** Runs the client on this terminal; answers its exit code. A Ctrl-C is the client's own: it gets it from the terminal. */
 async function untilEnded(
-  { title, programs: [command = ""] }: Client,
+  { title, programs: [command = ""], install }: Client,
   { args: before = [], env, files = [] }: ClientStart,
   args: readonly string[],
   { io }: CommandContext,
@@ -100,7 +100,10 @@ async function untilEnded(
     const { code = "unknown" } = error as NodeJS.ErrnoException; // Node throws nothing else
     const [why, hint] =
       code === "ENOENT"
-        ? [`there is no \`${command}\` on the PATH.`, `Install ${title} first.`]
+        ? [
+            `there is no \`${command}\` on the PATH.`,
+            `Install ${title} first${install === undefined ? "" : `: \`${install}\``}.`,
+          ]
         : [`the system refused \`${command}\` (${code}).`, `See whether \`${command} --version\` works.`];
     throw new MillraceError("invalid_request", `${title} could not be started: ${why}`, { hint, cause: error });
   }

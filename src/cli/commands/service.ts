@@ -130,7 +130,7 @@ async function refuseBesideAnother({ settings, signal }: CommandContext): Promis
   if (running === undefined || address?.startedBy === "service") return;
   throw new MillraceError("invalid_request", `Your gateway already serves on ${running.url}, and not as a service.`, {
     param: "port",
-    hint: "Run `millrace stop` first.",
+    hint: "Run `millrace stop`, then this again: running answers continue in the service.",
   });
 }
 

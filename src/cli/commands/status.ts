@@ -21,10 +21,11 @@ import {
 } from "../gateway-process/gateway-client.ts";
 import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
-import { spellTurnLimit } from "../keys/key-record.ts";
+import { readKeys, spellTurnLimit } from "../keys/key-record.ts";
 import { type AccountEntry, readAccounts } from "../limits/read-accounts.ts";
 import { flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { version } from "../package-files.ts";
 import { type IdeOptions, ideOptions } from "../serve/gateway-options.ts";
 import { isServiceInstalled } from "../service/service-spec.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -74,6 +75,7 @@ export async function readStatus(options: IdeOptions, context: CommandContext) {
       line("left", () => readLimits(finder, context), undefined),
     ]),
   );
+  await line("keys", () => void readKeys(settings.keysFile), undefined); // of other programs: they work only with this file
   return {
     atMs: io.clock.now(),
     problems,
@@ -144,7 +146,12 @@ function spellGateway({ gateway, atMs }: Status): string {
   const { startedBy = "terminal" } = file;
   const how =
     startedBy === "terminal" ? "on a terminal" : startedBy === "command" ? "ends when it is not used" : startedBy;
-  return `${file.version} serves on ${url} (process ${file.pid}, ${how}, for ${spellAge(atMs - file.startedAtMs)})`;
+  const own = version();
+  const other =
+    file.version === own
+      ? ""
+      : `; you have ${own} installed: \`millrace restart\` starts it, and running answers continue`;
+  return `${file.version} serves on ${url} (process ${file.pid}, ${how}, for ${spellAge(atMs - file.startedAtMs)})${other}`;
 }
 
 function spellAccounts(accounts: readonly AccountEntry[]): string {
@@ -154,23 +161,31 @@ function spellAccounts(accounts: readonly AccountEntry[]): string {
   if (!first.signed_in) return `no account is signed in to ${product}`;
   const plan = first.plan === null ? null : `${first.plan}${first.cascade_denied ? " (without Cascade)" : ""}`;
   const who = [first.name, plan].filter((part) => part !== null).join(", ") || "signed in";
-  const others = accounts.slice(1).filter((one) => one.signed_in && !hasAccountOf(one, first));
+  const others = otherAccounts(accounts);
   const more = others.length === 0 ? [] : [spellAccounts(others)];
   const refused = first.key_refused === null ? "" : `; refused: ${first.key_refused}`;
   return [`${who} in ${product}${refused}`, ...more].join("\n");
 }
 
-/** An agent that is signed in by the key of the editor says nothing new. */
+/** An agent that is signed in by the key of the editor says nothing new, also where nobody knows its name and plan. */
 function hasAccountOf(one: AccountEntry, other: AccountEntry): boolean {
+  if (one.product === other.product && one.name === null && one.plan === null) return true;
   const words = ({ name, plan, stand_in }: AccountEntry) => JSON.stringify([name, plan, stand_in]);
   return words(one) === words(other) && one.product === other.product;
 }
 
-function spellLeft({ limits, atMs }: Status): string {
+/** The accounts that are signed in beside the first one. */
+function otherAccounts([first, ...more]: readonly AccountEntry[]): readonly AccountEntry[] {
+  return first === undefined ? [] : more.filter((one) => one.signed_in && !hasAccountOf(one, first));
+}
+
+/** With two accounts each plan has its IDE's name, also where one plan alone could be read: it may not be the one that prompts use. */
+function spellLeft({ limits, accounts, atMs }: Status): string {
   const plans = limits?.data ?? [];
+  const isOne = plans.length < 2 && otherAccounts(accounts).length === 0;
   const ofPlans = plans.flatMap((of) => {
     const spelled = spellWindows(of.windows, atMs);
-    return spelled === "" ? [] : [plans.length < 2 ? spelled : `${of.product || of.ide}: ${spelled}`];
+    return spelled === "" ? [] : [isOne ? spelled : `${of.product || of.ide}: ${spelled}`];
   });
   return ofPlans.length === 0 ? (limits?.errors[0]?.message ?? "not known") : ofPlans.join("\n");
 }
@@ -183,6 +198,7 @@ function spellWindows(all: LimitsOfIde["windows"], atMs: number): string {
     if (utilization === null && remaining === null) return [];
     const left = utilization === null ? amount(window) : `${percentLeft(utilization)} %`;
     const inMs = reset === null ? 0 : Date.parse(reset) - atMs;
+    if (reset !== null && inMs <= 0) return [`${label}: has reset since it was read`];
     return [`${label}: ${left}${inMs > 60_000 ? `, resets in ${durationInWords(inMs)}` : ""}`];
   });
   return parts.join("; ");
@@ -241,7 +257,7 @@ function encodeStatus(status: Status): object {
 }
 
 function spellStore({ what, todo }: NonNullable<GatewayStatus["storeProblem"]>): string {
-  return `${what} ${todo}`.trim();
+  return `New answers are in memory only. ${what} ${todo}`.trim();
 }
 
 function spellTailLost(turn: string): string {

@@ -134,6 +134,7 @@ describe("millrace tail", () => {
     const { home, turnId } = await begin({ ends: finished });
     const { code, stdout, stderr } = await tail(home);
     expect([code, stdout]).toEqual([0, "Hello there.\n"]);
+    expect(stderr).not.toContain("still runs");
     expect(stderr.split("\n").slice(0, 4)).toEqual([
       `${turnId}  test-model  unknown client  finished`,
       "hm",
@@ -144,7 +145,9 @@ describe("millrace tail", () => {
 
   test("stops at what there is now, and with --follow at the end", async () => {
     const { home, turns, turnId } = await begin();
-    expect(await tail(home, turnId)).toMatchObject({ code: 0, stdout: "Hello there.\n" });
+    const part = await tail(home, turnId);
+    expect(part).toMatchObject({ code: 0, stdout: "Hello there.\n" });
+    expect(part.stderr).toContain(`It still runs. To follow it: \`millrace tail ${turnId.slice(-8)} --follow\``);
     const followed = tail(home, turnId, "--follow");
     turns.emit(turnId as Parameters<typeof turns.emit>[0], { type: "text", delta: " You." }, finished);
     expect(await followed).toMatchObject({ code: 0, stdout: "Hello there. You.\n" });

@@ -74,6 +74,9 @@ export const tailCommand = defineCommand({
     } finally {
       out.endLine();
     }
+    const isEnded = last !== undefined && ["finished", "failed", "cancelled"].includes(last.type);
+    if (!isEnded && turn.status === "running" && !options.json)
+      out.note(`It still runs. To follow it: \`millrace tail ${turn.id.slice(-8)} --follow\``);
     return last?.type === "failed" || last?.type === "cancelled" ? exitCodes.negative : exitCodes.ok;
   },
 });

@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
+import { isDegraded, MillraceError } from "../../base/errors.ts";
+import { barrierTo } from "../../base/node/file-access.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import { type LiveLog, openLog, openMemoryLog } from "../../log/live.ts";
@@ -45,7 +47,7 @@ function openOver({ storeFile, redis, logKeyFile, clock, retention, events }: St
   let tries = 0;
   let key: Secret | undefined;
   const over = async (open: () => Promise<Rows>) => {
-    key = await openLogKey(logKeyFile, key);
+    key = await saying(logKeyFile, () => openLogKey(logKeyFile, key));
     return { rows: await open(), gatewayKey: key };
   };
   if (redis !== undefined) {
@@ -57,9 +59,23 @@ function openOver({ storeFile, redis, logKeyFile, clock, retention, events }: St
   const open = () =>
     over(() => {
       const patience = tries++ === 0 ? {} : { openTimeoutMs: retryTimeoutMs };
-      return openSqliteRows({ path: storeFile, onSetAside, ...patience });
+      return saying(storeFile, () => openSqliteRows({ path: storeFile, onSetAside, ...patience }));
     });
   return openLog({ open, abilities: { survivesRestart: true, isShared: false }, clock, retention, events });
+}
+
+/** Opens a file. Its error says what keeps this user from the file: neither SQLite nor the log's key knows. */
+async function saying<T>(file: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    const barrier = isDegraded(error) ? barrierTo(file) : undefined;
+    if (barrier === undefined) throw error;
+    throw new MillraceError("degraded", `${file} cannot be ${barrier.cannot}: ${barrier.why}.`, {
+      hint: barrier.hint,
+      cause: error,
+    });
+  }
 }
 
 async function turnsIn(file: string): Promise<number> {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { barrierTo, lookAt } from "../../base/node/file-access.ts";
 import { editDistance } from "../../models/nearest.ts";
 import type { Command } from "../command.ts";
 import { type OptionSpec, splitCommand } from "../options.ts";
@@ -73,7 +74,11 @@ export function readConfig(file: string): Config {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // reading a file fails with nothing else
     if (code === "ENOENT" || code === "ENOTDIR") return noConfig;
-    throw refused(file, `it cannot be read (${code ?? "unknown error"})`, "Let your user read the file.", error);
+    const { why, hint } = barrierTo(file) ?? {
+      why: `it cannot be read (${code ?? "unknown error"})`,
+      hint: lookAt(file),
+    };
+    throw refused(file, why, hint, error);
   }
   return parseConfig(text, file);
 }

@@ -1,16 +1,19 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { access, constants, readdir, stat, statfs } from "node:fs/promises";
 import { connect } from "node:net";
 import { release } from "node:os";
 import { basename, dirname } from "node:path";
 import { deadline } from "../../base/async.ts";
-import { isMillraceError } from "../../base/errors.ts";
+import { isMillraceError, toMillraceError } from "../../base/errors.ts";
+import { barrierTo, keepToYourself, lookAt } from "../../base/node/file-access.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { openRedisRows } from "../../log/redis.ts";
 import { inspectLogFile, type LogFileState } from "../../log/sqlite/open-file.ts";
 import { lookForGateway, readHealth, silentGateway, storeProblemOf } from "../gateway-process/gateway-client.ts";
-import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { readKey } from "../gateway-process/key-file.ts";
+import { readKeys } from "../keys/key-record.ts";
 import type { RedisAddress } from "../options.ts";
 import { version } from "../package-files.ts";
 import { lostPrograms } from "../service/service-spec.ts";
@@ -24,7 +27,10 @@ const tooFewBytes = 100 * 1024 ** 2;
 /** Size and soundness of the event log, and the room it has. */
 export async function checkStore(settings: Settings) {
   const file = settings.storeFile;
-  const state = await inspectLogFile(file);
+  const state = await inspectLogFile(file).catch((error: unknown): LogFileState => {
+    if (fileProblem(error) === undefined) throw error;
+    return { kind: "unreadable", bytes: 0, why: "its folder is closed" };
+  });
   const freeBytes = await freeAt(dirname(file));
   const problem = await writeProblem(dirname(file));
   const bytes = state.kind === "missing" ? 0 : state.bytes;
@@ -75,13 +81,17 @@ function findingOf(file: string, state: LogFileState): Finding {
         `${file} ${state.why}`,
         "Set MILLRACE_HOME to a folder of Millrace's own. Leave that file as it is.",
       );
-    case "unreadable":
+    case "unreadable": {
+      const barrier = [file, `${file}-wal`, `${file}-shm`]
+        .map((each) => barrierTo(each))
+        .find((each) => each !== undefined);
       return finding(
         "store",
         "error",
-        `The store ${file} cannot be read (${state.why})`,
-        "Check its permissions; `millrace serve --store memory` works without it.",
+        `The store ${file} cannot be ${barrier?.cannot ?? "read"}: ${barrier?.why ?? state.why}`,
+        `${barrier?.hint ?? lookAt(file)} \`millrace serve --store memory\` works without it.`,
       );
+    }
     default:
       return state satisfies never;
   }
@@ -149,6 +159,23 @@ export function checkMachine(nowMs: number) {
   };
 }
 
+/** Whether the other files of keys can be used: those for other programs, and the key that seals the log. */
+export function checkOtherKeys({ keysFile, logKeyFile }: Settings): readonly Finding[] {
+  const findings: Finding[] = [];
+  try {
+    readKeys(keysFile);
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    findings.push(finding("key", "error", error.message, error.hint));
+  }
+  const barrier = existsSync(logKeyFile) ? barrierTo(logKeyFile) : undefined;
+  if (barrier !== undefined)
+    findings.push(
+      finding("key", "error", `The log's key (${logKeyFile}) cannot be used: ${barrier.why}`, barrier.hint),
+    );
+  return findings;
+}
+
 /** Whether the gateway's key can be used, by this user only. `mode` is octal, as for `chmod`; null on Windows and without a file. */
 export async function checkKey(settings: Settings, platform: NodeJS.Platform) {
   const file = settings.keyFile;
@@ -168,7 +195,7 @@ export async function checkKey(settings: Settings, platform: NodeJS.Platform) {
   const good = finding("key", "ok", `The key is in ${file}, readable by this user alone`);
   if (folderMode === undefined || (folderMode & 0o022) === 0) return { ...found, findings: [good] };
   const open = `Others may write to ${settings.folder} (mode ${folderMode.toString(8)})`;
-  return { ...found, findings: [good, finding("key", "warning", open, `Run \`chmod 700 ${settings.folder}\`.`)] };
+  return { ...found, findings: [good, finding("key", "warning", open, keepToYourself(settings.folder, "700"))] };
 }
 
 async function modeOf(path: string): Promise<number | undefined> {
@@ -194,7 +221,19 @@ export function checkService(folder: string): readonly Finding[] {
 
 /** Whether a gateway of this user runs, and whether its usual port is free for one. */
 export async function checkGateway(settings: Settings, usualPort: number, ownVersion: string, signal: AbortSignal) {
-  const written = readGatewayFile(settings.gatewayFile);
+  let written: GatewayFile | undefined;
+  try {
+    written = readGatewayFile(settings.gatewayFile);
+  } catch (error) {
+    const { message, hint } = toMillraceError(error);
+    return {
+      running: false,
+      url: null,
+      version: null,
+      pid: null,
+      findings: [finding("gateway", "error", message, hint)],
+    };
+  }
   const found = await runningGateway(settings, signal);
   if (found === "silent") {
     const { message, hint } = silentGateway(settings);
@@ -235,7 +274,9 @@ export async function checkGateway(settings: Settings, usualPort: number, ownVer
     ...(store === undefined
       ? []
       : [finding("store", "error", `Its log: ${store.what.replace(/\.$/, "")}`, store.todo)]),
-    ...(isOther ? [finding("gateway", "warning", other, "Stop it and start it again.")] : []),
+    ...(isOther
+      ? [finding("gateway", "warning", other, "`millrace restart` starts this version, and running answers continue.")]
+      : []),
   ];
   return { running: true, url: ours.url, version: written.version, pid: written.pid, findings };
 }

@@ -1,5 +1,6 @@
 import { delimiter } from "node:path";
 import { deadline } from "../../base/async.ts";
+import { fileProblem } from "../../base/node/file-problem.ts";
 import { appFolders } from "../../ide/apps/installed-apps.ts";
 import type { IdeOverrides } from "../../ide/discover/overrides.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
@@ -19,7 +20,15 @@ import { type Finding, finding } from "../terminal/finding.ts";
 import type { Output } from "../terminal/output.ts";
 import { spellAge, spellBytes, spellCount, spellLines } from "../terminal/spell.ts";
 import { besideAgent, checkAgents, checkBackend, checkHosts } from "./check-agents.ts";
-import { checkGateway, checkKey, checkMachine, checkRedis, checkService, checkStore } from "./check-own.ts";
+import {
+  checkGateway,
+  checkKey,
+  checkMachine,
+  checkOtherKeys,
+  checkRedis,
+  checkService,
+  checkStore,
+} from "./check-own.ts";
 
 /** Everything the doctor found, as `--json` prints it. Stable: members are added, never renamed. Holds no secret. */
 type DoctorReport = Awaited<ReturnType<typeof examine>>["report"];
@@ -57,8 +66,8 @@ export async function examine(
     const { findings: ofStore, ...store } = await (options.store === "redis"
       ? checkRedis(options.redisUrl)
       : checkStore(settings));
-    const cascades = await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]);
-    const { findings: ofConversations, ...conversations } = checkConversations(cascades);
+    const read = () => readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]);
+    const { findings: ofConversations, ...conversations } = await checkConversations(read);
     // If nothing was found, the checks of the IDEs already report that.
     const said = backend.kind === "none" && ofIdes.some(({ level }) => level === "error");
     const all = [
@@ -70,6 +79,7 @@ export async function examine(
       ...ofGateway,
       ...checkService(settings.folder),
       ...ofKey,
+      ...checkOtherKeys(settings),
       ...ofStore,
       ...ofConversations,
     ];
@@ -126,7 +136,18 @@ function taken(files: number, bytes: number): string {
 const manyBytes = 500 * 1000 ** 2;
 
 /** How much disk conversations take in the IDE's folders, ours and its own. */
-function checkConversations({ own, others }: CascadesOnDisk) {
+async function checkConversations(read: () => Promise<CascadesOnDisk>) {
+  let found: CascadesOnDisk;
+  try {
+    found = await read();
+  } catch (error) {
+    const problem = fileProblem(error);
+    if (problem === undefined) throw error;
+    const what = `The conversations of Millrace are not known: ${problem.message.replace(/\.$/, "")}`;
+    const findings = [finding("conversations", "warning", what, problem.hint)];
+    return { own_files: null, own_bytes: null, other_files: null, other_bytes: null, findings };
+  }
+  const { own, others } = found;
   const ownBytes = own.reduce((sum, { bytes }) => sum + bytes, 0);
   const ours =
     own.length === 0

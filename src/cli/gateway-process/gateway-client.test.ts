@@ -4,7 +4,8 @@ import { afterEach, expect, it } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 import { encodeOpenAiError } from "../../gateway/dialects/errors.ts";
-import { callGateway } from "./gateway-client.ts";
+import { readSettings } from "../settings.ts";
+import { callGateway, silentGateway } from "./gateway-client.ts";
 
 let stop = () => {};
 afterEach(() => stop());
@@ -24,4 +25,11 @@ it.each([
   const gateway = { url: await answering(error), key: new Secret("key") };
   const called = callGateway(gateway, "/v1/models", { signal: AbortSignal.timeout(100_000) });
   await expect(called).rejects.toMatchObject({ ...error.toRecord() });
+});
+
+it("names the command that ends a gateway that hangs, as each system has it", () => {
+  const settings = readSettings({ env: {}, homeFolder: "/nonexistent" });
+  expect(silentGateway(settings, "linux").hint).toMatch(/`kill -CONT .*`kill -9 /);
+  expect(silentGateway(settings, "win32").hint).toContain("`taskkill /F /PID ");
+  expect(silentGateway(settings, "win32").hint).not.toContain("kill -");
 });

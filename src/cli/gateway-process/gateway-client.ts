@@ -38,10 +38,13 @@ export async function lookForGateway(
 }
 
 /** Why nothing can be asked of a gateway that runs, and what helps. */
-export function silentGateway(settings: Settings): MillraceError {
+export function silentGateway(settings: Settings, platform: string = process.platform): MillraceError {
   const { url = "", pid } = readGatewayFile(settings.gatewayFile) ?? {};
+  const isWindows = platform === "win32";
+  const goOn = isWindows ? "" : ` If it was suspended, let process ${pid} go on (\`kill -CONT ${pid}\`).`;
+  const end = isWindows ? `taskkill /F /PID ${pid}` : `kill -9 ${pid}`;
   return new MillraceError("unavailable", `Your gateway (process ${pid}) runs, and does not answer at ${url}.`, {
-    hint: `It may be busy: try again. If it was suspended, let process ${pid} go on (\`kill -CONT ${pid}\`). If it hangs, end that process (\`kill -9 ${pid}\`): its turns continue at the next start.`,
+    hint: `It may be busy: try again.${goOn} If it hangs, end that process (\`${end}\`): its turns continue at the next start.`,
   });
 }
 
@@ -132,7 +135,7 @@ export async function askGateway<T>(
   const answer = schema.safeParse(await (await callGateway(gateway, path, init)).json());
   if (answer.success) return answer.data;
   throw new MillraceError("upstream_failed", "This command does not understand the gateway's answer.", {
-    hint: "The gateway has another version. Stop it and start it again with `millrace serve`.",
+    hint: "The gateway has another version. `millrace restart` starts this one, and running answers continue.",
     cause: answer.error,
   });
 }
@@ -251,6 +254,7 @@ const healthSchema = z.looseObject({
   paused: z.unknown().optional(),
   refused: refusedSchema.optional(),
   blocked: blockedSchema.optional(),
+  store: z.looseObject({ degraded: z.boolean(), why: z.string().nullish(), hint: z.string().nullish() }).optional(),
   turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
   store: z.object({ degraded: z.boolean(), why: z.string().nullable(), hint: z.string().nullable() }).optional(),
   details: z

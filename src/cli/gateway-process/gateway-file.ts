@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
+import { barrierTo } from "../../base/node/file-access.ts";
+import { fileProblem } from "../../base/node/file-problem.ts";
 import { removeIfThere } from "../../base/node/move-file.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { SessionStore } from "../../gateway/dashboard/dashboard-sessions.ts";
@@ -38,12 +40,16 @@ export function writeGatewayFile(file: string, record: GatewayRecord): void {
   replaceFileSync(file, `${JSON.stringify(record, null, 2)}\n`);
 }
 
-/** Reads the record of the gateway that has this home; undefined without a file, or if Millrace did not write it. */
+/**
+ * Reads the record of the gateway that has this home; undefined without a file, or if Millrace did not write it. Throws `degraded` where
+ * this user may not read it: a gateway may run.
+ */
 export function readGatewayRecord(file: string): GatewayRecord | undefined {
   try {
     const parsed = recordSchema.safeParse(JSON.parse(readFileSync(file, "utf8")));
     return parsed.success ? parsed.data : undefined;
-  } catch {
+  } catch (error) {
+    if (barrierTo(file)?.cannot === "read") throw fileProblem(error, file) ?? error;
     return undefined; // no file, or half of one from a machine that lost power: the same as none
   }
 }

@@ -137,6 +137,15 @@ function put(
   }
 }
 
+/** A file that this user may not read any more ends no gateway. */
+function attempt<T extends object>(use: () => T): Partial<T> & { readonly problem?: unknown } {
+  try {
+    return use();
+  } catch (problem) {
+    return { problem } as Partial<T> & { readonly problem: unknown };
+  }
+}
+
 /**
  * Keeps the record in place until the home is left. If the disk is full, or the folder is not writable or was removed, other commands
  * cannot find the gateway, but it still runs: the reason is told once.
@@ -151,20 +160,21 @@ function keepHome(
   let told = false;
   const write = (changed: GatewayRecord) => {
     current = changed;
-    const { problem } = put(file, current);
+    const { problem } = attempt(() => put(file, current));
     if (problem === undefined || told) return;
     told = true;
     note(
       `${file} cannot be written (${problem instanceof Error ? problem.message : "unknown reason"}). Until it can, other commands do not find this gateway.`,
     );
   };
+  const isOwn = () => attempt(() => ({ held: readGatewayRecord(file)?.instance })).held === record.instance;
   const look = async () => {
     while (!left.signal.aborted) {
       await bestEffort(clock.sleep(keepEveryMs, left.signal));
       if (left.signal.aborted) return;
       const isAsked = askedAt(file);
       if (isAsked === undefined) write(current);
-      else if (isAsked && readGatewayRecord(file)?.instance === record.instance) touch(file, clock.now() / 1_000);
+      else if (isAsked && isOwn()) touch(file, clock.now() / 1_000);
     }
   };
   void look();

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { lookAt } from "../../base/node/file-access.ts";
 import { withFileLock } from "../../base/node/file-lock.ts";
 import { fileProblem } from "../../base/node/file-problem.ts";
 import { fileVersion, readOwnFile, UnusableFile } from "../../base/node/own-file.ts";
@@ -27,7 +28,7 @@ export function readKey(file: string): Secret | undefined {
     text = readOwnFile(file)?.trim();
   } catch (error) {
     if (error instanceof UnusableFile) throw unusable(file, error.message, error.todo, error);
-    throw unusable(file, "it cannot be read", `Look at it: \`ls -l ${file}\`.`, error);
+    throw error;
   }
   if (text !== undefined && text.length < minimumLength)
     throw unusable(file, `it holds fewer than ${minimumLength} characters`, "`millrace keys --new` makes a good one.");
@@ -88,12 +89,7 @@ export async function keepKeyFile(ownerKey: () => Secret, clock: Clock, signal: 
 function unwritable(file: string, cause: unknown): MillraceError {
   const problem = fileProblem(cause);
   if (problem !== undefined) return problem;
-  return unusable(
-    file,
-    "it cannot be written",
-    `Look at its folder: \`ls -ld ${dirname(file)}\`. It must be yours.`,
-    cause,
-  );
+  return unusable(file, "it cannot be written", lookAt(dirname(file)), cause);
 }
 
 function unusable(file: string, why: string, hint: string, cause?: unknown): MillraceError {

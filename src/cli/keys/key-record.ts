@@ -78,7 +78,7 @@ export function readKeys(file: string): readonly KeyRecord[] {
     text = readOwnFile(file);
   } catch (error) {
     if (error instanceof UnusableFile) throw unusable(file, error.message, error.todo, error);
-    throw unusable(file, "it cannot be read", `Look at it: \`ls -l ${file}\`.`, error);
+    throw error;
   }
   try {
     return text === undefined ? [] : fileSchema.parse(JSON.parse(text)).keys;

@@ -1,7 +1,7 @@
 import { MillraceError } from "../../base/errors.ts";
 import { processRuns } from "../../base/node/process-exists.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { type GatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { kebab } from "../options.ts";
 import type { Settings } from "../settings.ts";
 import { type GatewayCommandOptions, ownGatewayOptions } from "./gateway-options.ts";
@@ -57,9 +57,14 @@ function quoted(word: string): string {
   return word.includes('"') ? `'${word}'` : `"${word}"`;
 }
 
-/** The options of the gateway that runs, where one runs and says them. */
+/** The options of the gateway that runs, where one runs and says them. A command that needs the gateway says why its file cannot be read. */
 function runningOptions(settings: Settings): Readonly<Record<string, string>> | undefined {
-  const gateway = readGatewayFile(settings.gatewayFile);
+  let gateway: GatewayFile | undefined;
+  try {
+    gateway = readGatewayFile(settings.gatewayFile);
+  } catch {
+    return undefined;
+  }
   return gateway !== undefined && processRuns(gateway.pid) ? gateway.options : undefined;
 }
 

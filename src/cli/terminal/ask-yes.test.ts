@@ -1,5 +1,23 @@
 import { expect, test } from "vitest";
-import { stepsNamed } from "./ask-yes.ts";
+import { askLine, askYes, stepsNamed } from "./ask-yes.ts";
+import { fakeIo } from "./io.fake.ts";
+
+test("Ctrl-D at a question is a no and ends its line", async () => {
+  const io = fakeIo({ homeFolder: "/nonexistent" });
+  const answer = askYes("Do this?", io);
+  io.stdin.push(null);
+  expect(await answer).toBe(false);
+  expect(io.written.stderr()).toBe("Do this? [y/N] \n");
+});
+
+test("Ctrl-C at a question ends the command", async () => {
+  const stop = new AbortController();
+  const io = fakeIo({ homeFolder: "/nonexistent", signal: stop.signal });
+  const answer = askLine("Which?", io);
+  stop.abort();
+  await expect(answer).rejects.toMatchObject({ name: "AbortError" });
+  expect(io.written.stderr()).toMatch(/^Which\? \r?\n$/);
+});
 
 test.each([
   ["y", [1, 2, 3, 4]],

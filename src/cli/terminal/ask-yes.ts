@@ -7,20 +7,26 @@ export function canAsk({ io, out }: { readonly io: Pick<Io, "stdin">; readonly o
   return io.stdin.isTTY === true && out.isTerminal;
 }
 
-/** Asks on the terminal; true for `y` or `yes`. Ctrl-C and the end of the input are a no. */
+/** Asks on the terminal; true for `y` or `yes`. The end of the input (Ctrl-D) is a no; Ctrl-C ends the command. */
 export async function askYes(question: string, io: Io): Promise<boolean> {
   return isYes(await askLine(`${question} [y/N]`, io));
 }
 
 const isYes = (answer: string) => /^y(?:es)?$/i.test(answer);
 
-/** Asks on the terminal for one line. Ctrl-C and the end of the input are an empty one. */
-export async function askLine(question: string, { stdin, stderr, signal }: Io): Promise<string> {
+/**
+ * Asks on the terminal for one line. The end of the input (Ctrl-D) is an empty one. Ctrl-C throws: nothing that was asked about is done,
+ * and no further question comes.
+ */
+export async function askLine(question: string, { stdin, stderr, signal }: Pick<Io, "stdin" | "stderr" | "signal">) {
   const reader = createInterface({ input: stdin, output: stderr, terminal: false }); // so that Ctrl-C stays a signal
-  const ended = new Promise<string>((resolve) => reader.once("close", () => resolve("")));
+  const ended = new Promise<undefined>((resolve) => reader.once("close", () => resolve(undefined)));
   try {
-    const answer = reader.question(`${visible(question)} `, { signal }).catch(() => "");
-    return (await Promise.race([answer, ended])).trim();
+    const answer = reader.question(`${visible(question)} `, { signal }).catch(() => undefined);
+    const typed = await Promise.race([answer, ended]);
+    if (typed === undefined && !signal.aborted) stderr.write("\n"); // the next line is the shell's; after Ctrl-C readline ends it
+    signal.throwIfAborted();
+    return typed?.trim() ?? "";
   } finally {
     reader.close();
   }
