@@ -256,7 +256,6 @@ const healthSchema = z.looseObject({
   blocked: blockedSchema.optional(),
   store: z.looseObject({ degraded: z.boolean(), why: z.string().nullish(), hint: z.string().nullish() }).optional(),
   turn_limit: z.object({ most: z.number().nullable(), why: z.enum(["set", "shared", "alone"]) }).optional(),
-  store: z.object({ degraded: z.boolean(), why: z.string().nullable(), hint: z.string().nullable() }).optional(),
   details: z
     .looseObject({
       backend: z.looseObject({
