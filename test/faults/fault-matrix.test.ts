@@ -82,23 +82,26 @@ test.each([
   ["error=rate_limit", [429, 422]],
   ["error=high_demand", [429, 422]],
   ["error=internal error-at=send", [422]],
-])("a program without a name, after %s, reads the reason within seconds and costs one prompt", async (fault, wanted) => {
-  const standIn = await standInFor("Cascade", { turn: { rate: "instant", firstMs: 10, inputMs: 5, thinking: 0 } });
-  const { url, key } = await gateway({ home: standIn.ide.home, args: ["--continuity", "off"] });
-  const models = await modelsOf({ url, key });
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", "user-agent": "my-app/1.0" };
-  const told = await Promise.all(
-    Object.entries(bodies).map(([path, bodyOf], at) => {
-      const body = JSON.stringify({ model: models[at], ...bodyOf(`[[sim: size=80 ${fault}]] ${path}`) });
-      return askByItsOwnRule(url + path, { method: "POST", headers, body });
-    }),
-  );
-  for (const { statuses, waitMs } of told) {
-    expect(statuses).toEqual(wanted);
-    expect(waitMs).toBeLessThanOrEqual(2_000);
-  }
-  expect(await standIn.prompts()).toHaveLength(told.length);
-});
+])(
+  "a program without a name, after %s, reads the reason within seconds and costs one prompt",
+  async (fault, wanted) => {
+    const standIn = await standInFor("Cascade", { turn: { rate: "instant", firstMs: 10, inputMs: 5, thinking: 0 } });
+    const { url, key } = await gateway({ home: standIn.ide.home, args: ["--continuity", "off"] });
+    const models = await modelsOf({ url, key });
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", "user-agent": "my-app/1.0" };
+    const told = await Promise.all(
+      Object.entries(bodies).map(([path, bodyOf], at) => {
+        const body = JSON.stringify({ model: models[at], ...bodyOf(`[[sim: size=80 ${fault}]] ${path}`) });
+        return askByItsOwnRule(url + path, { method: "POST", headers, body });
+      }),
+    );
+    for (const { statuses, waitMs } of told) {
+      expect(statuses).toEqual(wanted);
+      expect(waitMs).toBeLessThanOrEqual(2_000);
+    }
+    expect(await standIn.prompts()).toHaveLength(told.length);
+  },
+);
 
 test("a client that repeats every error in a stream reads the reason at its first repeat, after one prompt", async () => {
   const { statuses, prompts } = await toldAs("factory-cli/0.215.0", "error=internal error-after=40");

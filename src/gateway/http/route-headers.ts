@@ -96,7 +96,8 @@ export const refusalHeaderInfos: readonly HeaderInfo[] = [
   { name: "x-should-retry", description: "`false` if a retry cannot help.", sometimes: true },
   {
     name: "retry-after-ms",
-    description: "Beside `x-should-retry: false`, for libraries that do not know it: their repeat gets the refusal again.",
+    description:
+      "Beside `x-should-retry: false`, for libraries that do not know it: their repeat gets the refusal again.",
     sometimes: true,
   },
 ];

@@ -1,6 +1,6 @@
 import { answerTurn } from "../answers/answer-turn.ts";
-import { openAiChat } from "../dialects/openai-chat/encode.ts";
 import { completionsBody, openAiCompletions } from "../dialects/openai-chat/completions.ts";
+import { openAiChat } from "../dialects/openai-chat/encode.ts";
 import { chatBody } from "../dialects/openai-chat/request.ts";
 import { jsonResponse } from "../http/reply.ts";
 import { startsTurn } from "../http/route-headers.ts";
